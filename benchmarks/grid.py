@@ -17,9 +17,9 @@ import numpy as np
 
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
+from crowdsim.navigation.grid.cascade import advance_path, begin_path, last_node
 from crowdsim.navigation.grid.files import grid_from_map, load_grid
-from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import make_slots
 from crowdsim.navigation.grid.sight import list_cells, pull_taut
@@ -29,12 +29,13 @@ RINGS = 8
 
 
 @lean_kernel
-def find_all(slots, ground, need, start, end, nobody, pulls):
+def find_all(slots, ground, need, start, end, nothing, pulls):
     """Find all paths, one after the other; return (expansions, waypoints)."""
     expansions, waypoints = 0, 0
     for i in range(len(start)):
-        begin_way(slots, 0, ground, need, start[i, 0], start[i, 1], end[i, 0], end[i, 1], nobody, 0, 0, 0.6, RINGS, -1)
-        expansions += advance_way(slots, 0, ground, RINGS, 1 << 60)
+        slots.choice[0, 0, 0], slots.choice[0, 0, 1] = end[i, 0], end[i, 1]
+        begin_path(slots, 0, ground, need, start[i, 0], start[i, 1], 1, nothing, RINGS, -1)
+        expansions += advance_path(slots, 0, ground, RINGS, 1 << 60)
         node = last_node(slots, 0)
         if pulls and node >= 0:
             waypoints += pull_taut(slots, 0, ground, list_cells(slots, 0, ground, node), 0.0, 0.75)
@@ -91,7 +92,7 @@ def report(name, grid, start, end):
 
     def plan_for_one_goal(share):
         def work():
-            one = GridPlanner(grid, end[:1], WayParameters(share_searches=share))
+            one = GridPlanner(grid, end[:1], PathParameters(share_searches=share))
             one.submit(0, np.arange(count), start, np.full(count, -1), np.zeros(count, dtype=np.int32), np.zeros(count))
             work.expansions = one.advance(1 << 60, team)[1]
 

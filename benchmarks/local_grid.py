@@ -10,8 +10,8 @@ import time
 import numpy as np
 
 from crowdsim.kernels.decorator import kernel
-from crowdsim.navigation.local_grid.detours import find_local_way
-from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
+from crowdsim.navigation.local_grid.detours import find_local_path, make_scratch
+from crowdsim.navigation.local_grid.grid import corner_of_grid, draw_discs, draw_segments, find_spans
 
 UPDATE_MS, QUERY_MS = 0.026, 0.012  # [Mononen 2010], "Local Navigation Grids", Finding the Final Path
 SCENES, ROUNDS, RADIUS, CELL = 200, 20, 0.2, 0.15
@@ -20,20 +20,17 @@ SCENES, ROUNDS, RADIUS, CELL = 200, 20, 0.2, 0.15
 @kernel
 def run(scenes, rounds, side, cell, discs, segments, to, radius, asks, out):
     """Update the grids of scenes again and again, and ask each, if `asks`."""
-    words, spans, row_start = np.empty(side, np.uint64), np.empty((MOST_SPANS, 3), np.int32), np.empty(side + 1, np.int32)
-    parent, queue, rank = np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS)
-    portals, corners = np.empty((MOST_SPANS + 1, 4)), np.empty((MOST_SPANS + 1, 2))
+    scratch = make_scratch(side)
+    words = scratch.words
     corner = corner_of_grid(0.0, cell, side)
     for _ in range(rounds):
         for scene in range(scenes):
             words[:] = 0
             draw_discs(words, side, cell, corner, corner, discs[scene], discs.shape[1])
             draw_segments(words, side, cell, corner, corner, segments[scene], segments.shape[1], radius)
-            out[scene] = find_spans(words, side, spans, row_start)
+            out[scene] = find_spans(words, side, scratch.spans, scratch.row_start)
             for _ in range(asks):
-                said, found = find_local_way(
-                    words, side, cell, corner, corner, 0.0, 0.0, to[scene, 0], to[scene, 1], spans, row_start, parent, queue, rank, portals, corners
-                )
+                said, found = find_local_path(scratch, side, cell, corner, corner, 0.0, 0.0, to[scene, 0], to[scene, 1])
                 out[scene] = 10 * said + found
 
 

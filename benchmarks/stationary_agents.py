@@ -19,8 +19,8 @@ from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND_THROUGH_AGENTS
-from crowdsim.navigation.stationary.parameters import StanderParameters
-from crowdsim.navigation.stationary.planner import StanderPlanner
+from crowdsim.navigation.stationary.parameters import StationaryParameters
+from crowdsim.navigation.stationary.planner import StationaryPlanner
 
 ASKING, GOALS, RADIUS_M, REPEATS = 800, 4, 0.2, 7
 STANDING = (0, 50, 500, 2000)
@@ -62,9 +62,9 @@ def main() -> None:
         where, best, made, through = polygons(mesh, standing), [np.inf, np.inf], [0, 0], 0
         for _ in range(REPEATS + 1):
             plain = MeshPlanner(mesh, goals)
-            for which, planner in enumerate((plain, StanderPlanner(MeshPlanner(mesh, goals), mesh, goals, StanderParameters(True, 6.0, SHARE)))):
+            for which, planner in enumerate((plain, StationaryPlanner(MeshPlanner(mesh, goals), mesh, goals, StationaryParameters(True, 6.0, SHARE)))):
                 begun = time.perf_counter()
-                if isinstance(planner, StanderPlanner):
+                if isinstance(planner, StationaryPlanner):
                     planner.stand(10_000 + np.arange(count), standing, np.full(count, RADIUS_M), where)
                 planner.submit(0, *request)
                 answers, made[which] = planner.advance(1 << 40, team)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from crowdsim.measures.crossings import crossings, specific_flow
 from crowdsim.measures.lanes import lane_order
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -20,6 +19,49 @@ DOOR_WIDTHS = (0.8, 1.0, 1.2, 1.6, 2.0)
 # Specific flows of the original RVO2 in the door scene, and of measured people, persons a second and metre.
 RVO2_FLOW = {0.6: 0.9, 0.8: 2.0, 1.0: 2.9, 1.2: 3.0, 1.6: 4.4, 2.0: 4.7}
 PEOPLES_FLOW = (1.2, 2.3)
+
+
+def crossings(trajectories: pd.DataFrame, *, x: float, fps: float) -> pd.DataFrame:
+    """Return when each person is first beyond a line, in the direction of x.
+
+    Parameters
+    ----------
+    trajectories : DataFrame
+        Columns frame, id, x (m).
+    x : float, m
+    fps : float, 1/s
+        Frames a second.
+
+    Returns
+    -------
+    DataFrame
+        id, time_s; ascending by time, then id. Persons that never cross are missing.
+    """
+    first = trajectories[trajectories["x"] > x].groupby("id")["frame"].min()
+    return pd.DataFrame({"id": first.index, "time_s": first.to_numpy() / fps}).sort_values(["time_s", "id"], ignore_index=True)
+
+
+def specific_flow(crossed: pd.DataFrame, *, width: float, skip: float = 0.1) -> float:
+    """Return the flow through a door in its steady part, for one metre of width.
+
+    Parameters
+    ----------
+    crossed : DataFrame
+        As `crossings` returns it.
+    width : float, m
+    skip : float, 0..0.5
+        Share of the people at the begin and at the end that is left out: no crowd stands at the door then.
+
+    Returns
+    -------
+    float, 1/(m s)
+        nan where fewer than two people are left.
+    """
+    times = crossed["time_s"].to_numpy()
+    first, last = int(np.floor(skip * len(times))), int(np.ceil((1.0 - skip) * len(times))) - 1
+    if last <= first or times[last] <= times[first]:
+        return float("nan")
+    return float((last - first) / (times[last] - times[first]) / width)
 
 
 def watch(name: str, sets: Sequence[str] = (), every: int = 2) -> tuple[pd.DataFrame, Verdict, Simulation]:

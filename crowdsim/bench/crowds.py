@@ -5,6 +5,8 @@ People stand in rows and columns, each up to 0.22 m from its place, one to a squ
 5 m apart) the same people stand where no pillar does. Nobody overlaps anybody or anything, since some peers refuse crowds that do.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import time

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,14 @@ def run_bench(
         if scenes and scene.name not in scenes:
             continue
         agents, rounds = (scene.quick_agents, scene.quick_rounds) if quick else (scene.agents, scene.rounds)
-        rows, others = scene.run(agents, rounds, there, missing, lambda text, name=scene.name: note(f"{name}: {text}"))  # type: ignore[misc]
+        rows, others = scene.run(agents, rounds, there, missing, partial(_note_of_scene, note, scene.name))
         cores = None if others != others else round(others, 2)
         found.append({"name": scene.name, "about": scene.about, "agents": agents, "rounds": rounds, "cores_of_others": cores, "rows": rows})
     return document | {"load_after": [round(one, 2) for one in os.getloadavg()], "scenes": found, "missing": missing}
+
+
+def _note_of_scene(note: Callable[[str], None], name: str, text: str) -> None:
+    note(f"{name}: {text}")
 
 
 def _memory_gb() -> float:

@@ -98,7 +98,7 @@ def _whole_tick(
     """Measure all that a run does in a tick, its recording included, beside RVO2's bare step with the same agents."""
     from crowdsim.bench.rounds import busy_seconds
     from crowdsim.bench.square import document, rvo2_of
-    from crowdsim.recording.scratch import scratch_folder
+    from crowdsim.recording.locks import scratch_folder
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.simulation.simulation import Simulation
 

@@ -1,5 +1,7 @@
 """Whether a body may be pushed to a place, as far as walls are concerned."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

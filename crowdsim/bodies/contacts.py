@@ -4,6 +4,8 @@ Everything is by slot (cell order). Sums are taken in whole numbers of 2**-40 m 
 mirrored, turned and renumbered crowds give the same displacements bit for bit.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """From velocities to tentative positions."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

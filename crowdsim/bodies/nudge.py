@@ -1,5 +1,7 @@
 """Asking aside: who stands in the way of somebody who walks takes a small step ([Pathfinding undated], section 8)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

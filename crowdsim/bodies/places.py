@@ -1,5 +1,7 @@
 """Places that agents may go to: whether bodies leave room there, how far off those are who walk, and which are the best for whom."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Who is near the straight line that an agent walks along: what replanning asks ([Pathfinding undated], section 9)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

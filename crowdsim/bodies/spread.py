@@ -5,6 +5,8 @@ who come at the same time form a crowd. They are ordered by the lines along whic
 the place over the width that it has in that order: the first of four the middle of the first quarter.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Which way a body faces: it turns to where it goes, and no faster than bodies turn ([Pathfinding undated], section 7)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.paths import new_output
+from crowdsim.cli.options import new_output
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import say, say_json, table
 from crowdsim.errors import CrowdsimError, ExitCode
@@ -49,8 +49,8 @@ def bench(
         say()
         say(table(headers, rows))
         return int(ExitCode.OK)
-    if out is not None and new_output(out, (".json",), "a benchmark").exists() and not force:
-        raise CrowdsimError(f"{out} exists already; use --force to replace it, or choose another name")
+    if out is not None:
+        new_output(out, (".json",), "a benchmark", force=force)
     with Progress(enabled=not json) as progress:
         document = run_bench(quick=quick, scenes=scenes, note=progress.note)
         progress.note("")

@@ -39,8 +39,8 @@ def bless(
     Exit codes: 0 kept, or unchanged; 4 the name is taken by another run, or the file would be too large; 6 the run is no longer what was recorded.
     """
     from crowdsim.recording.files import new_file
+    from crowdsim.recording.locks import scratch_folder
     from crowdsim.recording.opening import open_run
-    from crowdsim.recording.scratch import scratch_folder
     from crowdsim.regression.golden_recordings import what_changed
     from crowdsim.regression.golden_runs import record_golden
     from crowdsim.scenario.load import parse_scenario

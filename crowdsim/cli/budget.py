@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.paths import new_output
-from crowdsim.cli.shell import say, say_json, table
-from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.cli.options import new_picture
+from crowdsim.cli.shell import table, tell
+from crowdsim.errors import CrowdsimError
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -22,24 +22,18 @@ def budget(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
     picture: Annotated[Path | None, typer.Option("--picture", help="Also draw it: png, svg or pdf, as the name ends.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
-) -> int:
+) -> None:
     """Show what each system cost, the longest ticks with the system to blame, ticks over the budget, and how long requests for paths waited."""
     from crowdsim.recording.opening import open_run
 
-    target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=run) if picture is not None else None
-    if target is not None and target.exists() and not force:
-        raise CrowdsimError(f"{target} exists already. --force replaces it.")
+    target = new_picture(picture, run, force=force)
     with open_run(run) as recording:
         facts = describe(recording, milliseconds, worst)
         if target is not None:
             from crowdsim.pictures.budget import draw_budget
 
             draw_budget(recording, target, facts["milliseconds"])
-    if json:
-        say_json(facts)
-    else:
-        say(as_text(str(run), facts))
-    return int(ExitCode.OK)
+    tell(facts, json, lambda: as_text(str(run), facts))
 
 
 def describe(recording: Recording, milliseconds: float | None, worst: int) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.shell import table, tell, without_nan
 from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
@@ -43,10 +43,7 @@ def compare(
         else:
             outcome = _bit_for_bit(first, second)
     text = outcome.pop("text")
-    if json:
-        say_json({name: _number(value) for name, value in outcome.items()})
-    else:
-        say(f"{one} and {other}: {text}")
+    tell(without_nan(outcome), json, lambda: f"{one} and {other}: {text}")
     return int(ExitCode.OK if outcome["ok"] else ExitCode.DIFFERENT)
 
 
@@ -59,7 +56,7 @@ def _bit_for_bit(one: Recording, other: Recording) -> dict[str, Any]:
 
 
 def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, Any]:
-    from crowdsim.recording.closeness import compare_places
+    from crowdsim.recording.compare import compare_places
 
     found = compare_places(one, other, tolerance)
     until, apart = f"{found.ticks * one.header.tick_s:g} s", found.apart
@@ -73,12 +70,12 @@ def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, 
             f"different\ntick {apart.tick} ({until}): agent {apart.entity} is {apart.distance:.3g} m apart, at {places[0]} and {places[1]}; "
             f"before, nobody was more than {found.deepest:.3g} m"
         )
-    difference = None if apart is None else {"tick": apart.tick, "agent": apart.entity, "distance_m": _number(apart.distance)}
+    difference = None if apart is None else {"tick": apart.tick, "agent": apart.entity, "distance_m": apart.distance}
     return {"ok": apart is None, "ticks": found.ticks, "deepest_m": found.deepest, "difference": difference, "text": text}
 
 
 def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, Any]:
-    from crowdsim.recording.closeness import COUNTS, aggregates
+    from crowdsim.recording.compare import COUNTS, aggregates
 
     values = [aggregates(recording) for recording in (one, other)]
     rows, apart = [], []
@@ -90,8 +87,7 @@ def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, A
         rows.append([name, f"{a:.6g}", f"{b:.6g}", f"{100 * by:.2f} %"])
     verdict = f"more than {100 * share:g} % apart in {', '.join(apart)}" if apart else f"within {100 * share:g} % of each other"
     text = f"{verdict}\n\n{table(['measure', 'first', 'second', 'apart'], rows, right=(1, 2, 3))}"
-    kept = [{name: _number(value) for name, value in part.items()} for part in values]
-    return {"ok": not apart, "first": kept[0], "second": kept[1], "apart": apart, "text": text}
+    return {"ok": not apart, "first": values[0], "second": values[1], "apart": apart, "text": text}
 
 
 def _apart_by(a: float, b: float, whole: float) -> float:
@@ -99,8 +95,3 @@ def _apart_by(a: float, b: float, whole: float) -> float:
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     return math.inf if math.isnan(a + b) else abs(a - b) / whole if whole else math.inf
-
-
-def _number(value: Any) -> Any:
-    """Return a value as JSON can have it: no NaN, no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.paths import new_output
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.options import new_picture
+from crowdsim.cli.shell import table, tell, without_nan
 from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
@@ -35,9 +35,7 @@ def deadlocks(
     from crowdsim.measures.deadlock_recorded import Recorded
     from crowdsim.recording.opening import open_run
 
-    target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=run) if picture is not None else None
-    if target is not None and target.exists() and not force:
-        raise CrowdsimError(f"{target} exists already. --force replaces it.")
+    target = new_picture(picture, run, force=force)
     with open_run(run) as recording:
         recorded = Recorded(recording)
         facts = describe(recorded, at)
@@ -45,10 +43,7 @@ def deadlocks(
             from crowdsim.pictures.deadlocks import draw_deadlocks
 
             draw_deadlocks(recorded, target, facts["at_s"])
-    if json:
-        say_json(facts)
-    else:
-        say(as_text(str(run), facts, all_groups=all_groups))
+    tell(facts, json, lambda: as_text(str(run), facts, all_groups=all_groups))
     return int(ExitCode.NOT_ARRIVED if any(found["is_deadlock"] for found in facts["groups"]) else ExitCode.OK)
 
 
@@ -112,7 +107,7 @@ def worst_moment(recorded: Recorded) -> float:
 
 def _plain(data: pd.DataFrame) -> list[dict[Any, Any]]:
     """Return rows as plain values; what is not a number is None."""
-    return [{key: None if isinstance(value, float) and value != value else value for key, value in row.items()} for row in data.to_dict("records")]
+    return list(without_nan(data.to_dict("records")))
 
 
 def as_text(name: str, facts: dict[str, Any], *, all_groups: bool) -> str:

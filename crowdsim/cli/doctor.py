@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.shell import table, tell
 from crowdsim.errors import ExitCode
 from crowdsim.version import __version__
 
@@ -50,10 +50,7 @@ def doctor(
     if prune:
         facts["cache"]["freed_bytes"] = freed
     problems: list[str] = facts["problems"]
-    if json:
-        say_json({"ok": not problems, **facts})
-    else:
-        say(_as_text(facts))
+    tell({"ok": not problems, **facts}, json, lambda: _as_text(facts))
     if not problems:
         return ExitCode.OK
     return ExitCode.RECORDING if facts["hdf5"]["problem"] or facts["cache"]["problem"] else ExitCode.USAGE
@@ -100,7 +97,7 @@ def _places() -> list[Path]:
 def _left() -> Iterator[dict[str, Any]]:
     """Yield what killed commands have left, and runs that go on: path, what it is in words, bytes, and what can be done with it."""
     from crowdsim.recording.files import out_of, partials_in
-    from crowdsim.recording.scratch import left_scratch
+    from crowdsim.recording.locks import left_scratch
     from crowdsim.simulation.going_on import runs_of
 
     for place in _places():
@@ -131,7 +128,7 @@ def _what_is(found: Found) -> str:
 def _clear_left() -> None:
     """Remove what killed commands have left and nobody needs any more."""
     from crowdsim.recording.leftovers import clear_left
-    from crowdsim.recording.scratch import clear_scratch
+    from crowdsim.recording.locks import clear_scratch
 
     for place in _places():
         clear_left(place)
@@ -176,7 +173,9 @@ def _requirements() -> list[str]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """Return the release numbers that a version begins with."""
-    return tuple(int(number) for number in re.match(r"[\d.]*", text)[0].strip(".").split(".") if number)  # type: ignore[index]
+    numbers = re.match(r"[\d.]*", text)
+    assert numbers is not None  # It matches nothing, too.
+    return tuple(int(number) for number in numbers[0].split(".") if number)
 
 
 def _hdf5_problem() -> str:

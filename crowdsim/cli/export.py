@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.options import new_output, require_name
 from crowdsim.cli.shell import say
-from crowdsim.errors import ExitCode
+from crowdsim.errors import RecordingError
 
 
 class Format(StrEnum):
@@ -31,9 +31,8 @@ def export(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The new file; beside the recording if left out.")] = None,
     columns: Annotated[str, typer.Option("--columns", help="csv: recorded columns to add, as in velocity,activity.")] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-) -> int:
+) -> None:
     """Write the trajectories of a recording as CSV, as a JuPedSim sqlite file, or as files for PedPy."""
-    from crowdsim.errors import RecordingError
     from crowdsim.recording import export as formats
     from crowdsim.recording.opening import open_run
 
@@ -45,10 +44,9 @@ def export(
         if format is Format.PEDPY:
             made = formats.export_pedpy(recording, target, force=force)
             say("\n".join(str(file) for file in made))
-            return ExitCode.OK
+            return
         if format is Format.SQLITE:
             rows = formats.export_sqlite(recording, target, force=force)
         else:
             rows = formats.export_csv(recording, target, columns=[name for name in columns.split(",") if name], force=force)
     say(f"{target}: {rows:,} rows")
-    return ExitCode.OK

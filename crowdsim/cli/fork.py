@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import CheckpointEvery, Plugins, SetValues, load_plugins, seconds_between
-from crowdsim.cli.paths import new_output
+from crowdsim.cli.options import RECORDINGS, CheckpointEvery, Plugins, SetValues, load_plugins, new_output, seconds_between
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import RECORDING_SUFFIXES, note_cut_off, report, stoppable
-from crowdsim.cli.shell import complain
+from crowdsim.cli.run import note_cut_off, report, stoppable
+from crowdsim.cli.shell import complain_of
 
 
 def fork(
@@ -36,14 +35,13 @@ def fork(
     from crowdsim.simulation.checkpoints import Start, require_same_shape
     from crowdsim.simulation.simulation import Simulation
 
-    new_output(out, RECORDING_SUFFIXES, "a recording", source=checkpoint)
+    new_output(out, RECORDINGS, "a recording", source=checkpoint)
     every = seconds_between(checkpoint_every)
     note_cut_off(out)
     with Progress(enabled=not (quiet or json)) as progress:
         begun = read_checkpoint(checkpoint)
         load_plugins(plugin)
-        for note in require_recorded(dict(begun.plugins), str(checkpoint)):
-            complain(f"note: {note}")
+        complain_of(require_recorded(dict(begun.plugins), str(checkpoint)))
         before, scenario = parse_scenario(begun.scenario, file=str(checkpoint)), parse_scenario(begun.scenario, file=str(checkpoint), sets=set_ or [])
         start = Start(begun, str(checkpoint), are_models_new=require_same_shape(before, scenario, str(checkpoint)))
         progress.watch_compiler()

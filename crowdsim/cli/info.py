@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.shell import table, tell, without_nan
 from crowdsim.cli.verdict import aligned, is_verdict, left_text, result_of, verdict_rows
-from crowdsim.errors import ExitCode
 from crowdsim.printable import visible
 
 if TYPE_CHECKING:
@@ -22,17 +20,13 @@ if TYPE_CHECKING:
 def info(
     path: Annotated[Path, typer.Argument(help="A recording: finished, being written, or cut off.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-) -> int:
+) -> None:
     """Show what a recording holds: scenario, seed, length, verdict, digest, sizes and versions."""
     from crowdsim.recording.opening import open_run
 
     with open_run(path) as recording:
         facts = describe(recording)
-    if json:
-        say_json(_without_nan(facts))
-    else:
-        say(as_text(facts))
-    return ExitCode.OK
+    tell(without_nan(facts), json, lambda: as_text(facts))
 
 
 def describe(recording: Recording) -> dict[str, Any]:
@@ -116,15 +110,6 @@ def as_text(facts: dict[str, Any]) -> str:
     text = f"{facts['path']}: {_state_in_words(facts)}\n{aligned(rows)}\n\n{table(('dataset', 'rows', 'MB', 'ratio'), datasets, right=(1, 2, 3))}"
     text += left_text(result) if knows else ""
     return text + "".join(f"\n{each['what']}: {each['command']}" for each in facts["steps"])
-
-
-def _without_nan(value: Any) -> Any:
-    """Return plain values with None for numbers that JSON does not know; only a stranger's verdict has such."""
-    if isinstance(value, dict):
-        return {key: _without_nan(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:

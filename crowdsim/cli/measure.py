@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.paths import require_name
-from crowdsim.cli.shell import say, say_json, table
-from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
+from crowdsim.cli.options import require_name
+from crowdsim.cli.shell import table, tell
+from crowdsim.errors import CrowdsimError, RecordingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ def measure(
     fps: Annotated[float | None, typer.Option("--fps", help="Frames a second, where a file of measured people does not say.")] = None,
     unit: Annotated[str | None, typer.Option("--unit", help="m, cm or mm, where a file of measured people does not say.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing CSV files.")] = False,
-) -> int:
+) -> None:
     """Show what a run resulted in: paths beside the shortest ones, exits, overlaps and collisions, crossings of lines, densities in areas.
 
     A line is crossed forwards to its right side, looking from its first point to its last; a named area is entered forwards.
@@ -68,11 +68,7 @@ def measure(
     facts["areas"] = [_plain(area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"])) for each in areas]
     if csv is not None:
         facts["files"] = _write(tables, csv, run, force=force)
-    if json:
-        say_json(facts)
-    else:
-        say(as_text(facts))
-    return int(ExitCode.OK)
+    tell(facts, json, lambda: as_text(facts))
 
 
 def as_text(facts: dict[str, Any]) -> str:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.options import RECORDINGS, new_output, require_name
 from crowdsim.cli.shell import say, say_json
-from crowdsim.errors import ExitCode
 
 
 def migrate(
@@ -17,7 +16,7 @@ def migrate(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The new file; <name>.migrated.h5 beside the old one if left out.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the new file if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-) -> int:
+) -> None:
     """Bring a recording to today's version of the format, or say that it is of today's already. The old file is left as it is.
 
     Exit codes: 0 of today's version, or made so; 4 it cannot be read or written, or is of a newer version.
@@ -26,7 +25,7 @@ def migrate(
 
     require_name(path)
     if out is not None:
-        new_output(out, (".h5", ".hdf5"), "a recording", source=path)
+        new_output(out, RECORDINGS, "a recording", source=path)
     found = migrate_file(path, out, force=force)
     if json:
         say_json({"ok": True, "kind": found.kind, "version": found.version, "today": found.today, "path": str(found.path) if found.path else None})
@@ -34,4 +33,3 @@ def migrate(
         say(f"{path}: is a {found.kind} of today's version of the format already (version {found.today})")
     else:
         say(f"{found.path}: version {found.today} of {path}, which has version {found.version}")
-    return ExitCode.OK

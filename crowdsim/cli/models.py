@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Plugins, SetValues, load_plugins
-from crowdsim.cli.paths import new_output
+from crowdsim.cli.options import PICTURES, AllowDir, Plugins, SetValues, load_plugins, new_output, with_seed
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, say, say_json, table
+from crowdsim.cli.shell import complain, say, say_json, table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.printable import summary_of
 
 if TYPE_CHECKING:
     from crowdsim.comparison.comparison import Outcome, OverSeeds
@@ -46,12 +46,14 @@ def models(
     if not scenarios:
         if picture is not None:
             raise CrowdsimError("--picture draws runs: name a scenario.")
-        return _list_models(json)
+        _list_models(json)
+        return int(ExitCode.OK)
     from crowdsim.comparison.comparison import HEADERS, legend, markdown_table, over_seeds, table_row
+    from crowdsim.sweep.design import seeds_of
 
     target = _target(picture, scenarios, force=force) if picture is not None else None
     names = _names(wanted)
-    each_seed: list[int | None] = [*(_seeds(seeds) if seeds.strip() else ())] or [None]
+    each_seed: list[int | None] = [*(seeds_of(seeds) if seeds.strip() else ())] or [None]
     runs = [
         (model, _loaded(path, model, seed, set_, allow_dir)) for path in scenarios for model in names for seed in each_seed
     ]  # all of them, before the first one runs: a mistake is reported at once
@@ -101,11 +103,9 @@ def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, qui
         progress.watch_compiler()
         for number, (model, scenario) in enumerate(runs):
             progress.note(f"{scenario.name}: {model}, seed {scenario.seed} ({number + 1} of {len(runs)})")
-            if traced and number % traced == 0:
-                traces.append(Trace())
-                outcomes.append(run_scene(scenario, model, threads=threads, trace=traces[-1]))
-            else:
-                outcomes.append(run_scene(scenario, model, threads=threads))
+            trace = Trace() if traced and number % traced == 0 else None
+            outcomes.append(run_scene(scenario, model, threads=threads, trace=trace))
+            traces += [trace] if trace is not None else []
     return outcomes, traces
 
 
@@ -113,9 +113,7 @@ def _target(picture: Path, scenarios: list[Path], *, force: bool) -> Path:
     """Return where the picture goes, if it can be drawn there: an error comes before anything runs."""
     from crowdsim.pictures.run import pyplot
 
-    target = new_output(picture, (".png", ".svg", ".pdf"), "a picture", source=scenarios[0])
-    if target.exists() and not force:
-        raise CrowdsimError(f"{target} exists already; use --force to replace it, or --picture with another name")
+    target = new_output(picture, PICTURES, "a picture", source=scenarios[0], force=force)
     pyplot()
     return target
 
@@ -123,8 +121,7 @@ def _target(picture: Path, scenarios: list[Path], *, force: bool) -> Path:
 def _loaded(path: Path, model: str, seed: int | None, sets: list[str] | None, allow_dir: list[Path] | None) -> Scenario:
     from crowdsim.scenario.load import load_scenario
 
-    more = [f"avoidance={model}", *(sets or []), *([f"seed={seed}"] if seed is not None else [])]
-    return load_scenario(path, sets=more, allow_dirs=allow_dir or ())
+    return load_scenario(path, sets=[f"avoidance={model}", *with_seed(sets, seed)], allow_dirs=allow_dir or ())
 
 
 def _own_models(scenario: Scenario) -> str:
@@ -143,23 +140,11 @@ def _names(wanted: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _seeds(text: str) -> list[int]:
-    """Return the seeds in a list like 0:10 or 1,5,7, as sweeps have them."""
-    from crowdsim.sweep.design import seeds_of
-
-    return seeds_of(text)
-
-
-def _list_models(as_json: bool) -> int:
+def _list_models(as_json: bool) -> None:
     """Show every model with what it is and where it comes from."""
     from crowdsim.avoidance.registry import available_models, model_named, origin_of
 
     rows: list[dict[str, Any]] = []
     for name in available_models():
-        about = (model_named(name).__doc__ or "").strip().split("\n")[0]
-        rows.append({"name": name, "about": about, "origin": str(origin_of(name) or "crowdsim")})
-    if as_json:
-        say_json(rows)
-    else:
-        say(table(("model", "from", "about"), [(row["name"], row["origin"], row["about"]) for row in rows]))
-    return int(ExitCode.OK)
+        rows.append({"name": name, "about": summary_of(model_named(name)), "origin": str(origin_of(name) or "crowdsim")})
+    tell(rows, as_json, lambda: table(("model", "from", "about"), [(row["name"], row["origin"], row["about"]) for row in rows]))

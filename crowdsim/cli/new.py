@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import complain, say
+from crowdsim.cli.shell import complain_of, say
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.printable import visible
@@ -48,7 +48,7 @@ def new(
             raise CrowdsimError("--template and --plan are both what to start from. Give one of them.")
         target = file or Path(plan.stem).with_suffix(".yaml")
         _check_name(target)
-        _from_plan(plan, target, exits or [], people, unit, layer or [], opening, wall, force=force)
+        _from_plan(plan, target, exits or [], layer or [], unit, force=force, people=people, opening=opening, wall=wall)
         return _run(target, force=force) if run else int(ExitCode.OK)
     idle = [name for name, value in (("--run", run), ("--exit", exits), ("--people", people), ("--unit", unit), ("--layer", layer), ("--opening", opening),
                                      ("--wall", wall), ("--force", force)) if value]  # fmt: skip
@@ -79,19 +79,17 @@ def _check_name(file: Path) -> None:
 
 
 def _from_plan(
-    plan: Path, file: Path, exits: list[str], people: int | None, unit: str | None, layers: list[str], opening: float | None, wall: float | None, *, force: bool
+    plan: Path, file: Path, exits: list[str], layers: list[str], unit: str | None, *, force: bool, **numbers: float | None
 ) -> None:
-    """Write the scenario of a plan, look whether it loads, and say what was found."""
-    from crowdsim.plans.ground import OPENING_M, THICK_M
+    """Write the scenario of a plan, look whether it loads, and say what was found; `numbers` are those of `starter_of` that were asked for."""
     from crowdsim.plans.starter import starter_of
     from crowdsim.scenario.dxf import METRES
     from crowdsim.scenario.load import load_scenario
 
     if unit is not None and unit not in METRES:
         raise CrowdsimError(f'--unit is "{unit}", but must be one of {", ".join(METRES)}.')
-    starter = starter_of(
-        plan, file, unit=unit, kinds=_kinds(layers), exits=[_point(text) for text in exits], people=people, opening=opening or OPENING_M, wall=wall or THICK_M
-    )
+    asked: dict[str, Any] = {name: number for name, number in numbers.items() if number is not None}
+    starter = starter_of(plan, file, unit=unit, kinds=_kinds(layers), exits=[_point(text) for text in exits], **asked)
     targets = [file if number == 0 else file.with_name(name) for number, name in enumerate(starter.files)]
     taken = [target for target in targets if target.exists()]
     if taken and not force:
@@ -101,8 +99,7 @@ def _from_plan(
     for word in starter.words:
         say(f"{plan}: {visible(word)}")
     loaded = load_scenario(file)
-    for note in loaded.notes:
-        complain(f"note: {note}")
+    complain_of(loaded.notes)
     others = " and ".join(str(target) for target in targets[1:])
     say(f"{file} written, with its ground in {others}. Run it with: {command('run', file)}")
 

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
-from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.options import PICTURES, AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, new_output, require_name, with_seed
 from crowdsim.cli.shell import complain, say
-from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.errors import CrowdsimError
 
 SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -38,7 +37,7 @@ def plot(
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
-) -> int:
+) -> None:
     """Draw a recording: trails on the plan, exits with their counts, and stuck agents; or one choice of one agent in the plane of velocities.
 
     With --show a sheet of panels: trails, density (map of the highest density), curve (arrivals by group), speeds (over time, with their spread), budget (what
@@ -54,9 +53,7 @@ def plot(
         raise CrowdsimError("--radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it is.")
     if not is_scenario and show is not None and explain is not None:
         raise CrowdsimError("--explain draws one choice and --show panels of the whole run. Give one of them.")
-    target = new_output(out or _default_name(run, explain, at), (".png", ".svg", ".pdf"), "a picture", source=run)
-    if target.exists() and not force:
-        raise CrowdsimError(f"{target} exists already; use --force to replace it, or --out for another name")
+    target = new_output(out or _default_name(run, explain, at), PICTURES, "a picture", source=run, force=force)
     from crowdsim.recording.files import new_file
 
     form = target.suffix.lower()[1:]
@@ -71,7 +68,7 @@ def plot(
         with new_file(target, force=force) as scratch:
             draw_scenario(built, scratch, layers=layers, radius=radius, form=form)
         say(str(target))
-        return int(ExitCode.OK)
+        return
     from crowdsim.pictures.run import draw_run
     from crowdsim.pictures.sheet import draw_sheet, panels_from
     from crowdsim.pictures.velocities import draw_velocities
@@ -86,7 +83,6 @@ def plot(
         else:
             draw_run(recording, scratch, form=form)
     say(str(target))
-    return int(ExitCode.OK)
 
 
 def _layer_name(name: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ SHORTEST_BAR, LONGEST_BAR = 8, 20  # characters
 RATE_SECONDS = 2.0  # The rate shown is that of the last so many seconds: shorter jitters, longer hides that a run slows down.
 
 
-class Progress:
+class Progress(AbstractContextManager["Progress"]):
     """Shows what goes on; silent where standard error is not a terminal.
 
     Parameters
@@ -33,9 +34,6 @@ class Progress:
         self._width = 0
         self._marks: list[tuple[float, int]] = []
         self._forget: list[Callable[[], None]] = []
-
-    def __enter__(self) -> Progress:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for forget in self._forget:

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.options import CheckpointEvery, Plugins, load_plugins, seconds_between
-from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.options import RECORDINGS, CheckpointEvery, Plugins, load_plugins, new_output, require_name, seconds_between
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import RECORDING_SUFFIXES, report, report_kept, stoppable
-from crowdsim.cli.shell import complain, note_steps, say
+from crowdsim.cli.run import report, report_kept, stoppable
+from crowdsim.cli.shell import complain, complain_of, note_steps, say
 from crowdsim.cli.verdict import is_verdict, result_of
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
@@ -54,7 +53,7 @@ def resume(
     require_name(run)
     every = seconds_between(checkpoint_every)
     if out is not None:
-        new_output(out, RECORDING_SUFFIXES, "a recording", source=run)
+        new_output(out, RECORDINGS, "a recording", source=run)
     clear_left(run.parent, keep=run)
     stopped = _chosen(run)
     if stopped.writer:
@@ -65,8 +64,7 @@ def resume(
     target, source = out or stopped.out, stopped.longest.path
     with Progress(enabled=not (quiet or json)) as progress, open_run(source) as recorded:
         load_plugins(plugin)
-        for note in require_recorded(dict(recorded.header.plugins), str(run)):
-            complain(f"note: {note}")
+        complain_of(require_recorded(dict(recorded.header.plugins), str(run)))
         scenario = parse_scenario(recorded.header.scenario, file=str(source))
         progress.watch_compiler()
         start = Start(found[1], str(found[0]), recorded) if found is not None else None
@@ -101,8 +99,7 @@ def _chosen(run: Path) -> Stopped:
         raise RecordingError(f"{run}: there is no such file, and nothing of a run with this name is left here.")
     if found.longest.commit is None:
         raise RecordingError(found.longest.problem)
-    for text in found.damaged if found.last_checkpoint() is not None else ():
-        complain(f"note: {text}")
+    complain_of(found.damaged if found.last_checkpoint() is not None else ())
     others = [each for each in runs if each is not found and each.longest.path != run and each.steps()]
     for each in others:
         complain(f"note: another run with this name was cut off at {each.longest.until_s:g} s: {each.steps()[0][1]}")

@@ -10,10 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import AllowDir, CheckpointEvery, Plugins, Seed, SetValues, known_folders, load_plugins, seconds_between, with_seed
-from crowdsim.cli.paths import new_output
+from crowdsim.cli.options import (
+    RECORDINGS,
+    AllowDir,
+    CheckpointEvery,
+    Plugins,
+    Seed,
+    SetValues,
+    known_folders,
+    load_plugins,
+    new_output,
+    seconds_between,
+    with_seed,
+)
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, note_what_is_left, say, say_json
+from crowdsim.cli.shell import complain, complain_of, note_what_is_left, say, say_json
 from crowdsim.cli.verdict import verdict_text
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
@@ -24,7 +35,6 @@ if TYPE_CHECKING:
     from crowdsim.simulation.verdict import Verdict
 
 RUNS = Path("runs")  # where recordings are kept that nobody gave another place
-RECORDING_SUFFIXES = (".h5", ".hdf5")
 
 
 def run(
@@ -51,7 +61,7 @@ def run(
     if no_record:
         _refuse_idle_options(out=out is not None, trace=trace, force=force, checkpoint_every=checkpoint_every is not None)
     if out is not None:
-        new_output(out, RECORDING_SUFFIXES, "a recording")
+        new_output(out, RECORDINGS, "a recording")
     with Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
@@ -62,8 +72,7 @@ def run(
         load_plugins(plugin)
         loaded = load_scenario(scenario, sets=sets, allow_dirs=known_folders(allow_dir))
         progress.note("")
-        for problem in loaded.notes:
-            complain(f"note: {problem}")
+        complain_of(loaded.notes)
         had_folder = RUNS.exists()
         target = None if no_record else out or _default_output(loaded.name)
         if target is not None:
@@ -71,8 +80,7 @@ def run(
         progress.watch_compiler()
         try:
             with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
-                for problem in locked_in(simulation.built):
-                    complain(f"note: {problem}")
+                complain_of(locked_in(simulation.built))
                 progress.start(simulation)
                 verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
         except CrowdsimError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json as json_module
+import math
 import os
 import re
 import shutil
@@ -50,6 +51,12 @@ def complain(text: str) -> None:
     sys.stderr.write(printable(text, sys.stderr) + "\n")
 
 
+def complain_of(notes: Iterable[Any]) -> None:
+    """Print notes: what is odd, and stops nothing."""
+    for note in notes:
+        complain(f"note: {note}")
+
+
 def printable(text: str, stream: Any) -> str:
     """Return text as it may reach a stream: everything that is printed goes through here.
 
@@ -77,6 +84,23 @@ def show_warning(message: Warning | str, category: type[Warning], filename: str,
 def say_json(value: Any) -> None:
     """Print a value as JSON: indented, keys in their order, numbers that are not finite refused."""
     say(json_module.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def tell(facts: Any, as_json: bool, text: Callable[[], str]) -> None:
+    """Print facts, as JSON for programs or as the text that `text` makes for people."""
+    if as_json:
+        say_json(facts)
+    else:
+        say(text())
+
+
+def without_nan(value: Any) -> Any:
+    """Return plain values with None for numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {key: without_nan(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def terminal_width() -> int:

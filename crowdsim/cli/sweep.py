@@ -12,7 +12,7 @@ import typer
 from crowdsim.cli.options import AllowDir, Plugins, SetValues, known_folders, load_plugins
 from crowdsim.cli.progress import Progress, clock_text
 from crowdsim.cli.run import RUNS, stoppable
-from crowdsim.cli.shell import complain, say, say_json, table
+from crowdsim.cli.shell import complain, complain_of, say, say_json, table
 from crowdsim.errors import CrowdsimError, ExitCode
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def sweep(
         plan = _planned(scenario, vary or [], seeds, set_ or [], known_folders(allow_dir), plugin or [], progress)
         folder = Folder(out or RUNS / plan.name)
         folder.require_usable()
-        for note in plan.notes:
-            complain(f"note: {note}")
+        complain_of(plan.notes)
         progress.note("waiting for workers" if cluster else "compiling or loading kernels")
         pool = _pool(cluster, workers or max(1, available_cores() // threads), scratch, patience)
         stack.enter_context(pool)
@@ -151,7 +150,7 @@ def _progress_lines(report: Report) -> tuple[str, ...]:
 
 def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry: bool, json: bool) -> int:
     """Show what would run."""
-    from crowdsim.sweep.estimate import estimate
+    from crowdsim.sweep.plan import estimate
     from crowdsim.sweep.supervise import waiting
 
     todo, known = waiting(plan, folder, record=record, retry=retry)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
-from crowdsim.cli.shell import complain, problem_rows, say, say_json
+from crowdsim.cli.shell import complain_of, problem_rows, say, say_json
 from crowdsim.errors import ExitCode, ScenarioError
 
 
@@ -39,8 +39,7 @@ def validate(
         rows = [problem_rows(ScenarioError(found)) if found else [] for found in (problems, notes)]
         say_json({"ok": not problems, "problems": rows[0], "notes": rows[1], **asdict(facts)})
         return int(ExitCode.USAGE if problems else ExitCode.OK)
-    for note in notes:
-        complain(f"note: {note}")
+    complain_of(notes)
     if problems:
         raise ScenarioError(problems)
     say(f"{scenario}: nothing is wrong")

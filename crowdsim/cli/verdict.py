@@ -110,7 +110,8 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         rows.append(("steered", f"{_times(result['steered'])} by a program"))
     pressure = f", at most {result['most_requests_open']:,} open at once" if result.get("most_requests_open") else ""
     rows.append(("paths", f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s{pressure}"))
-    rows.append(("time", f"{result['wall_s']:.2f} s, {_factor(result)} x real time; worst tick {result['worst_tick_ms']:.1f} ms"))
+    factor = f"{(result['simulated_s'] - result.get('begun_s', 0.0)) / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"
+    rows.append(("time", f"{result['wall_s']:.2f} s, {factor} x real time; worst tick {result['worst_tick_ms']:.1f} ms"))
     slowest = list(result["ms_per_tick"].items())[:SLOWEST_SHOWN]
     if slowest:
         rows.append(("  slowest", ", ".join(f"{name} {ms:.2f} ms" for name, ms in slowest) + " a tick"))
@@ -218,7 +219,3 @@ def _times(count: int) -> str:
 def _standing_arrivals(result: Mapping[str, Any]) -> int:
     """Return how many of the standing have arrived somewhere: they are counted among the arrived too."""
     return max(0, result["arrived"] + result["not_arrived"] + result["standing"] - result["agents"])
-
-
-def _factor(result: Mapping[str, Any]) -> str:
-    return f"{(result['simulated_s'] - result.get('begun_s', 0.0)) / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"

@@ -9,13 +9,13 @@ import typer
 
 from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, say, say_json
+from crowdsim.cli.shell import complain_of, say, say_json
 from crowdsim.cli.verdict import result_of
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
 
 if TYPE_CHECKING:
-    from crowdsim.recording.difference import Difference
+    from crowdsim.recording.compare_rows import Difference
     from crowdsim.recording.reader import Recording
 
 
@@ -36,8 +36,8 @@ def verify(
 
     Exit code 0: identical; 6: different.
     """
+    from crowdsim.recording.locks import scratch_folder
     from crowdsim.recording.opening import open_run
-    from crowdsim.recording.scratch import scratch_folder
     from crowdsim.regression.golden_recordings import later_digests
     from crowdsim.regression.golden_runs import difference, other_versions, run_for
     from crowdsim.scenario.load import parse_scenario
@@ -91,8 +91,7 @@ def require_recorded_plugins(recorded: Recording) -> list[str]:
     from crowdsim.avoidance.plugins import require_recorded
 
     notes = [*require_recorded(dict(recorded.header.plugins), str(recorded.path))]
-    for note in notes:
-        complain(f"note: {note}")
+    complain_of(notes)
     return notes
 
 

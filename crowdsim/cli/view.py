@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from crowdsim.cli.paths import new_output, require_name
+from crowdsim.cli.options import new_output, require_name
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import say, say_json
-from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.cli.shell import tell
+from crowdsim.errors import CrowdsimError
 
 LEAST_MEGABYTES = 0.1  # The page itself, without any run, has 0.05.
 
@@ -24,7 +24,7 @@ def view(
     speed: Annotated[float | None, typer.Option("--speed", metavar="X", help="Of a film: simulated seconds in a second; default: all in 20 s or less.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-) -> int:
+) -> None:
     """Write a recording as one page to look at: it plays, seeks, zooms, and shows facts of each agent. It loads nothing and can be mailed.
 
     With --gif or --mp4 it writes films, and a page only if --out is given too.
@@ -35,11 +35,9 @@ def view(
         raise CrowdsimError("--speed is of films: name one with --gif or --mp4. A page has a control for it.")
     if speed is not None and not 0.0 < speed < float("inf"):
         raise CrowdsimError(f"--speed is {speed:g}, but must be above 0.")
-    page = None if out is None and (gif or mp4) else new_output(out or require_name(run).with_suffix(".html"), (".html", ".htm"), "a page", source=run)
-    films = [new_output(path, (ending,), "the film", source=run) for path, ending in ((gif, ".gif"), (mp4, ".mp4")) if path is not None]
-    for target in (*films, *([page] if page is not None else [])):
-        if target.exists() and not force:
-            raise CrowdsimError(f"{target} exists already; use --force to replace it, or choose another name")
+    beside = out or require_name(run).with_suffix(".html")
+    page = None if out is None and (gif or mp4) else new_output(beside, (".html", ".htm"), "a page", source=run, force=force)
+    films = [new_output(path, (ending,), "the film", source=run, force=force) for path, ending in ((gif, ".gif"), (mp4, ".mp4")) if path is not None]
     from crowdsim.recording.files import new_file
     from crowdsim.recording.opening import open_run
 
@@ -56,11 +54,7 @@ def view(
 
             with new_file(page, force=force) as scratch:
                 written["page"] = {"file": str(page), **write_page(recording, scratch, megabytes=megabytes, note=progress.note)}
-    if json:
-        say_json({"ok": True, **written})
-    else:
-        say("\n".join(_line(facts) for facts in written.values()))
-    return int(ExitCode.OK)
+    tell({"ok": True, **written}, json, lambda: "\n".join(_line(facts) for facts in written.values()))
 
 
 def _line(facts: dict[str, Any]) -> str:

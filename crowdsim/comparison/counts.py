@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.contacts import touching
+from crowdsim.measures.contacts import COLLISION_WEIGHT, STEERBENCH_FPS, touching
 from crowdsim.measures.shortest_paths import REACHED, open_world, shortest_path_lengths
-from crowdsim.measures.steering import COLLISION_WEIGHT, STEERBENCH_FPS
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 

@@ -13,7 +13,7 @@ from crowdsim.front_doors import names_from
 
 if TYPE_CHECKING:
     from crowdsim.measures.areas import Area, area_states, area_stays, box_area, steady_state
-    from crowdsim.measures.contacts import overlaps
+    from crowdsim.measures.contacts import collisions, overlaps, steering_scores
     from crowdsim.measures.deadlock import deadlocks, stuck_people, stuck_spells, waiting_graph, why_stuck
     from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
     from crowdsim.measures.lanes import lane_order, lane_order_of
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from crowdsim.measures.report import all_tables, summary
     from crowdsim.measures.shortest_paths import detours
     from crowdsim.measures.sources import tracks_of
-    from crowdsim.measures.steering import collisions, steering_scores
     from crowdsim.measures.tracks import Tracks
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
@@ -36,7 +35,7 @@ __all__ = [
 
 __getattr__ = names_from(__name__, {
     "areas": ("Area", "area_states", "area_stays", "box_area", "steady_state"),
-    "contacts": ("overlaps",),
+    "contacts": ("collisions", "overlaps", "steering_scores"),
     "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "waiting_graph", "why_stuck"),
     "exits": ("arrivals", "evacuation_curve", "exit_use"),
     "lanes": ("lane_order", "lane_order_of"),
@@ -45,7 +44,6 @@ __getattr__ = names_from(__name__, {
     "motion": ("path_lengths", "speed_over_time", "speeds", "trajectories"),
     "report": ("all_tables", "summary"),
     "shortest_paths": ("detours",),
-    "steering": ("collisions", "steering_scores"),
     "sources": ("tracks_of",),
     "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
@@ -13,9 +14,6 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,6 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     CrowdsimError
         If none of the area is walkable.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     size = _walkable_m2(tracks, area)
     rows = rows_inside(tracks, area)
@@ -100,8 +96,6 @@ def area_stays(source: Source, area: Area) -> pd.DataFrame:
         One row for each stay: id, enter_s, leave_s: first and last frame inside (s), stay_s: until the frame after the last (s); entered, left: whether the
         person was seen outside before and after. Ascending by begin, then id.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     inside = np.zeros(len(tracks), dtype=bool)
     inside[rows_inside(tracks, area)] = True
@@ -134,8 +128,6 @@ def steady_state(states: pd.DataFrame, *, skip_begin_s: float, skip_end_s: float
     CrowdsimError
         If nothing is left.
     """
-    import pandas as pd
-
     time = states["time_s"]
     begin, end = float(time.min()) + skip_begin_s, float(time.max()) - skip_end_s
     part = states[(time >= begin) & (time <= end)]

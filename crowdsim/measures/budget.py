@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 PLANNING = "Plan"  # the system that has the slices
 RECENT_TICKS = 20  # as in crowdsim.simulation.budget; a test holds them equal
@@ -26,8 +22,6 @@ def system_costs(timings: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         system; p50_ms, p95_ms, p99_ms, worst_ms (ms); worst_tick (tick); share (of all time, 0 to 1). Numbers are NaN where there is no tick.
     """
-    import pandas as pd
-
     systems = _systems(timings)
     costs = timings[systems].assign(tick_total=timings[systems].sum(axis=1)) / 1e6
     total = float(costs["tick_total"].sum())
@@ -58,8 +52,6 @@ def frame_times(timings: pd.DataFrame, milliseconds: float | None = None) -> pd.
         tick; total_ms, planning_ms; share_ms: what the budget left to planning, NaN without a budget; over_ms: how much longer than its share planning
         took, below 0 where it was done earlier; is_over: longer than the budget; culprit: the system that is farthest above its own median.
     """
-    import pandas as pd
-
     systems = _systems(timings)
     costs = timings[systems] / 1e6
     total, planning = costs.sum(axis=1), costs[PLANNING] if PLANNING in systems else costs.sum(axis=1) * 0.0

@@ -9,24 +9,20 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
 
 from crowdsim.front_doors import name_of_now
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, diagnose
-from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD
+from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
 from crowdsim.recording.opening import open_run
+from crowdsim.recording.reader import Recording
 from crowdsim.world.causes import Cause
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdsim.recording.reader import Recording
 
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
@@ -99,9 +95,14 @@ def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
         before it, NaN where there is none, gap_x, gap_y: its middle. Ascending by entity.
     """
     run = _recorded(recording)
-    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
-    moment = run.moment(max(0, run.frame_at(tick)))
+    moment = _moment_at(run, time_s)
     return _table_of(run, moment, diagnose(moment))
+
+
+def _moment_at(run: Recorded, time_s: float | None) -> Moment:
+    """Return the last frame that is not later than a time; without one, that of the end."""
+    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
+    return run.moment(max(0, run.frame_at(tick)))
 
 
 def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFrame:
@@ -119,11 +120,8 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
         entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it) or ``yields`` (avoidance gives way to it), or both;
         ``behind`` (it keeps away from it); gap_m: between the discs.
     """
-    import pandas as pd
-
     run = _recorded(recording)
-    tick = run.recording.commit.last_tick if time_s is None else int(np.floor(time_s / run.tick_s + 1e-9))
-    moment = run.moment(max(0, run.frame_at(tick)))
+    moment = _moment_at(run, time_s)
     waits = diagnose(moment).waits
     source, target = moment.entity[waits.source], moment.entity[waits.target]
     table = pd.DataFrame({
@@ -160,8 +158,6 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     cause is the one that most of its agents had most of the time, and each of them has the one that it had most often. Which were deadlocked, and why, is
     what the run reported (the event DEADLOCKED), so that this, the verdict and programs that listened to it say the same.
     """
-    import pandas as pd
-
     run = _recorded(recording)
     people = stuck_people(run)
     rows = []
@@ -199,14 +195,7 @@ def stuck_people(recording: Source) -> pd.DataFrame:
     run = _recorded(recording)
     spells = stuck_spells(run)
     found: list[list[_Look]] = [[] for _ in range(len(spells))]
-    above = list(range(len(spells)))
-
-    def top(spell: int) -> int:
-        while above[spell] != spell:
-            above[spell] = above[above[spell]]
-            spell = above[spell]
-        return spell
-
+    links: list[tuple[int, int]] = []
     for frame in _looked_at(run):
         moment = run.moment(frame)
         diagnosed = diagnose(moment)
@@ -221,10 +210,9 @@ def stuck_people(recording: Source) -> pd.DataFrame:
             head, waits_for, is_head, ring = (int(column[row]) for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring))
             look = _Look(Cause(int(diagnosed.cause[row])), head, waits_for, bool(is_head), ring, width)
             found[spell].append(look)
-            other = first.setdefault(int(diagnosed.group[row]), spell)
-            low, high = sorted((top(other), top(spell)))
-            above[high] = low
-    return _with_causes(spells, found, run.reported(), [top(each) for each in range(len(spells))])
+            links.append((first.setdefault(int(diagnosed.group[row]), spell), spell))
+    source, target = np.array(links, dtype=np.int64).reshape(-1, 2).T
+    return _with_causes(spells, found, run.reported(), linked_parts(len(spells), source, target).tolist())
 
 
 def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], reported: list[Cause | None], group: list[int]) -> pd.DataFrame:
@@ -266,15 +254,13 @@ def _recorded(recording: Source) -> Recorded:
 
 def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFrame:
     """Return a diagnosis as a table."""
-    import pandas as pd
-
     rows = np.flatnonzero(moment.is_stuck)
     entity = moment.entity[rows]
     gaps = [diagnosed.gap[row] for row in rows.tolist()]
     middle = np.array([0.5 * (gap.a + gap.b) if gap is not None else (np.nan, np.nan) for gap in gaps]).reshape(-1, 2)
     table = pd.DataFrame({
         "time_s": round(moment.tick * moment.tick_length, 9), "entity": entity, "agent": [run.label.get(each, "") for each in entity.tolist()],
-        "x": moment.position[rows, 0], "y": moment.position[rows, 1], "stuck_for_s": _stuck_for(run, moment.tick, entity),
+        "x": moment.position[rows, 0], "y": moment.position[rows, 1], "stuck_for_s": ((moment.tick - moment.stuck_tick[rows]) * run.tick_s).round(9),
         "cause": [Cause(int(cause)).words for cause in diagnosed.cause[rows]], "waits_for": diagnosed.waits_for[rows], "head": diagnosed.head[rows],
         "is_head": diagnosed.is_head[rows], "ring": diagnosed.ring[rows], "group": diagnosed.group[rows],
         "gap_m": [gap.width if gap is not None else np.nan for gap in gaps], "gap_x": middle[:, 0], "gap_y": middle[:, 1],
@@ -282,14 +268,6 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
     units = dict.fromkeys(table.columns, "") | dict.fromkeys(("time_s", "stuck_for_s"), "s") | dict.fromkeys(("x", "y", "gap_m", "gap_x", "gap_y"), "m")
     table.attrs["units"] = units
     return table
-
-
-def _stuck_for(run: Recorded, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return (n,) float64, s: for how long each has been stuck at the end of a tick."""
-    spells = run.spells
-    now = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
-    begin = dict(zip(now["entity"].tolist(), now["begin_tick"].tolist(), strict=True))
-    return np.array([(tick - begin[each]) * run.tick_s for each in entity.tolist()], dtype=np.float64).round(9)
 
 
 def name_of(run: Recorded, entity: int) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
@@ -13,9 +14,12 @@ from crowdsim.errors import RecordingError
 from crowdsim.measures.deadlock_stuck import STUCK_SECONDS, is_held_up
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
+from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.setup.paths import lengths_of
+from crowdsim.world.world import World
 
 FAST_M_S = 1.0  # Speed of people where none is known: fast enough that all of `PROGRESS_M` is required of them.
 
@@ -51,8 +55,6 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
     -----
     One definition as in a run, without what only a run knows: nobody waits by design here, and no detour is forgiven.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     step = max(1, round(tracks.fps))
     looks = round(STUCK_SECONDS * tracks.fps / step)
@@ -96,13 +98,6 @@ def _as_the_crow_flies(place: NDArray[np.float64], goals: list[Any], wanted: NDA
 
 def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return how long the shortest paths are over the ground, (n,) m; those seen beside it count from the ground nearest to them."""
-    from crowdsim.navigation.goals.goals import GoalShape, cut_goals
-    from crowdsim.navigation.mesh.build import build_mesh
-    from crowdsim.navigation.mesh.mesh import locate_many
-    from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-    from crowdsim.setup.paths import lengths_of
-    from crowdsim.world.world import World
-
     built = build_mesh(ground)
     shapes = [GoalShape(_onto(ground, each)) for each in goals]
     world = World(built.mesh, built.walls, cut_goals(built.mesh, shapes), [str(number) for number in range(len(shapes))], [])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -12,11 +11,10 @@ from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_graph import Waits, find_waits, linked_parts, strong_parts
 from crowdsim.measures.deadlock_places import GAP_REACH_M, SHUT_IN_REACH_M, Gap, Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.scenario.model import Goal
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
-
-if TYPE_CHECKING:
-    from crowdsim.scenario.model import Goal
+from crowdsim.world.world import World
 
 STARVED_SECONDS = 2.0  # A path request that is open longer starves its agent; the verdict of a run warns from then on too.
 ARCH_WIDEST_DIAMETERS = 5.0  # Gaps wider than so many agents do not clog ([To 2001]).
@@ -423,3 +421,29 @@ def goal_distance(goals: Sequence[Goal], index: int, point: NDArray[np.float64])
         return min(goal_distance(goals, part, point) for part in goal.parts)
     shape = shapely.Point(goal.point) if goal.point is not None else goal.area
     return float(shapely.distance(shape, shapely.Point(point)))
+
+
+def present_moment(
+    world: World, tick: int, tick_length: float, goals: Sequence[Goal], people: int, is_stuck: NDArray[np.bool_], going_on: Sequence[int]
+) -> Moment:
+    """Return the moment at the end of a tick.
+
+    Parameters
+    ----------
+    world : World
+    tick : int
+    tick_length : float, s
+    goals : sequence of Goal
+        Of the scenario.
+    people : int
+        How many agents the scenario has: entities above are obstacles.
+    is_stuck : (n,) bool
+    going_on : sequence of int
+        Entities of obstacles that will yet go on; see `Drive.going_on`.
+    """
+    agents, walls = world.agents, world.walls
+    return Moment(
+        tick, tick_length, agents.entity, agents.position, agents.radius, agents.layer, agents.activity, agents.goal, agents.path_status, agents.path_tick,
+        agents.preferred_velocity, agents.next_corner, agents.diagnosis, agents.blocker, is_stuck, agents.stuck_tick,
+        Segments(walls.start, walls.end, walls.layer), goals, np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
+    )  # fmt: skip

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
+from crowdsim.recording.reader import Recording
 from crowdsim.scenario.areas import closed_areas
+from crowdsim.scenario.geometry import joins_of
+from crowdsim.scenario.load import scenario_of_run
+from crowdsim.scenario.model import Scenario
 from crowdsim.world.causes import Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdsim.recording.reader import Recording
-    from crowdsim.scenario.model import Scenario
 
 NEEDED = ("activity", "goal", "path_status", "path_tick", "preferred_velocity", "next_corner", "diagnosis", "blocker", "layer")
 _MM = 1e-3
@@ -46,12 +45,11 @@ class Recorded:
         self.roster: pd.DataFrame = recording.roster()
         self.tick_s = recording.header.tick_s
         self.people = int(self.roster["entity"].max()) if len(self.roster) else 0
+        self._walls: dict[int, Segments] = {}  # by how many changes of the ground came before
 
     @cached_property
     def scenario(self) -> Scenario:
         """The scenario of the run."""
-        from crowdsim.scenario.load import scenario_of_run
-
         return scenario_of_run(self.recording.header, str(self.recording.path))
 
     @cached_property
@@ -68,8 +66,6 @@ class Recorded:
     @cached_property
     def spells(self) -> pd.DataFrame:
         """When agents were stuck; see `crowdsim.measures.deadlock.stuck_spells`."""
-        import pandas as pd
-
         own = self.events[self.events["kind"].isin(("STUCK", "UNSTUCK", "ARRIVAL", "RETIRED"))]
         last, rows, begun = self.recording.commit.last_tick, [], {}
         for tick, entity, kind, x, y in own[["tick", "entity", "kind", "x", "y"]].itertuples(index=False):
@@ -189,13 +185,7 @@ class Recorded:
             self._walls[era] = self._walls_of(self.grounds(tick))
         return self._walls[era]
 
-    @cached_property
-    def _walls(self) -> dict[int, Segments]:
-        return {}
-
     def _walls_of(self, grounds: Sequence[Any]) -> Segments:
-        from crowdsim.scenario.floor import joins_of
-
         starts, ends, layers = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0, dtype=np.int32)]
         joins = joins_of(self.scenario.geometry.floors)
         for floor, ground in enumerate(grounds):

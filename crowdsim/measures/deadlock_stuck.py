@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.scenario.model import Event
 from crowdsim.world.columns import AgentState, PathStatus
-
-if TYPE_CHECKING:
-    from crowdsim.scenario.model import Event
 
 STUCK_BY = "progress"  # In headers of recordings: which definition this is. Older ones meant net displacement.
 PROGRESS_M = 0.2  # Progress along the path that an agent that wants to get on has to make: half its width. Larger takes slow queues for standstill.

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from crowdsim.errors import RecordingError
+from crowdsim.measures.scenarios import scenario_of
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def arrivals(source: Source) -> pd.DataFrame:
@@ -37,7 +34,7 @@ def arrivals(source: Source) -> pd.DataFrame:
     happened = tracks.events[tracks.events["kind"] == "ARRIVAL"]
     people = tracks.people.set_index("id").reindex(happened["id"])
     start = np.fmax(people["start_s"].to_numpy(), tracks.frame_s[0] if len(tracks.frame_s) else 0.0)
-    names = np.array([*_goal_names(tracks), ""], dtype=object)
+    names = np.array([*(tracks.header.goals if tracks.header is not None else ()), ""], dtype=object)
     value = happened["value"].to_numpy().astype(np.int64)
     goal = names[np.where((value >= 0) & (value < len(names) - 1), value, len(names) - 1)]
     table = happened[["id", "time_s", "x_m", "y_m"]].assign(group=people["group"].to_numpy(), goal=goal, travel_s=happened["time_s"].to_numpy() - start)
@@ -64,8 +61,6 @@ def exit_use(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people, which have no goals.
     """
-    import pandas as pd
-
     tracks = _with_goals(source)
     kinds = _goal_kinds(tracks)
     came = arrivals(tracks)
@@ -100,8 +95,6 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
         One row for the begin, and one for each time at which a person left: time_s (s); left: how many by then; share: of all people that have a goal, or
         were seen; still_there.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     begin = float(tracks.frame_s[0]) if len(tracks.frame_s) else 0.0
     if tracks.has_events:
@@ -123,21 +116,13 @@ def _with_goals(source: Source) -> Tracks:
     return tracks
 
 
-def _goal_names(tracks: Tracks) -> tuple[str, ...]:
-    return tuple(tracks.header.goals) if tracks.header is not None else ()
-
-
 def _goal_kinds(tracks: Tracks) -> dict[str, str]:
     """Return the kind of each goal at which people can arrive, by name."""
-    from crowdsim.measures.scenarios import scenario_of
-
     return {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}
 
 
 def _without_goal(tracks: Tracks) -> int:
     """Return how many people never have a goal: they stand."""
-    from crowdsim.measures.scenarios import scenario_of
-
     scenario = scenario_of(tracks)
     standing = 0
     for group in scenario.groups:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.areas import Area, rows_inside
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 LEAST_DISTANCE_M = 1.0  # A person that gets less far along the corridor stands, or came in from its side: it has no direction that counts.
 
@@ -37,8 +33,6 @@ def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple
         frame, people (counted), order: the sum over rows of (n+ - n-)^2 / (n+ + n-), divided by the number of people. 1 where all in a row walk in
         one direction, some 0.4 by chance in a corridor of 3 m with 50 people; nan where nobody is counted.
     """
-    import pandas as pd
-
     inside = trajectories[(trajectories["x"] > x_range[0]) & (trajectories["x"] < x_range[1])]
     rows = pd.DataFrame({"frame": inside["frame"], "row": np.floor(inside["y"] / row_width), "sign": heading.reindex(inside["id"]).to_numpy()})
     each = rows.groupby(["frame", "row"])["sign"].agg(["sum", "size"])
@@ -72,8 +66,6 @@ def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), ar
     CrowdsimError
         If the direction is none.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     length = float(np.hypot(*along))
     if not (np.isfinite(length) and length > 0.0):

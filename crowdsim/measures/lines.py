@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import last_arrivals
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -60,8 +58,6 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
         by time, then id. To come as far as the line and go back is no crossing; the step to the place where a person arrived and left, which no
         frame shows, counts, with the number of the next frame.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     line = line if isinstance(line, Line) else Line(tuple((float(x), float(y)) for x, y in line))
     steps = _steps(tracks)
@@ -116,8 +112,6 @@ def mean_flow(crossed: pd.DataFrame, *, width_m: float | None = None, from_s: fl
         people; first_s, last_s (s); flow_per_s (1/s): (people - 1) / (last - first), NaN for fewer than two; specific_flow_per_m_s (1/(m s)): for one metre
         of width, NaN without a width.
     """
-    import pandas as pd
-
     times = np.sort(crossed["time_s"].to_numpy())
     times = times[(times >= from_s) & (times <= until_s)]
     span = float(times[-1] - times[0]) if len(times) > 1 else 0.0
@@ -144,8 +138,6 @@ def flow_over_time(crossed: pd.DataFrame, *, every_s: float = 5.0, width_m: floa
         begin_s, end_s (s); forwards, backwards: crossings in direction +1 and -1; net_per_s (1/s): their difference over the part's length;
         specific_flow_per_m_s (1/(m s)): the same for one metre of width, NaN without one; total: net crossings until the end of the part.
     """
-    import pandas as pd
-
     if not (np.isfinite(every_s) and every_s > 0.0):
         raise CrowdsimError(f"Parts of a time are longer than 0 s, not {every_s:g} s.")
     parts = int(np.floor(crossed["time_s"].max() / every_s)) + 1 if len(crossed) else 0

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.measures.archives import COLUMNS, MOST_ROWS, read_archive
 from crowdsim.measures.tracks import Tracks, make_tracks
+from crowdsim.recording.gate import opened
+from crowdsim.scenario.geometry_files import GeometryRefused, pieces_of_wkt
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 TEXT_ENDINGS = (".txt", ".dat", ".trc")
@@ -29,8 +33,6 @@ def is_measured(path: Path) -> bool:
     """Return whether a file holds measured people: text by its ending, HDF5 if it has trajectories and is no recording of ours."""
     if path.suffix.lower() in TEXT_ENDINGS:
         return True
-    from crowdsim.recording.gate import opened
-
     try:
         with path.open("rb") as file:
             begin = file.read(9)
@@ -73,8 +75,6 @@ def read_measured(path: str | os.PathLike[str], *, fps: float | None = None, uni
 
 
 def _read_text(path: Path, fps: float | None, unit: str | None) -> Tracks:
-    import pandas as pd
-
     try:
         size = path.stat().st_size
         if size > MOST_TEXT_BYTES:
@@ -197,10 +197,6 @@ def _read_archive(path: Path, fps: float | None, unit: str | None) -> Tracks:
 
 def _ground(path: Path, text: str) -> Any:
     """Return the ground of an archive, a shapely Polygon or MultiPolygon in metres."""
-    import shapely
-
-    from crowdsim.scenario.geometry_files import GeometryRefused, pieces_of_wkt
-
     try:
         polygons = [piece.polygon for piece in pieces_of_wkt(text)]
     except GeometryRefused as error:

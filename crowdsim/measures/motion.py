@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 SPEED_OVER_S = 0.5  # Steps sway a body at some 2 Hz; half a second is one step. Shorter measures the sway of measured heads, longer blurs stops.
 
@@ -30,8 +26,6 @@ def trajectories(source: Source) -> pd.DataFrame:
     DataFrame
         id, frame, time_s (s), x_m, y_m, z_m (m); ascending by id, then frame.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     columns = {"id": tracks.person, "frame": tracks.frame, "time_s": tracks.time_s, "x_m": tracks.x, "y_m": tracks.y, "z_m": tracks.z}
     return with_units(pd.DataFrame(columns))
@@ -52,8 +46,6 @@ def speeds(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
         id, frame, time_s (s), velocity_x_m_s, velocity_y_m_s, speed_m_s (m/s); NaN where one was seen in one frame only. Speeds are along the surface,
         where heights are known.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     velocity_x, velocity_y, speed = row_speeds(tracks, over_s)
     columns = {"id": tracks.person, "frame": tracks.frame, "time_s": tracks.time_s, "velocity_x_m_s": velocity_x, "velocity_y_m_s": velocity_y}
@@ -99,8 +91,6 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
     DataFrame
         frame, time_s (s), people, mean_m_s, slowest_tenth_m_s, median_m_s, fastest_tenth_m_s (m/s; NaN where nobody was there).
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     speed = row_speeds(tracks, over_s)[2]
     groups = pd.DataFrame({"frame": tracks.frame, "speed": speed}).groupby("frame")["speed"]
@@ -129,8 +119,6 @@ def path_lengths(source: Source) -> pd.DataFrame:
         flies (m); mean_speed_m_s, desired_speed_m_s (m/s). A line through places ten times a second is shorter than the path by some 2 mm in a quarter turn
         with a radius of 0.5 m at 1.34 m/s, since it cuts the arc; what was not recorded is a straight line.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     ends = last_arrivals(tracks)
     arrival_s = ends["time_s"].reindex(tracks.seen).to_numpy()

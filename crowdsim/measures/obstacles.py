@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from crowdsim.scenario.model import Scenario
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFrame:
@@ -26,8 +25,6 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
         frame, obstacle (index by name), name, x, y (m), direction_x, direction_y (unit vector where its x axis points), is_closed (whether paths were looked
         for round it); ascending by frame. Frames in which an obstacle was not there have no row of it.
     """
-    import pandas as pd
-
     rows: list[dict[str, Any]] = []
     for frame, tick in zip(frames["frame"].tolist(), frames["tick"].tolist(), strict=True):
         for index, obstacle in enumerate(scenario.obstacles):

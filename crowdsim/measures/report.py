@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from crowdsim.measures.areas import Area, area_states, area_stays
-from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps
+from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
 from crowdsim.measures.motion import path_lengths, speed_over_time
 from crowdsim.measures.shortest_paths import detours
 from crowdsim.measures.sources import Source, tracks_of
-from crowdsim.measures.steering import steering_scores
 from crowdsim.measures.tracks import Tracks
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def all_tables(
@@ -72,8 +69,6 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
         last_arrival_s (s), mean_detour, mean_time_over_ideal: of those that arrived; where radii are known overlaps, overlap_s: of all pairs (s),
         deepest_overlap_m (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
     """
-    import pandas as pd
-
     tracks = tracks_of(source)
     tables = all_tables(tracks) if tables is None else tables
     paths = tables["paths"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.measures.motion import path_lengths
@@ -17,9 +18,6 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built, build_world
 from crowdsim.setup.paths import lengths_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def detours(source: Source) -> pd.DataFrame:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+import shapely
+
+from crowdsim.measures.measured import is_measured, read_measured
 from crowdsim.measures.tracks import EVENT_COLUMNS, Tracks, make_tracks, people_table
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.opening import open_run
+from crowdsim.recording.reader import Recording
 
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Tracks"
 
@@ -34,10 +36,6 @@ def tracks_of(source: Source) -> Tracks:
     """
     if isinstance(source, Tracks):
         return source
-    from crowdsim.measures.measured import is_measured, read_measured
-    from crowdsim.recording.opening import open_run
-    from crowdsim.recording.reader import Recording
-
     if isinstance(source, Recording):
         return _recorded(source)
     if is_measured(Path(source)):
@@ -47,8 +45,6 @@ def tracks_of(source: Source) -> Tracks:
 
 
 def _recorded(recording: Recording) -> Tracks:
-    import shapely
-
     header = recording.header
     has_layers = len(header.ground) > 1 and any(column.name == "layer" for column in recording.layout.columns)
     rows = recording.trajectories(columns=["x", "y", "z", *(["layer"] if has_layers else [])])

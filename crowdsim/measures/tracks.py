@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from crowdsim.recording.header import Header
+from crowdsim.recording.header import Header
 
 PEOPLE_COLUMNS = ("id", "group", "radius_m", "desired_speed_m_s", "start_s")
 EVENT_COLUMNS = ("time_s", "id", "kind", "value", "x_m", "y_m")
@@ -145,8 +142,6 @@ def make_tracks(
     RecordingError
         If a person is in two places in one frame, a place is no number, or the frame rate is none.
     """
-    import pandas as pd
-
     if not (np.isfinite(fps) and fps > 0.0):
         raise RecordingError(f"{name}: has {fps:g} frames a second, but there have to be more than 0.")
     person, frame = np.asarray(person, dtype=np.int64), np.asarray(frame, dtype=np.int64)
@@ -174,8 +169,6 @@ def make_tracks(
 
 def people_table(ids: NDArray[np.int64], **columns: Any) -> pd.DataFrame:
     """Return what is known of people, as `Tracks.people` has it; columns that are not given are not known."""
-    import pandas as pd
-
     unknown: dict[str, Any] = {"group": "", "radius_m": np.nan, "desired_speed_m_s": np.nan, "start_s": np.nan}
     table = pd.DataFrame({"id": ids}).assign(**{**unknown, **columns})
     return table[list(PEOPLE_COLUMNS)]

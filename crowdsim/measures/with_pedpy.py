@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import shapely
 
 from crowdsim.errors import CrowdsimError
@@ -13,9 +14,6 @@ from crowdsim.measures.lines import Line
 from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 OFF_GROUND_M = 1e-6  # Rounding puts a place so far outside a wall that it touches; PedPy would refuse it.
 
@@ -89,8 +87,6 @@ def densities(source: Source, area: Area, *, cut_off_m: float | None = 1.0, over
     -----
     Cells take some 0.2 ms a person and frame. Source: [Steffen 2010].
     """
-    import pandas as pd
-
     pedpy, tracks = _pedpy(), tracks_of(source)
     piece = _piece(tracks, area.polygon)
     try:
@@ -157,14 +153,10 @@ def passages(source: Source, line: Line, *, every_s: float = 5.0, over_s: float 
 
 
 def _speeds(tracks: Tracks, over_s: float) -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame({"id": tracks.person, "frame": tracks.frame, "speed": row_speeds(tracks, over_s)[2]})
 
 
 def _no_flow() -> pd.DataFrame:
-    import pandas as pd
-
     return pd.DataFrame({"flow_per_s": np.zeros(0), "mean_speed_m_s": np.zeros(0)})
 
 
@@ -177,8 +169,6 @@ def _pedpy() -> Any:
 
 
 def _trajectory(tracks: Tracks) -> Any:
-    import pandas as pd
-
     pedpy = _pedpy()
     columns = {"id": tracks.person, "frame": tracks.frame, "x": tracks.x, "y": tracks.y}
     return pedpy.TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
@@ -186,8 +176,6 @@ def _trajectory(tracks: Tracks) -> Any:
 
 def _on_ground(tracks: Tracks, piece: Any) -> Any:
     """Return the rows of people on a piece of ground; those outside by no more than rounding are put on its edge."""
-    import pandas as pd
-
     pedpy = _pedpy()
     shapely.prepare(piece)
     points = shapely.points(tracks.x, tracks.y)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.pictures.colours import OKABE_ITO
-from crowdsim.pictures.run import pyplot
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
+from crowdsim.pictures.run import OKABE_ITO, pyplot
+from crowdsim.recording.reader import Recording
 
 MOST_SHOWN = 7  # Systems with a colour of their own, those that took most; the others are one.
 MOST_COLUMNS = 600  # Of the picture: more ticks than these are put together, each column as its longest tick.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock import name_of
 from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
-from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
+from crowdsim.measures.deadlock_recorded import Recorded
+from crowdsim.pictures.run import draw_goals, draw_ground, finish, panels, pyplot
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
-
-if TYPE_CHECKING:
-    from crowdsim.measures.deadlock_recorded import Recorded
 
 AROUND_M = 2.0  # Ground that is shown round those that are stuck.
 LEAST_SIDE_M = 6.0  # Of what is shown, so that one can tell where it is.
@@ -70,12 +68,7 @@ def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 1
     _draw_legend(all_axes[0], moment, found)
     stuck = int(np.count_nonzero(moment.is_stuck))
     title = f"{recorded.recording.header.name}  |  {moment.tick * moment.tick_length:g} s  |  {stuck:,} stuck"
-    if len(floors) > 1:
-        figure.suptitle(title, fontsize=10)
-    else:
-        all_axes[0].set_title(title, fontsize=10)
-    figure.savefig(out, dpi=dpi)
-    plt.close(figure)
+    finish(figure, None if len(floors) > 1 else all_axes[0], title, out, dpi=dpi)
 
 
 def _window(moment: Moment) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

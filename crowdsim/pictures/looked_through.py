@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.measures.motion import SPEED_OVER_S, half_window
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import Recording
 
 MOST_TRAILS = 2000  # Trails that are drawn; more are a solid colour, and drawing them takes minutes. The title says when some are left out.
 MOST_POINTS = 400  # Of one trail: beyond that, frames are skipped; the picture has fewer pixels.

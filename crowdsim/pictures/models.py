@@ -11,8 +11,7 @@ import numpy as np
 
 from crowdsim.comparison.comparison import OverSeeds, spread_text
 from crowdsim.comparison.counts import Trace
-from crowdsim.pictures.moving import draw_obstacles
-from crowdsim.pictures.run import EXIT, STUCK, draw_goals, draw_ground, pyplot
+from crowdsim.pictures.run import EXIT, STUCK, add_lines, draw_goals, draw_ground, draw_obstacles, pyplot
 from crowdsim.scenario.model import Scenario
 
 OVERLAP = "#7b2cbf"
@@ -144,7 +143,6 @@ def _draw_exits(axes: Any, scenario: Scenario, layer: int) -> None:
 def _draw_trails(axes: Any, trace: Trace, layer: int) -> None:
     """Draw trails in the colours of their groups, or of one group each in its own, the same in every panel, with a dot where each begins."""
     import matplotlib as mpl
-    from matplotlib.collections import LineCollection
 
     if len(trace.groups) == 1:
         shades: list[Any] = list(mpl.colormaps["hsv"](np.linspace(0.0, 0.94, len(trace.group))))
@@ -157,7 +155,7 @@ def _draw_trails(axes: Any, trace: Trace, layer: int) -> None:
         for part in _unbroken(places[:, number]):
             lines.append(part)
             colours.append(shades[number])
-    axes.add_collection(LineCollection(lines, colors=colours, linewidths=0.6, alpha=0.55, zorder=2))
+    add_lines(axes, lines, colors=colours, linewidths=0.6, alpha=0.55, zorder=2)
     if len(places):
         axes.plot(places[0, :, 0], places[0, :, 1], ".", color="#00000055", markersize=2.5, zorder=3)
 

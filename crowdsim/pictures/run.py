@@ -1,23 +1,39 @@
-"""The picture of a run: the plan with the trails of all agents, doors, what moved, the exits with their counts, and where agents were stuck."""
+"""The picture of a run: the plan with the trails of all agents, doors, what moved, the exits with their counts, and where agents were stuck.
+
+What other pictures of plans need is here too: colours, panels, ground, goals, doors and obstacles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.pictures.colours import colours_of
 from crowdsim.pictures.looked_through import Trails, look_through
-from crowdsim.pictures.moving import draw_doors, draw_obstacles
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.geometry import Geometry, ToggledArea
+from crowdsim.scenario.load import scenario_of_run
+from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.obstacles import Obstacle
 
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
-    from crowdsim.scenario.geometry import Geometry
-    from crowdsim.scenario.model import Scenario
+# [Okabe 2008]: people with every kind of sight tell them apart.
+OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
+DASHES = ("-", "--", "-.", ":")  # Beyond eight, and for prints without colour.
+
+
+def colours_of(names: Iterable[str]) -> dict[str, str]:
+    """Return a colour for each name, in their order, each name once; the ninth has the first again."""
+    return {name: OKABE_ITO[number % len(OKABE_ITO)] for number, name in enumerate(dict.fromkeys(names))}
+
+
+def dashes_of(names: Iterable[str]) -> dict[str, str]:
+    """Return how the line of each name is drawn, so that two of one colour differ."""
+    return {name: DASHES[number // len(OKABE_ITO) % len(DASHES)] for number, name in enumerate(dict.fromkeys(names))}
+
 
 INCHES = 10.0
 GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "#00000040"
@@ -41,8 +57,6 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
         If matplotlib is not installed.
     """
     plt = pyplot()
-    from crowdsim.scenario.load import scenario_of_run
-
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     trails = look_through(recording, ["trails"], geometry.grounds).trails
@@ -50,12 +64,17 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
     title = "  |  ".join([title_of(recording), *notes])
-    if geometry.floors:
+    finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
+
+
+def finish(figure: Any, axes: Any, title: str, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
+    """Write a title above a figure, or above its only panel, and the figure as a picture."""
+    if axes is None:
         figure.suptitle(title, fontsize=10)
     else:
-        all_axes[0].set_title(title, fontsize=10)
+        axes.set_title(title, fontsize=10)
     figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    pyplot().close(figure)
 
 
 def title_of(recording: Recording) -> str:
@@ -172,10 +191,15 @@ def draw_ground(axes: Any, ground: Any) -> None:
 
 def draw_walls(axes: Any, ground: Any) -> None:
     """Draw the outline of walkable ground alone."""
+    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(ground)]
+    add_lines(axes, rings, colors=WALL, linewidths=0.9, zorder=4, autolim=False)
+
+
+def add_lines(axes: Any, lines: Any, *, autolim: bool = True, **look: Any) -> None:
+    """Draw many lines at once, with what matplotlib's `LineCollection` takes."""
     from matplotlib.collections import LineCollection
 
-    rings = [shapely.get_coordinates(ring) for ring in shapely.get_rings(ground)]
-    axes.add_collection(LineCollection(rings, colors=WALL, linewidths=0.9, zorder=4), autolim=False)
+    axes.add_collection(LineCollection(list(lines), **look), autolim=autolim)
 
 
 def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:
@@ -216,8 +240,6 @@ def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
 
 def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
     """Draw trails coloured by group, those on one floor if `layer` is given, with a legend on the panel that is `named`."""
-    from matplotlib.collections import LineCollection
-
     roster = recording.roster()
     groups = dict(zip(roster["entity"].tolist(), roster["group_name"].tolist(), strict=True))
     colours = colours_of(groups.values())
@@ -230,7 +252,7 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
     bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(frames) > trails.step)) + 1
     lines = np.split(places, bounds) if len(places) else []
     line_entity = entities[np.append(0, bounds)].tolist() if len(places) else []
-    axes.add_collection(LineCollection(lines, colors=[colours[groups[entity]] for entity in line_entity], linewidths=0.7, alpha=0.6, zorder=2))
+    add_lines(axes, lines, colors=[colours[groups[entity]] for entity in line_entity], linewidths=0.7, alpha=0.6, zorder=2)
     if lines:
         # A line begins where an agent came from another floor, too: only the first of each is where it set out.
         ids, first = np.unique(trails.rows["id"], return_index=True)
@@ -253,3 +275,47 @@ def _draw_stuck(axes: Any, recording: Recording, layer: int | None) -> int:
         stuck = stuck[stuck["layer"] == layer]
     axes.plot(stuck["x"], stuck["y"], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=7, zorder=6)
     return len(stuck)
+
+
+MOST_GHOSTS = 12  # Outlines of one obstacle on its path; more are a band.
+MOST_PLACES = 400  # Ticks that are looked at for its path.
+OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
+
+
+def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool]) -> None:
+    """Draw areas that can be closed: green and empty while they are open (thin where they are rooms of a grid map), red and filled while they are closed."""
+    for area, is_open in zip(areas, available, strict=True):
+        colour = OPEN if is_open else CLOSED
+        inside, width, hatch = ("none", 0.6 if area.shared else 1.2, None) if is_open else (colour + "66", 1.2, "////")
+        for part in shapely.get_parts(area.area):
+            axes.fill(*part.exterior.xy, facecolor=inside, edgecolor=colour, linewidth=width, hatch=hatch, zorder=3.5)
+        left, bottom, right, top = area.area.bounds
+        label = area.name if is_open else f"{area.name} (closed)"
+        beside = (right, 0.5 * (bottom + top)) if top - bottom > right - left else (left, top)  # where the door itself is not
+        axes.annotate(label, beside, xytext=(3, 2), textcoords="offset points", va="bottom", fontsize=7, color=colour, zorder=5)
+
+
+def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, layer: int) -> None:
+    """Draw the obstacles of a floor: the path of each until a tick, thin outlines on it, and filled ones where it stands as closed ground, and at the end."""
+    for obstacle in obstacles:
+        if obstacle.layer not in (-1, layer) or obstacle.first_tick > last_tick:
+            continue
+        last = min(last_tick, obstacle.last_tick) if obstacle.last_tick >= 0 else last_tick
+        ticks = np.unique(np.linspace(obstacle.first_tick, last, MOST_PLACES).astype(int)).tolist()
+        path = np.array([obstacle.place(tick) for tick in ticks])
+        axes.plot(*path.T, color=OBSTACLE, linewidth=1.0, linestyle="--", zorder=3.2)
+        stands = [tick for tick in ticks if obstacle.is_closed(tick)]
+        for tick in ticks[:: max(1, len(ticks) // MOST_GHOSTS)] if len(np.unique(path, axis=0)) > 1 or obstacle.turning.speed else ():
+            axes.plot(*obstacle.outline(tick).exterior.xy, color=OBSTACLE, linewidth=0.5, alpha=0.6, zorder=3.2)
+        for outline in _different([obstacle.outline(tick) for tick in stands]):
+            axes.fill(*outline.exterior.xy, color=OBSTACLE, alpha=0.45, linewidth=0, zorder=3.3)
+        if obstacle.last_tick < 0 or last_tick < obstacle.last_tick:
+            axes.plot(*obstacle.outline(last).exterior.xy, color=OBSTACLE, linewidth=1.4, zorder=3.4)
+        axes.annotate(obstacle.name, path[0], xytext=(3, 3), textcoords="offset points", fontsize=7, color=OBSTACLE, zorder=5)
+
+
+def _different(outlines: Sequence[Any]) -> list[Any]:
+    found: dict[bytes, Any] = {}
+    for outline in outlines:
+        found.setdefault(outline.wkb, outline)
+    return list(found.values())

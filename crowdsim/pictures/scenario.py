@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.pictures.moving import draw_doors, draw_obstacles
-from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
-from crowdsim.pictures.visibility import draw_visibility
-
-if TYPE_CHECKING:
-    from crowdsim.navigation.mesh.mesh import NavMesh
-    from crowdsim.setup.build import Built
-    from crowdsim.setup.path_lines import Line
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
+from crowdsim.pictures.run import add_lines, draw_doors, draw_goals, draw_ground, draw_obstacles, finish, name_floor, panels, pyplot
+from crowdsim.setup.build import Built
+from crowdsim.setup.path_lines import Line, lines_of
 
 LAYERS = ("mesh", "portals", "widths", "visibility", "paths")
 MOST_PATHS = 200  # More are a solid colour.
@@ -57,7 +54,7 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
     graph = _graph_of(mesh) if "visibility" in layers else None
-    lines = _lines_of(built) if "paths" in layers else []
+    lines = lines_of(built, MOST_PATHS) if "paths" in layers else []
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
@@ -67,7 +64,7 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
         if "mesh" in layers:
-            _draw_mesh(axes, mesh, edges)
+            add_lines(axes, _segments(mesh, _once(mesh, edges)), colors=EDGE, linewidths=0.5, zorder=1.5)
         if "portals" in layers:
             _draw_portals(axes, mesh, edges)
         if "widths" in layers:
@@ -76,16 +73,9 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
             draw_visibility(axes, graph, radius)
         _draw_starts(axes, built, number)
         _draw_paths(axes, built, [line for line in lines if line.layer == number], named=number == 0)
-        if geometry.floors:
-            floor = geometry.floors[number]
-            axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
+        name_floor(axes, geometry, number)
     title = "  |  ".join([scenario.name, f"{_counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons", *_notes(layers, radius, lines, built)])
-    if geometry.floors:
-        figure.suptitle(title, fontsize=10)
-    else:
-        all_axes[0].set_title(title, fontsize=10)
-    figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
 
 
 def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: Built) -> list[str]:
@@ -102,17 +92,9 @@ def _counted(number: int, what: str) -> str:
 
 def _graph_of(mesh: NavMesh) -> Any:
     """Return the points of visibility."""
-    from crowdsim.navigation.visibility.graph import build_graph
-
     if int(mesh.polygon_layer.max()) > 0:
         raise CrowdsimError("points of visibility are drawn of one floor only, and this geometry has several. Leave visibility out of --show.")
     return build_graph(mesh)[0]
-
-
-def _lines_of(built: Built) -> list[Line]:
-    from crowdsim.setup.path_lines import lines_of
-
-    return lines_of(built, MOST_PATHS)
 
 
 def _draw_areas(axes: Any, built: Built, layer: int) -> None:
@@ -139,32 +121,22 @@ def _once(mesh: NavMesh, edges: NDArray[np.int64]) -> NDArray[np.int64]:
     return edges[(twin >= 0) & ((edges < twin) | other_floor)]
 
 
-def _draw_mesh(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
-    from matplotlib.collections import LineCollection
-
-    axes.add_collection(LineCollection(list(_segments(mesh, _once(mesh, edges))), colors=EDGE, linewidths=0.5, zorder=1.5))
-
-
 def _draw_portals(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
-    from matplotlib.collections import LineCollection
-
     portals = _once(mesh, edges)
-    axes.add_collection(LineCollection(list(_segments(mesh, portals)), colors=PORTAL, linewidths=0.8, alpha=0.7, zorder=1.6))
+    add_lines(axes, _segments(mesh, portals), colors=PORTAL, linewidths=0.8, alpha=0.7, zorder=1.6)
     axes.plot(*mesh.portal_point[portals].T, ".", color=PORTAL, markersize=2.5, zorder=1.7)
 
 
 def _draw_widths(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
     """Draw portals between walls, the narrower the redder and bolder, and write how wide they are."""
     from matplotlib import colormaps
-    from matplotlib.collections import LineCollection
-
     portals = _once(mesh, edges)
     portals = portals[np.isfinite(mesh.edge_width[portals])]
     if not len(portals):
         return
     width = mesh.edge_width[portals]
     share = np.clip(width / 4.0, 0.0, 1.0)  # 4 m: gaps beyond that hold nobody back
-    axes.add_collection(LineCollection(list(_segments(mesh, portals)), colors=colormaps["RdYlGn"](share), linewidths=2.2 - 1.4 * share, zorder=1.8))
+    add_lines(axes, _segments(mesh, portals), colors=colormaps["RdYlGn"](share), linewidths=2.2 - 1.4 * share, zorder=1.8)
     for place in np.argsort(width, kind="stable")[:MOST_NUMBERS].tolist():
         axes.annotate(f"{width[place]:.2f}", mesh.portal_point[portals[place]], fontsize=5, color="#222222", ha="center", va="center", zorder=4.5)
 
@@ -177,14 +149,52 @@ def _draw_starts(axes: Any, built: Built, layer: int) -> None:
 def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) -> None:
     """Draw paths in the colours of their groups."""
     import matplotlib as mpl
-    from matplotlib.collections import LineCollection
-
     palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
     group = built.agents.group
     colours = [palette[group[line.row] % len(palette)] for line in lines]
-    axes.add_collection(LineCollection([line.points for line in lines], colors=colours, linewidths=0.9, zorder=2.5))
+    add_lines(axes, [line.points for line in lines], colors=colours, linewidths=0.9, zorder=2.5)
     scenario = built.scenario
     if named and lines and len(scenario.groups) <= 12:
         for number, each in enumerate(scenario.groups):
             axes.plot([], [], color=palette[number % len(palette)], label=f"{each.name}: {scenario.navigation_of(each).name}")
         axes.legend(fontsize=7, loc="upper right")
+
+
+TANGENT, TIGHT, CORNER = "#3a6ea5", "#e08e0b", "#d62828"
+
+
+def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the tangents that an agent may use, each once.
+
+    Parameters
+    ----------
+    graph : VisibilityGraph
+    radius : float, m
+
+    Returns
+    -------
+    (k, 2, 2) float64, m
+        Where the agent's centre begins and ends.
+    (k,) bool
+        Whether it is free for sure; the others are tested by searches.
+    """
+    source = np.repeat(np.arange(len(graph.edge_start) - 1), np.diff(graph.edge_start))
+    once = source // 2 < graph.edge_target // 2
+    fits = once & (graph.edge_low <= radius) & (radius <= graph.edge_high)
+    begin, end = graph.corners.position[source[fits] // 2], graph.corners.position[graph.edge_target[fits] // 2]
+    sides = [radius * (1.0 - 2.0 * (node % 2)) for node in (source[fits], graph.edge_target[fits])]
+    d = end - begin
+    length = np.hypot(d[:, 0], d[:, 1])
+    d /= length[:, None]
+    across = np.clip((sides[1] - sides[0]) / length, -1.0, 1.0)
+    u = np.sqrt(1.0 - across**2)[:, None] * d + across[:, None] * np.stack([d[:, 1], -d[:, 0]], axis=1)
+    aside = np.stack([u[:, 1], -u[:, 0]], axis=1)
+    return np.stack([begin + sides[0][:, None] * aside, end + sides[1][:, None] * aside], axis=1), radius <= graph.edge_clear[fits]
+
+
+def draw_visibility(axes: Any, graph: VisibilityGraph, radius: float = 0.0) -> None:
+    """Draw the graph as an agent of a radius (m) sees it: free tangents blue, those that searches test orange, corners as red dots."""
+    lines, is_free = tangents_of(graph, radius)
+    add_lines(axes, lines[is_free], colors=TANGENT, linewidths=0.4, alpha=0.6, zorder=2)
+    add_lines(axes, lines[~is_free], colors=TIGHT, linewidths=0.4, alpha=0.6, zorder=2)
+    axes.plot(*graph.corners.position.T, ".", color=CORNER, markersize=3, zorder=3)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
 from crowdsim.pictures.run import pyplot
-from crowdsim.recording.explained import choice_at
-
-if TYPE_CHECKING:
-    from crowdsim.recording.explained import ExplainedChoice
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.explained import ExplainedChoice, choice_at
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.load import parse_scenario
 
 INCHES = 8.0
 ROOM = 1.12  # Half the picture's width, in maximum speeds.
@@ -68,8 +66,6 @@ def draw_velocities(recording: Recording, agent: str, time_s: float, out: Path, 
 
 def _model(recording: Recording, choice: ExplainedChoice) -> str:
     """Return the name of the agent's avoidance model."""
-    from crowdsim.scenario.load import parse_scenario
-
     scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
     return next((scenario.model_of(group).name for group in scenario.groups if group.name == choice.group), scenario.avoidance.name)
 

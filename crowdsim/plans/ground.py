@@ -33,13 +33,10 @@ class Found:
     ground : shapely Polygon or MultiPolygon, m
     openings : list of shapely LineString
         Gaps in its outline that lead out.
-    is_mended : bool
-        Whether it is another than what was drawn.
     """
 
     ground: Any
     openings: list[Any] = field(default_factory=list)
-    is_mended: bool = False
 
 
 def find_ground(drawn: Drawn, *, opening: float = OPENING_M, wall: float = THICK_M) -> Found:
@@ -72,14 +69,14 @@ def find_ground(drawn: Drawn, *, opening: float = OPENING_M, wall: float = THICK
     found = Found(shapely.Polygon())
     if outlines or lines:
         closed = _closed(lines, opening, found, drawn.words)
-        found.ground = _united(_mended(outlines + closed, found, drawn.words), found, drawn.words)
+        found.ground = _united(_mended(outlines + closed, drawn.words), drawn.words)
         found.ground = _joined_by_doors(found.ground, drawn)
         walls = _thick(solid, wall_lines, wall)
         if not walls.is_empty:
             found.ground = shapely.difference(found.ground, walls, grid_size=MILLIMETRE)
     else:
-        _enclosed(_thick(_mended(solid, found, drawn.words), wall_lines, wall), opening, found)
-    obstacles = _obstacles(drawn, found)
+        _enclosed(_thick(_mended(solid, drawn.words), wall_lines, wall), opening, found)
+    obstacles = _obstacles(drawn)
     if not obstacles.is_empty:
         found.ground = shapely.difference(found.ground, obstacles, grid_size=MILLIMETRE)
     found.ground = _polygons(found.ground)
@@ -140,7 +137,6 @@ def _closed(lines: Sequence[Any], opening: float, found: Found, words: list[str]
         words.append(f"{counted(moved, 'end')} of lines, up to {1000 * GAP_M:g} mm apart, {was(moved)} joined")
     if opened:
         words.append(f"{counted(opened, 'outline')} had a gap of a door's width: it was taken as a way out")
-    found.is_mended |= bool(areas)
     return areas
 
 
@@ -166,7 +162,7 @@ def _joined(lines: Sequence[Any]) -> tuple[list[Any], int]:
     return [part for part in shapely.get_parts(merged) if part.geom_type == "LineString"], int(np.count_nonzero(far))
 
 
-def _mended(areas: Sequence[Any], found: Found, words: list[str]) -> list[Any]:
+def _mended(areas: Sequence[Any], words: list[str]) -> list[Any]:
     """Return valid areas: outlines that cross themselves become what they enclose."""
     good, crossed = [], 0
     for area in areas:
@@ -177,11 +173,10 @@ def _mended(areas: Sequence[Any], found: Found, words: list[str]) -> list[Any]:
     if crossed:
         itself, encloses = ("itself", "it encloses") if crossed == 1 else ("themselves", "they enclose")
         words.append(f"{counted(crossed, 'outline')} crossed {itself}: what {encloses} was taken")
-        found.is_mended = True
     return good
 
 
-def _united(areas: Sequence[Any], found: Found, words: list[str]) -> Any:
+def _united(areas: Sequence[Any], words: list[str]) -> Any:
     """Return the union of areas; those that a gap of up to 2 cm parts are joined over it."""
     united = shapely.union_all(areas)
     parts = shapely.get_parts(united)
@@ -194,7 +189,6 @@ def _united(areas: Sequence[Any], found: Found, words: list[str]) -> Any:
     if not near:
         return united
     words.append(f"{counted(near, 'gap')} of up to {1000 * GAP_M:g} mm between outlines {was(near)} closed")
-    found.is_mended = True
     return _closing(shapely.set_precision(united, 1e-6), 0.5 * GAP_M + MILLIMETRE)
 
 
@@ -205,7 +199,7 @@ def _closing(area: Any, by: float) -> Any:
 
 def _joined_by_doors(ground: Any, drawn: Drawn) -> Any:
     """Return ground with doors that are drawn as areas: they lead through the walls between outlines."""
-    doors = _mended(drawn.areas_of(Kind.DOORS), Found(None), [])
+    doors = _mended(drawn.areas_of(Kind.DOORS), [])
     return _closing(shapely.union_all([ground, *doors]), MILLIMETRE) if doors else ground
 
 
@@ -255,7 +249,6 @@ def _enclosed(walls: Any, opening: float, found: Found) -> None:
     whole = shapely.union_all([shapely.Polygon(part.exterior) for part in grown if part.geom_type == "Polygon"])
     building = shapely.set_precision(shapely.buffer(whole, -by, join_style="mitre"), MILLIMETRE)
     found.ground = shapely.difference(building, walls, grid_size=MILLIMETRE)
-    found.is_mended = True
     parts = [part for part in shapely.get_parts(found.ground) if part.geom_type == "Polygon"]
     found.ground = shapely.MultiPolygon([part for part in parts if 2.0 * part.area > 2.0 * _ROUGH * by * part.length])  # no slivers along the outer faces
     gaps = shapely.line_merge(shapely.difference(building.boundary, shapely.buffer(walls, _ROUGH * by, join_style="mitre")))
@@ -267,15 +260,14 @@ def _enclosed(walls: Any, opening: float, found: Found) -> None:
             found.openings.append(shapely.LineString(points))
 
 
-def _obstacles(drawn: Drawn, found: Found) -> Any:
+def _obstacles(drawn: Drawn) -> Any:
     """Return what stands on the ground: closed outlines, what lines enclose together, and lines as thin things."""
-    areas = _mended(drawn.areas_of(Kind.OBSTACLES), found, drawn.words)
+    areas = _mended(drawn.areas_of(Kind.OBSTACLES), drawn.words)
     lines = drawn.lines_of(Kind.OBSTACLES)
     if lines:
         noded = shapely.union_all(lines)
         areas += list(shapely.get_parts(shapely.polygonize(list(shapely.get_parts(noded)))))
         areas.append(shapely.buffer(noded, 0.5 * THIN_M, cap_style="flat"))
-    found.is_mended |= bool(areas)
     return shapely.union_all(areas) if areas else shapely.Polygon()
 
 
@@ -293,7 +285,6 @@ def _leave_out_hollows(found: Found, words: list[str]) -> None:
         less = len(parts) - len(wide)
         words.append(f"{counted(less, 'hollow')} in which nobody can stand {was(less)} left out")
         found.ground = _polygons(shapely.MultiPolygon(wide))
-        found.is_mended = True
 
 
 def _nothing_enclosed(drawn: Drawn, opening: float) -> str:

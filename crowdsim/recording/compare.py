@@ -2,21 +2,28 @@
 
 What is compared, in this order: the digests of all columns after every tick; what happened; the trace; every recorded number; the facts in header and
 verdict. Clock readings are not.
+
+Where they need not be equal bit for bit: how far apart agents are, and what remains to be compared once crowds have diverged.
+
+A crowd is chaotic: a difference in the last digit becomes one of a step within some ten seconds. Until then places can be compared; from then on only
+what runs have in common on the whole.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.compare_facts import first_fact
-from crowdsim.recording.compare_rows import first_row, with_values
+from crowdsim.recording.compare_rows import NAMES, Difference, Names, ValueDifference, first_row, with_values
 from crowdsim.recording.compare_trace import first_trace_difference, with_trace
-from crowdsim.recording.difference import NAMES, Difference, Names, ValueDifference
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.schema import RunState, digest_text
+from crowdsim.recording.schema import EventKind, RunState, digest_text
 
 __all__ = ["Difference", "ValueDifference", "compare_digests", "first_difference"]
 
@@ -122,3 +129,204 @@ def first_event(recorded: Recording, fresh: Recording, names: Names = NAMES) -> 
     texts = [str(table[row]) if row < len(table) else "none" for table in tables]
     tick = min(int(table["tick"][row]) for table in tables if row < len(table))
     return Difference(tick, "", f"event {row}: {names[0]} {texts[0]}, {names[1]} {texts[1]} (tick, entity, kind, value, x, y)", names=names)
+
+
+_HEADER = ("name", "seed", "tick_s", "ground", "layers", "groups", "goals", "reproducible", "first_tick")
+_CLOCK = ("wall_s", "ms_per_tick", "worst_tick_ms")  # of a verdict
+
+
+def first_fact(recorded: Recording, fresh: Recording, names: Names, *, scenarios: bool) -> Difference | None:
+    """Return the first fact of header or verdict that differs, or None; clock readings, versions and what is recorded how often are no such facts.
+
+    Parameters
+    ----------
+    recorded, fresh : Recording
+        Of runs that are equal in every tick that both have.
+    names : tuple of two str
+    scenarios : bool
+        Compare the texts of the scenarios too, but for their section ``record``.
+    """
+    facts = [_facts(recording, scenarios) for recording in (recorded, fresh)]
+    if recorded.state is RunState.FINISHED and fresh.state is RunState.FINISHED:
+        for fact, recording in zip(facts, (recorded, fresh), strict=True):
+            result = (recording.verdict or {}).get("result")
+            fact.update({f"verdict: {key}": value for key, value in _flat(result if isinstance(result, Mapping) else {}).items()})
+    if recorded.commit.last_tick == fresh.commit.last_tick:
+        for fact, recording in zip(facts, (recorded, fresh), strict=True):
+            fact["run digest"] = digest_text(recording.run_digest)
+    for key in facts[0]:
+        if key in facts[1] and repr(facts[0][key]) != repr(facts[1][key]):  # of floats every digit
+            one, other = _shown(facts[0][key], facts[1][key])
+            what = f"the same in every tick, but not in what they say of themselves: {key}: {names[0]} {one}, {names[1]} {other}"
+            return Difference(0, "", what, names=names)
+    return None
+
+
+def _facts(recording: Recording, scenarios: bool) -> dict[str, Any]:
+    header = recording.header
+    found = {f"header: {name}": getattr(header, name) for name in _HEADER}
+    found |= {f"header: parameters: {name}": value for name, value in _flat(header.parameters).items()}
+    if recording.verdict is not None and "run_digest" in recording.verdict:
+        found["run digest in the verdict"] = recording.verdict["run_digest"] == digest_text(recording.run_digest)
+    if scenarios:
+        found |= {f"scenario: line {number}": line for number, line in enumerate(_without_record(header.scenario), start=1)}
+    return found
+
+
+def _without_record(text: str) -> list[str]:
+    """Return the lines of a scenario in canonical text without its last section, which says what is recorded."""
+    lines = text.splitlines()
+    begin = next((number for number, line in enumerate(lines) if line.startswith("record:")), len(lines))
+    return lines[:begin]
+
+
+def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {str(key): value for key, value in values.items() if key not in _CLOCK}
+
+
+def _shown(one: Any, other: Any) -> tuple[str, str]:
+    """Return two values as text, from a little before where they part, if they are long."""
+    texts = repr(one), repr(other)
+    at = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    begin = max(0, at - 20)
+    first, second = (("..." if begin else "") + text[begin : begin + 60] + ("..." if len(text) > begin + 60 else "") for text in texts)
+    return first, second
+
+
+COUNTS = ("arrived", "stuck", "no way")  # of aggregates: how often out of all agents
+
+
+@dataclass(frozen=True)
+class Apart:
+    """The first frame in which an agent is not where the other recording has it.
+
+    Attributes
+    ----------
+    tick : int
+    entity : int
+        The one that is farthest away, or the first that is in one recording only.
+    distance : float, m
+        Infinite for one that is in one recording only.
+    places : tuple of two (x, y, z), m
+        NaN where there is none.
+    """
+
+    tick: int
+    entity: int
+    distance: float
+    places: tuple[tuple[float, float, float], tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """How near two recordings are to each other.
+
+    Attributes
+    ----------
+    ticks : int
+        The last tick that was compared, of a frame that both have.
+    deepest : float, m
+        The largest distance between an agent's two places before they came apart.
+    apart : Apart or None
+    """
+
+    ticks: int
+    deepest: float
+    apart: Apart | None
+
+
+def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> Closeness:
+    """Return the first frame in which an agent is farther than `tolerance` from where the other recording has it.
+
+    Parameters
+    ----------
+    recorded, fresh : Recording
+        Frames of the same tick are compared.
+    tolerance : float, m
+
+    Raises
+    ------
+    RecordingError
+        If they have no frame of the same tick.
+    """
+    frame_ticks = [recording.table("frames/tick") for recording in (recorded, fresh)]
+    common, *frames = np.intersect1d(frame_ticks[0], frame_ticks[1], assume_unique=True, return_indices=True)
+    if len(common) == 0:
+        raise RecordingError(f"{recorded.path} and {fresh.path} have no frame of the same tick, so there is nothing to compare.")
+    starts = [recording.frame_starts() for recording in (recorded, fresh)]
+    deepest = 0.0
+    for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
+        rows = [
+            recording.rows(int(start[frame]), int(start[frame + 1]), ["x", "y", "z"])
+            for recording, start, frame in zip((recorded, fresh), starts, (one, other), strict=True)
+        ]
+        apart, distance = _apart(tick, rows[0], rows[1], tolerance)
+        if apart is not None:
+            return Closeness(tick, deepest, apart)
+        deepest = max(deepest, distance)
+    return Closeness(int(common[-1]), deepest, None)
+
+
+def _apart(tick: int, one: dict[str, NDArray[np.float64]], other: dict[str, NDArray[np.float64]], tolerance: float) -> tuple[Apart | None, float]:
+    lonely = np.setxor1d(one["id"], other["id"], assume_unique=True)
+    places = [np.column_stack([rows[name] for name in "xyz"]) for rows in (one, other)]
+    if len(lonely):
+        entity = int(lonely[0])
+        here = [_place_in(place, rows["id"] == entity) for place, rows in zip(places, (one, other), strict=True)]
+        return Apart(tick, entity, math.inf, (here[0], here[1])), math.inf
+    if not len(one["id"]):
+        return None, 0.0
+    distance = np.sqrt(((places[0] - places[1]) ** 2).sum(axis=1))
+    row = int(distance.argmax())
+    if distance[row] <= tolerance:
+        return None, float(distance[row])
+    chosen = np.arange(len(distance)) == row
+    return Apart(tick, int(one["id"][row]), float(distance[row]), (_place_in(places[0], chosen), _place_in(places[1], chosen))), float(distance[row])
+
+
+def _place_in(places: NDArray[np.float64], chosen: NDArray[np.bool_]) -> tuple[float, float, float]:
+    """Return the one chosen place, NaN where there is none."""
+    x, y, z = places[chosen][0].tolist() if chosen.any() else (math.nan, math.nan, math.nan)
+    return x, y, z
+
+
+def aggregates(recording: Recording) -> dict[str, float]:
+    """Return what a run resulted in on the whole, from its frames and events.
+
+    Returns
+    -------
+    dict of str to float
+        ``agents``; ``arrived``; ``mean arrival s`` and ``last arrival s`` (NaN where nobody arrived); ``mean speed m/s`` over all agents and frames;
+        ``mean distance m`` walked by an agent that was recorded; ``stuck`` times that one was; ``no way`` times that there was none.
+    """
+    events, tick_s = recording.table("events"), recording.header.tick_s
+    arrivals = events[events["kind"] == EventKind.ARRIVAL]
+    seconds = arrivals["tick"] * tick_s
+    walked, agent_seconds, people = _walked(recording)
+    return {
+        "agents": float(recording.commit.agents),
+        "arrived": float(len(np.unique(arrivals["entity"]))),
+        "mean arrival s": float(seconds.mean()) if len(seconds) else math.nan,
+        "last arrival s": float(seconds.max()) if len(seconds) else math.nan,
+        "mean speed m/s": walked / agent_seconds if agent_seconds else math.nan,
+        "mean distance m": walked / people if people else math.nan,
+        "stuck": float(np.count_nonzero(events["kind"] == EventKind.STUCK)),
+        "no way": float(np.count_nonzero(events["kind"] == EventKind.UNREACHABLE)),
+    }
+
+
+def _walked(recording: Recording) -> tuple[float, float, int]:
+    """Return the metres that all agents walked between recorded frames, the seconds that they took, and how many were seen."""
+    starts, ticks = recording.frame_starts(), recording.table("frames/tick")
+    metres = seconds = 0.0
+    seen: set[int] = set()
+    before: dict[str, NDArray[np.float64]] | None = None
+    for frame in range(recording.commit.frames):
+        rows = recording.rows(int(starts[frame]), int(starts[frame + 1]), ["x", "y", "z"])
+        seen.update(rows["id"].tolist())
+        if before is not None:
+            _, one, other = np.intersect1d(before["id"], rows["id"], assume_unique=True, return_indices=True)
+            metres += float(np.sqrt(sum((rows[name][other] - before[name][one]) ** 2 for name in "xyz")).sum())
+            seconds += len(one) * float(ticks[frame] - ticks[frame - 1]) * recording.header.tick_s
+        before = rows
+    return metres, seconds, len(seen)

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.compare_rows import entities_at
-from crowdsim.recording.difference import Difference, Names
+from crowdsim.recording.compare_rows import Difference, Names, entities_at
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import TRACE_BLOCK_ROWS
 

@@ -1,20 +1,29 @@
-"""The list of datasets of a recording: writer, reader and `recover` all work from it."""
+"""The datasets of a recording, which writer, reader and `recover` all work from; and its bytes before its first tick, with none of their rows.
+
+These are made in memory and written in one go, so that HDF5 never meets a full disk while it builds its structures: it crashes there.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import h5py
 import numpy as np
 
-from crowdsim.recording.header import Layout
+from crowdsim.recording.commit import Commit
+from crowdsim.recording.header import Header, Layout
+from crowdsim.recording.journal import CHUNK_BYTES
 from crowdsim.recording.schema import (
+    COMMIT_WORDS,
     EVENT_DTYPE,
     EVENT_UNITS,
     EXPLANATION_DTYPE,
     EXPLANATION_UNITS,
+    FORMAT,
+    FORMAT_VERSION,
     ROSTER_DTYPE,
     ROSTER_UNITS,
     TRACE_DTYPE,
@@ -121,3 +130,76 @@ def list_datasets(layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_
         datasets["explanations"] = DatasetSpec(EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS))
     datasets["verdict"] = DatasetSpec(np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on")
     return datasets
+
+
+LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 and newer read it.
+PAGE_BYTES = 4096  # The page of memory of x86-64. Larger would let a kill tear a metadata block, smaller only wastes space.
+
+
+class Blank(NamedTuple):
+    """The bytes of a file.
+
+    Attributes
+    ----------
+    recording : bytes
+        As it is to be.
+    in_the_making : bytes
+        With a journal beside its datasets.
+    """
+
+    recording: bytes
+    in_the_making: bytes
+
+
+def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetSpec]) -> Blank:
+    """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode.
+
+    Parameters
+    ----------
+    header : Header
+    text : bytes
+        What `to_json` made of it.
+    datasets : mapping of str to DatasetSpec
+    """
+    with h5py.File("blank", "x", driver="core", backing_store=False, libver=LIBRARY_VERSIONS, fs_strategy="page", fs_page_size=PAGE_BYTES) as file:
+        write_facts(file, header)
+        content = np.frombuffer(text, dtype=np.uint8)
+        file.create_dataset("header", data=content, chunks=(min(len(content), 65536),), shuffle=False, compression="gzip", track_times=False)
+        for name, spec in datasets.items():
+            create_dataset(file, name, spec)
+        file["trajectory"].attrs["fps"] = header.fps
+        commits = file.create_dataset("commit", shape=(2, COMMIT_WORDS), chunks=(1, COMMIT_WORDS), dtype="<u8", track_times=False)
+        for slot in range(2):
+            commits.id.write_direct_chunk((slot, 0), Commit().pack())
+        file.flush()
+        recording = bytes(file.id.get_file_image())
+        file.create_dataset("journal", shape=(0,), maxshape=(None,), chunks=(CHUNK_BYTES,), dtype="u1", track_times=False)
+        file.flush()
+        return Blank(recording, bytes(file.id.get_file_image()))
+
+
+def write_facts(file: h5py.File, header: Header) -> None:
+    """Write what a file says of itself at its root, for programs that look no farther."""
+    facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
+    for key, value in facts.items():
+        if value:
+            file.attrs[key] = value
+
+
+def create_dataset(file: h5py.File, name: str, spec: DatasetSpec, rows: Any = None, *, level: int = 1) -> None:
+    """Make a dataset; one that has its rows already is one chunk, deflated at a level."""
+    dataset = file.create_dataset(
+        name,
+        data=np.zeros((0, *spec.shape), dtype=spec.dtype) if rows is None else rows,
+        maxshape=(None, *spec.shape),
+        chunks=(spec.chunk_rows if rows is None else max(1, len(rows)), *spec.shape),
+        dtype=spec.dtype,
+        shuffle=True,
+        compression="gzip",
+        compression_opts=level,
+        track_times=False,
+    )
+    facts = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else "", "resolution": spec.resolution}
+    for key, value in facts.items():
+        if value:
+            dataset.attrs[key] = value

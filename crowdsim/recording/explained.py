@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
 from crowdsim.errors import CrowdsimError, RecordingError
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import Recording
 
 _BLOCK_ROWS = 65536
 _MOST_NAMES = 12  # Agents that a message lists.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import itertools
@@ -12,6 +13,8 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pandas as pd
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
@@ -47,8 +50,6 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
     RecordingError
         If `out` exists, a column is unknown, or the disk is full.
     """
-    import pandas as pd
-
     wanted = ["x", "y", "z", *columns]
     header = recording.rows(0, 0, wanted)
     with new_file(out, force=force) as scratch, scratch.open("w", encoding="ascii", newline="") as file:
@@ -80,8 +81,6 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
     RecordingError
         If `out` exists, the recording has no ground, or the disk is full.
     """
-    import shapely
-
     ground = recording.header.wkt_geometry() if recording.floors() else ""
     if not ground:
         raise RecordingError(f"{recording.path}: has no ground, which a JuPedSim file needs.")
@@ -90,11 +89,7 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
     facts = {"version": SQLITE_VERSION, "fps": recording.fps, **dict(zip(("xmin", "ymin", "xmax", "ymax"), bounds, strict=True))}
     with new_file(out, force=force) as scratch:
         try:
-            base = sqlite3.connect(scratch, isolation_level=None)
-            try:
-                base.execute("PRAGMA journal_mode=OFF")  # a scratch file needs no way back
-                base.execute("PRAGMA synchronous=OFF")
-                base.execute("BEGIN")
+            with contextlib.closing(sqlite3.connect(scratch, isolation_level=None)) as base:
                 _make_tables(base)
                 base.executemany("INSERT INTO metadata VALUES (?, ?)", [(key, str(value)) for key, value in facts.items()])
                 base.execute("INSERT INTO geometry VALUES (?, ?)", (mark, ground))
@@ -103,22 +98,22 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
                     base.executemany("INSERT INTO trajectory_data VALUES (?, ?, ?, ?, ?, ?)", rows)
                 base.execute("CREATE INDEX frame_id_idx ON trajectory_data(frame, id)")
                 base.execute("COMMIT")
-            finally:
-                base.close()
         except sqlite3.Error as error:
             raise RecordingError(f"{out}: could not be written ({error}).") from error
     return recording.commit.rows
 
 
 def _make_tables(base: sqlite3.Connection) -> None:
-    base.execute(
-        "CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL, "
-        "ori_x REAL NOT NULL, ori_y REAL NOT NULL)"
-    )
-    base.execute("CREATE TABLE metadata (key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL)")
-    base.execute("CREATE TABLE geometry (hash INTEGER NOT NULL, wkt TEXT NOT NULL)")
-    base.execute("CREATE UNIQUE INDEX geometry_hash ON geometry(hash)")
-    base.execute("CREATE TABLE frame_data (frame INTEGER NOT NULL, geometry_hash INTEGER NOT NULL)")
+    base.executescript("""PRAGMA journal_mode=OFF;
+        PRAGMA synchronous=OFF;
+        BEGIN;
+        CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL,
+            ori_x REAL NOT NULL, ori_y REAL NOT NULL);
+        CREATE TABLE metadata (key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL);
+        CREATE TABLE geometry (hash INTEGER NOT NULL, wkt TEXT NOT NULL);
+        CREATE UNIQUE INDEX geometry_hash ON geometry(hash);
+        CREATE TABLE frame_data (frame INTEGER NOT NULL, geometry_hash INTEGER NOT NULL);
+    """)  # a scratch file needs no way back
 
 
 def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
@@ -173,8 +168,6 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
     RecordingError
         If a file exists, or the recording has no ground or does not know which agents were on which floor.
     """
-    import shapely
-
     ground = recording.floors()
     if not ground:
         raise RecordingError(f"{recording.path}: has no ground, which PedPy needs.")
@@ -196,8 +189,6 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
 
 
 def _write_piece(recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None) -> None:
-    import shapely
-
     tree = shapely.STRtree(pieces)
     file = h5py.File(path, "x", libver=("v110", "v110"))
     try:

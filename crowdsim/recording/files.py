@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.locks import create_locked, is_held, taken
-from crowdsim.recording.scratch import LOCK, scratch_folder
+from crowdsim.recording.locks import LOCK, create_locked, is_held, scratch_folder, taken
 
 PARTIAL_SUFFIX = ".partial.h5"
 RECOVERED_SUFFIX = ".recovered.h5"

@@ -5,6 +5,14 @@ have the library wait for ever. So files are opened through `Snapshot` (nothing 
 once its link, its type, its layout, its filters and its size have been looked at. Checksums are those of HDF5: of all metadata in files like ours, of the
 data where filters keep one (deflate's own, fletcher32); a wrong one is an error of the read.
 
+Chunks of rows are unpacked here, past HDF5's own filters: it neither compares what a chunk unpacks to with the size that it is to have, nor stops at it. A
+chunk that another one's bytes have come into is then read beyond its end. Here a chunk has exactly its size, and the checksum of its stream (Adler-32,
+[RFC 1950]), or it is an error; no more memory is taken than a chunk has.
+
+What rows have to be beyond their types is looked at here too, so that readers can rely on it: ticks rise, frames are counted, all agents are known. A damaged
+file can be whole for HDF5 and for every checksum. Each look is at the rows that were read, takes a small part of the time that reading them took, and says
+with which row it begins to be wrong.
+
 Recordings (`crowdsim.recording.reader`) and trajectories of measured people come in through here.
 """
 
@@ -12,12 +20,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.snapshot import Snapshot
@@ -169,3 +179,161 @@ def first_line(error: BaseException) -> str:
     """Return the first line of what an error says, or its name."""
     text = str(error).strip().splitlines()
     return text[0][:200] if text else type(error).__name__
+
+
+_OURS = ((), (h5py.h5z.FILTER_DEFLATE,), (h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE))
+
+
+class Packed:
+    """The rows of a chunked dataset without filters, or with those of recordings: gzip, after shuffle or not.
+
+    Parameters
+    ----------
+    dataset : h5py.Dataset
+        One that came through the gate; chunked along its first axis only.
+
+    Raises
+    ------
+    Damage
+        If it is kept in another way.
+    """
+
+    def __init__(self, dataset: h5py.Dataset) -> None:
+        self._dataset, self._name = dataset, str(dataset.name).lstrip("/")
+        self.shape: tuple[int, ...] = dataset.shape
+        self.dtype: np.dtype[Any] = dataset.dtype
+        properties = dataset.id.get_create_plist()
+        self._filters = tuple(properties.get_filter(number)[0] for number in range(properties.get_nfilters()))
+        if dataset.chunks is None or dataset.chunks[1:] != dataset.shape[1:]:
+            raise Damage(f"{self._name} is not stored in chunks of whole rows")
+        if self._filters not in _OURS:
+            raise Damage(f"{self._name} has other filters than recordings have")
+        self.chunk_rows: int = dataset.chunks[0]
+        self._row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+        self._last: tuple[int, NDArray[Any]] | None = None  # the chunk that was read last: rows are asked for frame by frame
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes in the file."""
+        return int(self._dataset.id.get_storage_size())
+
+    def rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Return rows; they are within the dataset.
+
+        Raises
+        ------
+        Damage
+            If a chunk of them is missing, or is not what it was when it was written.
+        """
+        parts = []
+        for number in range(start // self.chunk_rows, -(-stop // self.chunk_rows)):
+            begin = number * self.chunk_rows
+            parts.append(self._chunk(number)[max(start - begin, 0) : stop - begin])
+        if len(parts) == 1:
+            return parts[0].copy()
+        return np.concatenate(parts) if parts else np.zeros((0, *self.shape[1:]), dtype=self.dtype)
+
+    def _chunk(self, number: int) -> NDArray[Any]:
+        if self._last is None or self._last[0] != number:
+            self._last = number, self._unpacked(number)
+        return self._last[1]
+
+    def _unpacked(self, number: int) -> NDArray[Any]:
+        place = (number * self.chunk_rows, *([0] * (len(self.shape) - 1)))
+        info = self._dataset.id.get_chunk_info_by_coord(place)
+        size = self.chunk_rows * self._row_bytes
+        if info.byte_offset is None or not 0 < info.size <= size + size // 100 + 65536:
+            raise Damage(f"{self._name} has no rows from {place[0]:,} on")
+        mask, data = self._dataset.id.read_direct_chunk(place)
+        if mask:
+            raise Damage(f"{self._name} is not packed as it says")
+        if self._filters:
+            data = self._inflated(data, size)
+        if len(data) != size:
+            raise Damage(f"{self._name} has {len(data):,} bytes where a chunk has {size:,}")
+        if len(self._filters) == 2 and self.dtype.itemsize > 1:
+            data = np.frombuffer(data, dtype=np.uint8).reshape(self.dtype.itemsize, -1).T.tobytes()
+        return np.frombuffer(data, dtype=self.dtype).reshape(-1, *self.shape[1:])
+
+    def _inflated(self, data: bytes, size: int) -> bytes:
+        stream = zlib.decompressobj()
+        try:
+            found = stream.decompress(data, size)
+            rest = stream.decompress(stream.unconsumed_tail, 1) if not stream.eof else b""  # the checksum stands behind the last byte
+        except zlib.error:
+            raise Damage(f"the checksum of {self._name} is wrong") from None
+        if rest or not stream.eof:
+            raise Damage(f"{self._name} unpacks to more than a chunk has")
+        return found
+
+
+_MOST_METRES = 1e9  # of a radius or a speed: far beyond every world, far below what overflows when it is squared
+
+
+def look_at_rows(name: str, rows: NDArray[Any], first: int, last_tick: int) -> None:
+    """Look at rows of one dataset.
+
+    Parameters
+    ----------
+    name : str
+    rows : (n, ...) array
+    first : int
+        Number of the first of them, for the message.
+    last_tick : int
+        Of the commit.
+
+    Raises
+    ------
+    Damage
+        With the first row that cannot be.
+    """
+    if name in ("frames/tick", "ticks"):
+        ticks = rows if rows.dtype.names is None else rows["tick"]
+        _require(name, first, (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=-1) > 0), "shows a tick out of order")
+    elif name in ("events", "explanations"):
+        ticks = rows["tick"]
+        _require(name, first, (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=0) >= 0), "has a tick out of order")
+    elif name == "roster":
+        _require(name, first, (rows["entity"] > 0) & (rows["spawn_tick"] <= last_tick), "is of no agent that can be")
+        for field in ("radius", "desired_speed", "maximum_speed"):
+            with np.errstate(invalid="ignore"):
+                _require(name, first, (rows[field] >= 0.0) & (rows[field] <= _MOST_METRES), f"has a {field} that cannot be")
+
+
+def look_at_agents(table: NDArray[Any], starts: NDArray[np.int64], known: NDArray[np.int64], first: int) -> None:
+    """Look at rows of the trajectory.
+
+    Parameters
+    ----------
+    table : (n,) TRAJECTORY_DTYPE
+    starts : (frames + 1,) int64
+        First row of each frame.
+    known : (agents,) int64
+        The agents in the roster, ascending.
+    first : int
+        Number of the first of the rows.
+
+    Raises
+    ------
+    Damage
+        With the first row that is in another frame than the index says, or of an agent that is not in the roster.
+    """
+    if not len(table):
+        return
+    low = int(np.searchsorted(starts, first, side="right")) - 1
+    high = int(np.searchsorted(starts, first + len(table), side="left"))
+    bounds = np.clip(starts[low : high + 1] - first, 0, len(table))
+    _require("trajectory", first, table["frame"] == np.repeat(np.arange(low, high), np.diff(bounds)), "is in another frame than the index of frames says")
+    ids = table["id"]
+    if len(known) and known[-1] - known[0] + 1 == len(known):
+        is_known = (ids >= known[0]) & (ids <= known[-1])
+    else:
+        is_known = np.zeros(len(ids), dtype=np.bool_)
+        if len(known):
+            is_known = known[np.minimum(np.searchsorted(known, ids), len(known) - 1)] == ids
+    _require("trajectory", first, is_known, "is of an agent that is not in the roster")
+
+
+def _require(name: str, first: int, is_right: NDArray[np.bool_], wrong: str) -> None:
+    if not is_right.all():
+        raise Damage(f"row {first + int(np.argmin(is_right)):,} of {name} {wrong}")

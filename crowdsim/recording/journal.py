@@ -22,8 +22,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.recording.gate import Damage
-from crowdsim.recording.unpack import Packed
+from crowdsim.recording.gate import Damage, Packed
 
 CHUNK_BYTES = 2**16  # Of the file's room, taken at a time. Smaller makes a longer index, larger wastes room in small runs.
 IDLE_BYTES = 2**18  # A new part begins once more than this, and more than is needed, is of chunks that are full. Smaller writes the needed rows more often.

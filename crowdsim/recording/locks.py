@@ -1,6 +1,8 @@
-"""Files that live as long as the process that makes them: what holds the lock on one is alive, on this machine or on another that sees the same disk.
+"""Files and folders that live as long as the process that makes them: what holds the lock on one is alive, on this machine or on another with the same disk.
 
-A lock (flock) goes with the process that has it, however it ends; so no process has to be known by a number, which another may have by then.
+A lock (flock) goes with the process that has it, however it ends; so no process has to be known by a number, which another may have by then. Folders for what
+is not finished have a lock in them: they are hidden, beside what is made of them, and gone at the end; what a killed process left goes when the next one is
+made there. Their names are like no other program's.
 """
 
 from __future__ import annotations
@@ -9,6 +11,10 @@ import contextlib
 import errno
 import fcntl
 import os
+import re
+import secrets
+import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,3 +84,66 @@ def _without_locks() -> Iterator[None]:
     except OSError as error:
         if error.errno not in _NO_LOCKS:
             raise
+
+
+_NAME = re.compile(r"\.crowdsim-[0-9a-f]{16}\.scratch")
+LOCK = "lock"
+_cleared: set[Path] = set()  # where this process has looked for what others left: once is enough
+
+
+@contextlib.contextmanager
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """Make a folder of its own in another one, and remove it with all that is in it when the block ends.
+
+    Parameters
+    ----------
+    parent : Path, optional
+        On whose disk it is to be; without it the system's folder for temporary files.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    """
+    place = Path(tempfile.gettempdir()) if parent is None else parent
+    if place not in _cleared:
+        _cleared.add(place)
+        clear_scratch(place)
+    folder, lock = _make(place)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _make(place: Path) -> tuple[Path, int]:
+    for _ in range(100):
+        folder = place / f".crowdsim-{secrets.token_hex(8)}.scratch"
+        folder.mkdir(mode=0o700)
+        with contextlib.suppress(FileNotFoundError):  # another process that cleared away took it for a dead one's before it had its lock
+            return folder, create_locked(folder / LOCK)
+    raise FileNotFoundError(2, os.strerror(2), str(place))
+
+
+def left_scratch(place: Path) -> list[Path]:
+    """Return the folders that killed processes have left in another one, ascending by name."""
+    return [folder for folder in _scratch_in(place) if not is_held(folder / LOCK)]
+
+
+def clear_scratch(place: Path) -> None:
+    """Remove the folders that killed processes have left in another one."""
+    for folder in _scratch_in(place):
+        with taken(folder / LOCK) as is_left:
+            if is_left:
+                shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # killed before it had a lock: then it is empty
+
+
+def _scratch_in(place: Path) -> list[Path]:
+    try:
+        with os.scandir(place) as entries:
+            return sorted(Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []

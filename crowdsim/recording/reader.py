@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,10 +24,9 @@ from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
-from crowdsim.recording.content import look_at_agents, look_at_rows
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
 from crowdsim.recording.files import lock_of
-from crowdsim.recording.gate import Damage, first_line
+from crowdsim.recording.gate import Damage, Packed, first_line, look_at_agents, look_at_rows
 from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
@@ -45,7 +45,6 @@ from crowdsim.recording.schema import (
     RunState,
 )
 from crowdsim.recording.snapshot import Snapshot
-from crowdsim.recording.unpack import Packed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,7 +55,7 @@ _ATTEMPTS = 20  # A file that is being written can change under a read; the next
 _PAUSE_S = 0.02
 
 
-class Recording:
+class Recording(AbstractContextManager["Recording"]):
     """What was committed of a recording.
 
     Parameters
@@ -285,9 +284,6 @@ class Recording:
             file.close()
         if snapshot is not None:
             snapshot.close()
-
-    def __enter__(self) -> Recording:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -27,11 +27,11 @@ from crowdsim.recording.files import (
     room_text,
 )
 from crowdsim.recording.leftovers import clear_left, is_part_of, left_for
+from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_rows
 from crowdsim.recording.schema import RunState, digest_text
-from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
 
 

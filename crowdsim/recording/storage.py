@@ -28,15 +28,13 @@ import h5py
 
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
-from crowdsim.recording.blank import LIBRARY_VERSIONS, blank_recording
-from crowdsim.recording.chunks import GrowingDataset
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
+from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, LIBRARY_VERSIONS, blank_recording, list_datasets
+from crowdsim.recording.encode import GrowingDataset
 from crowdsim.recording.files import free_bytes, freeze_file, lock_of, reason_of, room_text, synchronise
 from crowdsim.recording.header import Header, Layout, to_json
 from crowdsim.recording.journal import Journal, Rest
-from crowdsim.recording.locks import create_locked
-from crowdsim.recording.scratch import scratch_folder
+from crowdsim.recording.locks import create_locked, scratch_folder
 
 METADATA_RESERVE_BYTES = 2**20  # Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
 WASTE_SHARE = 0.02  # A finished file of which more than this was journal is written anew: chunks as they are, a gigabyte in some two seconds.

@@ -7,9 +7,10 @@ import itertools
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +23,10 @@ from crowdsim.recording.encode import round_to_multiples
 from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.leftovers import clear_left, is_part_of
+from crowdsim.recording.locks import scratch_folder
+from crowdsim.recording.reader import Recording
+from crowdsim.recording.recover import copy_recording, copy_rows
+from crowdsim.recording.salvage import counts_until
 from crowdsim.recording.schema import (
     EVENT_DTYPE,
     EXPLANATION_DTYPE,
@@ -29,15 +34,10 @@ from crowdsim.recording.schema import (
     TRACE_BLOCK_ROWS,
     TRACE_DTYPE,
     RecordedColumn,
-    RecordedCount,
     RunState,
     digest_text,
 )
-from crowdsim.recording.scratch import scratch_folder
 from crowdsim.recording.storage import Storage, clock_ns
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
 
 BLOCK_BYTES = 2**25  # Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger loses more in a kill.
 FLUSH_SECONDS = 2.0  # Longest time between commits. A commit of few rows takes 0.1 ms, one of a large crowd some 5.
@@ -45,7 +45,7 @@ TICK_BYTES = 4096  # Room that a tick without a frame may need.
 VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
 
 
-class RecordingWriter:
+class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     """Keep a run while it goes on.
 
     Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick. Everything is collected in memory and
@@ -57,14 +57,8 @@ class RecordingWriter:
     out : Path
         Wanted name of the finished file.
     header : Header
-    columns : sequence of RecordedColumn
-        What `frame` is given for every agent.
-    systems : sequence of str
-        Names of the systems, in the order of the `timings_ns` of `tick`.
-    counts : sequence of RecordedCount
-        What `tick` is given.
-    digest_columns : sequence of str
-        Names of the columns of the world, in the order of the `digests` of `tick`.
+    layout : Layout
+        What `frame` and `tick` are given, and whether `trace` and `explanations` will be called.
     block_bytes : int
         Largest commit, before it is packed.
     flush_seconds : float, s
@@ -75,12 +69,6 @@ class RecordingWriter:
         The finished file replaces another of its name.
     goes_on : bool
         It replaces one of the same run that has its name, if it has all that is in that one; if that one has all that is in it, it is dropped.
-    trace : bool
-        `trace` will be called.
-    explain : bool
-        `explanations` will be called.
-    traced : sequence of str
-        Names of the columns that `trace` is given beside those of `digest_columns`.
 
     Raises
     ------
@@ -92,23 +80,17 @@ class RecordingWriter:
         self,
         out: Path,
         header: Header,
-        columns: Sequence[RecordedColumn],
-        systems: Sequence[str],
+        layout: Layout,
         *,
-        counts: Sequence[RecordedCount] = (),
-        digest_columns: Sequence[str] = (),
         block_bytes: int = BLOCK_BYTES,
         flush_seconds: float = FLUSH_SECONDS,
         agents: int | None = None,
         force: bool = False,
         goes_on: bool = False,
-        trace: bool = False,
-        explain: bool = False,
-        traced: Sequence[str] = (),
     ) -> None:
         self.out = Path(out)
         self.header = header
-        self.layout = Layout(tuple(columns), tuple(systems), tuple(counts), tuple(digest_columns), trace, explain, tuple(traced))
+        self.layout = layout
         self.force = force
         self.goes_on = goes_on
         self.block_bytes = block_bytes
@@ -171,9 +153,6 @@ class RecordingWriter:
         RecordingError
             If the earlier recording has other columns, does not reach `last_tick`, or is damaged.
         """
-        from crowdsim.recording.recover import copy_rows
-        from crowdsim.recording.salvage import counts_until
-
         if self._now != Commit():
             raise ValueError("begin_with comes before everything else")
         if (recording.layout, recording.header.exact) != (self.layout, self.header.exact):
@@ -306,7 +285,7 @@ class RecordingWriter:
         system : int
             Index of the system that has just run.
         columns : mapping of str to (n, ...) arrays
-            The columns that it writes, among the declared `digest_columns` and `traced`.
+            The columns that it writes, among the `digests` and `traced` of the layout.
         """
         for name, array in columns.items():
             column, values = self._trace_number[name], block_digests(array, TRACE_BLOCK_ROWS)
@@ -401,9 +380,6 @@ class RecordingWriter:
             self._is_closed = True
             self._storage.remove()
 
-    def __enter__(self) -> RecordingWriter:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if not self.is_over:
             with contextlib.suppress(RecordingError):
@@ -451,8 +427,6 @@ class RecordingWriter:
 
     def _end_with_the_last_commit(self, state: RunState, content: Mapping[str, Any]) -> None:
         """Finish what is in the file, since what is in memory was left half-way by an exception."""
-        from crowdsim.recording.recover import copy_recording
-
         self._storage.freeze(is_held=True)
         try:
             with scratch_folder(self.partial.parent) as folder:

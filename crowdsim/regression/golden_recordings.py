@@ -17,13 +17,12 @@ import h5py
 import numpy as np
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.blank import LIBRARY_VERSIONS
-from crowdsim.recording.compare import first_difference
-from crowdsim.recording.datasets import DatasetSpec, list_datasets
+from crowdsim.recording.compare import aggregates, first_difference
+from crowdsim.recording.datasets import LIBRARY_VERSIONS, create_dataset, list_datasets, write_facts
 from crowdsim.recording.header import plain, to_json
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.schema import COMMIT_WORDS, FORMAT, FORMAT_VERSION, RunState, digest_text
+from crowdsim.recording.schema import COMMIT_WORDS, RunState, digest_text
 
 MOST_BYTES = 2**20  # of one golden recording. Larger fills a repository with files of which each change keeps a copy for ever.
 ROW_BYTES, TICK_BYTES, BASE_BYTES = 50, 700, 16_000  # what an agent in a tick, a tick, and a file without ticks take, some; measured on scenarios/
@@ -97,29 +96,15 @@ def pack_golden(source: Path, target: Path, verdict: Mapping[str, Any], later: M
         verdict_text = np.frombuffer(json.dumps(content, ensure_ascii=False, allow_nan=False).encode(), dtype=np.uint8)
         commit = replace(recording.commit, number=1, state=int(RunState.INTERRUPTED), verdict_bytes=len(verdict_text), clock_ns=0)
         text = np.frombuffer(to_json(header, recording.layout), dtype=np.uint8)
-        facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
         with h5py.File(target, "x", libver=LIBRARY_VERSIONS) as file:
-            for key, value in facts.items():
-                if value:
-                    file.attrs[key] = value
+            write_facts(file, header)
             file.create_dataset("header", data=text, chunks=text.shape, compression="gzip", compression_opts=_LEVEL, track_times=False)
             for name, spec in list_datasets(recording.layout, exact=header.exact).items():
                 rows = verdict_text if name == "verdict" else recording.table(name)
-                _write(file, name, spec, np.zeros_like(rows) if name == "timings" else rows)
+                create_dataset(file, name, spec, np.zeros_like(rows) if name == "timings" else rows, level=_LEVEL)
             file["trajectory"].attrs["fps"] = header.fps
             slots = np.frombuffer(commit.pack() * 2, dtype="<u8").reshape(2, COMMIT_WORDS)
             file.create_dataset("commit", data=slots, chunks=(1, COMMIT_WORDS), track_times=False)
-
-
-def _write(file: h5py.File, name: str, spec: DatasetSpec, rows: Any) -> None:
-    dataset = file.create_dataset(
-        name, data=rows, maxshape=(None, *spec.shape), chunks=(max(1, len(rows)), *spec.shape), dtype=spec.dtype, shuffle=True,
-        compression="gzip", compression_opts=_LEVEL, track_times=False,
-    )  # fmt: skip
-    facts = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else "", "resolution": spec.resolution}
-    for key, value in facts.items():
-        if value:
-            dataset.attrs[key] = value
 
 
 def what_changed(old: Path, new: Path) -> str:
@@ -129,8 +114,6 @@ def what_changed(old: Path, new: Path) -> str:
     ----------
     old, new : Path
     """
-    from crowdsim.recording.closeness import aggregates
-
     try:
         open_run(old).close()
     except RecordingError as error:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from crowdsim.errors import CrowdsimError, RecordingError
-from crowdsim.recording.compare import first_difference
-from crowdsim.recording.difference import Difference
+from crowdsim.recording.compare import compare_places, first_difference
+from crowdsim.recording.compare_rows import Difference
 from crowdsim.recording.header import software_versions
+from crowdsim.recording.locks import scratch_folder
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.scratch import scratch_folder
 from crowdsim.regression.golden_recordings import MOST_BYTES, expected_bytes, later_digests, pack_golden
+from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.recorded import recordable_columns
+from crowdsim.simulation.budget import milliseconds_of
 from crowdsim.simulation.simulation import Simulation
-
-if TYPE_CHECKING:
-    from crowdsim.scenario.model import Scenario
 
 LATER_EVERY = 20  # Ticks between digests that show changes after what is recorded. Fewer name a change more closely and are lines in a diff.
 
@@ -54,8 +53,6 @@ def golden_scenario(scenario: Scenario) -> Scenario:
 
 def require_same_each_time(scenario: Scenario, where: str) -> None:
     """Raise CrowdsimError where milliseconds decide how far searches get: such a run is another one each time."""
-    from crowdsim.simulation.budget import milliseconds_of
-
     if milliseconds_of(scenario):
         raise CrowdsimError(f"{where}: has a budget of milliseconds and is another run each time. Golden runs need a budget of work: --set budget.work=2000.")
 
@@ -204,8 +201,6 @@ def difference(recorded: Recording, fresh: Recording, later: Mapping[int, str], 
 
 
 def _by_places(recorded: Recording, fresh: Recording, tolerance: float) -> str:
-    from crowdsim.recording.closeness import compare_places
-
     apart = compare_places(recorded, fresh, tolerance).apart
     if apart is None:
         return ""

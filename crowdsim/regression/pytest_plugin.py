@@ -93,8 +93,7 @@ class Golden:
         return path
 
     def _load(self, scenario: Scenario | Mapping[str, Any] | str | Path, sets: Sequence[str]) -> Scenario:
-        from crowdsim.scenario.inputs import as_scenario
-        from crowdsim.scenario.load import load_scenario, parse_scenario
+        from crowdsim.scenario.load import as_scenario, load_scenario, parse_scenario
 
         if isinstance(scenario, str) and "\n" in scenario:
             return parse_scenario(scenario, folder=self._config.rootpath, sets=sets)
@@ -105,7 +104,7 @@ class Golden:
 
     def _bless(self, path: Path, scenario: Scenario, seconds: float | None, until: float | None, threads: int) -> None:
         from crowdsim.recording.files import new_file
-        from crowdsim.recording.scratch import scratch_folder
+        from crowdsim.recording.locks import scratch_folder
         from crowdsim.regression.golden_recordings import what_changed
         from crowdsim.regression.golden_runs import record_golden
 

@@ -11,12 +11,12 @@ import shapely
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
-from crowdsim.scenario.files import FileAccess, FileRefused
+from crowdsim.scenario.files import FileAccess
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, movingai_map_of, pieces_of_geojson, pieces_of_wkt
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_VERTICES
 from crowdsim.scenario.plan_kinds import Kind, kind_of
 from crowdsim.scenario.shapes import as_written, circle_corners, cleaned, is_wide, united_on_grid
-from crowdsim.scenario.tree import Path, Problems, clipped, number_text
+from crowdsim.scenario.tree import Path, Problems, Refused, clipped, number_text
 
 _REASON = re.compile(r"(?P<reason>[^\[]+)\[(?P<x>\S+) (?P<y>\S+)\]")
 
@@ -73,7 +73,7 @@ class AreaReader:
             return []
         try:
             return [(path, self._file_named(areas), self.map_of(areas))]
-        except (GeometryRefused, FileRefused):  # told where its pieces were asked for
+        except Refused:  # told where its pieces were asked for
             return []
 
     def united(self, areas: Any, path: Path) -> Any:
@@ -92,7 +92,7 @@ class AreaReader:
             return []
         try:
             found = self._found(area, obstacles)
-        except (GeometryRefused, FileRefused) as refused:
+        except Refused as refused:
             file = self._file_named(area)
             self.problems.add(path, f"{file}: {refused}" if file else str(refused), refused.way_out)
             return []

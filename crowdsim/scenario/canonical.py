@@ -8,8 +8,7 @@ from typing import Any
 import shapely
 
 from crowdsim.scenario.distributions import Distribution
-from crowdsim.scenario.floor import Flight, Floor
-from crowdsim.scenario.geometry import Geometry, NamedPolygon
+from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
 from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
 from crowdsim.scenario.obstacles import obstacle_data
 from crowdsim.scenario.parameters import SECTIONS
@@ -239,13 +238,16 @@ def _block(data: dict[str, Any], depth: int) -> list[str]:
             lines += [name, *_block(value, depth + 1)]
         elif isinstance(value, list) and value and (isinstance(value[0], dict) or depth == 0):
             lines.append(name)
-            lines += [f"{indent}  - {_flow(item)}" for item in value]
+            lines += [f"{indent}  - {flow_text(item)}" for item in value]
         else:
-            lines.append(f"{name} {_flow(value)}")
+            lines.append(f"{name} {flow_text(value)}")
     return lines
 
 
-def _flow(value: Any) -> str:
+def flow_text(value: Any) -> str:
+    """Return a plain value as YAML on one line, as ``--set`` takes it."""
+    if value is None:
+        return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):
@@ -253,8 +255,8 @@ def _flow(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
-    return "[" + ", ".join(_flow(item) for item in value) + "]"
+        return "{" + ", ".join(f"{_text(key)}: {flow_text(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(flow_text(item) for item in value) + "]"
 
 
 def _text(text: str) -> str:

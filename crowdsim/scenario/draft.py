@@ -17,6 +17,11 @@ from crowdsim.scenario.tree import UNUSABLE, Node, Path, Problems, described, is
 VERSION = 1
 _SECTION_NAMES = tuple(section.name for section in SECTIONS)
 _PIECEWISE = ("goals", "groups")
+_PARTS: dict[str, Any] = {"goals/": schema.GoalShape, "geometry/": schema.Area, "groups/": schema.GroupShape, "goals/name": schema.Name}
+_MISSING = {
+    "geometry": "For example geometry: {walkable: {box: [0, 0, 10, 8]}}.",
+    "groups": "For example groups: [{name: crowd, count: 100, goals: [door]}].",
+}
 HOW_MANY = ("count", "positions", "agents")  # keys of a group of which exactly one is given
 
 
@@ -48,15 +53,8 @@ class Draft:
 @cache
 def _adapter(key: str) -> tuple[Any, TypeAdapter[Any]]:
     """Return the annotation and the checker of a top-level key, of one goal (``goals/``) or of one group (``groups/``)."""
-    if key == "goals/":
-        annotation: Any = schema.GoalShape
-    elif key == "geometry/":
-        annotation = schema.Area
-    elif key == "groups/":
-        annotation = schema.GroupShape
-    elif key == "goals/name":
-        annotation = schema.Name
-    else:
+    annotation: Any = _PARTS.get(key)
+    if annotation is None:
         info = schema.ScenarioShape.model_fields[key]
         annotation = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
     return annotation, TypeAdapter(annotation)
@@ -94,7 +92,7 @@ def read_draft(root: Node, problems: Problems) -> Draft | None:
             continue
         if node is None:
             if info.is_required():
-                problems.add((), f'the key "{key}" is missing', _missing_hint(key))
+                problems.add((), f'the key "{key}" is missing', _MISSING[key])
             elif key not in _PIECEWISE:
                 draft.values[key] = info.get_default(call_default_factory=True)
         elif key == "goals":
@@ -108,13 +106,6 @@ def read_draft(root: Node, problems: Problems) -> Draft | None:
             if value is not UNUSABLE:
                 draft.values[key] = value
     return draft
-
-
-def _missing_hint(key: str) -> str:
-    return {
-        "geometry": "For example geometry: {walkable: {box: [0, 0, 10, 8]}}.",
-        "groups": "For example groups: [{name: crowd, count: 100, goals: [door]}].",
-    }[key]
 
 
 def _version_is_right(root: Node, problems: Problems) -> bool:

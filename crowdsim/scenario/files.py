@@ -10,15 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from crowdsim.scenario.limits import MAX_FILE_BYTES
-from crowdsim.scenario.tree import PATH_SHOWN, clipped
+from crowdsim.scenario.tree import PATH_SHOWN, Refused, clipped
 
 
-class FileRefused(ValueError):
-    """A file that cannot be read, in words; `way_out` says what to do."""
-
-    def __init__(self, message: str, way_out: str = "") -> None:
-        super().__init__(message)
-        self.way_out = way_out
+class FileRefused(Refused):
+    """A file that cannot be read."""
 
 
 def read_text(path: Path) -> str:

@@ -1,4 +1,7 @@
-"""From the areas of a scenario to one walkable ground: valid, oriented, on a fine grid, the same in whatever order the areas are listed."""
+"""From the areas of a scenario to one walkable ground: valid, oriented, on a fine grid, the same in whatever order the areas are listed.
+
+Where there are several floors, these are storeys, which are level, and connections, which lead from one up to another.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,92 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
+from crowdsim.geometry.floor_plans import CLEARANCE_M, FloorPlan, Join, Plane, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.navigation.grid.layout import Raster
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.floor import Floor
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, pieces_of_wkt
 from crowdsim.scenario.limits import MAX_AREAS, MAX_KEY_LENGTH
 from crowdsim.scenario.shapes import GRID_M, as_written, cleaned, united_on_grid
-from crowdsim.scenario.tree import Path, Problems, clipped
+from crowdsim.scenario.tree import Path, Problems, clipped, listed, suggestion
+
+Line = tuple[tuple[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Flight:
+    """How a connection leads up.
+
+    Attributes
+    ----------
+    kind : str
+        ``stair`` or ``ramp``.
+    lower, upper : int
+        Numbers of the floors that it joins.
+    foot, head : ((x, y), (x, y)), m
+        Its lines on these; parallel.
+    speed_up, speed_down : float
+        Speed on it as a share of that on level ground, along the surface.
+    """
+
+    kind: str
+    lower: int
+    upper: int
+    foot: Line
+    head: Line
+    speed_up: float
+    speed_down: float
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """A storey or a connection.
+
+    Attributes
+    ----------
+    name : str
+    ground : shapely Polygon or MultiPolygon
+        In plan, like the walkable ground of a scenario with one floor; what has too little height above it has been cut out.
+    plane : Plane
+    obstacles : tuple of NamedPolygon
+        As given.
+    flight : Flight or None
+        None for a storey.
+    """
+
+    name: str
+    ground: Any
+    plane: Plane
+    obstacles: tuple[Any, ...] = ()
+    flight: Flight | None = None
+
+    @property
+    def elevation(self) -> float:
+        """Height of a storey, or of the foot of a connection (m)."""
+        return self.plane.place[2]
+
+    def plan(self, openings: Any = None, terrain: tuple[Terrain, ...] = ()) -> FloorPlan:
+        """Return the floor as navigation wants it; boundary inside `openings` (shapely geometry) is an exit."""
+        pace = (self.flight.speed_up, self.flight.speed_down) if self.flight is not None else (1.0, 1.0)
+        return FloorPlan(self.name, self.ground, self.plane, pace, openings, terrain)
+
+
+def joins_of(floors: tuple[Floor, ...]) -> list[Join]:
+    """Return the lines along which floors meet: foot and head of each connection."""
+    found = []
+    for number, floor in enumerate(floors):
+        if floor.flight is not None:
+            flight = floor.flight
+            found.append(Join((flight.lower, number), flight.foot, floors[flight.lower].elevation))
+            found.append(Join((flight.upper, number), flight.head, floors[flight.upper].elevation))
+    return found
+
+
+def seen_from_above(floors: tuple[Floor, ...]) -> Any:
+    """Return the ground of all floors in plan, shapely Polygon or MultiPolygon."""
+    return shapely.union_all([floor.ground for floor in floors])
+
 
 LEAST_SPAN_M = 0.1  # Ground that is less across holds no agent; the file is in other units.
 _NAME = re.compile(schema.NAME_PATTERN)
@@ -317,3 +396,67 @@ def _cut(ground: Any, obstacles: Sequence[NamedPolygon]) -> Any:
     if obstacles:
         ground = shapely.difference(ground, united_on_grid([obstacle.polygon for obstacle in obstacles]), grid_size=GRID_M)
     return cleaned(ground)
+
+
+class FloorNames:
+    """Turns the names of floors into their numbers.
+
+    Parameters
+    ----------
+    geometry : Geometry or None
+        None where it has problems: then no name is called unknown.
+    problems : Problems
+    """
+
+    def __init__(self, geometry: Geometry | None, problems: Problems) -> None:
+        self.geometry = geometry
+        self.problems = problems
+
+    def layer(self, shape: Any, path: Path, area: Any) -> int:
+        """Return the number of the floor that an item says it is on; -1 where there are no floors, or after a problem was added.
+
+        Parameters
+        ----------
+        shape : schema value with `storey` and `height`
+        path : tuple
+        area : shapely geometry or None
+            Where the item lies in plan; None is everywhere.
+        """
+        storey, height = shape.storey, shape.height
+        if self.geometry is None or (storey is None and height is None and not self.geometry.floors):
+            return -1
+        names = self.geometry.floor_names
+        if height is not None:
+            if storey is not None:
+                self.problems.add((*path, "height"), "storey and height are both given", "Keep one of them.", key=True)
+                return -1
+            return self._layer_at(height, path, area)
+        if storey is None:
+            if len(names) > 1:
+                self.problems.add(path, "says no storey, but the geometry has several", f"Add storey: one of {listed(names)}; or height.")
+            return 0
+        if storey in names and self.geometry.floors:
+            return names.index(storey)
+        if not self.geometry.floors:
+            self.problems.add((*path, "storey"), f'names the storey "{storey}", but the geometry has none', "Leave it out.", key=True)
+        else:
+            self.problems.add((*path, "storey"), f'there is no storey "{storey}"', f"{suggestion(storey, names)} Known are {listed(names)}.".strip())
+        return -1
+
+    def _layer_at(self, height: float, path: Path, area: Any) -> int:
+        """Return the floor whose ground is nearest in height, where the item lies in plan."""
+        assert self.geometry is not None
+        spots = [area] if area is not None else [floor.ground for floor in self.geometry.floors]
+        for spot in spots:
+            common = shapely.intersection(spot, self.geometry.walkable)
+            if not common.is_empty:
+                point = common.representative_point()
+                layer = self.geometry.floor_at(point.x, point.y, height)
+                if layer >= 0:
+                    return layer
+        self.problems.add((*path, "height"), f"there is no ground with a height of about {height:g} m there", "Give a storey, or another place.")
+        return -1
+
+    def text(self, layer: int) -> str:
+        """Return what tells points of one floor from those of others in the names of inline goals."""
+        return f" on {self.geometry.floor_names[layer]}" if self.geometry is not None and layer >= 0 else ""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.grid.layout import Raster
 from crowdsim.scenario.limits import MAX_VERTICES
-from crowdsim.scenario.tree import clipped, described, suggestion
+from crowdsim.scenario.tree import Refused, clipped, described, suggestion
 from crowdsim.tunable import tunables
 
 if TYPE_CHECKING:  # grids are made by kernels, whose compiler a scenario without one does not need
@@ -30,12 +30,8 @@ _KINDS = ("kind", "type", "layer")  # Properties of a feature of GeoJSON that ma
 _GEOGRAPHIC = ("CRS84", "EPSG::4326", "EPSG:4326")
 
 
-class GeometryRefused(ValueError):
-    """Geometry that cannot be read, in words; `way_out` says what to do."""
-
-    def __init__(self, message: str, way_out: str = "") -> None:
-        super().__init__(message)
-        self.way_out = way_out
+class GeometryRefused(Refused):
+    """Geometry that cannot be read."""
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,11 @@ from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.areas import resolve_areas, resolve_events
+from crowdsim.scenario.areas import resolve_areas, resolve_events, resolve_terrain
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
-from crowdsim.scenario.floor_names import FloorNames
-from crowdsim.scenario.geometry import Geometry, resolve_geometry
+from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
@@ -30,7 +29,6 @@ from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
-from crowdsim.scenario.terrain import resolve_terrain
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, listed
 from crowdsim.scenario.tree import Path as KeyPath
 from crowdsim.scenario.yaml_reader import read_yaml
@@ -38,6 +36,7 @@ from crowdsim.tunable import MOST_POINTS
 
 if TYPE_CHECKING:
     from crowdsim.recording.header import Header
+
 
 _VALUES = "scenario"  # How a mapping is called, and its scenario if it has no name.
 _PLANS = (".dxf", ".wkt", ".geojson", ".obj")  # endings of what people run by mistake
@@ -358,3 +357,25 @@ def scenario_of_run(header: Header, file: str) -> Scenario:
     if any(each.get("kind") == "planner" for each in header.plugins.values()):
         sets += ["navigation=optimal", *(f"groups.{number}.navigation=optimal" for number in range(len(header.groups)))]
     return parse_scenario(header.scenario, file=file, sets=sets)
+
+
+def as_scenario(given: Scenario | Mapping[str, Any] | str | Path) -> Scenario:
+    """Return a scenario from any of its forms.
+
+    Parameters
+    ----------
+    given : Scenario, mapping, str or Path
+        A mapping and a path are those of `load_scenario`. A str with a line break is YAML text, another one a path.
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong.
+    """
+    if isinstance(given, Scenario):
+        return given
+    if isinstance(given, str) and "\n" in given:
+        return parse_scenario(given)
+    if isinstance(given, (str, Path, Mapping)):
+        return load_scenario(given)
+    raise CrowdsimError(f"a scenario is a file, YAML text, a dict or what load_scenario returns, not {given!r:.80}.")

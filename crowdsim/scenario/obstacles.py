@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.cover import BEYOND_M, cover
-from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.geometry import FloorNames, Geometry
 from crowdsim.scenario.limits import MAX_DISCS
 from crowdsim.scenario.schema_obstacles import DiscShape, ObstacleShape, WaypointShape
 from crowdsim.scenario.shapes import GRID_M, circle_corners
-from crowdsim.scenario.ticks import ticks_in
-from crowdsim.scenario.timetable import Timetable
+from crowdsim.scenario.timetable import AS_DRAWN, Timetable, Turning, ticks_in
 from crowdsim.scenario.tree import Path, Problems, number_text
-from crowdsim.scenario.turning import AS_DRAWN, Turning
-
-if TYPE_CHECKING:
-    from crowdsim.scenario.floor_names import FloorNames
 
 OUTLINE_CORNERS = 24  # Of a disc as a polygon, inside of it by at most 0.9 % of the radius: agents that touch it do not stand in its wall.
 _MOST_SPEED = 50.0  # m/s, as for agents

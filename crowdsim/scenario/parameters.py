@@ -135,7 +135,7 @@ def _mesh() -> Owner:
 
 def _navigation() -> Mapping[str, Owner]:
     corridor = (
-        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"), _imported("crowdsim.navigation.stationary.parameters", "StanderParameters"),
+        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"), _imported("crowdsim.navigation.stationary.parameters", "StationaryParameters"),
         _imported("crowdsim.navigation.goals.targets", "TargetParameters"),
     )  # fmt: skip
     kinds = _imported("crowdsim.navigation.planners", "planner_kinds")()

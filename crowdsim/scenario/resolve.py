@@ -13,11 +13,11 @@ from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution, complaint, distribution_from
 from crowdsim.scenario.draft import HOW_MANY, Draft
-from crowdsim.scenario.floor_names import FloorNames
+from crowdsim.scenario.geometry import FloorNames
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
-from crowdsim.scenario.ticks import ticks_in
+from crowdsim.scenario.timetable import ticks_in
 from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, number_text, suggestion
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
@@ -41,7 +41,7 @@ def by_form(form_of: Callable[[Any], str | None], expects: str) -> Any:
     return Discriminator(form_of, custom_error_type="form", custom_error_message=expects)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -159,10 +159,6 @@ _AREA_FORMS = (
 )
 
 
-def _area_form(value: Any) -> str | None:
-    return "~ring" if isinstance(value, list) else key_form(value, *AREA_KEYS)
-
-
 def _areas_form(value: Any) -> str | None:
     """Tell a list of areas from a single polygon, which is a list of points: a list of numbers."""
     if isinstance(value, list):
@@ -183,7 +179,7 @@ Area = Annotated[
     | Annotated[S2FileArea, Tag("~s2_file")]
     | Annotated[MapFileArea, Tag("~map_file")]
     | Annotated[DxfFileArea, Tag("~dxf_file")],
-    by_form(_area_form, _AREA_FORMS),
+    by_form(lambda value: "~ring" if isinstance(value, list) else key_form(value, *AREA_KEYS), _AREA_FORMS),
 ]
 Areas = Annotated[
     Annotated[Ring, Tag("~ring")]

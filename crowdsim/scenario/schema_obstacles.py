@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, Tag
 
@@ -35,13 +35,9 @@ Outline = Annotated[
 ]
 
 
-def _waypoint_form(value: Any) -> str | None:
-    return "~place" if isinstance(value, list) else key_form(value, "point")
-
-
 Waypoint = Annotated[
     Annotated[Point, Tag("~place")] | Annotated[WaypointShape, Tag("~point")],
-    by_form(_waypoint_form, "a point [x, y] or {point: [x, y], wait: seconds}"),
+    by_form(lambda value: "~place" if isinstance(value, list) else key_form(value, "point"), "a point [x, y] or {point: [x, y], wait: seconds}"),
 ]
 
 

@@ -13,8 +13,7 @@ import shapely
 from crowdsim.geometry.floor_plans import MEETS_M, Plane, gap_of_line
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.floor import Flight, Floor, Line, seen_from_above
-from crowdsim.scenario.geometry import Geometry, GridLayout, ground_of_areas, written_layout
+from crowdsim.scenario.geometry import Flight, Floor, Geometry, GridLayout, Line, ground_of_areas, seen_from_above, written_layout
 from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.tree import Path, Problems, listed, number_text, suggestion
 

@@ -18,8 +18,7 @@ from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.files import FileRefused
-from crowdsim.scenario.floor import Floor, seen_from_above
-from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.geometry import Floor, Geometry, seen_from_above
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_FACES
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import Path, Problems

@@ -82,6 +82,14 @@ class Node:
         return node.place
 
 
+class Refused(ValueError):
+    """Something of a user's that is not taken, in words; `way_out` says what to do."""
+
+    def __init__(self, message: str, way_out: str = "") -> None:
+        super().__init__(message)
+        self.way_out = way_out
+
+
 def plain(node: Node) -> Any:
     """Return the plain lists, dicts and scalars of a node; UNUSABLE values stay in them."""
     value = node.value

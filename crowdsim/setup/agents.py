@@ -15,7 +15,7 @@ from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.model import Group, Scenario, Visit
 from crowdsim.scenario.shapes import GRID_M, cleaned
-from crowdsim.scenario.ticks import ticks_in
+from crowdsim.scenario.timetable import ticks_in
 from crowdsim.setup import packing
 from crowdsim.setup.draws import draw_distribution
 from crowdsim.setup.placement import WALL_MARGIN_M, Placed, place

@@ -20,7 +20,7 @@ from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
-from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, WayParameters
+from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, PathParameters
 from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, MeshPart, build_mesh, build_parts, part_steps
 from crowdsim.navigation.mesh.floors import build_floors
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
@@ -28,13 +28,12 @@ from crowdsim.navigation.mesh.surface_mesh import build_surface
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import CostParameters
 from crowdsim.navigation.planning.registry import PlannerGround
-from crowdsim.navigation.stationary.parameters import StanderParameters
-from crowdsim.navigation.stationary.planner import StanderPlanner
+from crowdsim.navigation.stationary.parameters import StationaryParameters
+from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
 from crowdsim.scenario.areas import closed_at_the_begin, ground_without
-from crowdsim.scenario.floor import joins_of
-from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon
+from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed
@@ -275,7 +274,7 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None,
     Returns
     -------
     Planner
-        Of any kind; its answers are `WayAnswers` if ``chosen.over_cells``, else `Answers`.
+        Of any kind; its answers are `WaypointAnswers` if ``chosen.over_cells``, else `Answers`.
 
     Raises
     ------
@@ -289,9 +288,9 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None,
         planner = kind.make(PlannerGround(world.mesh, world.goals, cells or _no_cells), chosen)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
-    if kind.over_cells or not (standing := chosen.parameters(StanderParameters)).round_standers:
+    if kind.over_cells or not (standing := chosen.parameters(StationaryParameters)).round_standers:
         return planner
-    return StanderPlanner(planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs))
+    return StationaryPlanner(planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs))
 
 
 def planner_of(built: Built, chosen: Chosen) -> Any:
@@ -348,7 +347,7 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     if not built.world.is_level or len(geometry.floor_names) > 1:
         where = f"this geometry has {len(geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
         raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
-    radius, ways = built.agents.radius[agents_of(built, chosen)], chosen.parameters(WayParameters)
+    radius, ways = built.agents.radius[agents_of(built, chosen)], chosen.parameters(PathParameters)
     widest = ways.agent_radius or (float(radius.max()) if len(radius) else 0.0)
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import Problem
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
@@ -61,7 +61,7 @@ def _shut_door(finder: WayFinder, goal: int, rows: NDArray[np.int64], position: 
     built = finder.built
     under = finder.grid_under(int(rows[0]))
     assert under is not None
-    cells, ways = under[1].parameters, under[0].parameters(WayParameters)
+    cells, ways = under[1].parameters, under[0].parameters(PathParameters)
     widest = rows[np.argmax(built.agents.radius[rows])]
     radius = float(built.agents.radius[widest])
     kept = ways.agent_radius or radius

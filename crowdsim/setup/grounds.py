@@ -14,8 +14,7 @@ from crowdsim.navigation.mesh.build import MeshBuild
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
 from crowdsim.scenario.areas import closed_areas, ground_without
-from crowdsim.scenario.floor import joins_of
-from crowdsim.scenario.geometry import ToggledArea
+from crowdsim.scenario.geometry import ToggledArea, joins_of
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 from crowdsim.setup.build import Built, goal_shape, mesh_of, mesh_steps

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.saved import Saved, SavedError, ascends
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_DISCS, MAX_KEY_LENGTH, MAX_TICKS, MAX_WAYPOINTS
 from crowdsim.scenario.obstacles import Obstacle
-from crowdsim.scenario.timetable import Timetable
-from crowdsim.scenario.turning import Turning
+from crowdsim.scenario.timetable import Timetable, Turning
 
 _VANISHES = 2  # Place of the only number that may be missing.
 _LONGEST_S = 1e9  # Beyond all times of a run.

@@ -4,6 +4,8 @@ Everything is decided by ``+ - * / sqrt`` and comparisons, in one thread and in 
 Twins: `tests/reference/packing.py`.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.canonical import canonical_data
-from crowdsim.scenario.inputs import as_scenario
+from crowdsim.scenario.load import as_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.tree import suggestion

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.registry import origin_of
 from crowdsim.measures.deadlock_stuck import STUCK_BY
 from crowdsim.recording.files import Kept
-from crowdsim.recording.header import Header, new_run_id
+from crowdsim.recording.header import Header, Layout, new_run_id
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COLUMNS, RecordedColumn, RecordedCount, fitted
 from crowdsim.recording.writer import RecordingWriter
@@ -92,20 +92,16 @@ class Recorder:
             stuck_by=STUCK_BY,
             run_id=run_id or new_run_id(),
         )
-        self.writer = RecordingWriter(
-            out,
-            header,
-            self._columns,
-            [kind.__name__ for kind in systems],
-            counts=[RecordedCount(name, "", "", "float64") for name in ("agents", *(name for kind in systems for name in kind.counts))],
-            digest_columns=digest_names(own),
-            force=force,
-            goes_on=goes_on,
-            agents=int(chosen.sum()),
+        layout = Layout(
+            columns=tuple(self._columns),
+            systems=tuple(kind.__name__ for kind in systems),
+            counts=tuple(RecordedCount(name, "", "", "float64") for name in ("agents", *(name for kind in systems for name in kind.counts))),
+            digests=tuple(digest_names(own)),
             trace=self.trace,
             explain=bool(scenario.record.explain),
-            traced=_traced_columns(systems, digest_names(own)) if self.trace else (),
+            traced=tuple(_traced_columns(systems, digest_names(own))) if self.trace else (),
         )
+        self.writer = RecordingWriter(out, header, layout, force=force, goes_on=goes_on, agents=int(chosen.sum()))
 
     def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
         """Keep the unchanging facts of all agents, their spawning, and where they stand before the first tick that is recorded."""

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.threads import Team
+from crowdsim.printable import summary_of
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import digest_text
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.inputs import as_scenario
+from crowdsim.scenario.load import as_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import build_world
 from crowdsim.simulation.agents_view import AgentsView
@@ -75,7 +76,7 @@ class Simulation(Interventions):
     start : Start, optional
         Where the run begins, if not with everybody at the places of the scenario.
     systems : sequence of classes of systems
-        Of your own, beside those that the scenario names; see docs/guides/own-systems.md.
+        Of your own, beside those that the scenario names; see docs/guides/plug-ins.md.
 
     Raises
     ------
@@ -429,6 +430,6 @@ def _let_go(recorder: Recorder, owner: int) -> None:
 def tick_table(kinds: Sequence[type[System]] = TICK_ORDER) -> list[dict[str, str]]:
     """Return the tick as a table: what runs after what, and what it reads and writes."""
     return [
-        {"system": kind.__name__, "does": (kind.__doc__ or "").strip().split("\n")[0], "reads": ", ".join(kind.reads), "writes": ", ".join(kind.writes)}
+        {"system": kind.__name__, "does": summary_of(kind), "reads": ", ".join(kind.reads), "writes": ", ".join(kind.writes)}
         for kind in kinds
     ]

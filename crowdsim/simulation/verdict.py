@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose
-from crowdsim.measures.deadlock_live import present_moment
+from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose, present_moment
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
+from crowdsim.navigation.planners import OWN
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.setup.build import Built
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
@@ -246,7 +246,8 @@ class Ledger:
         scenario, numbers = self._built.scenario, self._numbers
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
         found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
-        reasons = [reason_of(agents, row, int(found.cause[row])) for row in walkers.tolist()]
+        finds_all = np.array([scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_)
+        reasons = [reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]])) for row in walkers.tolist()]
         deadlocked = self._deadlocked
         tally: dict[str, int] = {}
         for reason in reasons:
@@ -310,13 +311,13 @@ class Ledger:
         return Left(labels[int(agents.entity[row]) - 1], x, y, reason, stuck, holder)
 
 
-def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED) -> str:
-    """Return in words why an agent that has a goal is not there; `cause` is why it is stuck, if it is."""
+def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, finds_all: bool = True) -> str:
+    """Return in words why an agent that has a goal is not there; `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path."""
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
     if state == AgentState.WAITING:
         return "premovement time not over"
     if status == PathStatus.UNREACHABLE:
-        return "no way to its goal that is wide enough"
+        return "no way to its goal that is wide enough" if finds_all else "its planner found no path to its goal"
     if status == PathStatus.STALE:
         return "the ground under it was taken out"
     if status == PathStatus.ENCLOSED:

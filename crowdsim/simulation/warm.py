@@ -39,7 +39,10 @@ goals:
   door: {exit: [[7.5, 2], [8, 2], [8, 4], [7.5, 4]]}
   out: {nearest_of: [door]}
 groups:
-  - {name: crowd, count: 24, region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]], goals: [{point: [3.5, 4.8], arrive_within: 0.5}, out]}
+  - name: crowd
+    count: 24
+    region: [[0.5, 0.5], [2.6, 0.5], [2.6, 4], [0.5, 4]]
+    goals: [{point: [3.5, 4.8], arrive_within: 0.5}, out]
   - name: pair
     agents:
       - {position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}
@@ -53,7 +56,9 @@ name: warm
 tick: 0.1
 stop: {after: 10}
 geometry:
-  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}]
+  storeys:
+    - {name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}
+    - {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}
   connections: [{name: stair, lower: low, upper: high, foot: [[4, 1], [4, 3]], head: [[6, 1], [6, 3]]}]
 goals:
   out: {exit: {box: [8, 0, 9, 4]}, storey: high}
@@ -82,7 +87,12 @@ geometry:
 groups:
   - {name: walking, positions: [[3.2, 2], [4.1, 2], [5, 2]], goals: [{point: [7, 2]}]}
 events: [{at: 1, close: door}, {at: 1.5, open: door}]
-obstacles: [{name: cart, shape: {disc: 0.3}, path: [[1, 1], {point: [1.5, 1], wait: 0.5}, [2, 1]], speed: 1, stands_after: 0.2}]
+obstacles:
+  - name: cart
+    shape: {disc: 0.3}
+    path: [[1, 1], {point: [1.5, 1], wait: 0.5}, [2, 1]]
+    speed: 1
+    stands_after: 0.2
 """
 _AT_THE_START = """
 version: 1
@@ -90,7 +100,12 @@ name: warm
 tick: 0.1
 stop: {after: 10}
 geometry: {walkable: {box: [0, 0, 8, 4]}, obstacles: [{box: [4, 1, 4.2, 3]}]}
-groups: [{name: walking, count: 4, region: {box: [0, 0, 3, 4]}, premovement: {lognormal: {mu: 1, sigma: 0.5, high: 9}}, goals: [{point: [7, 2]}]}]
+groups:
+  - name: walking
+    count: 4
+    region: {box: [0, 0, 3, 4]}
+    premovement: {lognormal: {mu: 1, sigma: 0.5, high: 9}}
+    goals: [{point: [7, 2]}]
 navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
 """
 # Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.

@@ -17,6 +17,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError, Future
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,7 +39,7 @@ _LEAST_PLACES = 32
 _MOST_RETURNS = 20  # Of a task, by the scheduler, because workers were lost on which it lay. Marks count the attempts; this ends it where none begins.
 
 
-class Cluster:
+class Cluster(AbstractContextManager["Cluster"]):
     """The workers of a scheduler that is there already.
 
     Parameters
@@ -83,9 +84,6 @@ class Cluster:
             answers = f"no scheduler of dask answers within {CONNECT_SECONDS:g} s ({reason}). Start one with: dask scheduler."
             raise ClusterError(f"{self.address}: {answers}") from None
         self._executor = self._client.get_executor(pure=False, retries=0)
-
-    def __enter__(self) -> Cluster:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with self._quiet, contextlib.suppress(Exception):

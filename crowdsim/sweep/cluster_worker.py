@@ -6,6 +6,7 @@ run servers that have had nothing to do for a while, whose sweep may have been k
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import json
@@ -20,8 +21,7 @@ from typing import Any
 from crowdsim.errors import CrowdsimError
 from crowdsim.sweep.code import code_version, package_versions
 from crowdsim.sweep.folder import Folder
-from crowdsim.sweep.scratch import Scratch
-from crowdsim.sweep.worker import ATTEMPTS, RunServer, Stopped, lost
+from crowdsim.sweep.worker import ATTEMPTS, RunServer, Stopped, lost, room_for_runs
 
 _LOOK_SECONDS = 0.25
 _IDLE_SECONDS = 60.0  # A warm process holds some 160 MB; to start it again takes 3 s.
@@ -33,8 +33,8 @@ class _Post:
 
     def __init__(self, worker: Any, scratch: str) -> None:
         self._worker = worker
-        self._scratch = Scratch(Path(scratch or worker.local_directory))
-        self._server = RunServer(self._scratch.path)
+        self._held = contextlib.ExitStack()
+        self._server = RunServer(self._held.enter_context(room_for_runs(Path(scratch or worker.local_directory))))
         self._running: set[str] = set()
         self.is_open = True
         self.used = time.monotonic()
@@ -60,7 +60,7 @@ class _Post:
     def close(self) -> None:
         self.is_open = False
         self._server.close()
-        self._scratch.close()
+        self._held.close()
 
 
 _lock = threading.Lock()
@@ -182,8 +182,6 @@ def _look_after() -> None:
 
 async def end_sweep(sweep: str) -> None:
     """End all runs of a sweep on this worker; return when they have ended."""
-    import asyncio
-
     await asyncio.get_running_loop().run_in_executor(None, partial(_end, sweep))
 
 

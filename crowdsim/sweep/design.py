@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.scenario.tree import clipped
+from crowdsim.world.random import uniform01
 
 Point = dict[str, str]  # key of the scenario -> value as YAML on one line: what --set takes
 MOST_POINTS = 100_000  # combinations; each is checked before the first runs, which takes some 30 ms of a small scenario
@@ -88,8 +89,6 @@ def latin_hypercube(ranges: Mapping[str, Range], samples: int, seed: int) -> lis
 
     Source: [McKay 1979].
     """
-    from crowdsim.world.random import uniform01
-
     require_few(samples)
     shares = np.empty((samples, len(ranges)))
     for column in range(len(ranges)):

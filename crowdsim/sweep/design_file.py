@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
+from crowdsim.scenario.canonical import flow_text
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
-from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, listed, number_text, suggestion
+from crowdsim.scenario.schema_geometry import is_number
+from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, is_usable, listed, plain, suggestion
 from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.sweep.design import Point, Range, crossed, latin_hypercube, seeds_of, side_by_side, sobol, table_rows
 
@@ -181,7 +183,7 @@ class _Reader:
             self.refuse_unknown((key, "ranges", name), node, _RANGE)
         given = {part: item.value for part, item in value.items()} if isinstance(value, dict) else {}
         low, high, scale, whole = given.get("low"), given.get("high"), given.get("scale", "linear"), given.get("whole", False)
-        if not (_is_number(low) and _is_number(high)) or scale not in ("linear", "log") or not isinstance(whole, bool):
+        if not (is_number(low) and is_number(high)) or scale not in ("linear", "log") or not isinstance(whole, bool):
             self._problems.add((key, "ranges", name), f"expects a range, found {described(node.value)}", form)
             return None
         found = Range(low, high, whole=whole, logarithmic=scale == "log")
@@ -217,34 +219,6 @@ class _Reader:
             return None
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
 def _yaml(node: Node) -> str:
-    """Return a value as YAML on one line, as --set takes it."""
-    value = node.value
-    if value is UNUSABLE:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if value is None:
-        return "null"
-    if isinstance(value, (int, float)):
-        return number_text(value)
-    if isinstance(value, list):
-        return f"[{', '.join(_yaml(item) for item in value)}]"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_quoted(key)}: {_yaml(item)}' for key, item in value.items())}}}"
-    return _quoted(value)
-
-
-def _quoted(text: str) -> str:
-    """Return a text as YAML: bare where it would be read as the same text, else in quotes."""
-    import json
-
-    if text.replace("-", "").replace("_", "").isalnum():
-        node, found = read_yaml(text, "value")
-        if not found and node is not None and node.value == text:
-            return text
-    return json.dumps(text, ensure_ascii=False)
+    """Return a value as YAML on one line, as --set takes it; nothing of one that has been reported."""
+    return flow_text(plain(node)) if is_usable(node) else ""

@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.recording.opening import open_run
+from crowdsim.sweep.measures import clocks_of, measures_of
 
 FORMAT = "crowdsim sweep"
 FORMAT_VERSION = 1
@@ -136,8 +138,6 @@ class Folder:
 
     def _from_recording(self, identity: str) -> dict[str, Any] | None:
         """Return, and keep, the result of a run that was killed after it had kept its recording."""
-        from crowdsim.recording.opening import open_run
-
         try:
             with open_run(self.recording(identity)) as run:
                 verdict = run.verdict if run.is_whole else None
@@ -160,8 +160,6 @@ def finished_result(identity: str, verdict: Mapping[str, Any], **timings: float)
     **timings : float
         More clock readings.
     """
-    from crowdsim.sweep.measures import clocks_of, measures_of
-
     return {"id": identity, "status": FINISHED, "error": "", "measures": measures_of(verdict), "timings": {**clocks_of(verdict), **timings}}
 
 

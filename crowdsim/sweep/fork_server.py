@@ -33,7 +33,7 @@ from typing import Any, NoReturn
 from crowdsim.avoidance.plugins import load_plugins
 from crowdsim.errors import CrowdsimError
 from crowdsim.recording.header import software_versions
-from crowdsim.recording.scratch import scratch_folder
+from crowdsim.recording.locks import scratch_folder
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.simulation.warm import warm_kernels

@@ -1,9 +1,9 @@
-"""The runs of a sweep: every combination is read and checked before the first one runs, and every run has an id that follows from what it is."""
+"""The runs of a sweep: each combination is read and checked before the first one runs, each run has an id that follows from what it is; and what they take."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.sweep.code import code_version
 from crowdsim.sweep.design import Point
+from crowdsim.sweep.folder import FINISHED
 
 _MOST_SHOWN = 20  # Mistakes that are reported; combinations that make the same one are reported once.
 
@@ -205,8 +207,6 @@ def _told(mistakes: dict[Problem, tuple[Point, int]], count: int) -> ScenarioErr
 
 def _plain_value(text: str) -> Any:
     """Return a value as a table holds it: numbers and truth values as such, everything else as the text that was given."""
-    from crowdsim.scenario.yaml_reader import read_yaml
-
     node, _ = read_yaml(text, "value")
     value = node.value if node is not None else None
     return value if isinstance(value, (str, int, float, bool)) else text
@@ -230,3 +230,53 @@ def _plugins_of(scenario: Scenario) -> str:
     """Return the hashes of the plug-ins that a scenario uses."""
     origins = {chosen.name: origin_of(chosen.name) for chosen in (*scenario.models, *scenario.navigations, *scenario.systems)}
     return " ".join(f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None)
+
+
+US_PER_AGENT_TICK = 40.0  # Of small crowds with any model and a recording, one thread of a 2.5 GHz core (31 to 61 in docs/learn/models.md); large ones less.
+MS_PER_TICK = 0.5  # What a tick of a small scene takes however few agents there are.
+BYTES_PER_ROW = 30.0  # Of an agent in a frame, all columns, compressed (docs/reference/recordings.md has 22 to 41).
+BYTES_PER_TICK = 150.0  # Digests and timings.
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What the runs that are waiting will take.
+
+    Attributes
+    ----------
+    seconds : float
+        Of one worker.
+    size_mb : float
+        Of their recordings.
+    measured_on : int
+        Finished runs that the time was taken from; 0: it is what they take if all agents stay until the end.
+    """
+
+    seconds: float
+    size_mb: float
+    measured_on: int
+
+
+def estimate(plan: Plan, todo: Sequence[Run], known: Sequence[Mapping[str, Any]], *, record: bool) -> Estimate:
+    """Return what runs will take.
+
+    Parameters
+    ----------
+    plan : Plan
+    todo : sequence of Run
+    known : sequence of dict
+        Results of other runs of the sweep.
+    record : bool
+
+    Returns
+    -------
+    Estimate
+    """
+    most, ticks, rows = 0.0, 0.0, 0.0
+    for run in todo:
+        agents, run_ticks, frames = plan.loads[run.variant]
+        most += run_ticks * (agents * US_PER_AGENT_TICK / 1e6 + MS_PER_TICK / 1e3)
+        ticks, rows = ticks + run_ticks, rows + agents * frames
+    taken = [result["timings"]["run_s"] for result in known if result["status"] == FINISHED and "run_s" in result["timings"]]
+    seconds = len(todo) * sum(taken) / len(taken) if taken else most
+    return Estimate(seconds, (rows * BYTES_PER_ROW + ticks * BYTES_PER_TICK) / 1e6 if record else 0.0, len(taken))

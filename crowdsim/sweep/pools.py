@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
 from crowdsim.sweep.folder import Folder
 from crowdsim.sweep.plan import Plan
-from crowdsim.sweep.scratch import Scratch
-from crowdsim.sweep.worker import RunServer
+from crowdsim.sweep.worker import RunServer, room_for_runs
 
 _WAITING = 2  # Tasks handed out for each worker: one that it does, and one that it finds when that has ended. More would only fill memory.
 
@@ -27,34 +27,27 @@ class Pool(Protocol):
     @property
     def places(self) -> int:
         """Tasks that may be handed out at a time; may change."""
-        ...
 
     def ready(self) -> int:
         """Wait until there are workers; return how many runs go on at once."""
-        ...
 
     def begin(self, plan: Plan, folder: Folder) -> None:
         """Make sure that the workers can do the runs; raise `ClusterError` where they cannot."""
-        ...
 
     def submit(self, task: dict[str, Any]) -> Future[dict[str, Any]]:
         """Give a task to a worker."""
-        ...
 
     def settle(self, task: Mapping[str, Any], future: Future[dict[str, Any]]) -> dict[str, Any] | None:
         """Return the result of a task that has ended; None if it is to be done again."""
-        ...
 
     def look(self) -> None:
         """Raise `ClusterError` if the workers are lost; called some five times a second."""
-        ...
 
     def end(self) -> None:
         """End whatever goes on, and wait until it has."""
-        ...
 
 
-class LocalPool:
+class LocalPool(AbstractContextManager["LocalPool"]):
     """As many runs at once as there are workers, on this machine.
 
     Parameters
@@ -70,9 +63,6 @@ class LocalPool:
         self._parent = scratch
         self._held = contextlib.ExitStack()
 
-    def __enter__(self) -> LocalPool:
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.end()
 
@@ -82,7 +72,7 @@ class LocalPool:
 
     def begin(self, plan: Plan, folder: Folder) -> None:
         """Make the scratch folder; the server is started at the first run."""
-        scratch = self._held.enter_context(Scratch(self._parent)).path if self._parent is not None else None
+        scratch = self._held.enter_context(room_for_runs(self._parent)) if self._parent is not None else None
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="crowdsim-sweep")
         self._held.callback(self._threads.shutdown, cancel_futures=True)
         self._server = self._held.enter_context(contextlib.closing(RunServer(scratch)))  # Closed first: threads wait for it.

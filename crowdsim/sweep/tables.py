@@ -8,13 +8,12 @@ from __future__ import annotations
 import importlib.util
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from crowdsim.sweep.folder import FINISHED, Folder, write_whole
 from crowdsim.sweep.plan import Plan
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 NOT_DONE = "not done"
 
@@ -42,8 +41,6 @@ def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.Da
     timings : DataFrame
         ``run``, ``id``, ``status``, then seconds (``_s``), milliseconds and mebibytes (``peak_mb``).
     """
-    import pandas as pd
-
     rows, clocks = [], []
     results: dict[str, dict[str, Any] | None] = {}
     for run in plan.runs:
@@ -66,8 +63,6 @@ def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.Da
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose counts are whole numbers also where some runs have none, and whose columns of mixed values are text."""
-    import pandas as pd
-
     finished = table["status"] == FINISHED
     for name in table.columns:
         column = table[name]

@@ -12,16 +12,41 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.kernels.cache_folder import cache_directory
+from crowdsim.recording.locks import clear_scratch, scratch_folder
 from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
 
 ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.
 _LOG_BYTES = 64 * 1024  # of the end of what a failed run printed
+
+
+@contextlib.contextmanager
+def room_for_runs(parent: Path) -> Iterator[Path]:
+    """Make a folder for runs that go on, in another one on a disk of this machine; what killed processes left there goes first.
+
+    Parameters
+    ----------
+    parent : Path
+        Made where it is not there.
+
+    Raises
+    ------
+    RecordingError
+        If nothing can be made there.
+    """
+    with contextlib.ExitStack() as held:
+        try:
+            parent.mkdir(parents=True, exist_ok=True)
+            clear_scratch(parent)
+            made = held.enter_context(scratch_folder(parent))
+        except OSError as error:
+            raise RecordingError(f"{parent}: cannot hold runs that go on ({error.strerror}). Choose another place with --scratch DIR.") from None
+        yield made
 
 
 class Stopped(Exception):

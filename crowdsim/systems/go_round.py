@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, find_local_ways
-from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_WAY, NOT_ASKED
+from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, Standing, Walking, find_local_paths
+from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
 from crowdsim.setup.groups import shares_round_standers
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
@@ -95,21 +95,21 @@ class GoRound(System):
         agents.local_way[asked] = outcome
         way = aim - agents.position[asked]
         far = np.hypot(way[:, 0], way[:, 1])
-        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_WAY) & (far >= self._cell))
+        turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_PATH) & (far >= self._cell))
         rows, way, far = asked[turns], way[turns], far[turns]
         speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
         agents.preferred_velocity[rows] = way * (speed / far)[:, None]
         if self.replans and is_for_all:
-            wish_to_replan(agents, asked[outcome == NO_WAY], ReplanCause.NO_LOCAL_WAY)
+            wish_to_replan(agents, asked[outcome == NO_PATH], ReplanCause.NO_LOCAL_WAY)
             self._remember(tick, asked, aim, outcome)
         tick.counts["local_grids"] = float(len(asked))
-        tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_WAY)
+        tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_PATH)
 
     def _remember(self, tick: Tick, asked: NDArray[np.int64], aim: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
         """Let those who follow corridors remember at which portals there is no way, for their next searches."""
         agents, own = self.world.agents, self.parameters
         follows = self.world.on_corridors()[asked] & has_way(agents.path_status[asked]) & (agents.corridor_length[asked] > 0)
-        shut = follows & (outcome == NO_WAY)
+        shut = follows & (outcome == NO_PATH)
         reach = 0.5 * self._side * self._cell
         forget_old(agents, asked, tick.number)
         forget_open(self.world, asked[follows & ~shut], reach)
@@ -126,10 +126,10 @@ class GoRound(System):
         part, _ = world.ground_of(agents.position)
         cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
         walls = world.walls
+        walking = Walking(agents.position, agents.next_corner, agents.radius, part, world.polygons())
         aim, outcome = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.uint8)
         tick.team.run(
-            find_local_ways, len(asked), asked, np.zeros(len(asked), dtype=np.int32), agents.position, agents.next_corner, agents.radius, part,
-            world.polygons(), cells, stands, body, widest, share, (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, aim, outcome,
-            at_least=64,
+            find_local_paths, len(asked), asked, np.zeros(len(asked), dtype=np.int32), share, walking, Standing(cells, stands, body, widest),
+            (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, aim, outcome, at_least=64,
         )  # fmt: skip
         return aim, outcome

@@ -9,7 +9,7 @@ from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.nudge import HeldParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells
-from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.setup.groups import goes_round_standers
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
@@ -75,7 +75,7 @@ class Replan(System):
         scenario = setup.scenario
         heeds = np.array([goes_round_standers(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
         shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if goes_round_standers(chosen)]
-        share = max(shares, default=WayParameters().obstacle_radius_share)
+        share = max(shares, default=PathParameters().obstacle_radius_share)
         return cls(setup.world, setup.of_bodies(ReplanParameters), setup.of_bodies(HeldParameters).held_time, share, heeds, scenario.tick)
 
     def process(self, tick: Tick) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_causes import MOMENTARY, Diagnosed, diagnose
-from crowdsim.measures.deadlock_live import present_moment
+from crowdsim.measures.deadlock_causes import MOMENTARY, Diagnosed, diagnose, present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
     MOST_SETBACKS,

@@ -23,7 +23,7 @@ from tests.cli.forked import becomes_a_command, end, get_ready
 
 def points():
     """Return where something reaches the disk: owner and name of each function."""
-    from crowdsim.recording.chunks import GrowingDataset
+    from crowdsim.recording.encode import GrowingDataset
     from crowdsim.recording.journal import Journal
     from crowdsim.recording.storage import Storage
 

@@ -53,7 +53,9 @@ and 3 more
 
 warning: a path request was open for 2.5 s; a larger budget (budget: {work: ...}) answers sooner
 
-warning: through east 3.8 persons get a second and metre, 1.7 times as many as people at most do: this run is too fast to plan with; speed_density: weidmann slows crowds down as people do (docs/learn/models.md)"""
+warning: through east 3.8 persons get a second and metre, 1.7 times as many as people at most do: \
+this run is too fast to plan with; speed_density: weidmann slows crowds down as people do \
+(docs/learn/models.md)"""
 
 
 @pytest.mark.parametrize(("flow", "times"), [(2.34, None), (2.36, "1.03 times"), (2.6, "1.1 times"), (9.2, "4 times")])

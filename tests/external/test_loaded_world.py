@@ -9,7 +9,7 @@ import shapely
 from benchmarks.budget import ALL, loaded_world, search_seconds, send_all, until_answered
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.planning.protocol import ANSWER_WORK
-from crowdsim.navigation.planning.request_queue import LEAST_GRANT
+from crowdsim.navigation.planning.work import LEAST_GRANT
 from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import recorded_grants
 from tests.crowds import digests

@@ -25,7 +25,7 @@ def check_plan(name, offset, radii, pairs):
         half = len(points) // 2
         if not half:
             continue
-        ways = sights.ways(points[:half], points[half : 2 * half], radius)
+        ways = sights.paths(points[:half], points[half : 2 * half], radius)
         connected = part[:half] == part[half : 2 * half]
         assert np.array_equal(ways.status == FOUND, connected)
         assert ways.strings()[connected] == pytest.approx(ways.cost[connected], rel=1e-7)

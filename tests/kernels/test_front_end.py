@@ -50,7 +50,7 @@ def machine_code(front_end: str, wanted: str) -> list[list[str]]:
 @pytest.mark.full
 @pytest.mark.skipif(numba.version_info.short < (0, 68), reason="older versions make other machine code each time")
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("wanted", ["hold_ground", "list_zone_walls", "planner.serve_ways", "walk_many", "find_crowds"])
+@pytest.mark.parametrize("wanted", ["hold_ground", "list_zone_walls", "planner.serve_waypoints", "walk_many", "find_crowds"])
 def test_machine_code_is_that_of_all_of_numbas_steps(wanted):
     short = machine_code("short", wanted)
     assert short

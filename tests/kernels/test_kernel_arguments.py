@@ -12,7 +12,7 @@ INNER = "numbers of one step of an inner loop, which LLVM keeps in registers: a 
 ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
-        corridor.steer.steer_many corridor.steer.guess_many corridor.walk.walk_many corridor.progress.note_progress local_grid.detours.find_local_ways
+        corridor.steer.steer_many corridor.steer.guess_many corridor.walk.walk_many corridor.progress.note_progress
         bodies.spread.lead_aside bodies.replan.find_near_lines avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
     """,
     ROWS: """
@@ -23,14 +23,11 @@ REASONS = {
         search.polyanya._spread search.polyanya._squeeze search.polyanya._least_way_by search.polyanya._add search.polyanya._parts_of_edge
         search.polyanya_intervals.limit_on_edge search.polyanya_intervals.bends_before search.a_star.walk_straight corridor.steer.next_corner
         corridor.steer._hold_bend corridor.steer._look_ahead corridor.funnel.pull_straight corridor.funnel.find_bends corridor.funnel._deepest_post
-        corridor.funnel._swell_to_goal corridor.trace.trace_string corridor.walls_off_corridor.add_posts_beside grid.guess.choose_cell
-        grid.guess.is_dead_end grid.guess_join._find_in_sight grid.clearance._list_places grid.clearance._go_to grid.cascade.begin_way
-        grid.cascade.begin_way_to_nearest visibility.guess.join_over_corners local_grid.detours.find_local_way local_grid.detours._gather_discs
+        corridor.funnel._swell_to_goal corridor.trace.trace_string corridor.walls_off_corridor.add_posts_beside
         avoidance.velocity_obstacles.obstacles.agent_obstacle avoidance.orca.wall_planes.wall_half_planes avoidance.neighbours.find_nearest
         avoidance.sampling.time_to_collision.lay_out_neighbours avoidance.sampling.samplers.search_adaptively
     """,
     ROOM: """
-        grid.guess.guess_over_cells grid.guess_join.join_over_cells grid.clearance.lead_past_walls visibility.guess.guess_over_corners
         bodies.contacts.push_apart bodies.contacts._near_slots bodies.contacts._scale_pushes bodies.contacts.scale_pushes bodies.contacts.list_contacts
         bodies.contacts._list_contacts
     """,

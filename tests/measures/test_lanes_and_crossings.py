@@ -6,9 +6,9 @@ import pytest
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures import box_area, lane_order_of
-from crowdsim.measures.crossings import crossings, specific_flow
 from crowdsim.measures.lanes import lane_order
 from tests.measures.people import straight, tracks
+from tests.standards import crossings, specific_flow
 
 
 def people(*rows):

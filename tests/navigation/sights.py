@@ -20,7 +20,7 @@ ALL = 10**9
 
 
 class Sights:
-    """A mesh whose ways are looked for over points of visibility."""
+    """A mesh whose paths are looked for over points of visibility."""
 
     def __init__(self, mesh, **parameters) -> None:
         self.mesh = mesh
@@ -36,22 +36,22 @@ class Sights:
         goals = cut_goals(self.mesh, [GoalShape(shapely.Point(s) if not hasattr(s, "geom_type") else s) for s in shapes])
         return VisibilityPlanner(self.mesh, goals, self.parameters)
 
-    def ways(self, starts, ends, radius, slice_size: int = ALL):
-        """Ask for ways between pairs of points; return a `Ways`."""
+    def paths(self, starts, ends, radius, slice_size: int = ALL):
+        """Ask for paths between pairs of points; return a `Paths`."""
         starts = np.atleast_2d(np.asarray(starts, dtype=np.float64))
         goals = point_goals(self.mesh, np.atleast_2d(ends))
         planner = VisibilityPlanner(self.mesh, goals, self.parameters)
         radius = np.full(len(starts), radius, dtype=np.float64)
         return ask(planner, starts, np.arange(len(starts), dtype=np.int32), radius, slice_size)
 
-    def way(self, start, end, radius: float = 0.0):
-        """Return what one way costs (inf if there is none) and the positions of the corners that it bends round."""
-        ways = self.ways([start], [end], radius)
-        return ways.cost[0], ways.corners(0)
+    def path(self, start, end, radius: float = 0.0):
+        """Return what one path costs (inf if there is none) and the positions of the corners that it bends round."""
+        paths = self.paths([start], [end], radius)
+        return paths.cost[0], paths.corners(0)
 
 
-class Ways:
-    """Answers, with what the ways cost and how long their corridors' taut strings are."""
+class Paths:
+    """Answers, with what the paths cost and how long their corridors' taut strings are."""
 
     def __init__(self, planner, starts, radius) -> None:
         self.planner, self.starts, self.radius = planner, starts, radius
@@ -70,7 +70,7 @@ class Ways:
             self.cost[entity] = self.planner.costs[entity] if answers.status[k] == FOUND else np.inf
 
     def corners(self, row: int):
-        """Return the corners of the last way that the first slot found; only sensible where one way was asked for."""
+        """Return the corners of the last path that the first slot found; only sensible where one path was requested."""
         slots, graph = self.planner._slots, self.planner.graph
         slot = int(np.flatnonzero(slots.measure[:, RADIUS] == self.radius[row])[0])
         node, found = int(slots.header[slot, BEST_NODE]), []
@@ -81,7 +81,7 @@ class Ways:
         return found[::-1]
 
     def line(self, row: int, goal):
-        """Return a way as a line, arcs by chords of a degree; as `corners`."""
+        """Return a path as a line, arcs by chords of a degree; as `corners`."""
         radius = self.radius[row]
         discs = [(*self.starts[row], 0.0), *((x, y, radius if side == "left" else -radius) for x, y, side in self.corners(row)), (*goal, 0.0)]
         points, before = [], None
@@ -109,12 +109,12 @@ class Ways:
 
 
 def ask(planner, starts, goal, radius, slice_size: int = ALL):
-    """Ask a planner for all ways at once, in slices."""
-    ways = Ways(planner, starts, radius)
+    """Ask a planner for all paths at once, in slices."""
+    paths = Paths(planner, starts, radius)
     planner.submit(0, np.arange(len(starts)), starts, located(planner.terrain.mesh, starts), goal, radius)
     while planner.waiting:
-        ways.take(*planner.advance(slice_size, Team(1)))
-    return ways
+        paths.take(*planner.advance(slice_size, Team(1)))
+    return paths
 
 
 def _direction(a, b):

@@ -1,4 +1,4 @@
-"""The nearest of several exits is the nearest on foot, and ways over points of portals are hardly longer than the shortest."""
+"""The nearest of several exits is the nearest on foot, and paths over points of portals are hardly longer than the shortest."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from tests.navigation.worlds import free_points, located, random_ground, rooms, 
 
 
 def lengths(planner, mesh, goals, position, goal, radius):
-    """The lengths of the ways that a planner finds, inf where there is none."""
+    """The lengths of the paths that a planner finds, inf where there is none."""
     count, polygon = len(goal), located(mesh, position)
     planner.submit(0, np.arange(count), position, polygon, goal, radius)
     answers, _ = planner.advance(1 << 40, Team(1))
@@ -30,7 +30,7 @@ def lengths(planner, mesh, goals, position, goal, radius):
 
 @pytest.mark.sample(6)
 @pytest.mark.parametrize("seed", range(60))
-def test_no_way_of_the_mesh_is_a_tenth_longer_than_the_shortest(seed):
+def test_no_path_of_the_mesh_is_a_tenth_longer_than_the_shortest(seed):
     """Ten pairs in each random plan, points, regions and the nearest of both; the shortest is that over corners of the ground."""
     ground, rng = (random_ground, rooms, simple_polygon)[seed % 3](seed), np.random.default_rng(seed)
     points, part = free_points(ground, 0.2, 30, rng)
@@ -47,7 +47,7 @@ def test_no_way_of_the_mesh_is_a_tenth_longer_than_the_shortest(seed):
 
 
 @pytest.mark.parametrize("name", ["standards/rimea-9", "room-evacuation"])
-def test_everybody_heads_for_the_exit_that_is_nearest_on_foot(name):
+def test_every_agent_heads_for_the_exit_that_is_nearest_on_foot(name):
     found = {}
     for kind in ("", "mesh", "visibility"):
         built = build_world(load_scenario(SCENARIOS / f"{name}.yaml", sets=[f"navigation={kind}"] if kind else []))

@@ -1,4 +1,4 @@
-"""The planner of docs/examples/straight_line.py, without making it known to everybody."""
+"""The planner of docs/examples/straight_line.py, without registering it."""
 
 import importlib.util
 

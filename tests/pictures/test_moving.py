@@ -6,8 +6,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from crowdsim.pictures.moving import CLOSED, OBSTACLE, OPEN
-from crowdsim.pictures.run import draw_run
+from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_run
 from crowdsim.pictures.scenario import draw_scenario
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario

@@ -13,7 +13,7 @@ import shapely
 from crowdsim import measures
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import SPEED_OVER_S
-from crowdsim.pictures import curves, looked_through, sheet
+from crowdsim.pictures import looked_through, sheet
 from crowdsim.recording.opening import open_run
 from tests.crowds import room, simulation
 
@@ -36,14 +36,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_curve_is_the_evacuation_curve_of_the_measures_and_groups_add_up(recorded: Path) -> None:
     with open_run(recorded) as recording:
-        table = curves.arrivals_by_group(recording)
-    all_people = table[table["group"] == curves.ALL]
+        table = sheet.arrivals_by_group(recording)
+    all_people = table[table["group"] == sheet.ALL]
     measured = measures.evacuation_curve(recorded)
     at = all_people["time_s"].searchsorted(measured["time_s"], side="right") - 1
     assert all_people["arrived"].to_numpy()[at].tolist() == measured["left"].tolist()
     ends = table.groupby("group")["arrived"].max()
-    assert (ends["left"], ends["right"], ends["stays"], ends[curves.ALL]) == (20, 19, 0, 39)
-    assert dict(zip(table["group"], table["of"], strict=True)) == {"left": 20, "right": 19, "stays": 1, curves.ALL: 40}
+    assert (ends["left"], ends["right"], ends["stays"], ends[sheet.ALL]) == (20, 19, 0, 39)
+    assert dict(zip(table["group"], table["of"], strict=True)) == {"left": 20, "right": 19, "stays": 1, sheet.ALL: 40}
 
 
 def test_of_many_groups_the_largest_have_lines_and_the_others_one() -> None:
@@ -51,8 +51,9 @@ def test_of_many_groups_the_largest_have_lines_and_the_others_one() -> None:
     roster = pd.DataFrame({"entity": np.arange(len(names)), "group_name": names})
     events = pd.DataFrame({"tick": [10, 20], "entity": [0, len(names) - 1], "kind": "ARRIVAL"})
     run = SimpleNamespace(roster=lambda: roster, events=lambda: events, commit=SimpleNamespace(last_tick=40), header=SimpleNamespace(tick_s=0.5))
-    ends = curves.arrivals_by_group(run).groupby("group", sort=False).agg({"arrived": "max", "of": "first"})  # type: ignore[arg-type]
-    assert len(ends) == curves.MOST_GROUPS + 1 and ends.loc[curves.OTHERS].tolist() == [1, sum(range(1, 10))] and ends.loc["g0"].tolist() == [1, 20]
+    arrivals = sheet.arrivals_by_group(run)  # type: ignore[arg-type]
+    ends = arrivals.groupby("group", sort=False).agg({"arrived": "max", "of": "first"})
+    assert len(ends) == sheet.MOST_GROUPS + 1 and ends.loc[sheet.OTHERS].tolist() == [1, sum(range(1, 10))] and ends.loc["g0"].tolist() == [1, 20]
 
 
 def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
@@ -96,7 +97,8 @@ class Still:
 
 def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls() -> None:
     spots = np.stack(np.meshgrid(np.arange(0.25, 10, 0.5), np.arange(0.25, 8, 0.5)), axis=-1).reshape(-1, 2)  # 4 a square metre
-    found = looked_through.look_through(Still(spots), ["density"], [shapely.box(0, 0, 10, 8)]).density  # type: ignore[arg-type]
+    still, ground = Still(spots), shapely.box(0, 0, 10, 8)
+    found = looked_through.look_through(still, ["density"], [ground]).density  # type: ignore[arg-type]
     assert found is not None
     inside = found.highest[0][np.isfinite(found.highest[0])]
     assert (found.square_m, found.over_s) == (1.0, 5.0) and inside.size == 40 * 32
@@ -107,7 +109,8 @@ def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls
 def test_densities_of_floors_are_apart_and_those_that_pass_by_count_by_their_time() -> None:
     spots = np.array([[5.1, 5.1], [5.2, 5.2], [2.1, 2.1]])
     grounds = [shapely.box(0, 0, 10, 10)] * 2
-    found = looked_through.look_through(Still(spots, layer=np.array([0, 0, 1])), ["density"], grounds).density  # type: ignore[arg-type]
+    still = Still(spots, layer=np.array([0, 0, 1]))
+    found = looked_through.look_through(still, ["density"], grounds).density  # type: ignore[arg-type]
     assert found is not None
     assert [float(np.nanmax(floor)) for floor in found.highest] == [2.0, 1.0]
     moving = Still(spots[:1], frames=50)

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdsim.errors import RecordingError
-from crowdsim.pictures.view.moves import Thinning, kept_frames, stretches
-from crowdsim.pictures.view.packing import LIMIT, STEP_M, Packer, in_steps
+from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, Thinning, in_steps, kept_frames, stretches
 from tests.reference.view_packing import unpack
 
 NUMBERS = st.lists(st.integers(-(2**43), 2**43), max_size=12)

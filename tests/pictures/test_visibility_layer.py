@@ -7,7 +7,7 @@ import shapely
 
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.graph import build_graph
-from crowdsim.pictures.visibility import draw_visibility, tangents_of
+from crowdsim.pictures.scenario import draw_visibility, tangents_of
 
 mpl.use("Agg")
 GROUND = shapely.box(0, 0, 14, 14) - shapely.box(2, 2, 6, 6) - shapely.box(8, 8, 12, 12)

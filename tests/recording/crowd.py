@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.recording.digest import column_digests
-from crowdsim.recording.header import Header
+from crowdsim.recording.header import Header, Layout
 from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, STANDARD_COLUMNS, EventKind, RecordedCount
 from crowdsim.recording.writer import RecordingWriter
 
@@ -109,7 +109,8 @@ class Crowd:
 
 
 def new_writer(out, *, columns=STANDARD_COLUMNS, header_changes=None, **options):
-    return RecordingWriter(out, header(**(header_changes or {})), columns, SYSTEMS, counts=COUNTS, digest_columns=DIGESTS, **options)
+    layout = {name: options.pop(name) for name in ("trace", "explain", "traced") if name in options}
+    return RecordingWriter(out, header(**(header_changes or {})), Layout(tuple(columns), tuple(SYSTEMS), tuple(COUNTS), tuple(DIGESTS), **layout), **options)
 
 
 def killed(writer):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording.closeness import aggregates, compare_places
+from crowdsim.recording.compare import aggregates, compare_places
 from crowdsim.recording.opening import open_run
 from tests.recording.crowd import Crowd, new_writer
 

@@ -8,6 +8,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare import compare_digests, first_difference
 from crowdsim.recording.digest import column_digests
+from crowdsim.recording.header import Layout
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import EventKind
 from tests.recording.crowd import Crowd, new_writer, record
@@ -146,7 +147,7 @@ def test_recordings_without_common_digests_cannot_be_compared(tmp_path):
     from crowdsim.recording.writer import RecordingWriter
     from tests.recording.crowd import header
 
-    writer = RecordingWriter(tmp_path / "a.h5", header(), [], [], digest_columns=["radius"])
+    writer = RecordingWriter(tmp_path / "a.h5", header(), Layout(digests=("radius",)))
     writer.tick(0, {}, [], column_digests({"radius": np.zeros(3)}))
     one, other = writer.close({}).path, record(tmp_path / "b.h5")
     with open_run(one) as recorded, open_run(other) as fresh, pytest.raises(RecordingError, match="no digests of the same columns"):

@@ -9,8 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from crowdsim.recording.chunks import GrowingDataset
-from crowdsim.recording.encode import STORED_ABOVE, TRIAL_EVERY, ChunkEncoder, round_to_multiples, shuffle, shuffle_words
+from crowdsim.recording.encode import STORED_ABOVE, TRIAL_EVERY, ChunkEncoder, GrowingDataset, round_to_multiples, shuffle, shuffle_words
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
 from tests.reference import encode as twin
 

@@ -13,6 +13,7 @@ import shapely
 from crowdsim.errors import RecordingError
 from crowdsim.recording import export as module
 from crowdsim.recording.export import export_csv, export_pedpy, export_sqlite
+from crowdsim.recording.header import Layout
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import STANDARD_COLUMNS, RecordedColumn
 from crowdsim.recording.writer import RecordingWriter
@@ -88,7 +89,7 @@ def test_sqlite_has_the_tables_of_jupedsim(run, tmp_path):
 
 
 def test_an_agent_that_stands_keeps_looking_where_it_looked(tmp_path):
-    writer = RecordingWriter(tmp_path / "run.h5", header(), [STANDARD_COLUMNS[0]], [])
+    writer = RecordingWriter(tmp_path / "run.h5", header(), Layout((STANDARD_COLUMNS[0],)))
     writer.roster(roster_of(1, 2, 3))
     steps = [([1, 2], [(0.0, 2.0), (0.0, 0.0)]), ([1, 2, 3], [(0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)]), ([2, 3], [(3.0, 4.0), (0.0, 0.0)])]
     for frame, (entity, velocity) in enumerate(steps):
@@ -103,12 +104,12 @@ def test_an_agent_that_stands_keeps_looking_where_it_looked(tmp_path):
 
 
 def test_a_run_without_ground_or_velocity(tmp_path):
-    writer = RecordingWriter(tmp_path / "a.h5", header(ground=()), [], [])
+    writer = RecordingWriter(tmp_path / "a.h5", header(ground=()), Layout())
     with open_run(writer.close({}).path) as run:
         for export in (export_sqlite, export_pedpy):
             with pytest.raises(RecordingError, match="has no ground"):
                 export(run, tmp_path / "out")
-    writer = RecordingWriter(tmp_path / "b.h5", header(), [], [])
+    writer = RecordingWriter(tmp_path / "b.h5", header(), Layout())
     writer.roster(roster_of(4))
     writer.frame(0, 0, np.array([4]), [1.0], [2.0], 0.0, {})
     with open_run(writer.close({}).path) as run:
@@ -132,7 +133,7 @@ def two_floors(path):
     """Agent 1 walks on the left piece of the ground floor, 2 on the right one, 3 upstairs over the gap between them."""
     pieces = "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 4, 0 0)), ((6 0, 9 0, 9 4, 6 4, 6 0)))"
     upstairs = "POLYGON ((3 0, 7 0, 7 4, 3 4, 3 0))"
-    writer = RecordingWriter(path, header(ground=(pieces, upstairs), layers=("ground floor", "first")), [RecordedColumn("layer", "int32", "", "")], [])
+    writer = RecordingWriter(path, header(ground=(pieces, upstairs), layers=("ground floor", "first")), Layout((RecordedColumn("layer", "int32", "", ""),)))
     writer.roster(roster_of(1, 2, 3))
     for frame in range(10):
         x = np.array([1.0, 8.0, 5.0]) + 0.05 * frame
@@ -159,7 +160,7 @@ def test_each_piece_of_ground_becomes_a_file_with_its_own_agents(tmp_path):
 
 
 def test_floors_without_the_column_that_tells_them_apart_are_refused(tmp_path):
-    writer = RecordingWriter(tmp_path / "run.h5", header(ground=(GROUND, GROUND)), [], [])
+    writer = RecordingWriter(tmp_path / "run.h5", header(ground=(GROUND, GROUND)), Layout())
     with open_run(writer.close({}).path) as run, pytest.raises(RecordingError, match="no agent has a floor"):
         export_pedpy(run, tmp_path / "out.h5")
 

@@ -13,13 +13,12 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording import gate, storage
 from crowdsim.recording.files import lock_of
-from crowdsim.recording.gate import Damage
+from crowdsim.recording.gate import Damage, Packed
 from crowdsim.recording.journal import CHUNK_BYTES, IDLE_BYTES, Journal, Kept, Rest
 from crowdsim.recording.locks import create_locked, is_held, taken
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
-from crowdsim.recording.unpack import Packed
 from tests.crowds import ROOT
 from tests.recording.crowd import Crowd, killed, new_writer, record
 

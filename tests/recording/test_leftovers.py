@@ -12,10 +12,10 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording import files
 from crowdsim.recording.files import lock_of, new_file, partial_name, partials_of
 from crowdsim.recording.leftovers import clear_left, holds_all_of, is_part_of, left_for, look_at
+from crowdsim.recording.locks import clear_scratch, left_scratch, scratch_folder
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import complete, cut, recover
 from crowdsim.recording.schema import RunState
-from crowdsim.recording.scratch import clear_scratch, left_scratch, scratch_folder
 from tests.crowds import ROOT
 from tests.recording.crowd import Crowd, new_writer, record
 
@@ -263,10 +263,10 @@ def test_many_at_once_make_their_files_and_leave_nothing(tmp_path):
     program = """
 import sys
 from pathlib import Path
-from crowdsim.recording import scratch
+from crowdsim.recording import locks
 from crowdsim.recording.files import new_file
 for number in range(60):
-    scratch._cleared.clear()  # every process clears away all the time
+    locks._cleared.clear()  # every process clears away all the time
     with new_file(Path(sys.argv[1]) / f"{sys.argv[2]}.{number}") as file:
         file.write_text("whole")
 """

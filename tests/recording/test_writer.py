@@ -15,6 +15,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording import writer as module
 from crowdsim.recording.digest import column_digests, run_digest
 from crowdsim.recording.files import partials_of
+from crowdsim.recording.header import Layout
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import EVENT_DTYPE, STANDARD_COLUMNS, EventKind, RecordedColumn, RunState
 from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record, roster_of
@@ -66,7 +67,7 @@ def test_a_finished_file_is_what_plain_h5py_expects(tmp_path):
 def test_columns_are_rounded_to_their_resolution_unless_exact(tmp_path):
     velocity, corner = np.array([[0.1, 1.0 / 3.0]]), np.array([[4.0e6 + 1.0 / 3.0, -7.7]])
     for exact in (False, True):
-        writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), [STANDARD_COLUMNS[0], STANDARD_COLUMNS[2]], [])
+        writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), Layout((STANDARD_COLUMNS[0], STANDARD_COLUMNS[2])))
         writer.roster(roster_of(1))
         writer.frame(0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity, "next_corner": corner})
         path = writer.close({}).path
@@ -189,7 +190,7 @@ def test_recordings_of_equal_runs_have_equal_rows_whenever_they_committed(tmp_pa
     ],
 )
 def test_a_frame_that_does_not_fit_is_refused(tmp_path, change, message):
-    writer = module.RecordingWriter(tmp_path / "run.h5", header(), [RecordedColumn("velocity", "float32", "m/s", "", width=2)], [])
+    writer = module.RecordingWriter(tmp_path / "run.h5", header(), Layout((RecordedColumn("velocity", "float32", "m/s", "", width=2),)))
     given = {"frame": 0, "tick": 0, "entity": np.array([1, 2]), "x": np.zeros(2), "y": np.zeros(2), "z": 0.0, "columns": {"velocity": np.zeros((2, 2))}}
     with pytest.raises(ValueError, match=message):
         writer.frame(**(given | change))

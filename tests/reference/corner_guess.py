@@ -1,4 +1,4 @@
-"""Twin of guesses over the visibility graph and of joining them with the way that was found ([Norberg 2004], sections 3.1 and 3.2), with shapely and lists.
+"""Twin of guesses over the visibility graph and of joining them with the path that was found ([Norberg 2004], sections 3.1 and 3.2), with shapely and lists.
 
 Kernels: next_corner, join_over_corners.
 """
@@ -13,7 +13,7 @@ from tests.reference.visibility import TOUCH, _tangent, bends, corners_and_walls
 
 
 class Graph:
-    """Corners of some ground, and which bodies of a radius can go straight between them."""
+    """Corners of some ground, and whether agents of a radius can go straight between them."""
 
     def __init__(self, ground, radius):
         self.ground, self.radius = shapely.set_precision(ground, 0.0), radius  # else what comes out lies on the grid of the ground
@@ -28,7 +28,7 @@ class Graph:
         return self.ground.covers(line) and not shapely.dwithin(line, self.walls, self.radius - TOUCH)
 
     def directions(self, here, corner):
-        """Unit directions of the straight ways to a corner, on either side of it: from a point, or from a corner, where the way bends at both."""
+        """Unit directions of the straight lines to a corner, on either side of it: from a point, or from a corner, where the path bends at both."""
         for side in (1, -1):
             for own in (1, -1) if here in self.corners else (0,):
                 line = _tangent((*here, own * self.radius), (*corner, side * self.radius))
@@ -43,7 +43,7 @@ class Graph:
                     yield np.asarray(line[2])
 
     def sees_goal(self, here, goal):
-        """Whether a body can go straight to a point, from a point or from beside a corner."""
+        """Whether an agent can go straight to a point, from a point or from beside a corner."""
         sides = (1, -1) if here in self.corners and self.radius > 0.0 else (0,)
         lines = [_tangent((*here, side * self.radius), (*goal, 0.0)) for side in sides]
         return any(line is not None and self.is_free(*line[:2]) for line in lines)
@@ -52,9 +52,9 @@ class Graph:
         """The corner of the greatest dot product; "goal" where that is in reach, None where all were visited."""
         if self.is_free(position, goal):
             return "goal"
-        way = np.subtract(goal, position)
+        ahead = np.subtract(goal, position)
         scores = [
-            (float(direction @ way), corner)
+            (float(direction @ ahead), corner)
             for corner in self.corners
             if corner not in visited and corner != at
             for direction in self.directions(position if at is None else at, corner)
@@ -62,9 +62,9 @@ class Graph:
         return max(scores)[1] if scores else None
 
     def join(self, position, visited, found, goal, shortens=True):
-        """The vertices of the joined way from where the agent is, the goal last; None where it leads back to where the search began.
+        """The vertices of the joined path from where the agent is, the goal last; None where it leads back to where the search began.
 
-        With `shortens` false it goes over to the first vertex of the found way only, unless it has been at another.
+        With `shortens` false it goes over to the first vertex of the found path only, unless it has been at another.
         """
         path = [*found, "goal"]  # P without its first vertex, the start
         for i, here in enumerate([position, *reversed(visited)]):

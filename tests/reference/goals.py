@@ -1,6 +1,6 @@
 """Twins of the kernels about goals.
 
-Kernels: nearest_in_piece, arrived_piece, arrived_many, roomiest_on_rim, find_rims; target_in_piece and roomiest_on_lattice, which are checked by what they promise.
+Kernels: nearest_in_piece, arrived_piece, arrived_many, farthest_on_rim, find_rims; target_in_piece and farthest_on_lattice, which are checked by what they promise.
 """
 
 import math
@@ -59,7 +59,7 @@ def arrived_pieces(ground, goals, goal, polygon, x, y):
 
 
 def rim_of(ground, goals, goal, piece, known=0.5, tolerance=2e-7):
-    """The parts of the sides of a piece over which ways come in, as (corner, from, to, distance to the nearest wall, at most `known`).
+    """The parts of the sides of a piece over which paths come in, as (corner, from, to, distance to the nearest wall, at most `known`).
 
     What lies on the boundary of the ground or of another piece of the goal is left out. Walls count that one gets to without going farther away than they are.
     """

@@ -26,12 +26,12 @@ class Walker:
                 break
             self.before = self.waypoints.pop(0)
             arrived = not self.waypoints
-        aim = self.waypoints[0] if self.waypoints else self.target
-        distance = math.dist(aim, position)
+        toward = self.waypoints[0] if self.waypoints else self.target
+        distance = math.dist(toward, position)
         if distance <= reached:
             return (0.0, 0.0), arrived, False
         pace = min(speed, distance / tick) if len(self.waypoints) <= 1 else speed
-        towards = math.atan2(aim[1] - position[1], aim[0] - position[0])
+        towards = math.atan2(toward[1] - position[1], toward[0] - position[0])
         return (pace * math.cos(towards), pace * math.sin(towards)), arrived, True
 
     def is_standing(self, position, reached):

@@ -1,13 +1,13 @@
 """Twin of what standing agents block ([Pathfinding undated], section 6).
 
-Kernels: count_standers, write_standers, stamp_standers.
+Kernels: count_stationary, write_stationary, stamp_stationary.
 """
 
 import math
 
 
-def standers_near(planning, start, end, reach, standers):
-    """Of (entity, (x, y)) those within reach of the segment, without whoever plans."""
+def stationary_near(planning, start, end, reach, stationary):
+    """Of (entity, (x, y)) those within reach of the segment, without the one that plans."""
 
     def distance(p):
         move = (end[0] - start[0], end[1] - start[1])
@@ -15,11 +15,11 @@ def standers_near(planning, start, end, reach, standers):
         t = min(1.0, max(0.0, ((p[0] - start[0]) * move[0] + (p[1] - start[1]) * move[1]) / square)) if square else 0.0
         return math.dist(p, (start[0] + t * move[0], start[1] + t * move[1]))
 
-    return [row for row, (entity, p) in enumerate(standers) if entity != planning and distance(p) <= reach]
+    return [row for row, (entity, p) in enumerate(stationary) if entity != planning and distance(p) <= reach]
 
 
-def without_standers(walkable, grid, discs, share):
-    """The walkable cells that are left on a copy: no centre in a circle, nobody's own cell."""
+def without_stationary(walkable, grid, discs, share):
+    """The walkable cells that are left on a copy: no centre in a circle, no own cell."""
     left = set()
     for x, y in walkable:
         centre = grid.x + (x + 0.5) * grid.parameters.cell_size, grid.y + (y + 0.5) * grid.parameters.cell_size

@@ -1,6 +1,6 @@
-"""Naive twin of `crowdsim.navigation.local_grid.grid`, `local_way` and `local_grids`: cells one by one, shortest ways by Dijkstra's search.
+"""Naive twin of the kernels of `crowdsim.navigation.local_grid`: cells one by one, shortest paths by Dijkstra's search.
 
-Twin of `draw_discs`, `draw_segments`, `find_spans`, `search_spans`, `off_line`, `list_portals`, `pull_string`, `find_local_way` and `find_local_ways`.
+Twin of `draw_discs`, `draw_segments`, `find_spans`, `search_spans`, `off_line`, `list_portals`, `pull_string`, `find_local_path` and `find_local_paths`.
 """
 
 import itertools
@@ -66,7 +66,7 @@ def span_at(spans, p):
 
 
 def search(spans, a, b):
-    """The spans of the way, from start to end, or None; and those visited in their order."""
+    """The spans of the path, from start to end, or None; and those visited in their order."""
     start, goal = span_at(spans, a), span_at(spans, b)
     if start is None:
         return None, []
@@ -87,16 +87,16 @@ def search(spans, a, b):
         queue += sorted(new, key=lambda k: round(off_line(spans[k], a, b), 9))
     if end is None:
         end = min(visited, key=lambda k: (round(off_point(spans[k], b), 9), visited.index(k)))
-    way = [end]
-    while parent[way[0]] is not None:
-        way.insert(0, parent[way[0]])
-    return way, visited
+    path = [end]
+    while parent[path[0]] is not None:
+        path.insert(0, parent[path[0]])
+    return path, visited
 
 
-def portals_of(spans, way):
-    """The shared sides ((x, y), (x, y)) along a way, from left to right in x."""
+def portals_of(spans, path):
+    """The shared sides ((x, y), (x, y)) along a path, from left to right in x."""
     found = []
-    for one, other in itertools.pairwise(way):
+    for one, other in itertools.pairwise(path):
         (row, first, last), (to, to_first, to_last) = spans[one], spans[other]
         y = float(max(row, to))
         found.append(((float(max(first, to_first)), y), (float(min(last, to_last) + 1), y)))
@@ -104,7 +104,7 @@ def portals_of(spans, way):
 
 
 def shortest(portals, a, b):
-    """Length of the shortest way from a to b through portals one after the other: by their ends, as far as one sees."""
+    """Length of the shortest path from a to b through portals one after the other: by their ends, as far as one sees."""
     points = [(a, -1)] + [(end, k) for k, portal in enumerate(portals) for end in portal] + [(b, len(portals))]
 
     def sees(p, q, low, high):

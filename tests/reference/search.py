@@ -84,7 +84,7 @@ def costs_to_goal(mesh, goals, goal, width, price=in_plan):
 
 def is_too_narrow(goals, piece, width):
     """Whether a body does not fit into a piece of a region; points are reached as they are."""
-    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+    return 2.0 * goals.clearance[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
 
 
 def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):

@@ -1,6 +1,6 @@
 """Naive twins of `crowdsim.navigation.visibility`: corners from rings, sight and clearance by shapely, all tangents of all pairs, Dijkstra in plain Python.
 
-Nothing is pruned: no rule about walls or bends, no potentially visible sets, no widths. A body goes round a corner either way, if shapely lets it.
+Nothing is pruned: no rule about walls or bends, no potentially visible sets, no widths. An agent goes round a corner on either side, if shapely lets it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import numpy as np
 import shapely
 
-TOUCH = 1e-6  # How much nearer than its radius a body may come to a wall here; chords of arcs of 1 degree are 4e-5 of the radius nearer to the corner.
+TOUCH = 1e-6  # How much nearer than its radius an agent may come to a wall here; chords of arcs of 1 degree are 4e-5 of the radius nearer to the corner.
 STEP = math.radians(1.0)
 
 
@@ -42,7 +42,7 @@ def in_sight(ground, a, b):
 
 
 def bends(ground_walls, first, second, sides, radius):
-    """Twin of `bending_radii`: whether a body that touches two corners on given sides stands in none of their walls.
+    """Twin of `bending_radii`: whether an agent that touches two corners on given sides stands in none of their walls.
 
     `ground_walls` are, for each corner, the unit directions along its two walls.
     """
@@ -58,7 +58,7 @@ def bends(ground_walls, first, second, sides, radius):
 
 
 def tangents(ground):
-    """Twin of `find_tangents`: the tangents that some way of some radius can bend along, as {((corner, side), (corner, side))}.
+    """Twin of `find_tangents`: the tangents that some path of some radius can bend along, as {((corner, side), (corner, side))}.
 
     Radii are tried one by one, five hundred up to half the distance between the corners; an interval that is shorter than two steps may be missed.
     """
@@ -74,7 +74,7 @@ def tangents(ground):
 
 
 def room(ground, corner, walls, most):
-    """Twin of `measure_rooms`: half the distance to the nearest wall that is in front of one of the corner's two walls."""
+    """Twin of `measure_clearances`: half the distance to the nearest wall that is in front of one of the corner's two walls."""
     far = 1e3
     best = 2.0 * most
     boundary = shapely.set_precision(ground.boundary, 0.0)  # else what comes out lies on the grid of the ground
@@ -96,7 +96,7 @@ def clear_stretches(ground, a, b, radius, steps=20_000):
 
 
 def shortest(ground, start, goal, radius=0.0):
-    """Twin of `advance_visibility_search`: the length of the shortest way of a body, inf if there is none."""
+    """Twin of `advance_visibility_search`: the length of the shortest path of an agent, inf if there is none."""
     return _shortest_of_a_point(ground, start, goal) if radius == 0.0 else _shortest_of_a_disc(ground, start, goal, radius)
 
 
@@ -131,7 +131,7 @@ def _dijkstra(start, goal, neighbours):
 
 
 def _shortest_of_a_disc(ground, start, goal, radius):
-    """Nodes are tangents (from disc, to disc); between two at one corner, the arc either way round."""
+    """Nodes are tangents (from disc, to disc); between two at one corner, the arc in either direction."""
     corners = [tuple(c) for c in concave_corners(ground)]
     discs = [(*start, 0.0), (*goal, 0.0), *((*c, side * radius) for c in corners for side in (1, -1))]
     walls = ground.boundary
@@ -182,7 +182,7 @@ def _tangent(a, b):
 
 
 def _turns(u, v, side):
-    """Return by which angles one may turn from u to v on a disc: the way its side turns; all the way round would be a loop."""
+    """Return by which angles one may turn from u to v on a disc: as its side turns; a full turn would be a loop."""
     angle = math.atan2(u[0] * v[1] - u[1] * v[0], float(u @ v))
     if side < 0.0:
         return [min(angle, 0.0)] if angle < 1e-9 else []
@@ -200,7 +200,7 @@ def _arc_is_free(ground, walls, disc, u, turn, radius):
 
 
 def cheapest_taut(ground, start, goal, cost_of_line):
-    """Return the least cost of all taut chains of corners for a point: ways that no pull would shorten, which is how agents walk them.
+    """Return the least cost of all taut chains of corners for a point: paths that no pull would shorten, which is how agents walk them.
 
     Nodes are lines (from, to, side on which the corner at `to` is passed); `cost_of_line` gives what a shapely line costs.
     """

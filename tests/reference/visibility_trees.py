@@ -18,7 +18,7 @@ def turned(before, after):
 
 
 def distances(graph, goals, links, goal, thinnest, widest):
-    """Return for each edge how far it is at least from its end to the goal, which is a point, for bodies between two radii; widths are not tested."""
+    """Return for each edge how far it is at least from its end to the goal, which is a point, for agents between two radii; widths are not tested."""
     position, target = graph.corners.position.tolist(), graph.edge_target.tolist()
     source = np.repeat(np.arange(len(graph.edge_start) - 1), np.diff(graph.edge_start)).tolist()
     usable = [low <= widest and high >= thinnest for low, high in zip(graph.edge_low.tolist(), graph.edge_high.tolist(), strict=True)]
@@ -40,7 +40,7 @@ def distances(graph, goals, links, goal, thinnest, widest):
             if target[first] != source[then]:
                 continue
             side = 1 - 2 * (source[then] % 2)
-            if -math.pi + 1e-9 < side * turned(line(first, widest)[0], line(then, widest)[0]) < -1e-9:  # to turn right back is allowed, either way
+            if -math.pi + 1e-9 < side * turned(line(first, widest)[0], line(then, widest)[0]) < -1e-9:  # to turn right back is allowed, in either direction
                 continue
             arc = thinnest * max(0.0, side * turned(line(first, thinnest)[0], line(then, thinnest)[0]))
             steps.append((first, then, arc + line(then, widest)[1]))

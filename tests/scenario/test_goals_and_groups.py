@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from crowdsim.scenario.ticks import ticks_in
+from crowdsim.scenario.timetable import ticks_in
 from tests.scenario.worlds import SMALL, load, problems_of, with_line
 
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.scenario.timetable import Timetable
-from crowdsim.scenario.turning import Turning
+from crowdsim.scenario.timetable import Timetable, Turning
 
 CORNER = Timetable(np.array([0.0, 4.0, 6.0, 10.0]), np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 4.0]]))
 SQUARE = Timetable(np.array([0.0, 2.0, 4.0, 6.0, 8.0]), np.array([[0.0, 0], [2, 0], [2, 2], [0, 2], [0, 0]]), True)

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import ScenarioError
-from crowdsim.scenario.scalars import ScalarRefused, scalar_value
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, described, item_text, plain
-from crowdsim.scenario.yaml_reader import read_yaml
+from crowdsim.scenario.yaml_reader import ScalarRefused, read_yaml, scalar_value
 
 
 def read(text: str) -> Node:

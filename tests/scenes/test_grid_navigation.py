@@ -108,7 +108,7 @@ def test_saving_and_loading_changes_nothing(expected):
 
 
 @pytest.mark.parametrize("kind", ["grid", "s2-grid"])
-def test_while_its_first_way_is_looked_for_an_agent_stands_and_while_another_is_it_keeps_to_the_one_that_it_has(kind):
+def test_an_agent_stands_while_its_first_path_is_searched_and_keeps_to_what_it_has_while_another_is(kind):
     agents = [{"id": 0, "position": [-8.0, 0.0], "radius": 0.2, "speed": 1.3, "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}]}]
     side = {"side": {"point": [0.0, 8.0], "arrive_within": 0.1}}
     with simulation(room(agents, goals=side), sets=[f"navigation={{kind: {kind}}}", "budget.work=1"]) as run:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY
+from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_PATH
 from crowdsim.recording.opening import open_run
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
@@ -61,7 +61,7 @@ def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_c
             events = run.step()
             causes += events.value[events.kind == EventKind.REPLANNED].tolist()
             said.add(int(run.agents.local_way[0]))
-        assert NO_WAY in said and run.agents.position[0, 0] > 5.3
+        assert NO_PATH in said and run.agents.position[0, 0] > 5.3
         assert (ReplanCause.NO_LOCAL_WAY in causes) == replanning
         assert bool(run.verdict().replans.get("no local way")) == replanning
 

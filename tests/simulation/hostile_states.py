@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.checkpoint import Checkpoint, checkpoint_bytes, read_checkpoint
-from crowdsim.scenario.inputs import as_scenario
-from crowdsim.scenario.load import load_scenario
+from crowdsim.scenario.load import as_scenario, load_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.simulation.checkpoints import Start, checkpoint_of
 from crowdsim.simulation.simulation import Simulation

@@ -14,7 +14,10 @@ import crowdsim
 from crowdsim.kernels.compiling import KernelDispatcher
 from crowdsim.simulation.warm import warm_kernels
 
-scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
+scenarios = [
+    crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"])
+    for path in sorted(Path("scenarios").glob("*.yaml"))
+]
 warm_kernels(scenarios[0], crowdsim.Simulation)
 compile_it, late = KernelDispatcher.compile, []
 def noted(self, sig):
@@ -48,7 +51,10 @@ KernelDispatcher.compile = noted
 for explain in ([], ["to_west", "to_east"]):
     for model in ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi"):
         document = {**BUSY, "record": {"rate": 5, "explain": explain}}
-        with tempfile.TemporaryDirectory() as folder, simulation(document, sets=[f"avoidance={model}"], out=Path(folder) / "a.h5") as run:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            simulation(document, sets=[f"avoidance={model}"], out=Path(folder) / "a.h5") as run,
+        ):
             late.clear()
             for _ in range(30):
                 run.step()

@@ -15,14 +15,14 @@ import pytest
 import crowdsim
 from crowdsim.avoidance.plugins import load_plugin
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.recording.locks import LOCK
 from crowdsim.sweep import worker
 from crowdsim.sweep.design import crossed, varied_values
-from crowdsim.sweep.estimate import estimate
 from crowdsim.sweep.folder import Folder, move_whole
-from crowdsim.sweep.plan import Source, plan_sweep
-from crowdsim.sweep.scratch import Scratch
+from crowdsim.sweep.plan import Source, estimate, plan_sweep
 from crowdsim.sweep.supervise import Limits, run_sweep, waiting
 from crowdsim.sweep.tables import tables_of
+from crowdsim.sweep.worker import room_for_runs
 from tests.cli.command import crowdsim as command
 from tests.cli.command import start
 
@@ -235,14 +235,15 @@ def test_of_two_hundred_runs_four_fail_and_a_sweep_that_is_killed_comes_to_the_s
 
 def test_runs_may_write_to_another_disk_and_what_a_killed_sweep_left_there_goes(small, tmp_path):
     scratch = tmp_path / "local"
-    left = Scratch(scratch)
-    (left.path / "run.h5").write_text("half")
-    os.close(left._lock)  # as a kill would
-    with Scratch(scratch) as other:
-        assert [*scratch.iterdir()] == [other.path]
+    left = scratch / f".crowdsim-{'0' * 16}.scratch"  # whose lock nobody holds any more
+    left.mkdir(parents=True)
+    (left / LOCK).touch()
+    (left / "run.h5").write_text("half")
+    with room_for_runs(scratch) as other:
+        assert [*scratch.iterdir()] == [other]
         folder = Folder(tmp_path / "out")
         report = run_sweep(planned(small), folder, scratch=scratch)
-        assert report.finished == 1 and [*scratch.iterdir()] == [other.path] and nothing_half_written(folder.path)
+        assert report.finished == 1 and [*scratch.iterdir()] == [other] and nothing_half_written(folder.path)
     assert len([*folder.path.glob("recordings/*.h5")]) == 1
     (tmp_path / "file").write_text("")
     with pytest.raises(RecordingError, match=r"cannot hold runs that go on .* --scratch DIR"):

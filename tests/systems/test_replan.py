@@ -42,7 +42,10 @@ def crowd(count=6, **columns):
 def process(agents, on_waypoints=False, **parameters):
     """Let Replan run once; return its counts and the events that it noted."""
     events = []
-    note = lambda tick, kind, entity, position, value: events.extend(zip(entity.tolist(), np.asarray(value).tolist(), strict=True))  # noqa: E731
+
+    def note(tick, kind, entity, position, value):
+        events.extend(zip(entity.tolist(), np.asarray(value).tolist(), strict=True))
+
     world = SimpleNamespace(agents=agents, events=SimpleNamespace(note=note), on_corridors=lambda: np.full(len(agents), not on_waypoints))
     tick = Tick(NOW, 0.1, Team(1))
     Lines(world, ReplanParameters(**parameters), 0.3, 0.6, np.ones(1, dtype=np.bool_), 0.1).process(tick)

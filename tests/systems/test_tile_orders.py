@@ -39,7 +39,7 @@ def polygons(run, *names):
     return sum(tiles.content(tiles.tile_named(*name)).polygon_count for name in names)
 
 
-def test_where_work_decides_a_change_is_paid_for_by_the_polygon_and_lands_in_the_next_tick_or_when_it_is_paid():
+def test_where_work_decides_a_change_is_paid_for_by_the_polygon_and_lands_next_tick_or_when_paid():
     with simulation(scene({"work": 100_000})) as run:
         digests(run, 20)
         run.remove_tile(2, 0)

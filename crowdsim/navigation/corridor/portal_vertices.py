@@ -3,6 +3,8 @@
 Most posts are ends of portals. The others, of the polygons between, are never met by a point, but a body may *brush* them.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,8 @@ Nobody is looked up by position after spawn: the polygon under a point follows f
 confused with the ground ([Norberg 2004], section 4.4, "Movement on a mesh").
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,9 +1,11 @@
-"""Where a way may enter a region: the stretches of its rim on which a body's centre can be.
+"""Where a path may enter a region: the stretches of its rim on which an agent's centre can be.
 
-A way to a region ends where it first meets the rim. Walls keep the centre off some of it: each wall shuts out one stretch of each side, since the
-distance to a wall is a convex function along a line. What is left between them are the stretches on which ways end, so that a way to a region is found
-exactly where the body can have its centre on the rim, also if walls end beside the rim, as at an exit over the whole end of a corridor.
+A path to a region ends where it first meets the rim. Walls keep the centre off some of it: each wall shuts out one stretch of each side, since the
+distance to a wall is a convex function along a line. What is left between them are the stretches on which paths end, so that a path to a region is found
+exactly where the agent can have its centre on the rim, also if walls end beside the rim, as at an exit over the whole end of a corridor.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -12,12 +14,22 @@ import numpy as np
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 
-TOUCH_M = 1e-7  # How much nearer than its radius a body may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
+TOUCH_M = 1e-7  # How much nearer than its radius an agent may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
+
+
+@inlined_kernel
+def flood_into(polygon, reached, flood):
+    """Put a polygon at the end of a flood's queue, which has `reached`, unless it is there; return how many it has then."""
+    if flood.stamp[polygon] == flood.serial[0]:
+        return reached
+    flood.stamp[polygon] = flood.serial[0]
+    flood.queue[reached] = polygon
+    return reached + 1
 
 
 @lean_kernel
 def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
-    """Find the next stretch of a straight line on which a body's centre can be.
+    """Find the next stretch of a straight line on which an agent's centre can be.
 
     Parameters
     ----------
@@ -29,7 +41,7 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
     begin : float, m
         How far from a to begin.
     radius : float, m
-        Walls may be nearer by `TOUCH_M`, so that a place of exactly the body's width is a stretch.
+        Walls may be nearer by `TOUCH_M`, so that a gap of exactly the agent's width is a stretch.
     flood : Flood
 
     Returns
@@ -49,9 +61,7 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
     if reach <= 0.0:
         return (begin, length) if begin < length else (np.inf, length)
     flood.serial[0] += 1
-    flood.queue[0] = polygon
-    flood.stamp[polygon] = flood.serial[0]
-    reached, done = 1, 0
+    reached, done = flood_into(polygon, 0, flood), 0
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -61,9 +71,7 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             if segments_apart(ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]) < radius:
-                flood.stamp[mesh.edge_polygon[twin]] = flood.serial[0]
-                flood.queue[reached] = mesh.edge_polygon[twin]
-                reached += 1
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     low, is_moving = begin, True
     while is_moving:
         is_moving = False

@@ -3,6 +3,8 @@
 A point is a piece with one vertex. A region is cut along the polygons of the mesh. The nearest of several goals is simply the union of their pieces.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -21,7 +23,7 @@ from crowdsim.navigation.mesh.mesh import NavMesh, are_parted, is_in_sight, loca
 
 RIM_M = 1e-7  # How near a point is to a line to lie on it: rounding at map coordinates.
 
-SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: a hundredth of a millimetre squared holds nobody.
+SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: on a hundredth of a millimetre squared no agent stands.
 
 
 class GoalPieces(NamedTuple):
@@ -39,10 +41,10 @@ class GoalPieces(NamedTuple):
         Corners of the pieces, counter-clockwise; one for a point.
     pole : (np, 2) float64, m
         Point of the piece that is about farthest from walls.
-    room : (np,) float64, m
-        Distance from the pole to the nearest wall: the largest body radius that fits.
+    clearance : (np,) float64, m
+        Distance from the pole to the nearest wall: the largest radius that fits.
     reach : (ng,) float64, m
-        Distance from the centre to the goal at which a body has arrived; 0 means inside.
+        Distance from the centre to the goal at which an agent has arrived; 0 means inside.
     """
 
     goal_start: NDArray[np.int32]
@@ -51,13 +53,13 @@ class GoalPieces(NamedTuple):
     vertex_start: NDArray[np.int32]
     vertex: NDArray[np.float64]
     pole: NDArray[np.float64]
-    room: NDArray[np.float64]
+    clearance: NDArray[np.float64]
     reach: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class GoalShape:
-    """One goal as it is asked for.
+    """One goal as a scenario describes it.
 
     Attributes
     ----------
@@ -106,9 +108,9 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     pieces = [piece for goal_pieces in own for piece in goal_pieces]
     vertices = [piece[2] for piece in pieces]
     pole = np.empty((len(pieces), 2))
-    room = np.empty(len(pieces))
+    clearance = np.empty(len(pieces))
     for i, (polygon, _, corners) in enumerate(pieces):
-        pole[i], room[i] = find_pole(mesh, polygon, corners)
+        pole[i], clearance[i] = find_pole(mesh, polygon, corners)
     return GoalPieces(
         np.cumsum([0, *(len(goal_pieces) for goal_pieces in own)]).astype(np.int32),
         np.array([piece[0] for piece in pieces], dtype=np.int32),
@@ -116,7 +118,7 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
         np.cumsum([0, *(len(corners) for corners in vertices)]).astype(np.int32),
         np.concatenate(vertices) if vertices else np.zeros((0, 2)),
         pole,
-        room,
+        clearance,
         np.array([goal.reach for goal in shapes], dtype=np.float64),
     )
 
@@ -162,7 +164,7 @@ def nearest_in_piece(goals, piece, x, y):
 
 @lean_kernel
 def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
-    """Return whether a body from outside can have its centre on the rim of a piece, and the nearest such point, as (whether, x, y)."""
+    """Return whether an agent from outside can have its centre on the rim of a piece, and the nearest such point, as (whether, x, y)."""
     first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
     polygon = np.int64(goals.piece_polygon[piece])
     px, py = goals.pole[piece, 0], goals.pole[piece, 1]
@@ -171,7 +173,7 @@ def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
         j = i + 1 if i + 1 < last else first
         ax, ay, cx, cy = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
         if orientation(ax, ay, cx, cy, x, y) >= 0.0:
-            continue  # The way would come from inside.
+            continue  # The path would come from inside.
         length = np.hypot(cx - ax, cy - ay)
         dx, dy = (cx - ax) / length, (cy - ay) / length
         foot, at = dx * (x - ax) + dy * (y - ay), 0.0
@@ -190,10 +192,10 @@ def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
 
 @inlined_kernel
 def target_in_piece(mesh, goals, piece, x, y, radius, flood):
-    """Return the point of a piece that a body at (x, y) heads for, as (x, y).
+    """Return the point of a piece that an agent at (x, y) heads for, as (x, y).
 
-    The nearest point of the piece where the body's centre can be: the nearest at all, or else the nearest of its rim that walls are `radius` away from, on the
-    side of the pole of each gap that is too narrow. Where there is none, or the body is inside already: from the nearest point along the line to the
+    The nearest point of the piece where the agent's centre can be: the nearest at all, or else the nearest of its rim that walls are `radius` away from, on
+    the side of the pole of each gap that is too narrow. Where there is none, or the agent is inside already: from the nearest point along the line to the
     pole until walls are `radius` away (found by halving; the pole itself if that is not enough).
     """
     tx, ty = nearest_in_piece(goals, piece, x, y)
@@ -254,7 +256,7 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
 
 @inlined_kernel
 def _polygon_touched(mesh, polygon, x, y):
-    """Return the polygon behind the portal on which a point of `polygon` lies, -1 if it lies on none: a way to a region ends on its rim, before the portal."""
+    """Return the polygon behind the portal on which a point of `polygon` lies, -1 if it lies on none: a path to a region ends on its rim, before the portal."""
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         twin = mesh.edge_twin[edge]
         if twin < 0:
@@ -268,7 +270,7 @@ def _polygon_touched(mesh, polygon, x, y):
 
 @lean_kernel
 def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
-    """Find the pieces of their goals at which the bodies of rows start..stop - 1 have arrived; see `arrived_piece`.
+    """Find the pieces of their goals at which the agents of rows start..stop - 1 have arrived; see `arrived_piece`.
 
     Parameters
     ----------
@@ -278,10 +280,10 @@ def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
     goal : (n,) int32
     polygon : (n,) int64
     wants : (n,) uint8
-        1 for those that are asked about.
+        1 for the rows that are looked at.
     position : (n, 2) float64, m
     out : (n,) int32
-        Receives the pieces, -1 for those that have not arrived or are not asked about.
+        Receives the pieces, -1 for those that have not arrived or are not looked at.
     """
     for row in range(start, stop):
         out[row] = -1

@@ -1,4 +1,6 @@
-"""The pole of a piece of a goal: a place in it where a large body can have its centre, and so which bodies fit into the piece at all."""
+"""The pole of a piece of a goal: a place in it where a large agent can have its centre, and so which radii fit into the piece at all."""
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood, wall_distance
 
-MOST_ROOM_M = 20.0  # Pieces with more room than this count as if they had no more: no body is so large.
-ROOM_M = 1e-8  # How exactly the room on a rim is known: far below what ties gaps with radii.
-LATTICE, FINER, REFINEMENTS = 8, 0.3, 6  # Points each way, how much smaller the next lattice is, and how many there are.
-CLEARLY_M = 1e-12  # How much more room a point must have to be the better one.
+MOST_CLEARANCE_M = 20.0  # Pieces with a larger clearance count as if it was this: no agent is so large.
+EXACT_M = 1e-8  # How exactly the clearance on a rim is known: far below what ties gaps with radii.
+LATTICE, FINER, REFINEMENTS = 8, 0.3, 6  # Points a side, how much smaller the next lattice is, and how many there are.
+CLEARLY_M = 1e-12  # How much larger the clearance of a point must be to be the better one.
 
 
 def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -30,28 +32,28 @@ def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tupl
     Returns
     -------
     pole : (2,) float64, m
-    room : float, m
+    clearance : float, m
 
     Notes
     -----
     Inside the piece it is looked for on a lattice, refined around the best point: within some per cent of the piece's size. On the rim it is found
-    exactly: who gets into the piece from outside has its centre there, so which bodies fit is not a matter of per cents.
+    exactly: an agent that enters the piece from outside has its centre there, so which radii fit is not a matter of per cents.
     """
     flood = make_flood(mesh.polygon_count)
     corners = np.ascontiguousarray(corners)
     x, y = corners.mean(axis=0)
-    room = wall_distance(mesh, polygon, x, y, MOST_ROOM_M, flood)
+    clearance = wall_distance(mesh, polygon, x, y, MOST_CLEARANCE_M, flood)
     if len(corners) > 1:
-        room, x, y = roomiest_on_lattice(mesh, polygon, corners, np.linspace(-1.0, 1.0, LATTICE), room, x, y, flood)
-        on_rim, rim_x, rim_y = roomiest_on_rim(mesh, polygon, corners, room, MOST_ROOM_M, flood)
-        if on_rim > room:
+        clearance, x, y = farthest_on_lattice(mesh, polygon, corners, np.linspace(-1.0, 1.0, LATTICE), clearance, x, y, flood)
+        on_rim, rim_x, rim_y = farthest_on_rim(mesh, polygon, corners, clearance, MOST_CLEARANCE_M, flood)
+        if on_rim > clearance:
             x, y = rim_x, rim_y
-            room = wall_distance(mesh, polygon, x, y, MOST_ROOM_M, flood)
-    return np.array([x, y]), float(room)
+            clearance = wall_distance(mesh, polygon, x, y, MOST_CLEARANCE_M, flood)
+    return np.array([x, y]), float(clearance)
 
 
 @lean_kernel
-def roomiest_on_lattice(mesh, polygon, corner, step, room, x, y, flood):
+def farthest_on_lattice(mesh, polygon, corner, step, clearance, x, y, flood):
     """Find the point of a lattice over a convex piece that is farthest from walls, and again round it on finer lattices.
 
     Parameters
@@ -63,13 +65,13 @@ def roomiest_on_lattice(mesh, polygon, corner, step, room, x, y, flood):
         Its corners, counter-clockwise.
     step : (n,) float64
         Where the points of a lattice are, from -1 to 1.
-    room, x, y : float, m
+    clearance, x, y : float, m
         A point of the piece and its distance to walls, to be bettered.
     flood : Flood
 
     Returns
     -------
-    room, x, y : float, m
+    clearance, x, y : float, m
     """
     low_x, high_x, low_y, high_y = np.inf, -np.inf, np.inf, -np.inf
     for i in range(corner.shape[0]):
@@ -88,16 +90,16 @@ def roomiest_on_lattice(mesh, polygon, corner, step, room, x, y, flood):
                         break
                 if not is_inside:
                     continue
-                here = wall_distance(mesh, polygon, px, py, MOST_ROOM_M, flood)
-                if here > room + CLEARLY_M:
-                    room, x, y = here, px, py
+                here = wall_distance(mesh, polygon, px, py, MOST_CLEARANCE_M, flood)
+                if here > clearance + CLEARLY_M:
+                    clearance, x, y = here, px, py
         mid_x, mid_y, half_x, half_y = x, y, FINER * half_x, FINER * half_y
-    return room, x, y
+    return clearance, x, y
 
 
 @lean_kernel
-def roomiest_on_rim(mesh, polygon, corner, room, most, flood):
-    """Find the place on the rim of a convex piece of ground where the largest body can have its centre.
+def farthest_on_rim(mesh, polygon, corner, clearance, most, flood):
+    """Find the place on the rim of a convex piece of ground where the largest agent can have its centre.
 
     Parameters
     ----------
@@ -106,22 +108,22 @@ def roomiest_on_rim(mesh, polygon, corner, room, most, flood):
         In which the piece lies.
     corner : (k, 2) float64, m
         Its corners, in order.
-    room : float, m
-        Only places with more room than this count.
+    clearance : float, m
+        Only places with a larger one count.
     most : float, m
-        No more room than this is asked for.
+        Larger clearances are not looked for.
     flood : Flood
 
     Returns
     -------
-    room, x, y : float, m
-        The room there, to within `ROOM_M`, and the place; what was given, and nan, if no place has more.
+    clearance, x, y : float, m
+        The clearance there, to within `EXACT_M`, and the place; the given one, and nan, if none is larger.
 
     Notes
     -----
-    Found by halving, side by side: who can be somewhere on a side can also be there with a smaller radius. Twin: `tests/reference/goals.py`.
+    Found by halving, side by side: where a radius fits on a side, a smaller one fits too. Twin: `tests/reference/goals.py`.
     """
-    found, x, y = room, np.nan, np.nan
+    found, x, y = clearance, np.nan, np.nan
     for i in range(corner.shape[0]):
         j = i + 1 if i + 1 < corner.shape[0] else 0
         ax, ay, bx, by = corner[i, 0], corner[i, 1], corner[j, 0], corner[j, 1]
@@ -129,13 +131,13 @@ def roomiest_on_rim(mesh, polygon, corner, room, most, flood):
         if length <= 0.0:
             continue
         high = most
-        radius = found + ROOM_M
+        radius = found + EXACT_M
         while radius <= high:
             low, last = next_clear_stretch(mesh, polygon, ax, ay, bx, by, 0.0, radius + TOUCH_M, flood)
             if low <= length:
                 share = 0.5 * (low + last) / length
                 found, x, y = radius, ax + share * (bx - ax), ay + share * (by - ay)
             else:
-                high = radius - ROOM_M
-            radius = max(found + ROOM_M, 0.5 * (found + high))
+                high = radius - EXACT_M
+            radius = max(found + EXACT_M, 0.5 * (found + high))
     return found, x, y

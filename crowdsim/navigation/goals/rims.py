@@ -1,4 +1,6 @@
-"""The rims of goals: the parts of the sides of their pieces over which ways come in, and how near walls come to each."""
+"""The rims of goals: the parts of the sides of their pieces over which paths come in, and how near walls come to each."""
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -9,10 +11,11 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation, segments_apart
 from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.goals.goal_entry import flood_into
 from crowdsim.navigation.goals.goals import RIM_M
 from crowdsim.navigation.mesh.mesh import make_flood
 
-KNOWN_M = 0.5  # How far walls are looked for beside a rim, once for all bodies; for wider ones each search asks what walls shut out.
+KNOWN_M = 0.5  # How far walls are looked for beside a rim, once for all agents; for wider ones each search looks for what walls shut out.
 
 
 class Rims(NamedTuple):
@@ -146,7 +149,7 @@ def _first_piece(goals, goal, polygon):
 
 @lean_kernel
 def _covered(ax, ay, bx, by, length, cx, cy, dx, dy):
-    """Return which part (from, to) of side ab a side cd covers that runs the other way on the same line; (inf, -inf) if it does not."""
+    """Return which part (from, to) of side ab a side cd covers that runs in the other direction on the same line; (inf, -inf) if it does not."""
     if abs(orientation(ax, ay, bx, by, cx, cy)) > RIM_M * length or abs(orientation(ax, ay, bx, by, dx, dy)) > RIM_M * length:
         return np.inf, -np.inf
     ux, uy = (bx - ax) / length, (by - ay) / length
@@ -160,8 +163,7 @@ def _covered(ax, ay, bx, by, length, cx, cy, dx, dy):
 def _wall_beside(mesh, polygon, ax, ay, bx, by, flood):
     """Return the distance (m) from a straight line in a polygon to the nearest wall, at most `KNOWN_M`; walls of the next room do not count."""
     flood.serial[0] += 1
-    flood.queue[0], flood.stamp[polygon] = polygon, flood.serial[0]
-    reached, done, best = 1, 0, KNOWN_M
+    reached, done, best = flood_into(polygon, 0, flood), 0, KNOWN_M
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -176,7 +178,5 @@ def _wall_beside(mesh, polygon, ax, ay, bx, by, flood):
             if twin < 0:
                 best = apart
             else:
-                flood.stamp[mesh.edge_polygon[twin]] = flood.serial[0]
-                flood.queue[reached] = mesh.edge_polygon[twin]
-                reached += 1
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return best

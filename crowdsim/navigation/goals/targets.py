@@ -19,17 +19,17 @@ class TargetParameters:
 
     same_target: float = param(
         0.25, "m", low=0.0, source="[Pathfinding undated], section 10 (TARGET_REPLAN_THRESHOLD)",
-        why="a new target this near to the last one asked for is no new request; larger saves searches and stops farther off",
+        why="a new target this near to the last one requested is no new request; larger saves searches and stops farther off",
     )
 
 
 INSIDE_M = 0.1  # How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is reached.
-RIM_SPACING_M = 0.5  # Between points along the rims of pieces: ways to them are longer than to the piece by half of it at most, beside INSIDE_M.
+RIM_SPACING_M = 0.5  # Between points along the rims of pieces: paths to them are longer than to the piece by half of it at most, beside INSIDE_M.
 MOST_RIM_POINTS = 64  # Of a goal: longer rims have theirs farther apart. Each is measured to at every cell that a search reaches.
 
 
 def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
-    """Return the point of each piece of a goal that ways lead to, (np, 2), m: its pole, drawn a little into the piece, since the pole may lie on its rim."""
+    """Return the point of each piece of a goal that paths lead to, (np, 2), m: its pole, drawn a little into the piece, since the pole may lie on its rim."""
     corners = np.diff(goals.vertex_start)
     middle = np.add.reduceat(goals.vertex, goals.vertex_start[:-1]) / corners[:, None] if len(corners) else np.zeros((0, 2))
     inwards = middle - goals.pole
@@ -38,7 +38,7 @@ def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
 
 
 class GoalPoints(NamedTuple):
-    """Points of goals that ways over cells can lead to.
+    """Points of goals that paths over cells can lead to.
 
     Attributes
     ----------
@@ -52,14 +52,14 @@ class GoalPoints(NamedTuple):
 
 
 def points_of(goals: GoalPieces) -> GoalPoints:
-    """Return the points of all goals. Which of several pieces is nearest on foot, their middles alone do not say where pieces are wide."""
+    """Return the points of all goals. Where pieces are wide, their middles alone do not say which is nearest on foot."""
     middle = targets_of(goals)
     points, pieces = [middle], [np.arange(len(middle), dtype=np.int32)]
     for first, last in itertools.pairwise(goals.goal_start.tolist()):
         if last - first < 2:
             continue
         rings = [goals.vertex[a:b] for a, b in itertools.pairwise(goals.vertex_start[first : last + 1].tolist())]
-        around = sum(float(_ends_of_edges(ring)[-1]) for ring in rings)
+        around = sum(float(_edge_ends(ring)[-1]) for ring in rings)
         spacing = max(RIM_SPACING_M, around / MOST_RIM_POINTS)
         for piece, ring in enumerate(rings, start=first):
             on_rim = _rim_points(ring, spacing)
@@ -68,7 +68,7 @@ def points_of(goals: GoalPieces) -> GoalPoints:
     return GoalPoints(np.concatenate(points), np.concatenate(pieces))
 
 
-def _ends_of_edges(ring: NDArray[np.float64]) -> NDArray[np.float64]:
+def _edge_ends(ring: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how far along a ring each of its edges ends, (e,), m."""
     along = np.roll(ring, -1, axis=0) - ring
     return np.cumsum(np.hypot(along[:, 0], along[:, 1]))
@@ -76,7 +76,7 @@ def _ends_of_edges(ring: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _rim_points(ring: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
     """Return points a little inside the rim of a convex piece, evenly spaced along it; none where it is too thin."""
-    end = _ends_of_edges(ring)
+    end = _edge_ends(ring)
     count = int(end[-1] / spacing)
     if len(ring) < 3 or count == 0:
         return np.zeros((0, 2))
@@ -111,7 +111,7 @@ def nearest_pieces(
     goal : (k,) int32
     position : (k, 2) float64, m
     part : (k,) int32
-        Part of the ground that each position is on; nobody can walk from one part to another.
+        Part of the ground that each position is on; no path leads from one part to another.
     part_of_piece : (np,) int32
 
     Returns

@@ -1,4 +1,4 @@
-"""How does one get there over cells? Navigation on a uniform grid, whole ([Pathfinding undated]): polygons to cells, ways, waypoints, walking along them.
+"""How does one get there over cells? Navigation on a uniform grid, whole ([Pathfinding undated]): polygons to cells, paths, waypoints, walking along them.
 
 Reading order: `parameters`, `ground`, `cells`, `grid`, `files`; then `moves`, `search`, `sight`, `cascade`, `planner`; then `follow`.
 """

@@ -1,9 +1,11 @@
-"""Ways that bring an agent as near to its goal as can be, in three steps ([Pathfinding undated], section 5).
+"""Paths that bring an agent as near to its goal as possible, in three steps ([Pathfinding undated], section 5).
 
-First a way round the agents that stand about; where there is none, a way through them; where there is none either, a way to the cell nearest to the
-goal among all that can be reached. What came out is the outcome: found, found through agents, nearest reachable, or enclosed, where that cell is the
+First a path round the stationary agents; where there is none, a path through them; where there is none either, a path to the cell nearest to the
+goal among all that can be reached. The outcome is one of: found, found through agents, nearest reachable, or enclosed, where that cell is the
 one the agent is on. The second and the third step are one search, which has seen all that can be reached once it has failed.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import cell_at, cell_of, node_at
-from crowdsim.navigation.grid.obstacles import stamp_standers
+from crowdsim.navigation.grid.obstacles import stamp_stationary
 from crowdsim.navigation.grid.search import (
     BEST,
     CHOICES,
@@ -42,7 +44,7 @@ from crowdsim.navigation.grid.search import (
 )
 
 # Steps of the cascade.
-ROUND_AGENTS, THROUGH_AGENTS, NOBODY_NEAR = 0, 1, 2
+ROUND_AGENTS, THROUGH_AGENTS, NONE_NEAR = 0, 1, 2
 
 
 @lean_kernel
@@ -53,7 +55,7 @@ def nearest_walkable(slots, slot, ground, x, y, rings):
     ----------
     slots : GridSlots
     slot : int
-        Says for which body, and which agents are in the way.
+        Says the clearance that the agent needs, and which agents are in the way.
     ground : Ground
     x, y : float, m
     rings : int
@@ -67,7 +69,7 @@ def nearest_walkable(slots, slot, ground, x, y, rings):
 
     Notes
     -----
-    Twin: `tests/reference/grid_ways.py`.
+    Twin: `tests/reference/grid_cascade.py`.
     """
     cx, cy = cell_at(ground, x, y)
     # Rings that miss the grid are left out: the first one touches it, the last one holds all of it.
@@ -111,8 +113,10 @@ def _begin_step(slots, slot, ground, rings):
 
 
 @lean_kernel
-def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, first, last, share, rings, tree):
-    """Set a slot up to look for a way.
+def begin_path(slots, slot, ground, need, from_x, from_y, choices, stationary, rings, tree):
+    """Set a slot up to look for a path to the nearest on foot of the points in ``slots.choice[slot, :choices]``.
+
+    Of those in one cell the first is meant. Where none can be reached, the path ends at the cell nearest to any as the crow flies.
 
     Parameters
     ----------
@@ -121,26 +125,15 @@ def begin_way(slots, slot, ground, need, from_x, from_y, to_x, to_y, stander, fi
     ground : Ground
     need : float, m
         Clearance that a cell has to exceed, see `Grid.need`.
-    from_x, from_y, to_x, to_y : float, m
-        Where the agent is and where it wants to be; both may lie off the ground.
-    stander : (k, 3) float64, m
-    first, last : int
-    share : float
-        Agents that stand in the way, see `stamp_standers`.
+    from_x, from_y : float, m
+        Where the agent is; like the points, that may lie off the ground.
+    choices : int
+    stationary : StationaryDiscs
+        Agents in the way, see `stamp_stationary`.
     rings : int
         See `nearest_walkable`.
     tree : int
-        Row of ``slots.to_go`` that draws the search if its root is the cell that the goal comes to, grown for this body or a thinner one; -1 for none.
-    """
-    slots.choice[slot, 0, 0], slots.choice[slot, 0, 1] = to_x, to_y
-    begin_way_to_nearest(slots, slot, ground, need, from_x, from_y, 1, stander, first, last, share, rings, tree)
-
-
-@lean_kernel
-def begin_way_to_nearest(slots, slot, ground, need, from_x, from_y, choices, stander, first, last, share, rings, tree):
-    """Set a slot up to look for a way to the nearest on foot of several points, which stand in ``slots.choice[slot, :choices]``; see `begin_way`.
-
-    Of those that come to one cell the first is meant. Where none can be reached, the way ends at the cell nearest to any as the crow flies.
+        Row of ``slots.to_go`` that draws the search if its root is the cell of the goal, grown for this agent or a thinner one; -1 for none.
     """
     header, measure = slots.header, slots.measure
     measure[slot, NEED] = need
@@ -149,14 +142,14 @@ def begin_way_to_nearest(slots, slot, ground, need, from_x, from_y, choices, sta
     header[slot, CHOICES] = choices
     header[slot, EXPANSIONS], header[slot, TREE] = 0, tree
     new_generation(slots, slot)
-    stamp_standers(slots, slot, ground, stander, first, last, share)
-    header[slot, STEP] = ROUND_AGENTS if header[slot, STAMPED] else NOBODY_NEAR
+    stamp_stationary(slots, slot, ground, stationary)
+    header[slot, STEP] = ROUND_AGENTS if header[slot, STAMPED] else NONE_NEAR
     _begin_step(slots, slot, ground, rings)
 
 
 @lean_kernel
-def advance_way(slots, slot, ground, rings, grant):
-    """Go on with a pending way for at most `grant` expansions.
+def advance_path(slots, slot, ground, rings, grant):
+    """Go on with a pending search for at most `grant` expansions.
 
     Parameters
     ----------
@@ -174,7 +167,7 @@ def advance_way(slots, slot, ground, rings, grant):
 
     Notes
     -----
-    Source: [Pathfinding undated], section 5. Twin: `tests/reference/grid_ways.py`.
+    Source: [Pathfinding undated], section 5. Twin: `tests/reference/grid_cascade.py`.
     """
     header = slots.header
     used = advance_astar(slots, slot, ground, grant)
@@ -189,13 +182,13 @@ def advance_way(slots, slot, ground, rings, grant):
         best = header[slot, BEST]
         header[slot, STATUS] = NEAREST_REACHABLE if best >= 0 and best != header[slot, START] else ENCLOSED
     if header[slot, STATUS] != PENDING:
-        _settle_end(slots, slot, ground)
+        _note_end(slots, slot, ground)
     return used
 
 
 @inlined_kernel
-def _settle_end(slots, slot, ground):
-    """Note which of several points a way leads to, or ends nearest to."""
+def _note_end(slots, slot, ground):
+    """Note which of several points a path leads to, or ends nearest to."""
     header = slots.header
     if header[slot, STATUS] == NEAREST_REACHABLE and header[slot, CHOICES] > 1:
         x, y = cell_of(ground, header[slot, BEST])
@@ -212,7 +205,7 @@ def _settle_end(slots, slot, ground):
 
 @inlined_kernel
 def last_node(slots, slot):
-    """Return the node at the end of the way that a search ended with; -1 if there is no way."""
+    """Return the node at the end of the path that a search ended with; -1 if there is no path."""
     status = slots.header[slot, STATUS]
     if status == NEAREST_REACHABLE:
         return slots.header[slot, BEST]

@@ -1,9 +1,9 @@
-"""Which points of their goals agents ask a grid for ways to: all that can be meant, so that the search finds which is nearest on foot.
+"""Which points of a goal a request for a path over cells names: all that can be meant, so that the search finds which is nearest on foot.
 
 A goal has a point in the middle of each of its pieces and, if it has several pieces, more along their rims, see `crowdsim.navigation.goals.targets.points_of`.
 Of those some are on the same part of the ground as the agent: only they can be walked to. A point that lies on no walkable cell is moved to one nearby
-([Pathfinding undated], section 3), perhaps through a wall: then the way would end behind it. Such a point is left out where there are others. Points on
-rims are meant only where the body has room.
+([Pathfinding undated], section 3), perhaps through a wall: then the path would end behind it. Such a point is left out where there are others. Points on
+rims are meant only where the agent fits.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from crowdsim.navigation.grid.search import NEED, GridSlots, make_slots, new_gen
 from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight, make_flood, wall_distance
 
 Choices = tuple[NDArray[np.int32], list[NDArray[np.int64]]]
-CLASS_M = 0.1  # Bodies are taken to be as wide as the next multiple when points on rims are chosen: then those of about one size mean the same points.
-MOST_ROOM_M = 1.0  # Up to which walls are looked for round points on rims; bodies that need more mean the middles of pieces.
+CLASS_M = 0.1  # When points on rims are chosen, radii count as the next multiple: then agents of about one size mean the same points.
+MOST_CLEARANCE_M = 1.0  # Up to which walls are looked for round points on rims; agents that need more mean the middles of pieces.
 
 
 class Chooser:
@@ -59,16 +59,16 @@ class Chooser:
         self._clearance[on_grid] = grid.clearance[row[on_grid].astype(np.int64), column[on_grid].astype(np.int64)]
         cell = grid.parameters.cell_size
         self._to_centre = np.hypot(target[:, 0] - (grid.x + (column + 0.5) * cell), target[:, 1] - (grid.y + (row + 0.5) * cell))
-        self._room = self._rooms()
+        self._to_wall = self._wall_distances()
 
-    def _rooms(self) -> NDArray[np.float64]:
+    def _wall_distances(self) -> NDArray[np.float64]:
         """Return how far the points on rims are from walls, (m,), m."""
         first, flood = len(self._goals.piece_polygon), make_flood(len(self._mesh.polygon_start) - 1)
-        room = np.zeros(len(self.piece))
-        for row in range(first, len(room)):
+        found = np.zeros(len(self.piece))
+        for row in range(first, len(found)):
             polygon = int(self._goals.piece_polygon[self.piece[row]])
-            room[row] = wall_distance(self._mesh, polygon, float(self.target[row, 0]), float(self.target[row, 1]), MOST_ROOM_M, flood)
-        return room
+            found[row] = wall_distance(self._mesh, polygon, float(self.target[row, 0]), float(self.target[row, 1]), MOST_CLEARANCE_M, flood)
+        return found
 
     def choices(self, goal: NDArray[np.int32], polygon: NDArray[np.int64], need: NDArray[np.float64], radius: NDArray[np.float64]) -> Choices:
         """Return which points agents can mean.
@@ -81,7 +81,7 @@ class Chooser:
         need : (k,) float64, m
             Clearance that cells have to exceed for each, see `Grid.need`.
         radius : (k,) float64, m
-            Of the bodies.
+            Of the agents.
 
         Returns
         -------
@@ -113,9 +113,9 @@ class Chooser:
         if len(middles) < 2:
             return middles
         kept = [point for point in middles.tolist() if self._clearance[point] > need + TOUCH_M or self._is_seen_from_its_cell(point, need)]
-        has_room = self._clearance[rim] > np.ceil(need / CLASS_M) * CLASS_M + TOUCH_M
-        has_room &= self._room[rim] >= np.maximum(size * CLASS_M, self._to_centre[rim])
-        kept += rim[has_room].tolist()
+        fits = self._clearance[rim] > np.ceil(need / CLASS_M) * CLASS_M + TOUCH_M
+        fits &= self._to_wall[rim] >= np.maximum(size * CLASS_M, self._to_centre[rim])
+        kept += rim[fits].tolist()
         return np.array(kept, dtype=np.int64) if kept else middles
 
     def _is_seen_from_its_cell(self, point: int, need: float) -> bool:

@@ -1,11 +1,15 @@
-"""Ways over cells as bodies can walk them where the ground ends at walls.
+"""Paths over cells as agents can walk them where the ground ends at walls.
 
 The cells of [Pathfinding undated] know of no walls: an area is walkable up to its edge, and half a cell beyond it lies what a line of sight takes for
-ground. In a scenario edges are walls, which hold centres a radius away. So waypoints are moved to where the body has room, and where a wall is in the line
+ground. In a scenario edges are walls, which keep centres a radius away. So waypoints are moved to where the agent fits, and where a wall is in the line
 from one to the next, the cells under that line are gone over one by one.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,53 +19,59 @@ from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_way
 from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.grid.ground import Ground, cell_at
-from crowdsim.navigation.mesh.mesh import NavMesh, locate, make_flood, wall_distance
+from crowdsim.navigation.mesh.mesh import Flood, NavMesh, locate, make_flood, wall_distance
 
 MOST_PUSHES = 40  # Off walls in turn, each by a share of what is missing, at first half of it; more gets nearer to the middle of narrow gaps.
 DAMPING = 0.9  # By how much the share falls each time: between two walls that are too near to each other it comes to rest in the middle.
 PUSH_M = 1e-3  # Besides: what is left to be missed in the end.
 ON_WALL_M = 1e-4  # A place this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
-SPARE_M = 0.1  # What ways keep from walls beside the radius where there is room: nobody walks to the centimetre, and some models stop before a corner in
-# their line. With none, one in ten lone bodies under hrvo and toi was held up for good at a door of 0.9 m; more bends ways that could be straight.
+SPARE_M = 0.1  # What paths keep from walls beside the radius where there is room: no agent walks to the centimetre, and some models stop before a corner in
+# their line. With none, one in ten lone agents under hrvo and toi was stuck for good at a door of 0.9 m; more bends paths that could be straight.
 MOST_HALVINGS = 3  # Of a line with a wall in it: a corner between two places half a metre apart is then gone round in steps of 6 cm.
 LEAST_STEP_M = 0.02  # Places nearer to each other are one.
 STEP_CELLS = 0.5  # Of the points of a line under which cells are looked at, as in [Pathfinding undated], section 4.
 
 
+class Floor(NamedTuple):
+    """A floor of a mesh, and room to work in: `flood`, and for `walk_point` `state`, (3,), and `crossed`, (0,)."""
+
+    mesh: NavMesh
+    layer: int
+    flood: Flood
+    state: NDArray[np.int64]
+    crossed: NDArray[np.int64]
+
+
 @lean_kernel
-def roomy_place(mesh, layer, x, y, radius, flood, state, crossed):
-    """Return the place near a point where a body has room and some to spare, as (x, y), its polygon, and its distance to the nearest wall.
+def clear_place(floor, x, y, radius):
+    """Return the place near a point where an agent fits with some clearance to spare, as (x, y), its polygon, and its distance to the nearest wall.
 
     Parameters
     ----------
-    mesh : NavMesh
-    layer : int
+    floor : Floor
     x, y, radius : float, m
-    flood : Flood
-    state : (3,) int64
-    crossed : (0,) int64
-        Scratch, see `walk_point`.
 
     Returns
     -------
     float, float, int, float
-        The point itself if it has room, or lies off the ground (then -1), or no place that it is pushed to has more. A distance is never told to be more
-        than `radius` and `SPARE_M`.
+        The point itself if the agent fits there, or it lies off the ground (then -1), or no place that it is pushed to has more. The distance is at most
+        `radius` and `SPARE_M`.
 
     Notes
     -----
-    It is pushed off the nearest wall again and again, along the mesh, so never through another. Twin: `tests/reference/grid_room.py`.
+    It is pushed off the nearest wall again and again, along the mesh, so never through another. Twin: `tests/reference/grid_clearance.py`.
     """
-    polygon = locate(mesh, x, y, layer)
+    mesh, flood, state = floor.mesh, floor.flood, floor.state
+    polygon = locate(mesh, x, y, floor.layer)
     if polygon < 0:
         return x, y, polygon, 0.0
     needed = radius + SPARE_M
-    room = wall_distance(mesh, polygon, x, y, needed, flood)
-    best_x, best_y, most = x, y, room
+    clear = wall_distance(mesh, polygon, x, y, needed, flood)
+    best_x, best_y, most = x, y, clear
     state[0] = polygon
     share = 0.5
     for _ in range(MOST_PUSHES):
-        if room >= needed:
+        if clear >= needed:
             break
         a, b = mesh.edge_vertex[flood.nearest[0]], mesh.edge_end[flood.nearest[0]]
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
@@ -71,18 +81,18 @@ def roomy_place(mesh, layer, x, y, radius, flood, state, crossed):
         if length <= ON_WALL_M:
             nx, ny = ay - by, bx - ax  # the wall's own normal, into free ground
             length = np.hypot(nx, ny)
-        step = share * (needed - room) + PUSH_M
+        step = share * (needed - clear) + PUSH_M
         share *= DAMPING
-        x, y = walk_point(mesh, state, crossed, x, y, x + nx / length * step, y + ny / length * step)
-        room = wall_distance(mesh, state[0], x, y, needed, flood)
-        if room > most:
-            most, best_x, best_y, polygon = room, x, y, state[0]
+        x, y = walk_point(mesh, state, floor.crossed, x, y, x + nx / length * step, y + ny / length * step)
+        clear = wall_distance(mesh, state[0], x, y, needed, flood)
+        if clear > most:
+            most, best_x, best_y, polygon = clear, x, y, state[0]
     return best_x, best_y, polygon, most
 
 
 @lean_kernel
-def _list_places(mesh, ground, layer, from_x, from_y, to_x, to_y, radius, flood, state, crossed, place, under):
-    """Write the roomy places of the cells under a line, without its first, to `place` (with their room) and their polygons to `under`; return their number."""
+def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under):
+    """Write the clear places of the cells under a line, without its first, to `place` (x, y, clearance) and their polygons to `under`; return their number."""
     steps = int(np.ceil(np.hypot(to_x - from_x, to_y - from_y) / (STEP_CELLS * ground.cell)))
     last_x, last_y = cell_at(ground, from_x, from_y)
     count = 0
@@ -92,34 +102,34 @@ def _list_places(mesh, ground, layer, from_x, from_y, to_x, to_y, radius, flood,
             continue
         last_x, last_y = cx, cy
         x, y = ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
-        place[count, 0], place[count, 1], under[count], place[count, 2] = roomy_place(mesh, layer, x, y, radius, flood, state, crossed)
+        place[count, 0], place[count, 1], under[count], place[count, 2] = clear_place(floor, x, y, radius)
         if under[count] >= 0:
             count += 1
     return count
 
 
 @lean_kernel
-def _is_clear(mesh, polygon, x, y, room, to_x, to_y, to_room, radius, flood, state, crossed):
-    """Return whether a body gets straight from one place to another, with as much to spare as there is at both."""
-    kept = max(radius, min(min(room, to_room), radius + SPARE_M) - PUSH_M)
-    return is_clear_way(mesh, polygon, x, y, to_x, to_y, kept, flood, state, crossed)
+def _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
+    """Return whether an agent gets straight from one place to another, with as much to spare as there is at both."""
+    kept = max(radius, min(min(clear, to_clear), radius + SPARE_M) - PUSH_M)
+    return is_clear_way(floor.mesh, polygon, x, y, to_x, to_y, kept, floor.flood, floor.state, floor.crossed)
 
 
 @lean_kernel
-def _go_to(mesh, layer, x, y, polygon, room, radius, ahead, flood, state, crossed, out, fill):
-    """Write a way to the place in ``ahead[0]`` to ``out[fill:]``; return how far `out` is filled.
+def _go_to(floor, x, y, polygon, clear, radius, ahead, out, fill):
+    """Write a path to the place in ``ahead[0]`` to ``out[fill:]``; return how far `out` is filled.
 
-    Where a wall is in the line, it goes over a roomy place near its middle, and so on for both halves, `MOST_HALVINGS` times. `ahead` is scratch for the
-    places that are still to come, the next one last: x, y, polygon, room, and how often the line to it was halved.
+    Where a wall is in the line, it goes over a clear place near its middle, and so on for both halves, `MOST_HALVINGS` times. `ahead` is scratch for the
+    places that are still ahead, the next one last: x, y, polygon, clearance, and how often the line to it was halved.
     """
     count = 1
     ahead[0, 4] = 0.0
     while count > 0:
-        to_x, to_y, under, to_room = ahead[count - 1, 0], ahead[count - 1, 1], np.int64(ahead[count - 1, 2]), ahead[count - 1, 3]
-        if ahead[count - 1, 4] < MOST_HALVINGS and not _is_clear(mesh, polygon, x, y, room, to_x, to_y, to_room, radius, flood, state, crossed):
-            mx, my, middle, middle_room = roomy_place(mesh, layer, 0.5 * (x + to_x), 0.5 * (y + to_y), radius, flood, state, crossed)
+        to_x, to_y, under, to_clear = ahead[count - 1, 0], ahead[count - 1, 1], np.int64(ahead[count - 1, 2]), ahead[count - 1, 3]
+        if ahead[count - 1, 4] < MOST_HALVINGS and not _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
+            mx, my, middle, middle_clear = clear_place(floor, 0.5 * (x + to_x), 0.5 * (y + to_y), radius)
             if middle >= 0 and min(np.hypot(mx - x, my - y), np.hypot(mx - to_x, my - to_y)) > LEAST_STEP_M:
-                ahead[count, 0], ahead[count, 1], ahead[count, 2], ahead[count, 3] = mx, my, middle, middle_room
+                ahead[count, 0], ahead[count, 1], ahead[count, 2], ahead[count, 3] = mx, my, middle, middle_clear
                 ahead[count - 1, 4] += 1.0
                 ahead[count, 4] = ahead[count - 1, 4]
                 count += 1
@@ -127,14 +137,14 @@ def _go_to(mesh, layer, x, y, polygon, room, radius, ahead, flood, state, crosse
         out[fill, 0], out[fill, 1] = to_x, to_y
         fill += 1
         count -= 1
-        x, y, room = to_x, to_y, to_room
+        x, y, clear = to_x, to_y, to_clear
         polygon = under if under >= 0 else polygon
     return fill
 
 
 @kernel
-def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, place, under, ahead, out, out_start):
-    """Write the ways of bodies as they can walk them; see the module.
+def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, longest, out, out_start):
+    """Write the paths of agents as they can walk them; see the module.
 
     Parameters
     ----------
@@ -144,53 +154,50 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
         Floor of all of it.
     waypoint : (m, 2) float64, m
     start : (k + 1,) int64
-        Those of body i are ``waypoint[start[i]:start[i + 1]]``.
+        Those of agent i are ``waypoint[start[i]:start[i + 1]]``.
     position : (k, 2) float64, m
     polygon : (k,) int64
-        Where the bodies are.
+        Where the agents are.
     radius : (k,) float64, m
-    place : (c, 3) float64, m
-    under : (c,) int64
-        Scratch, for as many places as the longest line has steps.
-    ahead : (MOST_HALVINGS + 1, 5) float64
-        Scratch, see `_go_to`.
+    longest : int
+        More than the steps of the longest line.
     out : (n, 2) float64, m
         Receives the waypoints; room for 2 ** MOST_HALVINGS at each step of each line, and as many at its end.
     out_start : (k + 1,) int64
-        Receives where those of each body begin.
+        Receives where those of each agent begin.
 
     Notes
     -----
-    The last waypoint stays the last. Where no way past a wall is found it is gone straight at: bodies slide along walls.
-    Twin: `tests/reference/grid_room.py`.
+    The last waypoint stays the last. Where no path past a wall is found, the line goes straight on: agents slide along walls.
+    Twin: `tests/reference/grid_clearance.py`.
     """
-    flood = make_flood(mesh.polygon_start.size - 1)
-    state, crossed = np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    floor = Floor(mesh, layer, make_flood(mesh.polygon_start.size - 1), np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    place, under, ahead = np.empty((longest, 3)), np.empty(longest, dtype=np.int64), np.empty((MOST_HALVINGS + 1, 5))
     fill = 0
     for i in range(radius.size):
         out_start[i] = fill
         r = radius[i]
         x, y, here = position[i, 0], position[i, 1], polygon[i]
-        room = wall_distance(mesh, here, x, y, r + SPARE_M, flood)
+        clear = wall_distance(mesh, here, x, y, r + SPARE_M, floor.flood)
         from_x, from_y = x, y
         for k in range(start[i], start[i + 1]):
             to_x, to_y = waypoint[k, 0], waypoint[k, 1]
-            end_x, end_y, end, end_room = roomy_place(mesh, layer, to_x, to_y, r, flood, state, crossed)
+            end_x, end_y, end, end_clear = clear_place(floor, to_x, to_y, r)
             count, at = 0, 0
-            is_clear = _is_clear(mesh, here, x, y, room, end_x, end_y, end_room, r, flood, state, crossed)
+            is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end_clear, r)
             if not is_clear:
-                count = _list_places(mesh, ground, layer, from_x, from_y, to_x, to_y, r, flood, state, crossed, place, under)
+                count = _list_places(floor, ground, from_x, from_y, to_x, to_y, r, place, under)
             while at < count and not is_clear:
-                while at + 1 < count and _is_clear(mesh, here, x, y, room, place[at + 1, 0], place[at + 1, 1], place[at + 1, 2], r, flood, state, crossed):
+                while at + 1 < count and _is_clear(floor, here, x, y, clear, place[at + 1, 0], place[at + 1, 1], place[at + 1, 2], r):
                     at += 1
                 ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = place[at, 0], place[at, 1], under[at], place[at, 2]
-                fill = _go_to(mesh, layer, x, y, here, room, r, ahead, flood, state, crossed, out, fill)
-                x, y, here, room = place[at, 0], place[at, 1], under[at], place[at, 2]
-                is_clear = _is_clear(mesh, here, x, y, room, end_x, end_y, end_room, r, flood, state, crossed)
+                fill = _go_to(floor, x, y, here, clear, r, ahead, out, fill)
+                x, y, here, clear = place[at, 0], place[at, 1], under[at], place[at, 2]
+                is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end_clear, r)
                 at += 1
-            ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = end_x, end_y, end, end_room
-            fill = _go_to(mesh, layer, x, y, here, room, r, ahead, flood, state, crossed, out, fill)
-            x, y, here, room = end_x, end_y, end if end >= 0 else here, end_room
+            ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = end_x, end_y, end, end_clear
+            fill = _go_to(floor, x, y, here, clear, r, ahead, out, fill)
+            x, y, here, clear = end_x, end_y, end if end >= 0 else here, end_clear
             from_x, from_y = to_x, to_y
     out_start[radius.size] = fill
 
@@ -199,7 +206,7 @@ def walked(
     mesh: NavMesh, ground: Ground, waypoint: NDArray[np.float64], start: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64],
     radius: NDArray[np.float64], layer: int = 0,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # fmt: skip
-    """Return ways as bodies can walk them, as (waypoints, start); see `lead_past_walls`.
+    """Return paths as agents can walk them, as (waypoints, start); see `lead_past_walls`.
 
     Parameters
     ----------
@@ -220,7 +227,5 @@ def walked(
     steps = np.ceil(np.hypot(*(waypoint - before).T) / (STEP_CELLS * ground.cell)).astype(np.int64)
     longest = int(steps.max(initial=0)) + 1
     out, out_start = np.empty(((int(steps.sum()) + len(waypoint)) << MOST_HALVINGS, 2)), np.empty(len(start), dtype=np.int64)
-    ahead = np.empty((MOST_HALVINGS + 1, 5))
-    place, under = np.empty((longest, 3)), np.empty(longest, dtype=np.int64)
-    lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, place, under, ahead, out, out_start)
+    lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, longest, out, out_start)
     return out[: out_start[-1]], out_start

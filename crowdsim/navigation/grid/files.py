@@ -58,7 +58,7 @@ def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Gri
     path : str or Path
     parameters : GridParameters, optional
         What the file does not say. The numbers of a .json or .txt file come before these; a .map says nothing, and its cells are 1 m
-        and its bodies points unless `parameters` say otherwise.
+        and its agents points unless `parameters` say otherwise.
 
     Returns
     -------
@@ -124,7 +124,7 @@ def grid_to_text(grid: Grid, radius: float | None = None) -> str:
 def grid_from_text(text: str, parameters: GridParameters | None = None) -> Grid:
     """Read the text form of [Pathfinding undated], section 2a: lines of a name and a number, then rows of 1 and 0, the lowest first.
 
-    Wider bodies than the file was made for are kept off its blocked cells by what they are wider; narrower ones get no more room than it says.
+    Wider agents than the file was made for are kept off its blocked cells by what they are wider; narrower ones have no more cells than it says.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
     ----------
     text : str
     parameters : GridParameters, optional
-        Cells of 1 m and points as bodies where none are given.
+        Cells of 1 m and points as agents where none are given.
 
     Returns
     -------
@@ -262,7 +262,7 @@ def _polygon_of(item: Any, where: str) -> tuple[Any, str]:
     """Return polygon and name of an area or an obstacle."""
     ring = item.get("polygon") if isinstance(item, dict) else None
     if not isinstance(ring, list) or len(ring) < 3:
-        raise NavigationError(f'{where} must be an object whose "polygon" is a list of at least 3 points [x, z].')
+        raise NavigationError(f'{where} must be an object with a "polygon", a list of at least 3 points [x, z].')
     for index, point in enumerate(ring):
         if not isinstance(point, list) or len(point) != 2:
             raise NavigationError(f"{where}.polygon[{index}] is {str(point)[:40]}, but a point is [x, z].")
@@ -276,7 +276,7 @@ def _with_numbers(parameters: GridParameters, numbers: dict[str, float]) -> Grid
 
 
 def _refuse_typing_slips(name: str, known: tuple[str, ...], where: str) -> None:
-    """Refuse a name that is nearly a known one; others are another program's business."""
+    """Refuse a name that is nearly a known one; others are names of another program."""
     near = difflib.get_close_matches(name.lower(), [each.lower() for each in known], n=1, cutoff=0.8)
     if name not in known and near:
         meant = next(each for each in known if each.lower() == near[0])

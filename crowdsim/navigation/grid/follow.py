@@ -1,5 +1,7 @@
 """Walking along waypoints ([Pathfinding undated], section 7): where an agent goes, whether it stands, and when it has arrived."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -8,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.ground import NO_GROUND
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, NEED, TAKEN, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import is_in_sight
 
@@ -20,15 +20,15 @@ class Walks(NamedTuple):
     Attributes
     ----------
     waypoint : (m, 2) float64, m
-        Ways of all agents, one after the other.
+        Paths of all agents, one after the other.
     start, total, current : (n,) int64
-        The way of agent i is ``waypoint[start[i]:start[i] + total[i]]``; `current` of it are passed. Without a way, `total` is 0.
+        The path of agent i is ``waypoint[start[i]:start[i] + total[i]]``; `current` of it are passed. Without a path, `total` is 0.
     leg : (n, 2) float64, m
-        Where the line to the current waypoint begins: the waypoint before, or where the way was begun.
+        Where the line to the current waypoint begins: the waypoint before, or where the path began.
     target : (n, 2) float64, m
         Where the agent wants to stand once it has no waypoints.
     requested : (n, 2) float64, m
-        The target that was asked for last; ways may end elsewhere. NaN if none was.
+        The target of the last request; paths may end elsewhere. NaN if there was none.
     is_walking : (n,) uint8
         1 in the state WALK, 0 in the state STAND.
     """
@@ -47,7 +47,7 @@ class Walks(NamedTuple):
 def _is_passed(walks, row, place, x, y, reached):
     """Return whether a waypoint is behind an agent: it is there, or it has crossed the plane through it that stands across the line to it.
 
-    The plane does not count at the end of a way: the last waypoint is a place to be, not one to go past.
+    The plane does not count at the end of a path: the last waypoint is a place to be, not one to go past.
     """
     dx, dy = x - walks.waypoint[place, 0], y - walks.waypoint[place, 1]
     if np.hypot(dx, dy) <= reached:
@@ -72,7 +72,7 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
     reached : float, m
         A waypoint, or a target, nearer than this is reached.
     velocity : (n, 2) float64, m/s
-        Receives the way that each agent would like to go: at walk speed to the current waypoint, slower only where it would go past the last.
+        Receives the velocity that each agent prefers: at walk speed to the current waypoint, slower only where it would go past the last.
     has_arrived : (n,) uint8
         Receives 1 for agents that reached the last waypoint in this tick.
 
@@ -112,7 +112,7 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
 
 
 @lean_kernel
-def measure_ways(first, last, rows, walks, position, length):
+def measure_paths(first, last, rows, walks, position, length):
     """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to stand.
 
     Parameters
@@ -153,7 +153,7 @@ def find_standing(first, last, walks, position, reached, is_standing):
 
     Notes
     -----
-    Only who stands is in the way of others ([Pathfinding undated], section 6). Twin: `tests/reference/grid_follow.py`.
+    Only agents that stand are in the way of others ([Pathfinding undated], section 6). Twin: `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
@@ -162,7 +162,7 @@ def find_standing(first, last, walks, position, reached, is_standing):
 
 @lean_kernel
 def find_cut(first, last, walks, position, ground, closed, is_cut):
-    """Say which of the agents first..last - 1 have a way that leads over cells which were closed.
+    """Say which of the agents first..last - 1 have a path over cells that were closed.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
     position : (n, 2) float64, m
     ground : Ground
     closed : GridSlots
-        One slot on which the cells that were closed are taken, see `closed_cells`.
+        One slot on which the cells that were closed are taken, see `marked_cells`.
     is_cut : (n,) uint8
         Receives 1 or 0; what lies behind an agent does not count.
 
@@ -188,18 +188,6 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
                 is_cut[row] = 1
                 break
             x, y = to_x, to_y
-
-
-def closed_cells(before: NDArray[np.float64], grid: Grid) -> GridSlots:
-    """Return the cells that lost their ground, in the form that lines of sight look at.
-
-    Parameters
-    ----------
-    before : (depth, width) float64, m
-        A copy of `Grid.clearance` from before.
-    grid : Grid
-    """
-    return marked_cells((before != NO_GROUND) & (grid.clearance == NO_GROUND))
 
 
 def marked_cells(lost: NDArray[np.bool_]) -> GridSlots:

@@ -1,4 +1,4 @@
-"""The walkable grid: areas that are available or not, obstacles, and one field of distances that serves bodies of every radius.
+"""The walkable grid: areas that are available or not, obstacles, and one field of distances that serves agents of every radius.
 
 Source: [Pathfinding undated], sections 1 and 2.
 """
@@ -43,7 +43,7 @@ class Area:
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """The cells that an area holds: a block of the grid whose first row and column are `row` and `column`."""
+    """The cells that an area holds: a block of the grid that begins at `row` and `column`."""
 
     row: int
     column: int
@@ -56,9 +56,9 @@ class _Window:
 
 
 class Grid:
-    """Cells of a plan, and how far each is from the nearest obstacle.
+    """Cells of a floor plan, and how far each is from the nearest obstacle.
 
-    A body of radius r walks on cells whose centres lie in an available area, at least `boundary_padding` inside of it, and are farther than
+    An agent of radius r walks on cells whose centres lie in an available area, at least `boundary_padding` inside of it, and are farther than
     r + `object_padding` from every obstacle ([Pathfinding undated], section 2), and than r from every wall, where walls are known. One field of distances
     answers for all radii up to `widest_body`.
 
@@ -76,7 +76,7 @@ class Grid:
     """
 
     def __init__(self, parameters: GridParameters, x: float, y: float, width: int, depth: int) -> None:
-        _refuse_numbers(parameters)
+        refuse_numbers(parameters, GridParameters)
         _refuse_sizes(parameters, width, depth, x, y)
         self.parameters = parameters
         self.x, self.y, self.width, self.depth = x, y, width, depth
@@ -95,11 +95,11 @@ class Grid:
     @property
     def reach(self) -> float:
         """Distance (m) up to which obstacles are looked for; beyond it clearance is infinite."""
-        return self.widest_body + self.parameters.object_padding + 2.0 * TOUCH_M  # what the widest body keeps is measured, too
+        return self.widest_body + self.parameters.object_padding + 2.0 * TOUCH_M  # what the widest agent keeps is measured, too
 
     @property
     def widest_body(self) -> float:
-        """Radius (m) up to which bodies can ask."""
+        """Radius (m) up to which agents can ask."""
         return max(self.parameters.widest_body, self.parameters.agent_radius)
 
     @property
@@ -121,22 +121,22 @@ class Grid:
         return inner
 
     def need(self, radius: float) -> float:
-        """Return the clearance (m) that a cell must exceed for a body of a radius (m).
+        """Return the clearance (m) that a cell must exceed for an agent of a radius (m).
 
         Raises
         ------
         NavigationError
-            If the body is wider than what distances were measured for.
+            If the agent is wider than what distances were measured for.
         """
         if not 0.0 <= radius <= self.widest_body:
             raise NavigationError(
-                f"A body of radius {radius:g} m cannot be led over a grid that knows distances for radii from 0 to {self.widest_body:g} m. "
-                "Make the grid with a larger widest_body, or the body narrower."
+                f"An agent of radius {radius:g} m cannot be led over a grid that knows distances for radii from 0 to {self.widest_body:g} m. "
+                "Make the grid with a larger widest_body, or the radius smaller."
             )
         return radius + self.parameters.object_padding
 
     def walkable(self, radius: float | None = None) -> NDArray[np.bool_]:
-        """Return where a body can be.
+        """Return where an agent can be.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Grid:
         return _Window(row, column, held)
 
     def add_obstacle(self, polygon: Any) -> None:
-        """Put an obstacle up for good: cells inside of it are blocked, and those around as far as a body is wide.
+        """Put an obstacle up for good: cells inside of it are blocked, and those around as far as an agent is wide.
 
         Parameters
         ----------
@@ -263,7 +263,7 @@ class Grid:
         name : str
         polygon : shapely Polygon or MultiPolygon, m
         is_ground : bool
-            It is ground that is shut: bodies keep no padding from it, and their radius only where there are walls.
+            It is ground that is shut: agents keep no padding from it, and their radius only where there are walls.
 
         Raises
         ------
@@ -294,11 +294,6 @@ class Grid:
         self._show(*self._block(polygon, self.reach))
         self.version += 1
 
-    @property
-    def raised(self) -> tuple[str, ...]:
-        """Names of the obstacles that can be taken down, in the order in which they were put up."""
-        return tuple(self._raised)
-
     def _show(self, row: int, column: int, rows: int, columns: int) -> None:
         """Measure a block of cells anew against what can be taken down, and show it in their clearance."""
         block = np.s_[row : row + rows, column : column + columns]
@@ -319,7 +314,7 @@ class Grid:
         for polygon, _ in self._raised.values():
             bar_steps(edges_of(polygon), self.x, self.y, self.parameters.cell_size, row, column, bars)
         self._bars[1 + row : 1 + row + rows, 1 + column : 1 + column + columns] = bars
-        # Cells whose neighbours may have other bars now: one more on each side, which the rim has room for.
+        # The neighbours of cells may have other bars now: one more on each side, which the rim has room for.
         low, high, left, right = row, row + rows + 2, column, column + columns + 2
         has_bars = np.pad(self._bars & np.uint16(NEAR_BARS - 1), 1)[low : high + 2, left : right + 2] > 0
         near = np.zeros((high - low, right - left), dtype=np.bool_)
@@ -346,7 +341,7 @@ class Grid:
         np.minimum(distance, away + self.parameters.object_padding, out=distance)
 
     def add_walls(self, edge: NDArray[np.float64]) -> None:
-        """Put walls without thickness up for good, the edges of areas: bodies keep their radius from them, and no padding.
+        """Put walls without thickness up for good, the edges of areas: agents keep their radius from them, and no padding.
 
         Parameters
         ----------
@@ -370,7 +365,7 @@ class Grid:
         self._show_bars(0, 0, self.depth, self.width)
 
     def add_rim(self, kept: float) -> None:
-        """Let bodies keep off the rim of the areas as they are now, of which the cells already keep `kept` (m) from obstacles; see `add_cells`."""
+        """Let agents keep off the rim of the areas as they are now, of which the cells already keep `kept` (m) from obstacles; see `add_cells`."""
         walkable = self._holders > 0
         distance = np.where(walkable, np.inf, 0.0)
         stamp_distances(_square_sides(walkable, self), self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, distance)
@@ -384,7 +379,7 @@ class Grid:
         ----------
         walkable : (depth, width) bool
         kept : float, m
-            Distance that the walkable cells of the file already keep from obstacles; bodies that need more are kept off the blocked squares
+            Distance that the walkable cells of the file already keep from obstacles; agents that need more are kept off the blocked squares
             by the difference.
         """
         self._holders += walkable
@@ -418,7 +413,7 @@ def build_grid(
         If there is no area, two have one name, or the grid would be too large.
     """
     parameters = parameters or GridParameters()
-    _refuse_numbers(parameters)
+    refuse_numbers(parameters, GridParameters)
     boxes = np.array([area.polygon.bounds for area in areas if not area.polygon.is_empty])
     if not len(boxes):
         raise NavigationError("A grid needs at least one area that can be walked on, and there is none.")
@@ -474,8 +469,9 @@ def _cells_over(length: float, cell: float) -> int:
     return max(1, math.ceil(min(length / cell, 2.0 * MOST_CELLS) - 1e-9))
 
 
-def _refuse_numbers(parameters: GridParameters) -> None:
-    for tunable in tunables(GridParameters):
+def refuse_numbers(parameters: Any, owner: type[Any]) -> None:
+    """Refuse parameters of which one that `owner` declares is out of its range, with a `NavigationError`."""
+    for tunable in tunables(owner):
         complaint = tunable.complaint(getattr(parameters, tunable.name))
         if complaint:
             raise NavigationError(f"{tunable.name}: {complaint}.")

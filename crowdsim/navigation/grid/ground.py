@@ -1,7 +1,9 @@
-"""Cells as searches see them: a row of numbers, with a rim that nobody walks on.
+"""Cells as searches see them: a row of numbers, with a rim that is never walkable.
 
 The rim of one cell around the grid saves searches the question whether they look over its edge. A cell is named by its node: its place in the row.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from crowdsim.kernels.decorator import inlined_kernel
 NEAR_BARS = 256
 NO_GROUND = -1.0  # Clearance of a cell that no available area holds.
 TOUCH_M = 1e-6  # "Within" a distance includes this much: a micrometre, far above the rounding of map coordinates (1e-9 m at 5,000 km), so that a
-# centre at exactly the needed distance is blocked on every map. Larger would close gaps that a plan leaves open on purpose.
+# centre at exactly the needed distance is blocked on every map. Larger would close gaps that a floor plan leaves open on purpose.
 
 
 class Ground(NamedTuple):

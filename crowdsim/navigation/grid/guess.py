@@ -1,8 +1,10 @@
 """Guesses over cells while a path is searched for ([Norberg 2004], section 3.1); what was walked is joined with the path that is found in `guess_join`.
 
-An agent commits to a cell beside its patch, in a patch that it has not come to on this guess and that is no dead end in view, and walks to it; in
-the next patch it commits anew. Where none is left it goes back to the patch that it came from.
+An agent commits to a cell beside its patch, in a patch that it has not visited on this guess and that is no dead end in view, and walks to it; in
+the next patch it commits anew. Where none is left it goes back to the patch before.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, centre_of, is_on_grid
+from crowdsim.navigation.grid.ground import TOUCH_M, Ground, cell_at, centre_of, is_on_grid
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 from crowdsim.navigation.grid.patches import BESIDE, OUT, SIDE_BLOCKS, SIDE_ROOM, list_patch, list_steps, open_steps, steps_out, unlist
 from crowdsim.navigation.grid.search import END_X, END_Y, NEED, START_X, START_Y, new_generation
@@ -21,6 +23,58 @@ from crowdsim.navigation.grid.sight import copy_waypoints, is_in_sight, pull_tau
 
 UNDECIDED, STAY, TO_GOAL = -1, -2, -3  # In place of a cell: nothing chosen yet, nowhere left to go, to the goal.
 NOWHERE, GIVEN_UP = -1, -2  # In place of the patch before: none, as the guess began here; none, as it was given up from outside.
+
+
+class GuessGrid(NamedTuple):
+    """What all guesses are made on.
+
+    Attributes
+    ----------
+    ground : Ground
+    side : int, cells
+        Of a block.
+    rings : int
+    step, trim : float, cells
+        See `nearest_walkable`, `is_in_sight`, `pull_taut`.
+    pole : (p, 2) float64, m
+    goal_start : (g + 1,) int32
+        Goal i has the pieces ``goal_start[i]:goal_start[i + 1]``, whose middles are `pole`.
+    """
+
+    ground: Ground
+    side: int
+    rings: int
+    step: float
+    trim: float
+    pole: NDArray[np.float64]
+    goal_start: NDArray[np.int32]
+
+
+class Guessing(NamedTuple):
+    """Agents on guesses.
+
+    Attributes
+    ----------
+    place : (r,) int64
+        The guess of each agent.
+    leads : (r,) uint8
+        0 for agents that keep to the path that they had: their trail is noted, and nothing chosen.
+    goal : (r,) int32
+    need : (r,) float64, m
+        Clearance that cells have to exceed, see `Grid.need`.
+    position, toward : (r, 2) float64, m
+        Where they are, and the point that they walk to.
+    is_done : (r,) uint8
+        1 for agents that are at their last waypoint.
+    """
+
+    place: NDArray[np.int64]
+    leads: NDArray[np.uint8]
+    goal: NDArray[np.int32]
+    need: NDArray[np.float64]
+    position: NDArray[np.float64]
+    toward: NDArray[np.float64]
+    is_done: NDArray[np.uint8]
 
 
 class CellGuess(NamedTuple):
@@ -31,15 +85,15 @@ class CellGuess(NamedTuple):
     to : (k,) int64
         The cell beside its patch that an agent has committed to; UNDECIDED, STAY or TO_GOAL.
     at : (k,) int64
-        Which of the patches that it has come to it is in; NOWHERE before the first look.
+        Which of the patches that it has visited it is in; NOWHERE before the first look.
     cell, last : (k,) int64
         The cell where it was at the last look, and the last one in the patch `at`; NOWHERE before the first.
     since : (k,) int64
-        The tick in which it came to `cell`.
+        The tick in which it entered `cell`.
     known : (k,) int64
         How many patches there are.
     patch : (k, m) int32
-        Those that are out of question for another visit, each by its lowest node: come to, or given up.
+        Those that are out of question for another visit, each by its lowest node: visited, or given up.
     parent : (k, m) int32
         From which of them the agent came there first; NOWHERE, or GIVEN_UP.
     entry, origin : (k, m) int32
@@ -77,31 +131,38 @@ def _note(guess, k, patch, parent, entry, origin):
 
 
 @inlined_kernel
-def _to_nearest(pole, first, last, x, y):
-    """Return the distance (m) to the nearest of some poles."""
+def _to_nearest(grid, goal, x, y):
+    """Return the distance (m) to the nearest of the poles of a goal."""
     least = np.inf
-    for piece in range(first, last):
-        least = min(least, np.hypot(pole[piece, 0] - x, pole[piece, 1] - y))
+    for piece in range(grid.goal_start[goal], grid.goal_start[goal + 1]):
+        least = min(least, np.hypot(grid.pole[piece, 0] - x, grid.pole[piece, 1] - y))
     return least
 
 
+@inlined_kernel
+def _piece_in(grid, goal, patch, slots, patches):
+    """Return the first piece of a goal whose cell is in a listed patch, and that cell; -1, -1 if none is."""
+    for piece in range(grid.goal_start[goal], grid.goal_start[goal + 1]):
+        node = nearest_walkable(slots, 0, grid.ground, grid.pole[piece, 0], grid.pole[piece, 1], grid.rings)
+        if node >= 0 and patches.patch[node] == patch:
+            return np.int64(piece), np.int64(node)
+    return np.int64(-1), np.int64(-1)
+
+
 @lean_kernel
-def is_dead_end(ground, need, side, pole, first, last, rings, guess, k, here, patch, total, slots, patches):
+def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
     """Return whether a patch leads on to no more than a side room without the goal, and how many cells are listed then.
 
     Parameters
     ----------
-    ground : Ground
+    grid : GuessGrid
     need : float, m
-    side : int, cells
-    pole : (p, 2) float64, m
-    first, last : int
-    rings : int
+    goal : int
     guess : CellGuess
     k : int
         See `choose_cell`.
     here : int
-        The patch in which the body is. It is not gone through, nor are its other neighbours, which can be gone to at once, nor those that are known.
+        The patch in which the agent is. It is not gone through, nor are its other neighbours, which can be gone to at once, nor those that are known.
     patch : int
         One of its neighbours, which are all listed.
     total : int
@@ -112,19 +173,15 @@ def is_dead_end(ground, need, side, pole, first, last, rings, guess, k, here, pa
     -----
     Twin: `tests/reference/cell_guess.py`.
     """
-    room, stride = patches.room, ground.width + 2
+    ground, side, room, stride = grid.ground, grid.side, patches.room, grid.ground.width + 2
     room[0] = patch
     count, read, cells = 1, 0, 0
     while read < count:
         mine = np.int64(room[read])
         read += 1
         cells += patches.size[mine]
-        if cells > SIDE_BLOCKS * side * side:
+        if cells > SIDE_BLOCKS * side * side or _piece_in(grid, goal, mine, slots, patches)[0] >= 0:
             return False, total
-        for piece in range(first, last):
-            node = nearest_walkable(slots, 0, ground, pole[piece, 0], pole[piece, 1], rings)
-            if node >= 0 and patches.patch[node] == mine:
-                return False, total
         for place in range(patches.first[mine], patches.first[mine] + patches.size[mine]):
             node = np.int64(patches.queue[place])
             steps = steps_out(ground, need, side, node)
@@ -135,7 +192,7 @@ def is_dead_end(ground, need, side, pole, first, last, rings, guess, k, here, pa
                 if patches.patch[there] < 0:
                     total = list_patch(ground, need, side, there, patches, total)
                 beyond = patches.patch[there]
-                is_new = beyond != here and patches.ends[beyond] & BESIDE == 0 and _place_of(guess, k, beyond) < 0
+                is_new = beyond != here and patches.flag[beyond] & BESIDE == 0 and _place_of(guess, k, beyond) < 0
                 for other in range(count):
                     is_new = is_new and room[other] != beyond
                 if is_new and count == SIDE_ROOM:
@@ -147,23 +204,18 @@ def is_dead_end(ground, need, side, pole, first, last, rings, guess, k, here, pa
 
 
 @lean_kernel
-def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, here, total, slots, patches):
-    """Choose where a body goes from its patch: to the cell beside it that brings it nearest to the goal for each metre there.
+def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
+    """Choose where an agent goes from its patch: to the cell beside it that brings it nearest to the goal for each metre there.
 
     Cells in patches that are known, or are dead ends, do not count.
 
     Parameters
     ----------
-    ground : Ground
+    grid : GuessGrid
     need : float, m
-    side : int, cells
-    pole : (p, 2) float64, m
-    first, last : int
-        The middles of the pieces of the goal are ``pole[first:last]``.
+    goal : int
     x, y : float, m
-        Where the body is.
-    rings : int
-        See `nearest_walkable`.
+        Where the agent is.
     guess : CellGuess
     k : int
     here : int
@@ -171,7 +223,7 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
     total : int
         How many cells are listed.
     slots : GridSlots
-        For this body.
+        For this agent.
     patches : Patches
 
     Returns
@@ -184,12 +236,11 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
     -----
     Twin: `tests/reference/cell_guess.py`.
     """
-    stride = ground.width + 2
-    for piece in range(first, last):
-        node = nearest_walkable(slots, 0, ground, pole[piece, 0], pole[piece, 1], rings)
-        if node >= 0 and patches.patch[node] == here:
-            return np.int64(TO_GOAL), np.int64(node), np.int64(piece), total
-    if first == last:
+    ground, side, stride = grid.ground, grid.side, grid.ground.width + 2
+    piece, node = _piece_in(grid, goal, here, slots, patches)
+    if piece >= 0:
+        return np.int64(TO_GOAL), node, piece, total
+    if grid.goal_start[goal] == grid.goal_start[goal + 1]:
         return np.int64(UNDECIDED), np.int64(UNDECIDED), np.int64(-1), total
     for place in range(patches.first[here], patches.first[here] + patches.size[here]):
         node = np.int64(patches.queue[place])
@@ -200,9 +251,9 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
                 if patches.patch[there] < 0:
                     total = list_patch(ground, need, side, there, patches, total)
                 beyond = np.int64(patches.patch[there])
-                if patches.ends[beyond] == 0:
-                    patches.ends[beyond] = BESIDE | (OUT if _place_of(guess, k, beyond) >= 0 else 0)
-    left = _to_nearest(pole, first, last, x, y)
+                if patches.flag[beyond] == 0:
+                    patches.flag[beyond] = BESIDE | (OUT if _place_of(guess, k, beyond) >= 0 else 0)
+    left = _to_nearest(grid, goal, x, y)
     while True:
         to, leave, best = np.int64(UNDECIDED), np.int64(UNDECIDED), -np.inf
         for place in range(patches.first[here], patches.first[here] + patches.size[here]):
@@ -210,28 +261,26 @@ def choose_cell(ground, need, side, pole, first, last, x, y, rings, guess, k, he
             steps = steps_out(ground, need, side, node)
             for d in range(8):
                 there = node + STEP_Y[d] * stride + STEP_X[d]
-                if steps >> d & 1 == 0 or patches.ends[patches.patch[there]] & OUT:
+                if steps >> d & 1 == 0 or patches.flag[patches.patch[there]] & OUT:
                     continue
                 px, py = centre_of(ground, there)
-                score = (left - _to_nearest(pole, first, last, px, py)) / max(np.hypot(px - x, py - y), TOUCH_M)
+                score = (left - _to_nearest(grid, goal, px, py)) / max(np.hypot(px - x, py - y), TOUCH_M)
                 if score > best or (score == best and (there < to or (there == to and node < leave))):
                     to, leave, best = there, node, score
         if to < 0:
             return to, leave, np.int64(-1), total
-        is_end, total = is_dead_end(
-            ground, need, side, pole, first, last, rings, guess, k, here, np.int64(patches.patch[to]), total, slots, patches
-        )  # fmt: skip
+        is_end, total = is_dead_end(grid, need, goal, guess, k, here, np.int64(patches.patch[to]), total, slots, patches)
         if not is_end:
             return to, leave, np.int64(-1), total
-        patches.ends[patches.patch[to]] |= OUT
+        patches.flag[patches.patch[to]] |= OUT
 
 
 @inlined_kernel
-def is_line_free(slots, ground, x, y, to_x, to_y, step):
+def is_line_free(slots, grid, x, y, to_x, to_y):
     """Return whether a line is free; none is that leaves the grid."""
-    ax, ay = cell_at(ground, x, y)
-    bx, by = cell_at(ground, to_x, to_y)
-    return is_on_grid(ground, ax, ay) and is_on_grid(ground, bx, by) and is_in_sight(slots, 0, ground, x, y, to_x, to_y, step)
+    ax, ay = cell_at(grid.ground, x, y)
+    bx, by = cell_at(grid.ground, to_x, to_y)
+    return is_on_grid(grid.ground, ax, ay) and is_on_grid(grid.ground, bx, by) and is_in_sight(slots, 0, grid.ground, x, y, to_x, to_y, grid.step)
 
 
 @inlined_kernel
@@ -247,47 +296,73 @@ def _beside(ground, need, to, here, patches):
 
 
 @inlined_kernel
-def pull_path(slots, ground, count, x, y, end_x, end_y, step, trim, out, fill):
+def pull_path(slots, grid, count, x, y, end_x, end_y, out, fill):
     """Write the waypoints of a path over cells, ``slots.heap_node[0, :count]``, from a place to an end to ``out[fill:]``; return how far that is filled."""
     slots.measure[0, START_X], slots.measure[0, START_Y] = x, y
     slots.measure[0, END_X], slots.measure[0, END_Y] = end_x, end_y
-    kept = pull_taut(slots, 0, ground, count, step, trim)
-    copy_waypoints(slots, 0, ground, kept, out, fill)
+    kept = pull_taut(slots, 0, grid.ground, count, grid.step, grid.trim)
+    copy_waypoints(slots, 0, grid.ground, kept, out, fill)
     return fill + kept
 
 
+@inlined_kernel
+def _enter_patch(guess, k, here, node):
+    """Note that an agent is in another patch than at the last look."""
+    found = _place_of(guess, k, here)
+    if found < 0:
+        found = _note(guess, k, here, guess.at[k], node, guess.last[k])
+    elif guess.parent[k, found] == GIVEN_UP:
+        guess.parent[k, found], guess.entry[k, found], guess.origin[k, found] = guess.at[k], node, guess.last[k]
+    guess.at[k] = found
+    guess.to[k] = UNDECIDED
+
+
 @lean_kernel
-def guess_over_cells(
-    begin, ground, side, pole, goal_start, place, leads, goal, need, position, aim, is_done, tick, patience, rings, step, trim, guess, slots, patches,
-    laid, out,
-):  # fmt: skip
-    """Look where agents have come to, and let those that have come to another patch choose.
+def _lay_waypoints(grid, agents, row, guess, here, total, slots, patches, out, fill):
+    """Choose where an agent goes, or keep to what it chose; write the waypoints there to ``out[fill:]``.
+
+    Returns
+    -------
+    laid, total : int
+        How many waypoints; how many cells are listed now.
+    """
+    ground, k, need, x, y = grid.ground, agents.place[row], agents.need[row], agents.position[row, 0], agents.position[row, 1]
+    to, leave, piece, at = guess.to[k], np.int64(-1), np.int64(-1), guess.at[k]
+    is_entered_here = patches.patch[guess.entry[k, at]] == here
+    if to >= 0:  # pushed off its path there
+        leave = _beside(ground, need, to, here, patches)
+        if leave < 0 and guess.origin[k, at] == to and is_entered_here:
+            leave = np.int64(guess.entry[k, at])
+    if leave < 0:
+        to, leave, piece, total = choose_cell(grid, need, agents.goal[row], x, y, guess, k, here, total, slots, patches)
+    if to == UNDECIDED and guess.parent[k, at] >= 0 and is_entered_here:
+        to, leave = np.int64(guess.origin[k, at]), np.int64(guess.entry[k, at])
+    guess.to[k] = STAY if to == UNDECIDED else to
+    if to == UNDECIDED:
+        return np.int64(0), total
+    count = list_steps(patches, leave, slots.heap_node[0], 0)
+    end_x, end_y = centre_of(ground, leave)
+    if to == TO_GOAL:
+        end_x, end_y = grid.pole[piece, 0], grid.pole[piece, 1]
+    elif to != leave:
+        slots.heap_node[0, count] = to
+        count += 1
+        end_x, end_y = centre_of(ground, to)
+    return np.int64(pull_path(slots, grid, count, x, y, end_x, end_y, out, fill) - fill), total
+
+
+@lean_kernel
+def guess_over_cells(begin, grid, agents, tick, patience, guess, slots, patches, laid, out):
+    """Look where agents are, and let those that are in another patch choose.
 
     Parameters
     ----------
     begin : int
         The first agent to look at.
-    ground : Ground
-    side : int, cells
-        Of a block.
-    pole : (p, 2) float64, m
-    goal_start : (g + 1,) int
-        Goal i has the pieces ``goal_start[i]:goal_start[i + 1]``, whose middles are `pole`.
-    place : (r,) int64
-        The guess of each agent.
-    leads : (r,) uint8
-        0 for agents that keep to the path that they had: their trail is noted, and nothing chosen.
-    goal : (r,) int32
-    need : (r,) float64, m
-    position, aim : (r, 2) float64, m
-        Where they are, and what they walk to.
-    is_done : (r,) uint8
-        1 for agents that have come to their last waypoint.
+    grid : GuessGrid
+    agents : Guessing
     tick, patience : int
         Now, and ticks in one cell after which a choice is given up.
-    rings : int
-    step, trim : float, cells
-        See `nearest_walkable`, `is_in_sight`, `pull_taut`.
     guess : CellGuess
         In and out; there has to be room for two patches more for each.
     slots : GridSlots
@@ -308,39 +383,35 @@ def guess_over_cells(
     Cost: some 0.1 us an agent in the cell where it was, 5 us for another cell, 50 us for a choice. Source: [Norberg 2004], section 3.1.
     Twin: `tests/reference/cell_guess.py`.
     """
+    ground, side = grid.ground, grid.side
     new_generation(slots, 0)
     fill = 0
-    for row in range(begin, place.size):
+    for row in range(begin, agents.place.size):
         if fill + side * side + 2 > out.shape[0]:
             return row
-        k, x, y, laid[row] = place[row], position[row, 0], position[row, 1], -1
-        slots.measure[0, NEED] = need[row]
-        node = np.int64(nearest_walkable(slots, 0, ground, x, y, rings))
+        k, x, y, need, leads = agents.place[row], agents.position[row, 0], agents.position[row, 1], agents.need[row], agents.leads[row] == 1
+        laid[row] = -1
+        slots.measure[0, NEED] = need
+        node = np.int64(nearest_walkable(slots, 0, ground, x, y, grid.rings))
         has_moved = node != guess.cell[k]
         if has_moved:
             guess.since[k] = tick
-        gives_up = leads[row] == 1 and guess.to[k] >= 0 and (is_done[row] == 1 or tick - guess.since[k] >= patience)
-        if node < 0 or not (has_moved or gives_up or (leads[row] == 1 and guess.to[k] == UNDECIDED)):
+        gives_up = leads and guess.to[k] >= 0 and (agents.is_done[row] == 1 or tick - guess.since[k] >= patience)
+        if node < 0 or not (has_moved or gives_up or (leads and guess.to[k] == UNDECIDED)):
             continue
-        total = list_patch(ground, need[row], side, node, patches, 0)
+        total = list_patch(ground, need, side, node, patches, 0)
         here = np.int64(patches.patch[node])
         if guess.to[k] >= 0 and patches.patch[guess.to[k]] < 0:
-            total = list_patch(ground, need[row], side, guess.to[k], patches, total)
-        sees = guess.to[k] != UNDECIDED and guess.to[k] != STAY and is_line_free(slots, ground, x, y, aim[row, 0], aim[row, 1], step)
+            total = list_patch(ground, need, side, guess.to[k], patches, total)
+        sees = guess.to[k] != UNDECIDED and guess.to[k] != STAY and is_line_free(slots, grid, x, y, agents.toward[row, 0], agents.toward[row, 1])
         if guess.at[k] < 0:
             guess.at[k] = _note(guess, k, here, NOWHERE, node, node)
         elif guess.patch[k, guess.at[k]] != here:
             # A line to what was chosen may lead over a corner of another patch, with the patch that it left in sight.
             last_x, last_y = centre_of(ground, guess.last[k])
             is_there = guess.to[k] >= 0 and patches.patch[guess.to[k]] == here
-            if is_there or gives_up or not sees or leads[row] == 0 or not is_line_free(slots, ground, x, y, last_x, last_y, step):
-                found = _place_of(guess, k, here)
-                if found < 0:
-                    found = _note(guess, k, here, guess.at[k], node, guess.last[k])
-                elif guess.parent[k, found] == GIVEN_UP:
-                    guess.parent[k, found], guess.entry[k, found], guess.origin[k, found] = guess.at[k], node, guess.last[k]
-                guess.at[k] = found
-                guess.to[k] = UNDECIDED
+            if is_there or gives_up or not sees or not leads or not is_line_free(slots, grid, x, y, last_x, last_y):
+                _enter_patch(guess, k, here, node)
         if guess.patch[k, guess.at[k]] == here:
             guess.last[k] = node
         guess.cell[k] = node
@@ -348,32 +419,8 @@ def guess_over_cells(
             if guess.to[k] >= 0 and _place_of(guess, k, patches.patch[guess.to[k]]) < 0:
                 _note(guess, k, patches.patch[guess.to[k]], GIVEN_UP, guess.to[k], guess.to[k])
             guess.to[k], guess.since[k] = UNDECIDED, tick
-        if leads[row] == 1 and (guess.to[k] == UNDECIDED or (guess.to[k] != STAY and not sees)):
-            first, last = goal_start[goal[row]], goal_start[goal[row] + 1]
-            to, leave, piece = guess.to[k], np.int64(-1), np.int64(-1)
-            if to >= 0:  # pushed off its path there
-                leave = _beside(ground, need[row], to, here, patches)
-                if leave < 0 and guess.origin[k, guess.at[k]] == to and patches.patch[guess.entry[k, guess.at[k]]] == here:
-                    leave = np.int64(guess.entry[k, guess.at[k]])
-            if leave < 0:
-                to, leave, piece, total = choose_cell(
-                    ground, need[row], side, pole, first, last, x, y, rings, guess, k, here, total, slots, patches
-                )  # fmt: skip
-            if to == UNDECIDED and guess.parent[k, guess.at[k]] >= 0 and patches.patch[guess.entry[k, guess.at[k]]] == here:
-                to, leave = np.int64(guess.origin[k, guess.at[k]]), np.int64(guess.entry[k, guess.at[k]])
-            if to == UNDECIDED:
-                guess.to[k], laid[row] = STAY, 0
-            else:
-                count = list_steps(patches, leave, slots.heap_node[0], 0)
-                end_x, end_y = centre_of(ground, leave)
-                if to == TO_GOAL:
-                    end_x, end_y = pole[piece, 0], pole[piece, 1]
-                elif to != leave:
-                    slots.heap_node[0, count] = to
-                    count += 1
-                    end_x, end_y = centre_of(ground, to)
-                guess.to[k] = to
-                laid[row] = pull_path(slots, ground, count, x, y, end_x, end_y, step, trim, out, fill) - fill
-                fill += laid[row]
+        if leads and (guess.to[k] == UNDECIDED or (guess.to[k] != STAY and not sees)):
+            laid[row], total = _lay_waypoints(grid, agents, row, guess, here, total, slots, patches, out, fill)
+            fill += laid[row]
         unlist(patches, total)
-    return place.size
+    return agents.place.size

@@ -3,6 +3,8 @@
 The *trail* is the row of cells from where it is back to where its search began.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np
@@ -11,7 +13,7 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_grid, node_at
 from crowdsim.navigation.grid.guess import is_line_free, pull_path
-from crowdsim.navigation.grid.obstacles import stamp_standers
+from crowdsim.navigation.grid.obstacles import stamp_stationary
 from crowdsim.navigation.grid.patches import list_patch, list_steps, unlist
 from crowdsim.navigation.grid.search import EXPANSIONS, FOUND, NEED, STATUS, TREE, advance_astar, begin_astar, new_generation
 from crowdsim.navigation.grid.sight import list_cells
@@ -21,9 +23,9 @@ SHORT_CUT = 300  # Expansions that are spent on a shorter path than a joined one
 
 
 @lean_kernel
-def _list_trail(ground, need, side, node, guess, k, patches, trail):
+def _list_trail(grid, need, node, guess, k, patches, trail):
     """Write the cells from a node back to where a guess began to `trail`; return how many, or -1 if cells have changed so that it does not get there."""
-    fill, place, here = 0, guess.at[k], node
+    fill, place, here, ground, side = 0, guess.at[k], node, grid.ground, grid.side
     total = list_patch(ground, need, side, node, patches, 0)
     is_aside = patches.patch[node] != guess.patch[k, place]
     unlist(patches, total)
@@ -46,21 +48,21 @@ def _list_trail(ground, need, side, node, guess, k, patches, trail):
 
 
 @lean_kernel
-def _find_in_sight(ground, x, y, begin_x, begin_y, is_moved, waypoint, first, last, step, slots, trail, count):
+def _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count):
     """Return the first place of a trail that sees some of a path, and of all that it sees what is nearest to the path's end: its leg, and the share of that.
 
     Where none does: the last place, and -1 for the leg.
     """
-    apart = max(1, int(VIEW_M / ground.cell))
+    apart = max(1, int(VIEW_M / grid.ground.cell))
     view = 0
     while True:
-        from_x, from_y = (x, y) if view == 0 and not is_moved else centre_of(ground, trail[view])
-        for leg in range(last - 1, first - 1, -1):
-            ax, ay = (begin_x, begin_y) if leg == first else (waypoint[leg - 1, 0], waypoint[leg - 1, 1])
-            dx, dy = waypoint[leg, 0] - ax, waypoint[leg, 1] - ay
+        from_x, from_y = (position[0], position[1]) if view == 0 and not is_moved else centre_of(grid.ground, trail[view])
+        for leg in range(path.shape[0] - 1, -1, -1):
+            ax, ay = (begin[0], begin[1]) if leg == 0 else (path[leg - 1, 0], path[leg - 1, 1])
+            dx, dy = path[leg, 0] - ax, path[leg, 1] - ay
             parts = max(1, int(np.ceil(np.hypot(dx, dy) / VIEW_M)))
             for part in range(parts, 0, -1):
-                if is_line_free(slots, ground, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts), step):
+                if is_line_free(slots, grid, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts)):
                     return view, np.int64(leg), part / parts
         if view == count - 1:
             return view, np.int64(-1), 1.0
@@ -68,9 +70,7 @@ def _find_in_sight(ground, x, y, begin_x, begin_y, is_moved, waypoint, first, la
 
 
 @lean_kernel
-def join_over_cells(
-    ground, side, need, x, y, begin_x, begin_y, guess, k, waypoint, first, last, stander, share, rings, step, trim, slots, patches, trail, out
-):  # fmt: skip
+def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slots, patches, trail, out):
     """Join what an agent walked while it waited with the path that was found.
 
     The trail is walked back from where the agent is. From the first place of it that sees some of the path, the agent goes there; of all that it sees, to
@@ -79,23 +79,16 @@ def join_over_cells(
 
     Parameters
     ----------
-    ground : Ground
-    side : int, cells
+    grid : GuessGrid
     need : float, m
-    x, y : float, m
-        Where it is.
-    begin_x, begin_y : float, m
-        Where its search began.
+    position, begin : (2,) float64, m
+        Where the agent is, and where its search began.
     guess : CellGuess
     k : int
-    waypoint : (m, 2) float64, m
-    first, last : int
-        The path that was found is ``waypoint[first:last]``.
-    stander : (s, 3) float64, m
-    share : float
-        Agents that the path leads round, see `stamp_standers`; none of them if it leads through them.
-    rings : int
-    step, trim : float, cells
+    path : (m, 2) float64, m
+        The waypoints that were found.
+    stationary : StationaryDiscs
+        Agents that the path leads round; none if it leads through them.
     slots : GridSlots
         One, scratch.
     patches : Patches
@@ -113,36 +106,37 @@ def join_over_cells(
     -----
     Source: [Norberg 2004], section 3.2, steps 1 to 7. Twin: `tests/reference/cell_guess.py`.
     """
+    ground, x, y = grid.ground, position[0], position[1]
     new_generation(slots, 0)
     slots.measure[0, NEED], slots.header[0, EXPANSIONS] = need, 0
-    node = np.int64(nearest_walkable(slots, 0, ground, x, y, rings))
+    node = np.int64(nearest_walkable(slots, 0, ground, x, y, grid.rings))
     if node < 0 or guess.at[k] < 0:
         return -1
-    count = _list_trail(ground, need, side, node, guess, k, patches, trail)
+    count = _list_trail(grid, need, node, guess, k, patches, trail)
     if count < 0 or count > slots.heap_node.shape[1]:
         return -1
-    stamp_standers(slots, 0, ground, stander, 0, stander.shape[0], share)
+    stamp_stationary(slots, 0, ground, stationary)
     cx, cy = cell_at(ground, x, y)
     is_moved = not (is_on_grid(ground, cx, cy) and node_at(ground, cx, cy) == node)
-    view, place, share_of = _find_in_sight(ground, x, y, begin_x, begin_y, is_moved, waypoint, first, last, step, slots, trail, count)
+    view, place, share_of = _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count)
     fill = 0
     if view > 0 or is_moved:
         for i in range(view + 1):
             slots.heap_node[0, i] = trail[i]
         end_x, end_y = centre_of(ground, trail[view])
-        fill = pull_path(slots, ground, view + 1, x, y, end_x, end_y, step, trim, out, 0)
+        fill = pull_path(slots, grid, view + 1, x, y, end_x, end_y, out, 0)
     if place < 0:
-        place = np.int64(first)
+        place = np.int64(0)
     elif share_of < 1.0:
-        ax, ay = (begin_x, begin_y) if place == first else (waypoint[place - 1, 0], waypoint[place - 1, 1])
-        out[fill, 0], out[fill, 1] = ax + (waypoint[place, 0] - ax) * share_of, ay + (waypoint[place, 1] - ay) * share_of
+        ax, ay = (begin[0], begin[1]) if place == 0 else (path[place - 1, 0], path[place - 1, 1])
+        out[fill, 0], out[fill, 1] = ax + (path[place, 0] - ax) * share_of, ay + (path[place, 1] - ay) * share_of
         fill += 1
-    for leg in range(place, last):
-        out[fill, 0], out[fill, 1] = waypoint[leg, 0], waypoint[leg, 1]
+    for leg in range(place, path.shape[0]):
+        out[fill, 0], out[fill, 1] = path[leg, 0], path[leg, 1]
         fill += 1
-    if _length(x, y, out, 0, fill) <= _length(begin_x, begin_y, waypoint, first, last):
+    if _length(x, y, out, 0, fill) <= _length(begin[0], begin[1], path, 0, path.shape[0]):
         return fill
-    return _shorten(slots, ground, node, x, y, rings, step, trim, out, fill)
+    return _shorten(slots, grid, node, x, y, out, fill)
 
 
 @lean_kernel
@@ -156,11 +150,11 @@ def _length(x, y, out, first, last):
 
 
 @lean_kernel
-def _shorten(slots, ground, node, x, y, rings, step, trim, out, fill):
+def _shorten(slots, grid, node, x, y, out, fill):
     """Put a shorter path to the end of ``out[:fill]`` in its place, if few expansions find one; return how many waypoints there are now."""
-    end_x, end_y = out[fill - 1, 0], out[fill - 1, 1]
+    ground, end_x, end_y = grid.ground, out[fill - 1, 0], out[fill - 1, 1]
     length = _length(x, y, out, 0, fill)
-    goal = np.int64(nearest_walkable(slots, 0, ground, end_x, end_y, rings))
+    goal = np.int64(nearest_walkable(slots, 0, ground, end_x, end_y, grid.rings))
     if goal < 0 or fill == 1:
         return fill
     gx, gy = cell_of(ground, goal)
@@ -169,7 +163,7 @@ def _shorten(slots, ground, node, x, y, rings, step, trim, out, fill):
     advance_astar(slots, 0, ground, SHORT_CUT)
     if slots.header[0, STATUS] != FOUND:
         return fill
-    after = pull_path(slots, ground, list_cells(slots, 0, ground, goal), x, y, end_x, end_y, step, trim, out, fill)
+    after = pull_path(slots, grid, list_cells(slots, 0, ground, goal), x, y, end_x, end_y, out, fill)
     if _length(x, y, out, fill, after) >= length:
         return fill
     for i in range(fill, after):

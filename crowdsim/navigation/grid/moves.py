@@ -1,7 +1,7 @@
 """The eight steps of a grid, and which of them a search takes from a cell.
 
-A step to a diagonal neighbour needs both cells beside it ([Pathfinding undated], section 3: no cutting of corners). Of the ways of equal length between two
-cells only one is searched, the one whose diagonal steps come first: a step is left out where the cell could be had from the cell before without a detour.
+A step to a diagonal neighbour needs both cells beside it ([Pathfinding undated], section 3: no cutting of corners). Of the paths of equal length between two
+cells only one is searched, the one with its diagonal steps first: a step is left out where the cell could be had from the cell before without a detour.
 So every cell is still reached at its least cost, but not from eight sides. Source: [Harabor 2011] and [Sturtevant 2016],
 with the corner rule of [Pathfinding undated].
 """

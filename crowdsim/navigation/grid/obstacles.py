@@ -1,20 +1,43 @@
-"""Agents that stand in the way, as a search sees them ([Pathfinding undated], section 6).
+"""Stationary agents in the way, as a search sees them ([Pathfinding undated], section 6).
 
 They are stamped on what one search knows of the cells, never on the grid: the next search in the same slot has forgotten them.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, node_at
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, STAMPED, TAKEN, is_walkable
 
 
+class StationaryDiscs(NamedTuple):
+    """Stationary agents in the way of one search.
+
+    Attributes
+    ----------
+    disc : (k, 3) float64, m
+        x, y and collision radius; those of this search are rows `first` to `last` - 1.
+    first, last : int
+    share : float
+        Part of the collision radius that is blocked.
+    """
+
+    disc: NDArray[np.float64]
+    first: int
+    last: int
+    share: float
+
+
 @lean_kernel
-def stamp_standers(slots, slot, ground, stander, first, last, share):
-    """Block the cells on which standing agents are, for the search that is about to begin in a slot.
+def stamp_stationary(slots, slot, ground, stationary):
+    """Block the cells on which stationary agents are, for the search that is about to begin in a slot.
 
     Parameters
     ----------
@@ -22,11 +45,7 @@ def stamp_standers(slots, slot, ground, stander, first, last, share):
         After `new_generation`; marks and STAMPED are written.
     slot : int
     ground : Ground
-    stander : (k, 3) float64, m
-        x, y and collision radius of agents; those of this search are rows `first` to `last` - 1.
-    first, last : int
-    share : float
-        Part of the collision radius that is blocked.
+    stationary : StationaryDiscs
 
     Notes
     -----
@@ -34,8 +53,8 @@ def stamp_standers(slots, slot, ground, stander, first, last, share):
     Source: [Pathfinding undated], section 6. Twin: `tests/reference/grid_obstacles.py`.
     """
     taken = slots.header[slot, GENERATION] << GENERATION_SHIFT | TAKEN
-    for row in range(first, last):
-        x, y, radius = stander[row, 0], stander[row, 1], share * stander[row, 2]
+    for row in range(stationary.first, stationary.last):
+        x, y, radius = stationary.disc[row, 0], stationary.disc[row, 1], stationary.share * stationary.disc[row, 2]
         left, low = cell_at(ground, x - radius, y - radius)
         right, high = cell_at(ground, x + radius, y + radius)
         own_x, own_y = cell_at(ground, x, y)

@@ -1,4 +1,4 @@
-"""The numbers of the grid world, with the defaults of [Pathfinding undated], section 10; where ours are others, `DocumentWayParameters` has its own."""
+"""The numbers of the grid world, with the defaults of [Pathfinding undated], section 10; where ours are others, `DocumentPathParameters` has its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CellParameters:
     )
     object_padding: float = param(
         0.25, "m", low=0.0, source="[Pathfinding undated], section 1",
-        why="added to every radius around obstacles, so that ways do not graze them; larger closes gaps",
+        why="added to every radius around obstacles, so that paths do not graze them; larger closes gaps",
     )
     boundary_padding: float = param(
         0.0, "m", low=0.0, source="[Pathfinding undated], section 1",
@@ -30,36 +30,36 @@ class CellParameters:
 
 @dataclass(frozen=True)
 class GridParameters(CellParameters):
-    """How a grid is made, where bodies do not bring a radius of their own."""
+    """How a grid is made, where agents do not bring a radius of their own."""
 
     agent_radius: float = param(
         0.45, "m", low=0.0, source="[Pathfinding undated], section 1",
-        why="half the width of whoever has no radius of its own; larger keeps ways farther from obstacles",
+        why="half the width of an agent without a radius of its own; larger keeps paths farther from obstacles",
     )
     floor_height: float = param(0.0, "m", source="[Pathfinding undated], section 1 (floorY)", why="height of every waypoint; agents walk on one flat floor")
     widest_body: float = param(
-        1.0, "m", above=0.0, why="radius up to which distances to obstacles are measured; larger takes longer to build, wider bodies are refused",
+        1.0, "m", above=0.0, why="radius up to which distances to obstacles are measured; larger takes longer to build, wider agents are refused",
     )
 
 
 @dataclass(frozen=True)
-class WayParameters(AimParameters, ShareParameters):
-    """How ways are looked for."""
+class PathParameters(AimParameters, ShareParameters):
+    """How paths are looked for."""
 
     heuristic: str = param(
         "euclidean", "", choices=("euclidean", "octile", "zero"), source="[Pathfinding undated], section 3",
-        why="what is left of a way is taken for the straight line; octile, for the way over cells without obstacles, which is longer and so expands less; zero "
-        "is Dijkstra's search, which looks everywhere; ways are as short with each",
+        why="what is left of a path is taken for the straight line; octile, for the path over cells without obstacles, which is longer and so expands less; "
+        "zero is Dijkstra's search, which looks everywhere; paths are as short with each",
     )
 
     agent_radius: float = param(
         0.0, "m", low=0.0, source="[Pathfinding undated], section 1 (0.45 m, the default of s2-grid)",
-        why="half the width that ways are looked for with, whatever the body; 0 is each body's own, so that nobody is sent where it does not fit or round gaps "
-        "that it fits through; larger keeps everybody farther from walls and shuts doors",
+        why="half the width that paths are looked for with, for all agents; 0 is each agent's own, so that none is sent where it does not fit or round gaps "
+        "that it fits through; larger keeps all agents farther from walls and shuts doors",
     )  # fmt: skip
     keep_off_edges: bool = param(
         True, "", source="[Pathfinding undated], section 2 (off, the default of s2-grid)",
-        why="on, ways keep an agent's radius from the edges of the ground, which are walls in a scenario; off, cells are walkable up to the edge, as for "
+        why="on, paths keep an agent's radius from the edges of the ground, which are walls in a scenario; off, cells are walkable up to the edge, as for "
         "s2-grid, where obstacles alone are kept off: more doors are open, and agents brush along walls",
     )  # fmt: skip
     snap_distance: float = param(
@@ -79,25 +79,25 @@ class WayParameters(AimParameters, ShareParameters):
     )
     obstacle_reach: float = param(
         6.0, "m", low=0.0, source="[Pathfinding undated], section 6 (kDynamicObstacleInfluenceDist)",
-        why="standing agents this near to the straight line to the goal are walked around; larger knows of more of them and costs more",
+        why="stationary agents this near to the straight line to the goal are walked around; larger knows of more of them and costs more",
     )
     obstacle_radius_share: float = param(
         0.6, "", low=0.0, source="[Pathfinding undated], section 6 (kDynamicObstacleRadiusFraction)",
-        why="share of a standing agent's collision radius that is blocked; larger walks round wider and finds doors shut more often",
+        why="share of a stationary agent's collision radius that is blocked; larger walks round wider and finds doors shut more often",
     )
 
 
 @dataclass(frozen=True)
-class DocumentWayParameters(WayParameters):
-    """How [Pathfinding undated] itself looks for ways, the planner `s2-grid`: for one width of body, and with sampled lines of sight."""
+class DocumentPathParameters(PathParameters):
+    """How [Pathfinding undated] itself looks for paths, the planner `s2-grid`: for one width of all agents, and with sampled lines of sight."""
 
     agent_radius: float = param(
         0.45, "m", low=0.0, source="[Pathfinding undated], section 1",
-        why="half the width that ways are looked for with, whatever the body; larger keeps everybody farther from walls and shuts doors, 0 is each body's own",
+        why="half the width that paths are looked for with, for all agents; larger keeps them farther from walls and shuts doors, 0 is each agent's own",
     )
     keep_off_edges: bool = param(
         False, "", source="[Pathfinding undated], section 2",
-        why="off, cells are walkable up to the edges of areas, which boundary_padding alone moves inwards; on, ways keep an agent's radius from the edges, too",
+        why="off, cells are walkable up to the edges of areas, which boundary_padding alone moves inwards; on, paths keep an agent's radius from them, too",
     )
     sight: str = param(
         "sampled", "", choices=("exact", "sampled"), source="[Pathfinding undated], section 4",
@@ -105,7 +105,7 @@ class DocumentWayParameters(WayParameters):
     )
     share_searches: bool = param(
         False, "", source="[Pathfinding undated], section 3",
-        why="off, every agent searches by itself; on, one backward search from a goal draws the searches of all who go there: ways are "
+        why="off, every agent searches by itself; on, one backward search from a goal draws the searches of all agents that go there: paths are "
         "as short, of equally short ones another may be taken",
     )
 

@@ -3,6 +3,8 @@
 They are the vertices of [Norberg 2004], section 3.1 here: one by one, cells would have an agent fill a dead end row by row.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -35,8 +37,8 @@ class Patches(NamedTuple):
         The nodes that were listed.
     first, size : (n,) int32
         At the lowest node of each patch that is listed: where its cells begin in `queue`, and how many they are.
-    ends : (n,) int32
-        There, too: BESIDE for the neighbours of a body's patch, with OUT if they are out of question.
+    flag : (n,) int32
+        There, too: BESIDE for the neighbours of an agent's patch, with OUT if they are out of question.
     room : (SIDE_ROOM + 1,) int32
         The patches of a side room.
     """
@@ -46,7 +48,7 @@ class Patches(NamedTuple):
     queue: NDArray[np.int32]
     first: NDArray[np.int32]
     size: NDArray[np.int32]
-    ends: NDArray[np.int32]
+    flag: NDArray[np.int32]
     room: NDArray[np.int32]
 
 
@@ -57,14 +59,14 @@ def block_side(cell: float) -> int:
 
 def make_patches(nodes: int, side: int) -> Patches:
     """Return scratch for a grid with so many nodes and blocks of so many cells a side."""
-    came, first, size, ends = (np.zeros(nodes, dtype=np.int32) for _ in range(4))
+    came, first, size, flag = (np.zeros(nodes, dtype=np.int32) for _ in range(4))
     queue, room = np.zeros(BLOCKS * side * side, dtype=np.int32), np.zeros(SIDE_ROOM + 1, dtype=np.int32)
-    return Patches(np.full(nodes, -1, dtype=np.int32), came, queue, first, size, ends, room)
+    return Patches(np.full(nodes, -1, dtype=np.int32), came, queue, first, size, flag, room)
 
 
 @inlined_kernel
 def open_steps(ground, need, node):
-    """Return which steps a body can take from a cell, as bits."""
+    """Return which steps an agent can take from a cell, as bits."""
     stride = ground.width + 2
     free = 0
     for d in range(8):
@@ -134,7 +136,7 @@ def list_patch(ground, need, side, node, patches, total):
                 total += 1
     for k in range(begin, total):
         patch[queue[k]] = lowest
-    patches.first[lowest], patches.size[lowest], patches.ends[lowest] = begin, total - begin, 0
+    patches.first[lowest], patches.size[lowest], patches.flag[lowest] = begin, total - begin, 0
     return total
 
 

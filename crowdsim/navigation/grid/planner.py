@@ -4,6 +4,8 @@ Which agents stand in the way is noted when a request is made, so that its answe
 the searches that have begun begin anew.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import itertools
@@ -14,42 +16,42 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.errors import NavigationError
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import points_of
-from crowdsim.navigation.grid.cascade import advance_way, begin_way_to_nearest, last_node
+from crowdsim.navigation.grid.cascade import advance_path, begin_path, last_node
 from crowdsim.navigation.grid.choices import Chooser
-from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.grid import Grid, refuse_numbers
 from crowdsim.navigation.grid.ground import Ground
-from crowdsim.navigation.grid.parameters import CellParameters, DocumentWayParameters, WalkParameters, WayParameters
+from crowdsim.navigation.grid.obstacles import StationaryDiscs
+from crowdsim.navigation.grid.parameters import CellParameters, DocumentPathParameters, PathParameters, WalkParameters
 from crowdsim.navigation.grid.points import PointLists
-from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, EXPANSIONS, OCTILE_PULL, PENDING, PULL, STATUS, GridSlots, make_slots
+from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, EXPANSIONS, OCTILE_WEIGHT, PENDING, STATUS, WEIGHT, GridSlots, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
 from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
-from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work
+from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
-from crowdsim.navigation.stationary.near import list_standers
+from crowdsim.navigation.planning.work import Ended, Work
+from crowdsim.navigation.stationary.near import list_stationary
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved
-from crowdsim.tunable import tunables
 
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge grids; at least two are left.
 BATCH = 16  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
 LEAST_CHOICES, MORE_CHOICES = 1024, 16  # Points that a saved list may have, and as many for each that goals have now: ground that changes cuts goals anew.
-WAY_WORK = 50  # What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and an expansion 0.1.
+PATH_WORK = 50  # What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and an expansion 0.1.
 
 FIELDS = [("need", "f8"), ("to", "i8"), ("first", "i8"), ("last", "i8")]  # of requests, beside those that every one has
 
 
 @dataclass(frozen=True)
-class WayAnswers:
-    """Searches that ended, in the order in which they were asked for.
+class WaypointAnswers:
+    """Searches that ended, in the order of the requests.
 
     Attributes
     ----------
@@ -62,9 +64,9 @@ class WayAnswers:
     length : (k,) float64, m
         From where the agent was over all waypoints.
     cost : (k,) float64, m
-        Length of the way over the centres of cells, before its string was pulled.
+        Length of the path over the centres of cells, before its string was pulled.
     target : (k, 2) float64, m
-        The point that the way leads to, or as near to as can be: of several the one that is nearest on foot.
+        The point that the path leads to, or as near to as possible: of several the one that is nearest on foot.
     """
 
     entity: NDArray[np.int64]
@@ -78,7 +80,7 @@ class WayAnswers:
     @property
     def work(self) -> int:
         """What the answers count as, in expansions."""
-        return WAY_WORK * len(self.entity)
+        return PATH_WORK * len(self.entity)
 
 
 class CellSearch(NamedTuple):
@@ -91,9 +93,9 @@ class CellSearch(NamedTuple):
     rings : int
     step, trim : float, cells
     share : float
-        See `nearest_walkable`, `is_in_sight`, `pull_taut`, `stamp_standers`.
-    stander : (k, 3) float64, m
-        Those of a request are its rows `first` to `last` - 1.
+        See `nearest_walkable`, `is_in_sight`, `pull_taut`, `stamp_stationary`.
+    stationary : (k, 3) float64, m
+        Stationary agents; those of a request are its rows `first` to `last` - 1.
     choice : (m, 2) float64, m
     choice_start : (c + 1,) int64
         A request asks for the points of its list `to`, ``choice[choice_start[to]:choice_start[to + 1]]``.
@@ -107,7 +109,7 @@ class CellSearch(NamedTuple):
     step: float
     trim: float
     share: float
-    stander: NDArray[np.float64]
+    stationary: NDArray[np.float64]
     choice: NDArray[np.float64]
     choice_start: NDArray[np.int64]
     waypoint: NDArray[np.float64]
@@ -120,16 +122,16 @@ def _begin(search, work, slot, job):
     choices = search.choice_start[request["to"] + 1] - begin
     for place in range(choices):
         slots.choice[slot, place, 0], slots.choice[slot, place, 1] = search.choice[begin + place, 0], search.choice[begin + place, 1]
-    begin_way_to_nearest(
-        slots, slot, search.ground, request["need"], request["x"], request["y"], choices, search.stander, request["first"], request["last"], search.share,
-        search.rings, request["tree"],
+    stationary = StationaryDiscs(search.stationary, request["first"], request["last"], search.share)
+    begin_path(
+        slots, slot, search.ground, request["need"], request["x"], request["y"], choices, stationary, search.rings, request["tree"]
     )  # fmt: skip
     return 0
 
 
 @inlined_kernel
 def _advance(search, slot, grant):
-    return advance_way(search.slots, slot, search.ground, search.rings, grant)
+    return advance_path(search.slots, slot, search.ground, search.rings, grant)
 
 
 @inlined_kernel
@@ -149,11 +151,11 @@ def _finish(search, work, slot, job):
     return 2 * count
 
 
-serve_ways = serve_loop("serve_ways", _begin, _advance, _finish)
+serve_waypoints = serve_loop("serve_waypoints", _begin, _advance, _finish)
 
 
 class GridPlanner(SlotPlanner):
-    """Answers requests for ways on a grid, for bodies of any radius.
+    """Answers requests for paths on a grid, for agents of any radius.
 
     Parameters
     ----------
@@ -161,7 +163,7 @@ class GridPlanner(SlotPlanner):
         May be changed between calls.
     target : (g, 2) float64, m
         Where the goals are.
-    parameters : WayParameters, optional
+    parameters : PathParameters, optional
 
     Raises
     ------
@@ -169,13 +171,10 @@ class GridPlanner(SlotPlanner):
         If a parameter is out of its range.
     """
 
-    def __init__(self, grid: Grid, target: NDArray[np.float64], parameters: WayParameters | None = None) -> None:
+    def __init__(self, grid: Grid, target: NDArray[np.float64], parameters: PathParameters | None = None) -> None:
         self.grid, self.target = grid, np.asarray(target, dtype=np.float64).reshape(-1, 2)
-        self.parameters = parameters or WayParameters()
-        for tunable in tunables(WayParameters):
-            complaint = tunable.complaint(getattr(self.parameters, tunable.name))
-            if complaint:
-                raise NavigationError(f"{tunable.name}: {complaint}.")
+        self.parameters = parameters or PathParameters()
+        refuse_numbers(self.parameters, PathParameters)
         self._nodes = (grid.width + 2) * (grid.depth + 2)
         self._count = int(min(MOST_SLOTS, max(2, SLOT_MEMORY_BYTES // (BYTES_A_NODE * self._nodes))))
         self._most_choices = 1
@@ -183,17 +182,18 @@ class GridPlanner(SlotPlanner):
         self._slots: GridSlots = self._idle_slots()
         self.trees = CellTrees(grid, self._slots, self.rings, self._lists)
         self._waypoint = np.empty((self._count, max(1 << 12, self._nodes), 2))
-        super().__init__(RequestQueue(FIELDS, self._count, 0, BATCH, BATCH, self._waypoint.reshape(self._count, -1), trees=self.trees), WAY_WORK, 0, self.trees)
+        queue = RequestQueue(FIELDS, self._count, 0, BATCH, BATCH, self._waypoint.reshape(self._count, -1), trees=self.trees)
+        super().__init__(queue, PATH_WORK, 0, self.trees)
         self._owed = 0
         self._version = grid.version
-        self._pool = np.zeros((0, 3))  # standing agents of all requests
-        self._stander = np.zeros(0, dtype=np.int64)
-        self._stander_disc = np.zeros((0, 3))
+        self._pool = np.zeros((0, 3))  # stationary agents of all requests
+        self._stationary = np.zeros(0, dtype=np.int64)
+        self._stationary_disc = np.zeros((0, 3))
 
     def _idle_slots(self) -> GridSlots:
         made, is_octile = make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes), self._most_choices), self.parameters.heuristic == "octile"
-        made.measure[:, PULL] = 0.0 if is_octile else self.parameters.pull
-        made.measure[:, OCTILE_PULL] = self.parameters.pull if is_octile else 0.0
+        made.measure[:, WEIGHT] = 0.0 if is_octile else self.parameters.pull
+        made.measure[:, OCTILE_WEIGHT] = self.parameters.pull if is_octile else 0.0
         return made
 
     def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
@@ -201,7 +201,7 @@ class GridPlanner(SlotPlanner):
         return Chooser(mesh, goals, self.grid, self.rings())
 
     def needs(self, radius: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the clearance (m) that cells have to exceed for bodies, (k,); see `Grid.need`."""
+        """Return the clearance (m) that cells have to exceed for agents, (k,); see `Grid.need`."""
         own = np.full(len(radius), self.parameters.agent_radius) if self.parameters.agent_radius > 0.0 else radius
         return own + self.grid.parameters.object_padding
 
@@ -210,17 +210,17 @@ class GridPlanner(SlotPlanner):
         return int(min(self.parameters.snap_distance / self.grid.parameters.cell_size + 1e-9, 1 << 30))
 
     def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64]) -> None:
-        """Say who stands about, for the requests that are made from now on: agents that are alive, enabled, and not moving.
+        """Say which agents are stationary, for the requests that are made from now on: agents that are alive, enabled, and not moving.
 
         Parameters
         ----------
         entity : (k,) int64
         position : (k, 2) float64, m
         radius : (k,) float64, m
-            Collision radius, which is not the radius that ways are looked for with.
+            Collision radius, which is not the radius that paths are looked for with.
         """
-        self._stander = np.array(entity, dtype=np.int64)
-        self._stander_disc = np.column_stack([position, radius]).astype(np.float64).reshape(-1, 3)
+        self._stationary = np.array(entity, dtype=np.int64)
+        self._stationary_disc = np.column_stack([position, radius]).astype(np.float64).reshape(-1, 3)
 
     def submit(
         self,
@@ -232,56 +232,53 @@ class GridPlanner(SlotPlanner):
         radius: NDArray[np.float64],
         choices: Sequence[NDArray[np.int64]] = (),
     ) -> None:
-        """Ask for ways; whoever asks again withdraws what it asked before.
+        """Ask for paths; see `Planner.submit`.
 
         Parameters
         ----------
-        tick : int
-            Now.
-        entity : (k,) int64
-        position : (k, 2) float64, m
+        tick, entity, position
+            As for `Planner.submit`.
         polygon : (k,) int64
-            As all planners are asked; a grid finds the cell from the position.
+            Not used: a grid finds the cell from the position.
         goal : (k,) int32
             Rows of `target`, or of `choices`.
         radius : (k,) float64, m
-            Of the bodies; where `agent_radius` is above 0, ways are looked for with that.
+            Of the agents; where `agent_radius` is above 0, paths are looked for with that.
         choices : sequence of (c,) int64, optional
             Of several rows of `target`, one at least, the nearest on foot is meant.
 
         Raises
         ------
         NavigationError
-            If a body is wider than the grid knows distances for.
+            If an agent is wider than the grid knows distances for.
         """
         for each in np.unique(radius).tolist() if self.parameters.agent_radius == 0.0 else [self.parameters.agent_radius]:
             self.grid.need(each)
-        fresh = self._fresh(tick, entity, position)
-        fresh["need"] = self.needs(radius)
-        asked, which = np.unique(goal, return_inverse=True)
-        numbers = [self._lists.number_of(self.target[choices[each] if choices else np.array([each])]) for each in asked.tolist()]
+        fresh = self._fresh(tick, entity, position, need=self.needs(radius))
+        wanted_goals, which = np.unique(goal, return_inverse=True)
+        numbers = [self._lists.number_of(self.target[choices[each] if choices else np.array([each])]) for each in wanted_goals.tolist()]
         fresh["to"] = np.array(numbers, dtype=np.int64)[which.reshape(-1)] if len(fresh) else 0
         self._make_room_for_choices()
         if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
             wanted = np.column_stack([fresh["to"].astype(np.float64), CellTrees.clearance_class(fresh["need"])])
             fresh["tree"] = self.trees.trees_of(wanted, fresh["entity"], fresh["need"])
-        self._note_standers(fresh)
+        self._note_stationary(fresh)
         self.queue.submit(fresh)
 
-    def _note_standers(self, fresh: NDArray[Any]) -> None:
-        """Keep for each new request who stands near its line, and forget those of requests that were answered."""
+    def _note_stationary(self, fresh: NDArray[Any]) -> None:
+        """Keep for each new request the stationary agents near its line, and forget those of requests that were answered."""
         kept = self.queue.requests
         pools = [self._pool[a:b] for a, b in zip(kept["first"], kept["last"], strict=True)]
         points = [self._lists.points(number) for number in fresh["to"].tolist()]
         sizes = np.array([len(each) for each in points], dtype=np.int64)
         to = np.concatenate([np.zeros((0, 2)), *points])
         line = np.column_stack([np.repeat(fresh["x"], sizes), np.repeat(fresh["y"], sizes), to])
-        start, near = list_standers(
-            np.repeat(fresh["entity"], sizes), line, self.parameters.obstacle_reach, self._stander, np.ascontiguousarray(self._stander_disc[:, :2])
+        start, near = list_stationary(
+            np.repeat(fresh["entity"], sizes), line, self.parameters.obstacle_reach, self._stationary, np.ascontiguousarray(self._stationary_disc[:, :2])
         )  # fmt: skip
         ends = start[np.concatenate([[0], np.cumsum(sizes)])]
         rows = [np.unique(near[a:b]) for a, b in itertools.pairwise(ends.tolist())]  # ascending already for one point; near several lines are some twice
-        pools += [self._stander_disc[each] for each in rows]
+        pools += [self._stationary_disc[each] for each in rows]
         ends = np.cumsum([0, *(len(pool) for pool in pools)])
         self._pool = np.concatenate([np.zeros((0, 3)), *pools])
         fresh["first"], fresh["last"] = ends[len(kept) : -1], ends[len(kept) + 1 :]
@@ -301,7 +298,7 @@ class GridPlanner(SlotPlanner):
         )  # fmt: skip
         self.trees.slots = self._slots
 
-    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[WayAnswers, int]:
+    def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[WaypointAnswers, int]:
         """Search for at most `budget` expansions, less what the answers count as, if they count; see `Planner.advance`."""
         self._heed_ground()
         paid = min(self._owed, budget)
@@ -310,7 +307,7 @@ class GridPlanner(SlotPlanner):
         return answers, made + paid
 
     def owe(self, expansions: int) -> None:
-        """Take expansions that somebody else has made for an answer off the next budgets."""
+        """Take expansions that were made elsewhere for an answer off the next budgets."""
         self._owed += expansions
 
     def _heed_ground(self) -> None:
@@ -321,26 +318,26 @@ class GridPlanner(SlotPlanner):
             self.trees.grow_anew()
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        way, step = self.parameters, float(self.parameters.sight_step) if self.parameters.sight == "sampled" else 0.0
+        own, step = self.parameters, float(self.parameters.sight_step) if self.parameters.sight == "sampled" else 0.0
         search = CellSearch(
-            self._slots, self.grid.ground, self.rings(), step, float(way.first_waypoint_trim), float(way.obstacle_radius_share), self._pool,
+            self._slots, self.grid.ground, self.rings(), step, float(own.first_waypoint_trim), float(own.obstacle_radius_share), self._pool,
             *self._lists.arrays(), self._waypoint,
         )  # fmt: skip
-        team.run(serve_ways, len(work.jobs), search, work, at_least=at_least)
+        team.run(serve_waypoints, len(work.jobs), search, work, at_least=at_least)
 
-    def _answers(self, ended: Ended) -> WayAnswers:
+    def _answers(self, ended: Ended) -> WaypointAnswers:
         start = np.concatenate([[0], np.cumsum(ended.size // 2)]).astype(np.int64)
         length, cost, target = ended.detail[:, 0], ended.detail[:, 1], ended.detail[:, 2:]
-        return WayAnswers(ended.entity, ended.status, start, ended.path.reshape(-1, 2), length, cost, target)
+        return WaypointAnswers(ended.entity, ended.status, start, ended.path.reshape(-1, 2), length, cost, target)
 
-    def _expansions(self) -> NDArray[np.int64]:
-        return self._slots.header[: self._count, EXPANSIONS]
+    def _progress(self) -> dict[str, NDArray[Any]]:
+        return {"made": np.where(self.queue.is_active, self._slots.header[: self._count, EXPANSIONS], 0)}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
         self._heed_ground()
         return {
-            **super().state(), "pool": self._pool.copy(), "stander": self._stander.copy(), "stander_disc": self._stander_disc.copy(),
+            **super().state(), "pool": self._pool.copy(), "stationary": self._stationary.copy(), "stationary_disc": self._stationary_disc.copy(),
             "version": np.array([self._version], dtype=np.int64), "owed": np.array([self._owed], dtype=np.int64),
             **{f"lists_{name}": array for name, array in self._lists.state().items()},
         }  # fmt: skip
@@ -356,8 +353,8 @@ class GridPlanner(SlotPlanner):
         saved = Saved.of(state)
         self._version, self._owed = saved.whole("version", 0, MOST), saved.whole("owed", 0, MOST)
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M]
-        self._pool, self._stander = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stander", "i8", low=1, high=MOST)
-        self._stander_disc = saved.take("stander_disc", "f8", (len(self._stander), 3), low=low, high=high)
+        self._pool, self._stationary = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stationary", "i8", low=1, high=MOST)
+        self._stationary_disc = saved.take("stationary_disc", "f8", (len(self._stationary), 3), low=low, high=high)
         self._lists.restore(saved.below("lists_"), LEAST_CHOICES + MORE_CHOICES * len(self.target))
         self._most_choices = self._lists.longest
         self._slots = self.trees.slots = self._idle_slots()
@@ -368,8 +365,8 @@ class GridPlanner(SlotPlanner):
 
 
 def _make(ground: PlannerGround, values: Values) -> GridPlanner:
-    return GridPlanner(ground.cells(), points_of(ground.goals).point, values.parameters(WayParameters))
+    return GridPlanner(ground.cells(), points_of(ground.goals).point, values.parameters(PathParameters))
 
 
-for _name, _ways in (("grid", WayParameters), ("s2-grid", DocumentWayParameters)):
-    register_kind(PlannerKind(_name, _make, (CellParameters, _ways, WalkParameters, CellWaitParameters), over_cells=True))
+for _name, _own in (("grid", PathParameters), ("s2-grid", DocumentPathParameters)):
+    register_kind(PlannerKind(_name, _make, (CellParameters, _own, WalkParameters, CellWaitParameters), over_cells=True))

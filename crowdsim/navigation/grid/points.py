@@ -1,4 +1,4 @@
-"""Points that agents ask for ways to, one or several at a time: lists that are kept once, whoever asks for them."""
+"""Points that requests name, one or several at a time: lists that are kept once, for all agents."""
 
 from __future__ import annotations
 

@@ -10,6 +10,8 @@ All searches live in rows of the same arrays, called slots. What a slot knows of
 step by which the cell was reached, whether agents stand on it, and whether it was expanded. A new search counts the generation up and clears nothing.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import math
@@ -23,9 +25,9 @@ from crowdsim.navigation.grid.ground import NEAR_BARS, TOUCH_M, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 SQRT2 = math.sqrt(2.0)
-SAME_COST = 1e-9  # Cells. Costs of one way added up in another order differ by 1e-13; true costs, a + b sqrt 2, by 1e-7 on ways of a million steps.
+SAME_COST = 1e-9  # Cells. Costs of one path added up in another order differ by 1e-13; true costs, a + b sqrt 2, by 1e-7 on paths of a million steps.
 # Bounds are rounded to 2 ** -30 cells by adding and subtracting this: bounds that only rounding tells apart are then equal, and ties are ties. Below
-# SAME_COST, so that no dearer way is found by it.
+# SAME_COST, so that no dearer path is found by it.
 ROUND_OFF = 2.0**22
 
 # Statuses of a search; the same numbers as PathStatus in world/columns.py.
@@ -35,7 +37,7 @@ PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE =
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP, TREE, DRAWN_BY, CHOICES, GOALS, CHOSEN = range(17)
 HEADER_SIZE = 17
 # Real numbers of a slot.
-NEED, START_X, START_Y, END_X, END_Y, PULL, OCTILE_PULL = range(7)
+NEED, START_X, START_Y, END_X, END_Y, WEIGHT, OCTILE_WEIGHT = range(7)
 MEASURE_SIZE = 7
 
 # What a slot knows of a cell: generation * 64 + step * 4 + TAKEN + CLOSED.
@@ -51,18 +53,18 @@ class GridSlots(NamedTuple):
     header : (s, 17) int64
         STATUS .. CHOSEN above. TARGET_X, TARGET_Y are the cell that bounds are measured to, of several goals the first one's; BEST is the expanded node
         nearest to a goal, BEST_SQUARE the square of its distance (cells). CHOICES says how many points were asked for, GOALS how many the search heeds (one,
-        or all), CHOSEN which of them the way leads to, or as near to as can be. STAMPED counts the cells on which agents stand. STEP is the step of the
+        or all), CHOSEN which of them the path leads to, or as near to as can be. STAMPED counts the cells on which agents stand. STEP is the step of the
         cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
     measure : (s, 7) float64
-        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; PULL and OCTILE_PULL, the weights of the straight line and
-        of the way over free cells as heuristics.
+        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and OCTILE_WEIGHT, those of the straight line and
+        of the path over free cells as heuristics.
     cost : (s, n) float64, cells
     mark : (s, n) int32
     heap_bound : (s, n + 8) float64, cells
         4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer entry finds it closed.
     heap_node : (s, n + 8) int32
     to_go : (t, n) float64, cells
-        How far it is from each node to the root of a tree; infinite where no way leads there.
+        How far it is from each node to the root of a tree; infinite where no path leads there.
     root : (t,) int64
         Nodes; -1 for trees that are not grown. Of a tree with several roots the first one.
     goal : (s, c) int64
@@ -110,25 +112,25 @@ def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> Grid
         np.full((trees, choices), -1, dtype=np.int64),
         np.zeros(trees, dtype=np.int64),
     )
-    made.measure[:, PULL] = 1.0
+    made.measure[:, WEIGHT] = 1.0
     return made
 
 
 @inlined_kernel
-def _left_to_go(dx, dy, pull, octile_pull):
+def _left_to_go(dx, dy, weight, octile_weight):
     """Return the weighed heuristic for a cell that is (dx, dy) cells from the target."""
     ax, ay = abs(dx), abs(dy)
-    return pull * np.sqrt(dx * dx + dy * dy) + octile_pull * (max(ax, ay) + (SQRT2 - 1.0) * min(ax, ay))
+    return weight * np.sqrt(dx * dx + dy * dy) + octile_weight * (max(ax, ay) + (SQRT2 - 1.0) * min(ax, ay))
 
 
 @lean_kernel
-def _least_left(slots, slot, ground, x, y, pull, octile_pull):
+def _least_left(slots, slot, ground, x, y, weight, octile_weight):
     """Return the weighed heuristic for a cell as far as the nearest of several goals, and the square of its distance to the nearest (cells)."""
     least, least_square = np.inf, np.iinfo(np.int64).max
     for place in range(slots.header[slot, GOALS]):
         if slots.goal[slot, place] >= 0:
             gx, gy = cell_of(ground, slots.goal[slot, place])
-            least = min(least, _left_to_go(float(x - gx), float(y - gy), pull, octile_pull))
+            least = min(least, _left_to_go(float(x - gx), float(y - gy), weight, octile_weight))
             least_square = min(least_square, (x - gx) * (x - gx) + (y - gy) * (y - gy))
     return least, least_square
 
@@ -214,7 +216,7 @@ def new_generation(slots, slot):
 
 @inlined_kernel
 def is_walkable(slots, slot, ground, node):
-    """Return whether a slot's body can be on a cell: clear of obstacles, and of the agents that this search stamped."""
+    """Return whether a slot's search can use a cell: clear of obstacles, and of the agents that it stamped."""
     if ground.clearance[node] <= slots.measure[slot, NEED] + TOUCH_M:
         return False
     mark = slots.mark[slot, node]
@@ -248,14 +250,14 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     if start < 0:
         return
     tree = header[slot, TREE]
-    # Distances to another root would lengthen no way, as they differ by no more than a step costs; but they would draw the search past the goal.
+    # Distances to another root would lengthen no path, as they differ by no more than a step costs; but they would draw the search past the goal.
     if tree >= 0 and goal >= 0 and slots.root_count[tree] == 1 and slots.root[tree] == goal and slots.to_go[tree, start] < np.inf:
         header[slot, DRAWN_BY] = tree
     x, y = cell_of(ground, start)
     dx, dy = float(x - target_x), float(y - target_y)
     slots.cost[slot, start] = 0.0
     slots.mark[slot, start] = header[slot, GENERATION] << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
-    slots.heap_bound[slot, 0] = _left_to_go(dx, dy, slots.measure[slot, PULL], slots.measure[slot, OCTILE_PULL])
+    slots.heap_bound[slot, 0] = _left_to_go(dx, dy, slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT])
     slots.heap_node[slot, 0] = start
     header[slot, HEAP_SIZE] = 1
 
@@ -296,17 +298,23 @@ def take_goals(slots, slot, count):
 
 
 @inlined_kernel
-def _free_neighbours(clearance, mark, node, stride, need, generation, stamped):
-    """Return which of the eight neighbours of a node are walkable, as bits."""
+def _steps_from(ground, mark, node, known, generation, stamped, need, takes_all):
+    """Return the steps that a search takes from a cell, as bits.
+
+    Steps that another path makes as cheaply are left out, unless a wall between cells may bar that path, or `takes_all`: beside the goal, where the path with
+    its diagonal steps first may end in a long straight line with many ties, and where a weight above 1 lets cells be reached over dearer paths.
+    """
+    stride, barred = ground.width + 2, np.int64(ground.bars[node])
     free = 0
     for d in range(8):
-        free |= (clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
+        free |= (ground.clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need) << d
     if stamped:
         for d in range(8):
             there = mark[node + STEP_Y[d] * stride + STEP_X[d]]
             if there >> GENERATION_SHIFT == generation and there & TAKEN:
                 free &= ~(1 << d)
-    return free
+    is_open = takes_all or barred & NEAR_BARS
+    return STEPS[NO_STEP if is_open else known >> STEP_SHIFT & 15, free & ~(barred & 255)]
 
 
 @lean_kernel
@@ -331,15 +339,13 @@ def advance_astar(slots, slot, ground, grant):
     Twin: `tests/reference/grid_search.py`.
     """
     header = slots.header
-    cost, mark, heap_bound, heap_node, clearance = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot], ground.clearance
-    stride = ground.width + 2
-    need = slots.measure[slot, NEED] + TOUCH_M
-    pull, octile_pull = slots.measure[slot, PULL], slots.measure[slot, OCTILE_PULL]
+    cost, mark, heap_bound, heap_node = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot]
+    stride, need = ground.width + 2, slots.measure[slot, NEED] + TOUCH_M
+    weight, octile_weight = slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT]
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
     generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
-    bars = ground.bars
-    drawn_by, tree_pull, goals = header[slot, DRAWN_BY], pull + octile_pull, header[slot, GOALS]
+    drawn_by, all_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
     to_go = slots.to_go[max(drawn_by, 0)]
     while status == PENDING:
         if size == 0:
@@ -363,16 +369,9 @@ def advance_astar(slots, slot, ground, grant):
         if square < best_square:
             best, best_square = node, square
         if node == goal or (goals > 1 and square == 0):
-            status = FOUND
-            if goals > 1:
-                header[slot, GOAL], header[slot, CHOSEN] = node, _which_goal(slots, slot, node)
+            status, header[slot, GOAL], header[slot, CHOSEN] = FOUND, node, _which_goal(slots, slot, node)
             break
-        barred = np.int64(bars[node])
-        free = _free_neighbours(clearance, mark, node, stride, need, generation, stamped) & ~(barred & 255)
-        # Steps are left out that another way makes as cheaply. Beside the goal none is: the way whose diagonal steps come first may end in a long straight
-        # line with many ties. Nor where a weight above 1 lets cells be reached over dearer ways, or a wall between cells may bar the other way.
-        is_open = square <= 2 or pull + octile_pull > 1.0 or barred & NEAR_BARS
-        steps = STEPS[NO_STEP if is_open else known >> STEP_SHIFT & 15, free]
+        steps = _steps_from(ground, mark, node, known, generation, stamped, need, square <= 2 or all_weight > 1.0)
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here = cost[node]
@@ -387,11 +386,11 @@ def advance_astar(slots, slot, ground, grant):
             cost[there] = total
             mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
             if drawn_by >= 0:
-                left = tree_pull * to_go[there]
+                left = all_weight * to_go[there]
             elif goals > 1:
-                left, _ = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], pull, octile_pull)
+                left, _ = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
             else:
-                left = _left_to_go(float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), pull, octile_pull)
+                left = _left_to_go(float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight)
             bound = (total + left + ROUND_OFF) - ROUND_OFF
             _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, there)
             size += 1

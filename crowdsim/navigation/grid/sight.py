@@ -1,9 +1,11 @@
-"""String pulling: of the cells of a way only those stay at which the string bends ([Pathfinding undated], section 4).
+"""String pulling: of the cells of a path only those stay at which the string bends ([Pathfinding undated], section 4).
 
-From an anchor the string goes to the furthest cell of the way that is in sight, and that is the next anchor. A line is in sight if all the cells it
+From an anchor the string goes to the furthest cell of the path that is in sight, and that is the next anchor. A line is in sight if all the cells it
 passes through are walkable; where it passes exactly between two cells that touch at a corner, the two beside them have to be walkable as well, as for a
 diagonal step. Nor may a wall stand between two cells that it passes through one after the other.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 from crowdsim.navigation.grid.search import END_X, END_Y, START, START_X, START_Y, STEP_SHIFT, is_walkable
 
 WALL_STEP = 0.25  # Cells. A line that touches a corner between two such points is taken to go diagonally past it.
-SLACK = 1e-6  # Cells. A line this near to a cell passes through it: above the rounding of map coordinates, below what a plan means.
+SLACK = 1e-6  # Cells. A line this near to a cell passes through it: above the rounding of map coordinates, below what a floor plan means.
 
 
 @inlined_kernel
@@ -71,7 +73,7 @@ def _steps_over_wall(ground, ax, ay, bx, by):
 
 @lean_kernel
 def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
-    """Return whether a straight line between two points on the grid is free, for the body and the agents of a slot's search.
+    """Return whether a straight line between two points on the grid is free for a slot's search: of obstacles, and of the agents that it stamped.
 
     Parameters
     ----------
@@ -101,7 +103,7 @@ def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
 
 @lean_kernel
 def list_cells(slots, slot, ground, last):
-    """Write the way to a node that a search reached to its heap, which it needs no more: the start first.
+    """Write the path to a node that a search reached to its heap, which it needs no more: the start first.
 
     Parameters
     ----------
@@ -114,7 +116,7 @@ def list_cells(slots, slot, ground, last):
     Returns
     -------
     int
-        Nodes of the way, in ``slots.heap_node[slot]``.
+        Nodes of the path, in ``slots.heap_node[slot]``.
     """
     stride = ground.width + 2
     start, mark, nodes = slots.header[slot, START], slots.mark[slot], slots.heap_node[slot]
@@ -134,7 +136,7 @@ def list_cells(slots, slot, ground, last):
 
 @lean_kernel
 def pull_taut(slots, slot, ground, count, step, trim):
-    """Leave of a way only the waypoints between which lines of sight are free.
+    """Leave of a path only the waypoints between which lines of sight are free.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
     slot : int
     ground : Ground
     count : int
-        Nodes of the way in ``slots.heap_node[slot]``, see `list_cells`; overwritten.
+        Nodes of the path in ``slots.heap_node[slot]``, see `list_cells`; overwritten.
     step : float, cells
         See `is_in_sight`.
     trim : float, cells
@@ -184,7 +186,7 @@ def pull_taut(slots, slot, ground, count, step, trim):
 
 @inlined_kernel
 def waypoint(slots, slot, ground, node, is_last):
-    """Return the point (m) that stands for a node of a way: the point asked for if it is the last and holds it, else the centre."""
+    """Return the point (m) that stands for a node of a path: the point asked for if it is the last and holds it, else the centre."""
     if is_last:
         x, y = slots.measure[slot, END_X], slots.measure[slot, END_Y]
         cx, cy = cell_at(ground, x, y)
@@ -210,7 +212,7 @@ def copy_waypoints(slots, slot, ground, count, out, at):
     Returns
     -------
     float, m
-        Length of the way from its start over all waypoints.
+        Length of the path from its start over all waypoints.
     """
     x, y = slots.measure[slot, START_X], slots.measure[slot, START_Y]
     length = 0.0

@@ -1,9 +1,11 @@
 """How far it is from every cell to a goal: one backward search over a grid, for all agents that go there.
 
-Where many go to one cell, a search from it over all cells, once, is what draws their searches instead of the straight line: A* then goes down the way
-and expands little else. It is grown for the thinnest body that shares it and without the agents that stand about, so for everybody else it is at most
-too short, and ways are the shortest as before; of ways that are equally long another one may be taken.
+Where many go to one cell, a search from it over all cells, once, is what draws their searches instead of the straight line: A* then goes down the path
+and expands little else. It is grown for the thinnest agent that shares it and without the stationary agents, so for all others it is at most too short,
+and paths are the shortest as before; of paths that are equally long another one may be taken.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -22,12 +24,12 @@ from crowdsim.navigation.grid.search import (
     GENERATION,
     GENERATION_SHIFT,
     NEED,
-    OCTILE_PULL,
+    OCTILE_WEIGHT,
     PENDING,
-    PULL,
     START,
     STATUS,
     TREE,
+    WEIGHT,
     GridSlots,
     add_start,
     advance_astar,
@@ -37,7 +39,7 @@ from crowdsim.navigation.grid.search import (
 from crowdsim.navigation.search.sharing import SharedTrees
 from crowdsim.saved import WIDEST_M, Saved
 
-CLEARANCE_STEP_M = 0.1  # Bodies whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.
+CLEARANCE_STEP_M = 0.1  # Agents whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.
 MEMORY_BYTES = 256 << 20  # Of all trees, 8 bytes for each cell; one at least.
 MOST_TREES = 256
 CELLS_A_REQUEST = 16384  # Requests share from so many on as the grid has times as many cells: a tree looks at all of them, a search at some.
@@ -72,7 +74,7 @@ def begin_tree(slots, slot, tree, ground, choice, root_need, need, rings):
     """
     slots.root[tree], slots.root_count[tree] = -1, 0
     slots.header[slot, TREE] = -1
-    slots.measure[slot, PULL] = slots.measure[slot, OCTILE_PULL] = 0.0
+    slots.measure[slot, WEIGHT] = slots.measure[slot, OCTILE_WEIGHT] = 0.0
     slots.measure[slot, NEED] = root_need
     new_generation(slots, slot)
     first = np.int64(-1)

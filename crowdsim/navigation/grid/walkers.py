@@ -1,4 +1,4 @@
-"""The walks of many agents: new targets, ways that were found, stopping in place ([Pathfinding undated], section 7)."""
+"""The walks of many agents: new targets, paths that were found, stopping in place ([Pathfinding undated], section 7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_ways
+from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_paths
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.saved import FARTHEST_M, Arrays, Saved
@@ -46,7 +46,7 @@ class Walkers:
         Returns
         -------
         (k,) bool
-            Whose target is a new one, so that a way has to be looked for; the others asked for one within `same_target` of it.
+            Whether the target is a new one, so that a path has to be looked for; the last one of the others is within `same_target` of it.
         """
         away = target - self.walks.requested[rows]
         is_new = ~(np.hypot(away[:, 0], away[:, 1]) <= self.parameters.same_target)
@@ -61,14 +61,14 @@ class Walkers:
         position: NDArray[np.float64],
         beyond: NDArray[np.float64] | None = None,
     ) -> None:
-        """Set agents on ways that were found; who has none stops where it is.
+        """Set agents on paths that were found; an agent without one stops where it is.
 
         Parameters
         ----------
         rows : (k,) int64
         start : (k + 1,) int64
         waypoint : (m, 2) float64, m
-            The way of agent ``rows[i]`` is ``waypoint[start[i]:start[i + 1]]``.
+            The path of agent ``rows[i]`` is ``waypoint[start[i]:start[i + 1]]``.
         position : (n, 2) float64, m
             Where all agents are.
         beyond : (k, 2) float64, m, optional
@@ -85,11 +85,11 @@ class Walkers:
         walks.start[owner], walks.total[owner] = begin[:-1], length
         walks.current[rows] = 0
         walks.leg[rows] = position[rows]
-        has_way = np.diff(start) > 0
-        walks.target[rows[has_way]] = waypoint[start[1:][has_way] - 1]
-        walks.target[rows[~has_way]] = position[rows[~has_way]]
+        has_path = np.diff(start) > 0
+        walks.target[rows[has_path]] = waypoint[start[1:][has_path] - 1]
+        walks.target[rows[~has_path]] = position[rows[~has_path]]
         if beyond is not None:
-            goes_on = has_way & ~np.isnan(beyond[:, 0])
+            goes_on = has_path & ~np.isnan(beyond[:, 0])
             walks.target[rows[goes_on]] = beyond[goes_on]
         self.walks = walks._replace(waypoint=np.concatenate([walks.waypoint[places], waypoint]))
 
@@ -110,7 +110,7 @@ class Walkers:
         self.walks = fresh._replace(waypoint=before.waypoint)
 
     def stop(self, rows: NDArray[np.int64], position: NDArray[np.float64]) -> None:
-        """Stop agents where they are: they forget their ways and targets.
+        """Stop agents where they are: they forget their paths and targets.
 
         Parameters
         ----------
@@ -123,13 +123,13 @@ class Walkers:
         walks.target[rows] = walks.requested[rows] = position[rows]
 
     def halt(self, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
-        """Stop agents where they are, (k, 2), m: they forget their paths, but not what they asked for."""
+        """Stop agents where they are, (k, 2), m: they forget their paths, but not their last request."""
         walks = self.walks
         walks.total[rows] = walks.current[rows] = 0
         walks.target[rows] = place
 
     def cut(self, lost: NDArray[np.bool_], ground: Ground, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
-        """Return (n,) bool: whose way, as far as it is still ahead, leads over cells that were lost.
+        """Return (n,) bool: whether the path of each agent, as far as it is ahead, leads over cells that were lost.
 
         Parameters
         ----------
@@ -144,11 +144,11 @@ class Walkers:
         return result.view(np.bool_)
 
     def forget(self, rows: NDArray[np.int64]) -> None:
-        """Let agents ask for a way even to the target that they have asked for before."""
+        """Let agents ask for a path even to the target of their last request."""
         self.walks.requested[rows] = np.nan
 
     def standing(self, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
-        """Return (n,) bool: who has no waypoints and is at its target, so that others walk around it.
+        """Return (n,) bool: which agents have no waypoints and are at their targets, so that others walk around them.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Walkers:
         team.run(find_standing, len(position), self.walks, position, float(self.parameters.waypoint_reached), result)
         return result.view(np.bool_)
 
-    def aim(self) -> NDArray[np.float64]:
+    def toward(self) -> NDArray[np.float64]:
         """Return (n, 2) float64, m: the waypoint or target that each agent goes to."""
         walks = self.walks
         on = walks.total > 0
@@ -168,7 +168,7 @@ class Walkers:
         return result
 
     def ahead(self, rows: NDArray[np.int64], position: NDArray[np.float64], team: Team) -> NDArray[np.float64]:
-        """Return (k,) float64, m: how long the ways of agents still are, over their waypoints to where they want to stand.
+        """Return (k,) float64, m: how long the paths of agents still are, over their waypoints to where they want to stand.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ class Walkers:
         team : Team
         """
         length = np.empty(len(rows))
-        team.run(measure_ways, len(rows), rows, self.walks, position, length)
+        team.run(measure_paths, len(rows), rows, self.walks, position, length)
         return length
 
     def follow(
@@ -198,7 +198,7 @@ class Walkers:
         (n, 2) float64, m/s
             Preferred velocities.
         (n,) bool
-            Who reached its last waypoint in this tick.
+            Whether each reached its last waypoint in this tick.
         """
         velocity, arrived = np.empty((len(position), 2)), np.empty(len(position), dtype=np.uint8)
         team.run(

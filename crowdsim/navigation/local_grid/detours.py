@@ -4,24 +4,29 @@ Source: [Mononen 2010], "Local Navigation Grids". The path leads from corner to 
 the walker.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crowdsim.geometry.cells import plane_numbers, window
+from crowdsim.geometry.cells import Cells, plane_numbers, window
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY, end_in, list_portals, off_point, pull_string, search_spans, span_at
+from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_PATH, end_in, list_portals, off_point, pull_string, search_spans, span_at
 from crowdsim.tunable import param
 
-MOST_DISCS = 512  # that one grid draws; more than that many bodies within its reach stand shoulder to shoulder, and those beyond are left out
+MOST_DISCS = 512  # that one grid draws; more than that many agents within its reach stand shoulder to shoulder, and those beyond are left out
 MOST_SEGMENTS = 1024  # of walls, likewise
-EVERY_LINE = -1.0  # Instead of a share of a stander's radius: the grid is drawn for every line that somebody stands near.
-_CLOSE_OF_CELL = 0.5  # A bend nearer than this share of a cell is as good as reached: the next one is the aim.
-_WORTH_M = 1.0  # Where there is no way, who gets this much nearer goes there first. Less swings to and fro between two dead ends; more goes through sooner.
+EVERY_LINE = -1.0  # Instead of a share of a stationary agent's radius: the grid is drawn for every line that a disc is near to.
+_CLOSE_OF_CELL = 0.5  # A bend nearer than this share of a cell is as good as reached: the next one is the waypoint.
+_WORTH_M = 1.0  # Where there is no path, an agent that gets this much nearer goes there first. Less swings to and fro between two dead ends; more goes
+# through sooner.
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class LocalGridParameters:
 
     local_grid: bool = param(
         False, "", source="[Mononen 2010], Local Navigation Grids",
-        why="whether walkers look for a way round those who stand and round obstacles on a small grid that follows them; off, avoidance alone leads past",
+        why="whether walkers look for a path round stationary agents and round obstacles on a small grid that follows them; off, avoidance alone leads past",
     )  # fmt: skip
     local_grid_cells: int = param(
         32, "", low=20, high=64, source="[Mononen 2010]: 20 to 64 a side",
@@ -38,12 +43,12 @@ class LocalGridParameters:
     )  # fmt: skip
     local_grid_cell: float = param(
         0.15, "m", low=0.02, high=2.0, source="ours",
-        why="width of a cell: less than the radius of a body, so that gaps that it fits through are found; larger looks farther and misses narrow ones",
+        why="width of a cell: less than the radius of an agent, so that gaps that it fits through are found; larger looks farther and misses narrow ones",
     )  # fmt: skip
     local_grid_price: float = param(
         20.0, "m", low=0.0, high=1e6, source="ours",
-        why="what searches on a mesh add to a way through a portal at which the agent's grid found no way, with replanning: longer ways round are not taken; "
-        "larger goes farther round, 0 finds the same way again",
+        why="what searches on a mesh add to a path through a portal at which the agent's grid found none, with replanning: longer paths round are not taken; "
+        "larger goes farther round, 0 finds the same path again",
     )  # fmt: skip
     local_grid_memory: float = param(
         20.0, "s", low=0.0, high=1e6, source="ours",
@@ -51,18 +56,82 @@ class LocalGridParameters:
     )  # fmt: skip
 
 
+class Scratch(NamedTuple):
+    """Room to work in, for one grid at a time; see the kernels of `grid` and `search`."""
+
+    words: NDArray[np.uint64]
+    spans: NDArray[np.int32]
+    row_start: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    queue: NDArray[np.int32]
+    rank: NDArray[np.float64]
+    portals: NDArray[np.float64]
+    corners: NDArray[np.float64]
+
+
+class Walking(NamedTuple):
+    """All agents, as far as grids ask.
+
+    Attributes
+    ----------
+    position, to : (n, 2) float64, m
+        Where they are, and the next corners of their paths.
+    radius : (n,) float64, m
+    part : (n,) int32
+        Ground that each is on; others do not count.
+    zone : (n,) int64
+        Row of the wall lists.
+    """
+
+    position: NDArray[np.float64]
+    to: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    part: NDArray[np.int32]
+    zone: NDArray[np.int64]
+
+
+class Standing(NamedTuple):
+    """Stationary agents, and the discs of obstacles.
+
+    Attributes
+    ----------
+    cells : Cells
+        Of them.
+    owner : (m,) int64
+        Their rows.
+    radius : (m,) float64, m
+    widest : float, m
+        The farthest that any of them keeps any walker away.
+    """
+
+    cells: Cells
+    owner: NDArray[np.int64]
+    radius: NDArray[np.float64]
+    widest: float
+
+
+@kernel
+def make_scratch(side):
+    """Return room for a grid of so many cells a side."""
+    return Scratch(
+        np.empty(side, np.uint64), np.empty((MOST_SPANS, 3), np.int32), np.empty(side + 1, np.int32), np.empty(MOST_SPANS, np.int32),
+        np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS), np.empty((MOST_SPANS + 1, 4)), np.empty((MOST_SPANS + 1, 2)),
+    )  # fmt: skip
+
+
 @lean_kernel
-def find_local_way(words, cells, cell, corner_x, corner_y, x, y, to_x, to_y, spans, row_start, parent, queue, rank, portals, corners):
-    """Find the way through a drawn grid; see `find_local_ways`.
+def find_local_path(scratch, cells, cell, corner_x, corner_y, x, y, to_x, to_y):
+    """Find the path through a drawn grid, ``scratch.words``; see `find_local_paths`.
 
     Returns
     -------
     int
-        AGREES, LEADS_ROUND or NO_WAY.
+        AGREES, LEADS_ROUND or NO_PATH.
     int
-        How many entries of `corners` are the bends and the end of the way, in cells from the grid's corner.
+        How many entries of ``scratch.corners`` are the bends and the end of the path, in cells from the grid's corner.
     """
-    find_spans(words, cells, spans, row_start)
+    spans, row_start = scratch.spans, scratch.row_start
+    find_spans(scratch.words, cells, spans, row_start)
     ax, ay, bx, by = x / cell - corner_x, y / cell - corner_y, to_x / cell - corner_x, to_y / cell - corner_y
     share, most = 1.0, 0.5 * cells - 1.0
     for step in (bx - ax, by - ay):
@@ -71,45 +140,61 @@ def find_local_way(words, cells, cell, corner_x, corner_y, x, y, to_x, to_y, spa
     bx, by = ax + share * (bx - ax), ay + share * (by - ay)
     from_x, from_y = ax, ay
     start = span_at(spans, row_start, cells, ax, ay)
-    if start < 0:  # the body touches something: it begins in the nearest free cell
+    if start < 0:  # the agent touches something: it begins in the nearest free cell
         least = np.inf
         for span in range(row_start[cells]):
             off = off_point(spans, span, ax, ay)
             if off < least:
                 start, least = np.int32(span), off
         if start < 0:
-            return NO_WAY, 0
+            return NO_PATH, 0
         from_x, from_y = end_in(spans, start, ax, ay)
-    end, _ = search_spans(spans, row_start, cells, from_x, from_y, bx, by, parent, queue, rank)
+    end, _ = search_spans(spans, row_start, cells, from_x, from_y, bx, by, scratch.parent, scratch.queue, scratch.rank)
     is_there = span_at(spans, row_start, cells, bx, by) == end
     if not is_there:
         bx, by = end_in(spans, end, bx, by)
-    count = list_portals(spans, parent, end, queue, portals)
-    found = pull_string(portals, count, ax, ay, bx, by, corners)
+    count = list_portals(spans, scratch.parent, end, scratch.queue, scratch.portals)
+    found = pull_string(scratch.portals, count, ax, ay, bx, by, scratch.corners)
     if not is_there:
-        return NO_WAY, found
+        return NO_PATH, found
     return AGREES if found == 1 and from_x == ax and from_y == ay else LEADS_ROUND, found
 
 
 @inlined_kernel
-def _gather_discs(row, plane, x, y, half, radius, part, cells, owner, body, widest, share, discs):
-    """Write those who stand within reach of a grid; return how many."""
+def _gather_discs(row, plane, half, share, walking, standing, discs):
+    """Write the discs within reach of the grid of an agent, with the radius that it keeps from their centres; return how many."""
+    cells, x, y, radius = standing.cells, walking.position[row, 0], walking.position[row, 1], walking.radius[row]
     table = plane_numbers(cells.origin, cells.shape, plane)
-    line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(table, cells.per_metre, x, y, half + widest)
+    line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(table, cells.per_metre, x, y, half + standing.widest)
     count = 0
     while columns > 0:
         for number in range(line, line + lines):
             cell = first_cell + (number & row_mask) * table_columns + column
             for slot in range(np.int64(cells.start[cell]), np.int64(cells.start[cell + columns])):
                 index = np.int64(cells.row[slot])
-                if owner[index] == row or part[owner[index]] != part[row] or count == discs.shape[0]:
+                owner = standing.owner[index]
+                if owner == row or walking.part[owner] != walking.part[row] or count == discs.shape[0]:
                     continue
-                reach = max(body[index] + radius, share * body[index])
+                reach = max(standing.radius[index] + radius, share * standing.radius[index])
                 if abs(cells.x[slot] - x) < half + reach and abs(cells.y[slot] - y) < half + reach:
                     discs[count, 0], discs[count, 1], discs[count, 2] = cells.x[slot], cells.y[slot], reach
                     count += 1
         column, columns, wrapped = 0, wrapped, 0
     return count
+
+
+@inlined_kernel
+def _gather_segments(row, reach, walking, walls, segments):
+    """Write the walls within reach of an agent along x and y; return how many."""
+    wall_start, wall_end, zone_start, zone_wall = walls
+    x, y, near = walking.position[row, 0], walking.position[row, 1], 0
+    for place in range(zone_start[walking.zone[row]], zone_start[walking.zone[row] + 1]):
+        wall = zone_wall[place]
+        ax, ay, bx, by = wall_start[wall, 0], wall_start[wall, 1], wall_end[wall, 0], wall_end[wall, 1]
+        if max(ax, bx) > x - reach and min(ax, bx) < x + reach and max(ay, by) > y - reach and min(ay, by) < y + reach and near < MOST_SEGMENTS:
+            segments[near, 0], segments[near, 1], segments[near, 2], segments[near, 3] = ax, ay, bx, by
+            near += 1
+    return near
 
 
 @inlined_kernel
@@ -123,7 +208,7 @@ def _is_cut(discs, count, ax, ay, bx, by):
 
 @inlined_kernel
 def _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row):
-    """Return whether the end of a way through a grid is nearer to where an agent is going than the agent, by what is worth a way round."""
+    """Return whether the end of a path through a grid is nearer to where an agent is going than the agent, by what is worth a detour."""
     if found == 0:
         return False
     ex, ey = (corners[found - 1, 0] + corner_x) * cell - to[row, 0], (corners[found - 1, 1] + corner_y) * cell - to[row, 1]
@@ -131,85 +216,60 @@ def _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row):
 
 
 @kernel
-def find_local_ways(start, stop, asked, plane, position, to, radius, part, zone, cells, owner, body, widest, share, walls, side, cell, aim, outcome):
-    """Find the ways of agents through the grids round them.
+def find_local_paths(start, stop, rows, plane, share, walking, standing, walls, side, cell, waypoint, outcome):
+    """Find the paths of agents through the grids round them.
 
     Parameters
     ----------
     start, stop : int
-        Range of `asked`.
-    asked : (k,) int64
-        Rows of the agents.
+        Range of `rows`.
+    rows : (k,) int64
+        Of the agents that ask.
     plane : (k,) int32
-        Plane of `cells` in which others are looked for.
-    position, to : (n, 2) float64, m
-        Where all agents are, and the next corners of their paths.
-    radius : (n,) float64, m
-    part : (n,) int32
-        Ground that each is on; others do not count.
-    zone : (n,) int64
-        Row of the wall lists.
-    cells : Cells
-        Of those who stand.
-    owner : (m,) int64
-        Their rows.
-    body : (m,) float64, m
-        Their radii.
-    widest : float, m
-        The farthest that any of them keeps any of those who ask away.
+        Plane of ``standing.cells`` in which others are looked for.
     share : (k,) float64
-        Part of a stander's radius in which the centre of each is not to be, if that is more than both radii. The grid is drawn only where somebody cuts the
-        straight line; EVERY_LINE: wherever somebody stands near.
+        Part of a stationary agent's radius in which no other centre is to be, if that is more than both radii. The grid is drawn only where a disc cuts the
+        straight line; EVERY_LINE: wherever one is near.
+    walking : Walking
+    standing : Standing
     walls : tuple
         `start`, `end`, `zone_start` and `zone_wall` of `Walls`.
     side : int, 20..64
         Cells a side.
     cell : float, m
         Width of a cell.
-    aim : (k, 2) float64, m
+    waypoint : (k, 2) float64, m
         Receives where each is to go first: the corner itself where the grid agrees.
     outcome : (k,) uint8
-        Receives AGREES where the straight line is free, LEADS_ROUND where another way leads to the corner (or to where the line leaves the grid), NO_WAY
-        where none does: then the aim leads as near as can be; with a share, only if that is a metre nearer than the agent, else it is the corner.
+        Receives AGREES where the straight line is free, LEADS_ROUND where another path leads to the corner (or to where the line leaves the grid), NO_PATH
+        where none does: then the waypoint is as near as possible; with a share, only if that is a metre nearer than the agent, else it is the corner.
 
     Notes
     -----
-    Without anybody who stands near there is nothing that the path does not know: the grid is not drawn. Of a way's bends the first counts that is half a cell
-    away. A cell is free if its middle is as far from everything as the agent is wide. Twin: `tests/reference/local_grid.py`.
+    With no disc near there is nothing that the path does not know: the grid is not drawn. Of a path's bends the first counts that is half a cell away. A
+    cell is free if its middle is as far from everything as the agent is wide. Twin: `tests/reference/local_grid.py`.
     """
-    words, spans, row_start = np.empty(side, np.uint64), np.empty((MOST_SPANS, 3), np.int32), np.empty(side + 1, np.int32)
-    parent, queue, rank = np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS)
-    portals, corners = np.empty((MOST_SPANS + 1, 4)), np.empty((MOST_SPANS + 1, 2))
-    discs, segments = np.empty((MOST_DISCS, 3)), np.empty((MOST_SEGMENTS, 4))
-    wall_start, wall_end, zone_start, zone_wall = walls
-    half = 0.5 * (side + 1) * cell
+    scratch, discs, segments = make_scratch(side), np.empty((MOST_DISCS, 3)), np.empty((MOST_SEGMENTS, 4))
+    half, to = 0.5 * (side + 1) * cell, walking.to
     for query in range(start, stop):
-        row = asked[query]
-        x, y = position[row, 0], position[row, 1]
-        aim[query, 0], aim[query, 1], outcome[query] = to[row, 0], to[row, 1], AGREES
-        count = _gather_discs(row, plane[query], x, y, half, radius[row], part, cells, owner, body, widest, share[query], discs)
+        row = rows[query]
+        x, y = walking.position[row, 0], walking.position[row, 1]
+        waypoint[query, 0], waypoint[query, 1], outcome[query] = to[row, 0], to[row, 1], AGREES
+        count = _gather_discs(row, plane[query], half, share[query], walking, standing, discs)
         if count == 0 or (share[query] != EVERY_LINE and not _is_cut(discs, count, x, y, to[row, 0], to[row, 1])):
             continue
-        near, reach = 0, half + radius[row]
-        for place in range(zone_start[zone[row]], zone_start[zone[row] + 1]):
-            wall = zone_wall[place]
-            ax, ay, bx, by = wall_start[wall, 0], wall_start[wall, 1], wall_end[wall, 0], wall_end[wall, 1]
-            if max(ax, bx) > x - reach and min(ax, bx) < x + reach and max(ay, by) > y - reach and min(ay, by) < y + reach and near < MOST_SEGMENTS:
-                segments[near, 0], segments[near, 1], segments[near, 2], segments[near, 3] = ax, ay, bx, by
-                near += 1
-        words[:] = 0
+        near = _gather_segments(row, half + walking.radius[row], walking, walls, segments)
+        scratch.words[:] = 0
         corner_x, corner_y = corner_of_grid(x, cell, side), corner_of_grid(y, cell, side)
-        draw_discs(words, side, cell, corner_x, corner_y, discs, count)
-        draw_segments(words, side, cell, corner_x, corner_y, segments, near, radius[row])
-        said, found = find_local_way(
-            words, side, cell, corner_x, corner_y, x, y, to[row, 0], to[row, 1], spans, row_start, parent, queue, rank, portals, corners
-        )
-        outcome[query] = said
-        if said == AGREES or (said == NO_WAY and share[query] != EVERY_LINE and not _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row)):
+        draw_discs(scratch.words, side, cell, corner_x, corner_y, discs, count)
+        draw_segments(scratch.words, side, cell, corner_x, corner_y, segments, near, walking.radius[row])
+        said, found = find_local_path(scratch, side, cell, corner_x, corner_y, x, y, to[row, 0], to[row, 1])
+        outcome[query], corners = said, scratch.corners
+        if said == AGREES or (said == NO_PATH and share[query] != EVERY_LINE and not _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row)):
             continue
-        aim[query, 0], aim[query, 1] = x, y
+        waypoint[query, 0], waypoint[query, 1] = x, y
         for bend in range(found):
-            aim[query, 0], aim[query, 1] = (corners[bend, 0] + corner_x) * cell, (corners[bend, 1] + corner_y) * cell
-            dx, dy = aim[query, 0] - x, aim[query, 1] - y
+            waypoint[query, 0], waypoint[query, 1] = (corners[bend, 0] + corner_x) * cell, (corners[bend, 1] + corner_y) * cell
+            dx, dy = waypoint[query, 0] - x, waypoint[query, 1] - y
             if np.sqrt(dx * dx + dy * dy) >= _CLOSE_OF_CELL * cell:
                 break

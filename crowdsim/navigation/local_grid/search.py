@@ -1,4 +1,6 @@
-"""The way through a small grid that follows an agent: a breadth-first search over spans that keeps to the straight line, and a funnel ([Mononen 2010])."""
+"""The path through a small grid that follows an agent: a breadth-first search over spans that keeps to the straight line, and a funnel ([Mononen 2010])."""
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -8,9 +10,9 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.local_grid.grid import FIRST, LAST, ROW
 
 # What a local grid says of the straight line to where the agent is going.
-NOT_ASKED, AGREES, LEADS_ROUND, NO_WAY = range(4)
+NOT_ASKED, AGREES, LEADS_ROUND, NO_PATH = range(4)
 
-_NOBODY = np.int32(-1)
+_NO_SPAN = np.int32(-1)
 
 
 @inlined_kernel
@@ -79,7 +81,7 @@ def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
     Returns
     -------
     int
-        The span at which the way ends: that of b, or the visited one that is nearest to b (the first of those equally near); -1 if a is in none.
+        The span at which the path ends: that of b, or the visited one that is nearest to b (the first of those equally near); -1 if a is in none.
     int
         How many spans were visited.
 
@@ -90,7 +92,7 @@ def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
     """
     count = row_start[cells]
     for span in range(count):
-        parent[span] = _NOBODY
+        parent[span] = _NO_SPAN
     start = span_at(spans, row_start, cells, ax, ay)
     if start < 0:
         return -1, 0
@@ -133,14 +135,14 @@ def _cross(ax, ay, bx, by, cx, cy):
 
 @lean_kernel
 def list_portals(spans, parent, end, queue, portals):
-    """Write the sides that the spans of a way share, from its start to its end.
+    """Write the sides that the spans of a path share, from its start to its end.
 
     Parameters
     ----------
     spans : (MOST_SPANS, 3) int32
     parent : (MOST_SPANS,) int32
     end : int
-        Span at which the way ends.
+        Span at which the path ends.
     queue : (MOST_SPANS,) int32
         Workspace.
     portals : (MOST_SPANS + 1, 4) float64
@@ -188,7 +190,7 @@ def pull_string(portals, count, ax, ay, bx, by, corners):
 
     Notes
     -----
-    Twin: the shortest way of all through the portals in `tests/reference/local_grid.py`.
+    Twin: the shortest path of all through the portals in `tests/reference/local_grid.py`.
     """
     portals[count, 0], portals[count, 1], portals[count, 2], portals[count, 3] = bx, by, bx, by
     found = 0

@@ -1,7 +1,7 @@
 """The planner over polygons: corridors of portals, by A* or the shortest of all.
 
-Requests for the same goal by bodies that can pass the same gaps go to a shared slot, whose tree is kept: once it has grown past a start, its answer takes no
-expansion. Whether a request shares is settled when it is made, by which agents asked for the same before; so it depends on no budget.
+Requests for the same goal by agents that can pass the same gaps go to a shared slot, which keeps its tree: once that has grown past a start, its answer
+takes no expansion. Whether a request shares is settled when it is made, by the requests for the same before; so it depends on no budget.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
+from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
-from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work
+from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, bounds_of, corridors
+from crowdsim.navigation.planning.slot_planner import SlotPlanner
+from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.heuristic_weight import AimParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
@@ -28,19 +29,19 @@ from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, ascends, f
 from crowdsim.tunable import param
 
 OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory.
-SHARED_SLOTS = 24  # Trees that are kept: goals times classes of body widths. The least recently used gives way.
+SHARED_SLOTS = 24  # Trees that are kept: goals times classes of widths. The least recently used gives way.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
 OWN_BATCH, SHARED_BATCH = 16, 256  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
 FIELDS = [
     ("goal", "i4"), ("polygon", "i4"), ("width", "f8"), ("price", "f8"), ("priced_0", "i4"), ("priced_1", "i4"), ("priced_2", "i4"), ("priced_3", "i4"),
 ]  # fmt: skip
-# Of requests, beside those that every one has. Of those that share a tree, `width` is that of the body that asked for it first. `price` (m) is what each of
-# the portals `priced_...` costs besides its way; -1 is none, and those that are there come first.
+# Of requests, beside those that every one has. Of those that share a tree, `width` is that of the agent with the first request. `price` (m) is what each of
+# the portals `priced_...` costs more; -1 is none, and those that are there come first.
 
 
 @dataclass(frozen=True)
 class CostParameters:
-    """What ways over points of portals are to be short in."""
+    """What paths over points of portals are to be short in."""
 
     costs: str = param(
         "time", "", choices=("time", "length"), source="[Cui 2012], section 2",
@@ -57,11 +58,11 @@ def bounds_on(mesh: NavMesh, goals: GoalPieces) -> dict[str, tuple[Any, Any]]:
 
 
 NO_KEY = -1  # Keys of goals and width classes are 0 and more.
-_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # who asked first; requests, its later ones not counted
+_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # first agent; requests, without its later ones
 
 
 class MeshPlanner(SlotPlanner):
-    """Answers requests for ways on a mesh; a `crowdsim.navigation.planning.protocol.Planner`.
+    """Answers requests for paths on a mesh; a `crowdsim.navigation.planning.protocol.Planner`.
 
     Parameters
     ----------
@@ -69,16 +70,16 @@ class MeshPlanner(SlotPlanner):
     goals : GoalPieces
     parameters : ShareParameters, optional
     kind : str, default "mesh"
-        ``mesh``: A* over points of portals; ``optimal``: shortest ways of all, in plan.
+        ``mesh``: A* over points of portals; ``optimal``: shortest paths of all, in plan.
     costs : str, default "time"
-        Of ``mesh``: what ways are to be short in, see `CostParameters`.
+        Of ``mesh``: what paths are to be short in, see `CostParameters`.
     aim : AimParameters, optional
-        Of ``mesh``: what draws searches. Optimal ones take no weight: they would be none.
+        Of ``mesh``: how strongly the heuristic draws searches. Optimal ones take no weight: they would be none.
 
     Attributes
     ----------
     widths : (k,) float64, m
-        Every width at which what a body can pass changes, ascending.
+        Every width at which what an agent can pass changes, ascending.
     """
 
     prices = True
@@ -99,11 +100,11 @@ class MeshPlanner(SlotPlanner):
         out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
         queue = RequestQueue(FIELDS, self._own, shared, OWN_BATCH, SHARED_BATCH, out, self._searches.forget)
         super().__init__(queue, ANSWER_WORK, 1)
-        self._known = np.zeros(0, dtype=_KNOWN)  # goals and width classes that were asked for, ascending
+        self._known = np.zeros(0, dtype=_KNOWN)  # goals and width classes that requests had, ascending
         self.widths = _class_borders(mesh, goals)
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return for each radius (m) the number of gaps of the mesh that a body of that radius cannot pass."""
+        """Return for each radius (m) the number of gaps of the mesh that an agent of that radius cannot pass."""
         return np.searchsorted(self.widths, 2.0 * np.asarray(radius), side="left")
 
     def submit(
@@ -117,27 +118,19 @@ class MeshPlanner(SlotPlanner):
         priced: NDArray[np.int32] | None = None,
         price: float = 0.0,
     ) -> None:
-        """Ask for ways; whoever asks again withdraws what it asked before.
+        """Ask for paths; see `Planner.submit`.
 
         Parameters
         ----------
-        tick : int
-            Now.
-        entity : (k,) int64
-        position : (k, 2) float64, m
-        polygon : (k,) int64
-        goal : (k,) int32
-        radius : (k,) float64, m
+        tick, entity, position, polygon, goal, radius
+            As for `Planner.submit`.
         priced : (k, 4) int32, optional
             Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only planners that say so (`prices`) heed them.
         price : float, m
         """
-        fresh = self._fresh(tick, entity, position)
-        fresh["goal"], fresh["polygon"], fresh["width"] = goal, polygon, 2.0 * radius
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
         fresh["key"] = (np.asarray(goal, dtype=np.int64) << GOAL_BITS) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
-        for place in range(MOST_PRICED):
-            fresh[f"priced_{place}"] = -1 if priced is None or not self.prices else priced[:, place]
-        fresh["price"] = price
+        note_prices(fresh, priced, price)
         shares = np.flatnonzero(fresh["priced_0"] < 0)
         if self.parameters.share_searches and len(shares):
             noted = fresh[shares]
@@ -146,7 +139,7 @@ class MeshPlanner(SlotPlanner):
         self.queue.submit(fresh)
 
     def _note(self, fresh: NDArray[Any]) -> None:
-        """Note who asks for what, and mark the requests that so many others make, or have made, as well that a shared search pays."""
+        """Note which goals and widths are requested, and mark the requests that share them with so many others that a shared search pays."""
         unique, first, inverse, number = np.unique(fresh["key"], return_index=True, return_inverse=True, return_counts=True)
         place = np.searchsorted(self._known["key"], unique)
         is_new = np.append(self._known["key"], NO_KEY)[place] != unique
@@ -166,15 +159,12 @@ class MeshPlanner(SlotPlanner):
     def _make_room(self) -> bool:
         return self._searches.make_room()
 
-    def _answers(self, ended: Ended) -> Answers:
-        return corridors(ended)
+    def _progress(self) -> dict[str, NDArray[Any]]:
+        return {f"slots_{name}": array for name, array in self._searches.state(self._own, self.queue.is_active).items()}
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
-        return {
-            **{f"slots_{name}": array for name, array in self._searches.state(self._own, self.queue.is_active).items()}, **fields_of("known_", self._known),
-            **{f"queue_{name}": array for name, array in self.queue.state().items()}, "counters": np.array([self._asked], dtype=np.int64),
-        }  # fmt: skip
+        return {**super().state(), **fields_of("known_", self._known)}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave: searches are begun again and do what they had done.
@@ -185,25 +175,33 @@ class MeshPlanner(SlotPlanner):
             If something in it cannot be.
         """
         saved = Saved.of(state)
-        asked = saved.whole("counters", 0, MOST)
         known = saved.records("known_", _KNOWN, {"key": (0, MOST), "entity": (0, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)})
         saved.require(ascends(known["key"]), "known_key", "keys have to ascend")
-        self.queue.restore(saved.below("queue_"), {**bounds_of(asked), **bounds_on(self.mesh, self.goals)})
+        self._restore(saved, bounds_on(self.mesh, self.goals))
+        self._known = known
+
+    def _redo(self, saved: Saved) -> None:
         requests = self.queue.requests
         is_shared = requests["shares"] == 1
         saved.require(~is_shared | (requests["key"] >> GOAL_BITS == requests["goal"]), "queue_request_key", "that is a tree of another goal")
         self._searches.restore(saved.below("slots_"), self._own, self.queue)
-        self._known, self._asked = known, asked
+
+
+def note_prices(fresh: NDArray[Any], priced: NDArray[np.int32] | None, price: float) -> None:
+    """Note in new requests which portals cost more, and how much (m); see `MeshPlanner.submit`."""
+    for place in range(MOST_PRICED):
+        fresh[f"priced_{place}"] = -1 if priced is None else priced[:, place]
+    fresh["price"] = price
 
 
 def usual_planner(mesh: NavMesh, goals: GoalPieces) -> MeshPlanner:
-    """Return the planner that a scenario on a mesh gets if it does not say: shortest ways, and quick ones where the ground is not even."""
+    """Return the planner that a scenario on a mesh gets if it does not say: shortest paths, and quick ones where the ground is not even."""
     return MeshPlanner(mesh, goals, kind="optimal" if mesh.is_even else "mesh")
 
 
 def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
-    """Return every width at which what a body can pass changes, ascending: all edges and diagonals between wall vertices, and the room of goals."""
-    lengths = [mesh.edge_width[np.isfinite(mesh.edge_width)], 2.0 * goals.room]
+    """Return every width at which what an agent can pass changes, ascending: all edges and diagonals between wall vertices, and the clearances of goals."""
+    lengths = [mesh.edge_width[np.isfinite(mesh.edge_width)], 2.0 * goals.clearance]
     sizes = np.diff(mesh.polygon_start)
     for size in np.unique(sizes):
         first = mesh.polygon_start[:-1][sizes == size]

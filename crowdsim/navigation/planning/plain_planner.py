@@ -20,10 +20,11 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import targets_of
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
-from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work
+from crowdsim.navigation.planning.protocol import ANSWER_WORK
+from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, corridors
+from crowdsim.navigation.planning.slot_planner import SlotPlanner
+from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.saved import WIDEST_M, Arrays, Saved
 
@@ -43,7 +44,7 @@ class Request(NamedTuple):
         Of the mesh, in which that is.
     goal : int
     radius : float, m
-        Of its body.
+        Of the agent.
     """
 
     entity: int
@@ -120,9 +121,7 @@ class PlainPlanner(SlotPlanner):
         radius: NDArray[np.float64],
     ) -> None:  # fmt: skip
         """Ask for paths; see `Planner.submit`."""
-        fresh = self._fresh(tick, entity, position)
-        fresh["goal"], fresh["polygon"], fresh["radius"] = goal, polygon, radius
-        self.queue.submit(fresh)
+        self.queue.submit(self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius))
 
     def _begin(self, search: Any, work: Work, slot: int, job: int) -> int:
         request = work.requests[job]
@@ -149,19 +148,19 @@ class PlainPlanner(SlotPlanner):
         return made
 
     def _check(self) -> None:
-        """Refuse a path that does not lead from where it was asked for to the goal."""
+        """Refuse a path that does not lead from the start of its request to the goal."""
         if self._path is None:
             return
-        mesh, request, told = self.mesh, self._request, f'the planner "{self.name}" answers agent {self._request.entity} with a path'
+        mesh, request, answer = self.mesh, self._request, f'the planner "{self.name}" answers agent {self._request.entity} with a path'
         if self._path.piece not in self.pieces(request.goal):
-            raise NavigationError(f"{told} to piece {self._path.piece}, but its goal has {list(self.pieces(request.goal))}.")
+            raise NavigationError(f"{answer} to piece {self._path.piece}, but its goal has {list(self.pieces(request.goal))}.")
         here = request.polygon
         for place, portal in enumerate(self._path.portals):
             if not 0 <= portal < mesh.edge_count or mesh.edge_twin[portal] < 0 or mesh.edge_polygon[portal] != here:
-                raise NavigationError(f"{told} whose portal {place}, half-edge {portal}, does not lead out of polygon {here}.")
+                raise NavigationError(f"{answer} whose portal {place}, half-edge {portal}, does not lead out of polygon {here}.")
             here = int(mesh.edge_polygon[mesh.edge_twin[portal]])
         if here != self.goals.piece_polygon[self._path.piece]:
-            raise NavigationError(f"{told} that ends in polygon {here}, but the piece is in {self.goals.piece_polygon[self._path.piece]}.")
+            raise NavigationError(f"{answer} that ends in polygon {here}, but the piece is in {self.goals.piece_polygon[self._path.piece]}.")
 
     def _finish(self, search: Any, work: Work, slot: int, job: int) -> int:
         count = len(self._path.portals) if self._path is not None else 0
@@ -175,11 +174,8 @@ class PlainPlanner(SlotPlanner):
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         self._serve_loop(0, 1, None, work)
 
-    def _answers(self, ended: Ended) -> Answers:
-        return corridors(ended)
-
-    def _expansions(self) -> NDArray[np.int64]:
-        return np.array([self._made], dtype=np.int64)
+    def _progress(self) -> dict[str, NDArray[Any]]:
+        return {"made": np.where(self.queue.is_active, self._made, 0)}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave: the search in the middle is begun again and does what it had done."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
 
-ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the way
+ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the path
 # through its corridor 0.2 us a portal, while one out of a tree takes nothing else.
 
 
@@ -22,7 +22,7 @@ def work_of(answers: int, portals: int) -> int:
 
 @dataclass(frozen=True)
 class Answers:
-    """Searches that ended, in the order in which they were asked for.
+    """Searches that ended, in the order of the requests.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Answers:
         return work_of(len(self.entity), len(self.cells))
 
 
-START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])  # who asked from where (m)
+START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])  # which agent asked from where (m)
 
 
 def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
@@ -60,7 +60,7 @@ def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
 
 
 class Planner(Protocol):
-    """Answers requests for ways with corridors on the mesh, under a budget of expansions.
+    """Answers requests for paths with corridors on the mesh, under a budget of expansions.
 
     The answer to a request depends on the mesh, the goals, and the requests made before it: neither on budgets, nor on threads, nor on a save in between.
 
@@ -69,7 +69,7 @@ class Planner(Protocol):
     prices : bool
         Whether `submit` takes portals that cost more, and their price, too.
     heeds_standing : bool
-        Whether it wants to know which agents stand about, before requests are made, by a method `stand`.
+        Whether it wants to know which agents are stationary, before requests are made, by a method `stand`.
     """
 
     prices: bool
@@ -95,7 +95,7 @@ class Planner(Protocol):
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
     ) -> None:
-        """Ask for ways; whoever asks again withdraws what it asked before.
+        """Ask for paths; a new request of an agent withdraws the one before.
 
         Parameters
         ----------

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-if TYPE_CHECKING:  # readers of scenarios come by here, and need no compiler
+if TYPE_CHECKING:  # readers of scenarios import this, and need no compiler
     from crowdsim.navigation.goals.goals import GoalPieces
     from crowdsim.navigation.mesh.mesh import NavMesh
 
@@ -49,7 +49,7 @@ class PlannerKind:
     owners, options : tuple of dataclasses
         Its parameters: those that are listed before, and after, what all planners that find corridors have.
     over_cells : bool
-        Whether its answers are waypoints over the cells of a grid (`WayAnswers`), and not corridors on the mesh (`Answers`).
+        Whether its answers are waypoints over the cells of a grid (`WaypointAnswers`), and not corridors on the mesh (`Answers`).
     knows_terrain : bool
         Whether it finds quick paths where the ground has speeds of its own.
     """

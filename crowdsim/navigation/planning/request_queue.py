@@ -1,104 +1,34 @@
-"""The request queue of a planner: requests wait in lines, and slots get from them what they can work on next.
+"""The request queue of a planner: requests wait, first in, first out, and slots get from it what they can work on next.
 
-Handing out costs what is handed out, however many wait: a request is touched when it is made, when a slot takes it, and when it is answered. Requests that
-share a tree stand in a line for each tree, the others in one line; each line is first in, first out. A slot that has nothing left takes the next of its
-line; a tree gets a slot that nobody needs, or one whose line has waited less. What is decided depends on the requests and on what was answered, on nothing
-else, so that a queue that was saved goes on as it would have.
+That costs as much as the requests that slots get, however many wait: a request is touched when it is made, when a slot takes it, and when it is answered.
+Requests that share a tree wait in a queue for each tree, the others in one queue. A slot that has nothing left takes the next of its queue; a tree gets a
+slot that is not needed, or one whose queue has waited less. What is decided depends on the requests and on what was answered, on nothing else, so that a
+queue that was saved goes on as it would have.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
 import heapq
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.navigation.planning.work import Ended, Work, share_out, take_out
 from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
-LEAST_GRANT = 500  # Expansions that a slot gets in a round, some 0.1 ms: with fewer, what a search touches has left the cache when its turn comes again.
-IN_LINE = -1  # Slot of a request that no slot has taken yet.
+UNASSIGNED = -1  # Slot of a request that no slot has taken yet.
 
 # What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree` the tree that has to be grown before it is begun.
 REQUEST_FIELDS = [
     ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("x", "f8"), ("y", "f8"), ("key", "i8"), ("shares", "i8"), ("tree", "i8"),
 ]  # fmt: skip
-
-
-class Work(NamedTuple):
-    """What slots have to do in one round, of `s` slots that have up to `b` requests each.
-
-    Attributes
-    ----------
-    jobs : (s, b) int64
-        Requests of each slot, as rows of `requests`.
-    job_count, job_next : (s,) int64
-        How many, and the one that is being worked on; the latter is moved on.
-    is_active : (s,) int64
-        1 while the slot is in the middle of a request.
-    grant, used : (s,) int64
-        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts; expansions that it has made.
-    requests : (n,) record array
-    is_open : (n,) uint8
-        0 for requests that were dropped; they are passed over.
-    status : (n,) uint8
-    piece : (n,) int32
-    where, size : (n,) int64
-        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the path is, and its length there.
-    detail : (n, 4) float64
-        What else is to be known of a path; see the planner.
-    out : (s, k) int32 or float64
-    fill : (s,) int64
-        What is used of each row of `out`.
-    answer_work, path_work : int, expansions
-        What an answer counts as, and each of the numbers of its path; 0 where answers do not count.
-    """
-
-    jobs: NDArray[np.int64]
-    job_count: NDArray[np.int64]
-    job_next: NDArray[np.int64]
-    is_active: NDArray[np.int64]
-    grant: NDArray[np.int64]
-    used: NDArray[np.int64]
-    requests: NDArray[Any]
-    is_open: NDArray[np.uint8]
-    status: NDArray[np.uint8]
-    piece: NDArray[np.int32]
-    where: NDArray[np.int64]
-    size: NDArray[np.int64]
-    detail: NDArray[np.float64]
-    out: NDArray[Any]
-    fill: NDArray[np.int64]
-    answer_work: int
-    path_work: int
-
-
-class Ended(NamedTuple):
-    """Requests that were answered in one round.
-
-    Attributes
-    ----------
-    order, entity : (k,) int64
-    status : (k,) uint8
-    piece : (k,) int32
-    size : (k,) int64
-    detail : (k, 4) float64
-    path : (m,) int32 or float64
-        The paths one after the other, `size` numbers each.
-    """
-
-    order: NDArray[np.int64]
-    entity: NDArray[np.int64]
-    status: NDArray[np.uint8]
-    piece: NDArray[np.int32]
-    size: NDArray[np.int64]
-    detail: NDArray[np.float64]
-    path: NDArray[Any]
 
 
 class RequestQueue:
@@ -137,11 +67,11 @@ class RequestQueue:
         self._grant, self._used, self._fill = (np.zeros(count, dtype=np.int64) for _ in range(3))
         self._out, self._path = out, np.empty(out.size, dtype=out.dtype)
         self._began, self._answered = np.zeros(count, dtype=np.int64), np.empty(self._jobs.size, dtype=np.int64)
-        self._settle(np.zeros(0, dtype=self.record), np.zeros(0, dtype=np.int64))
+        self._keep(np.zeros(0, dtype=self.record), np.zeros(0, dtype=np.int64))
 
     @property
     def entities(self) -> list[int]:
-        """Whose requests are open."""
+        """The agents whose requests are open."""
         return list(self._row_of)
 
     @property
@@ -164,7 +94,7 @@ class RequestQueue:
         """The key of the tree that each slot keeps, shape (slots,); NO_TREE if it keeps none."""
         return self._key
 
-    def _settle(self, records: NDArray[Any], slot: NDArray[np.int64]) -> None:
+    def _keep(self, records: NDArray[Any], slot: NDArray[np.int64]) -> None:
         """Keep these requests and no others, which are in the order in which they were made; those that slots have taken stay theirs."""
         count, room = len(records), LEAST_ROWS
         while room < 2 * count:
@@ -173,53 +103,53 @@ class RequestQueue:
         self._records[:count] = records
         self._order = np.zeros(room, dtype=np.int64)
         self._order[:count] = records["order"]
-        self._is_open, self._slot = np.zeros(room, dtype=np.uint8), np.full(room, IN_LINE, dtype=np.int64)
+        self._is_open, self._slot = np.zeros(room, dtype=np.uint8), np.full(room, UNASSIGNED, dtype=np.int64)
         self._is_open[:count], self._slot[:count] = 1, slot
         self._status, self._piece = np.zeros(room, dtype=np.uint8), np.zeros(room, dtype=np.int32)
         self._where, self._size, self._detail = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros((room, 4))
         self._used_rows, self._first_open, self.waiting = count, 0, count
         self._row_of: dict[int, int] = dict(zip(records["entity"].tolist(), range(count), strict=True))
         self._job_next[:], self._job_count[:] = 0, 0
-        for taker in np.unique(slot[slot != IN_LINE]).tolist():
+        for taker in np.unique(slot[slot != UNASSIGNED]).tolist():
             mine = np.flatnonzero(slot == taker)
             self._jobs[taker, : len(mine)], self._job_count[taker] = mine, len(mine)
-        self._alone: deque[int] = deque()
-        self._lines: dict[int, deque[int]] = {}
-        self._no_slot: list[tuple[int, int]] = []  # (order of its first request, key) of the lines whose tree no slot has
-        self._in_line = 0
-        self._stand_in_line(np.flatnonzero(slot == IN_LINE))
+        self._own_queue: deque[int] = deque()
+        self._of_tree: dict[int, deque[int]] = {}
+        self._no_slot: list[tuple[int, int]] = []  # (order of its first request, key) of the queues whose tree no slot has
+        self._unassigned = 0
+        self._stand_unassigned(np.flatnonzero(slot == UNASSIGNED))
 
-    def _stand_in_line(self, rows: NDArray[np.int64]) -> None:
-        """Put requests at the ends of their lines."""
-        self._in_line += len(rows)
+    def _stand_unassigned(self, rows: NDArray[np.int64]) -> None:
+        """Put requests at the ends of their queues."""
+        self._unassigned += len(rows)
         shares = self._records["shares"][rows] == 1
-        self._alone.extend(rows[~shares].tolist())
+        self._own_queue.extend(rows[~shares].tolist())
         rows = rows[shares]
         if not len(rows):
             return
         by_key = rows[np.argsort(self._records["key"][rows], kind="stable")]
         keys, first = np.unique(self._records["key"][by_key], return_index=True)
         for key, mine in zip(keys.tolist(), np.split(by_key, first[1:]), strict=True):
-            line = self._lines.setdefault(key, deque())
-            if not line and key not in self._slot_of_key:
+            queue = self._of_tree.setdefault(key, deque())
+            if not queue and key not in self._slot_of_key:
                 heapq.heappush(self._no_slot, (int(self._order[mine[0]]), key))
-            line.extend(mine.tolist())
+            queue.extend(mine.tolist())
 
     def submit(self, fresh: NDArray[Any]) -> None:
-        """Take requests in, in their order; nobody has two."""
+        """Take requests in, in their order; no agent has two."""
         if self._used_rows + len(fresh) > len(self._records):
             open_rows = self._open_rows()
-            records, slot = np.concatenate([self._records[open_rows], fresh]), np.full(len(open_rows) + len(fresh), IN_LINE, dtype=np.int64)
+            records, slot = np.concatenate([self._records[open_rows], fresh]), np.full(len(open_rows) + len(fresh), UNASSIGNED, dtype=np.int64)
             slot[: len(open_rows)] = self._slot[open_rows]
-            self._settle(records, slot)
+            self._keep(records, slot)
             return
         rows = np.arange(self._used_rows, self._used_rows + len(fresh))
         self._records[rows], self._order[rows] = fresh, fresh["order"]
-        self._is_open[rows], self._slot[rows], self._status[rows] = 1, IN_LINE, 0
+        self._is_open[rows], self._slot[rows], self._status[rows] = 1, UNASSIGNED, 0
         self._used_rows += len(fresh)
         self.waiting += len(fresh)
         self._row_of.update(zip(fresh["entity"].tolist(), rows.tolist(), strict=True))
-        self._stand_in_line(rows)
+        self._stand_unassigned(rows)
 
     def change(self, name: str, value: NDArray[Any]) -> None:
         """Give the open requests, in the order of `requests`, another value of a field."""
@@ -229,13 +159,13 @@ class RequestQueue:
         """Let all slots give back what they have: what they know is no longer true."""
         records = self.requests
         self._is_active[:] = 0
-        self._settle(records, np.full(len(records), IN_LINE, dtype=np.int64))
+        self._keep(records, np.full(len(records), UNASSIGNED, dtype=np.int64))
 
     def _open_rows(self) -> NDArray[np.int64]:
         return np.flatnonzero(self._is_open[: self._used_rows])
 
     def drop(self, entity: NDArray[np.int64]) -> None:
-        """Forget the requests of some; where they stand in line or with a slot they are passed over."""
+        """Forget the requests of some agents; in the queue or with a slot they are passed over."""
         for each in entity.tolist() if self.waiting else ():
             row = self._row_of.pop(each, None)
             if row is None:
@@ -243,8 +173,8 @@ class RequestQueue:
             self._is_open[row] = 0
             self.waiting -= 1
             slot = int(self._slot[row])
-            if slot == IN_LINE:
-                self._in_line -= 1
+            if slot == UNASSIGNED:
+                self._unassigned -= 1
             elif self._is_active[slot] and self._jobs[slot, self._job_next[slot]] == row:
                 self._is_active[slot] = 0
 
@@ -255,7 +185,7 @@ class RequestQueue:
         self._first_open += int(np.argmax(self._is_open[self._first_open : self._used_rows]))
         return int(self._records["tick"][self._first_open])
 
-    def hand_out(self, budget: int) -> int:
+    def assign(self, budget: int) -> int:
         """Give slots that have nothing left something to do, and those with the oldest requests equal shares of a budget.
 
         Returns
@@ -264,18 +194,18 @@ class RequestQueue:
             Slots at work.
         """
         self._rounds += 1
-        if self._in_line:
+        if self._unassigned:
             dry = np.flatnonzero(self._job_next >= self._job_count)
             if len(dry):
                 self._refill_own(dry[dry < self._own])
                 self._refill_shared(dry[dry >= self._own].tolist())
         return int(share_out(budget, self._rounds, self._jobs, self._job_next, self._job_count, self._order, self._grant, self._last_use, self._began))
 
-    def _take(self, line: deque[int], most: int) -> list[int]:
-        """Take up to so many open requests out of a line."""
+    def _take(self, queue: deque[int], most: int) -> list[int]:
+        """Take up to so many open requests out of a queue."""
         taken: list[int] = []
-        while line and len(taken) < most and not (self._is_open[line[0]] and self._waits_for_tree(line[0])):
-            row = line.popleft()
+        while queue and len(taken) < most and not (self._is_open[queue[0]] and self._waits_for_tree(queue[0])):
+            row = queue.popleft()
             if self._is_open[row]:
                 taken.append(row)
         return taken
@@ -287,44 +217,44 @@ class RequestQueue:
         """Return the tree that the next request waits for, if there is nothing else to do; NO_TREE if there is."""
         if self._trees is None or self._is_active.any() or np.any(self._job_next < self._job_count):
             return NO_TREE
-        while self._alone and not self._is_open[self._alone[0]]:
-            self._alone.popleft()
-        return int(self._records["tree"][self._alone[0]]) if self._alone and self._waits_for_tree(self._alone[0]) else NO_TREE
+        while self._own_queue and not self._is_open[self._own_queue[0]]:
+            self._own_queue.popleft()
+        return int(self._records["tree"][self._own_queue[0]]) if self._own_queue and self._waits_for_tree(self._own_queue[0]) else NO_TREE
 
     def _give(self, slot: int, rows: list[int]) -> None:
         self._jobs[slot, : len(rows)] = rows
         self._job_next[slot], self._job_count[slot] = 0, len(rows)
         self._slot[rows] = slot
-        self._in_line -= len(rows)
+        self._unassigned -= len(rows)
 
     def _refill_own(self, dry: NDArray[np.int64]) -> None:
         """Give the next of those that search alone to slots of their own in turn, so that they are done about in their order."""
-        if not len(dry) or not self._alone:
+        if not len(dry) or not self._own_queue:
             return
-        batch = min(self._own_batch, -(-len(self._alone) // len(dry)))
-        rows = self._take(self._alone, batch * len(dry))
+        batch = min(self._own_batch, -(-len(self._own_queue) // len(dry)))
+        rows = self._take(self._own_queue, batch * len(dry))
         for place, slot in enumerate(dry.tolist()):
             self._give(slot, rows[place :: len(dry)])
 
     def _refill_shared(self, dry: list[int]) -> None:
-        """Give shared slots the next of their lines; trees without a slot get one by the age of their oldest request."""
-        free, lined = [], []
+        """Give shared slots the next of their queues; trees without a slot get one by the age of their oldest request."""
+        free, queued = [], []
         for slot in dry:
             head = self._head(int(self._key[slot]))
             if head < 0:
                 free.append((int(self._last_use[slot]), slot))
             else:
-                lined.append((head, slot))
+                queued.append((head, slot))
         free.sort(reverse=True)
-        lined.sort()
-        while free or lined:
+        queued.sort()
+        while free or queued:
             oldest = self._oldest_without_slot()
             if oldest is None:
                 break
             if free:
                 _, slot = free.pop()
-            elif lined[-1][0] > oldest[0]:  # it has waited less
-                _, slot = lined.pop()
+            elif queued[-1][0] > oldest[0]:  # it has waited less
+                _, slot = queued.pop()
                 heapq.heappush(self._no_slot, (self._head(int(self._key[slot])), int(self._key[slot])))
             else:
                 break
@@ -333,22 +263,22 @@ class RequestQueue:
             self._key[slot], self._slot_of_key[oldest[1]] = oldest[1], slot
             if self._forget is not None:
                 self._forget(slot)
-            self._give(slot, self._take(self._lines[oldest[1]], self._shared_batch))
-        for _, slot in lined:
-            self._give(slot, self._take(self._lines[int(self._key[slot])], self._shared_batch))
+            self._give(slot, self._take(self._of_tree[oldest[1]], self._shared_batch))
+        for _, slot in queued:
+            self._give(slot, self._take(self._of_tree[int(self._key[slot])], self._shared_batch))
 
     def _head(self, key: int) -> int:
-        """Return the order of the first open request in the line of a tree; -1 if there is none."""
-        line = self._lines.get(key)
-        while line and not self._is_open[line[0]]:
-            line.popleft()
-        if line:
-            return int(self._order[line[0]])
-        self._lines.pop(key, None)
+        """Return the order of the first open request in the queue of a tree; -1 if there is none."""
+        queue = self._of_tree.get(key)
+        while queue and not self._is_open[queue[0]]:
+            queue.popleft()
+        if queue:
+            return int(self._order[queue[0]])
+        self._of_tree.pop(key, None)
         return -1
 
     def _oldest_without_slot(self) -> tuple[int, int] | None:
-        """Return the line that has waited longest of those whose tree no slot has, as (order, key)."""
+        """Return the queue that has waited longest of those whose tree no slot has, as (order, key)."""
         while self._no_slot:
             order, key = self._no_slot[0]
             head = -1 if key in self._slot_of_key else self._head(key)
@@ -360,7 +290,7 @@ class RequestQueue:
         return None
 
     def work(self, answer_work: int, path_work: int) -> Work:
-        """Return what the slots have to do, after `hand_out`."""
+        """Return what the slots have to do, after `assign`."""
         return Work(
             self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used, self._records, self._is_open, self._status,
             self._piece, self._where, self._size, self._detail, self._out, self._fill, answer_work, path_work,
@@ -387,7 +317,7 @@ class RequestQueue:
         return Ended(none, none, np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32), none, np.zeros((0, 4)), self._path[:0])
 
     def collect(self) -> tuple[int, bool, Ended | None]:
-        """Take out what the slots have answered since `hand_out`; return the expansions that they made, whether any got on in its jobs, and what ended."""
+        """Take out what the slots have answered since `assign`; return the expansions that they made, whether any got on in its jobs, and what ended."""
         used, moved, answers, length = take_out(
             self._jobs, self._began, self._job_next, self._used, self._is_open, self._where, self._size, self._out, self._answered, self._path
         )
@@ -402,7 +332,7 @@ class RequestQueue:
         return used, True, Ended(self._order[rows], entity, self._status[rows], self._piece[rows], size, detail, self._path[:length].copy())
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the requests, and who works on them, as named arrays."""
+        """Return the requests, and which slots work on them, as named arrays."""
         rows = self._open_rows()
         return {
             **fields_of("request_", self._records[rows]), "request_slot": self._slot[rows].copy(), "is_active": self._is_active.copy(),
@@ -419,13 +349,13 @@ class RequestQueue:
         """
         saved, count = Saved.of(state), len(self._key)
         records = saved.records("request_", self.record, bounds)
-        slot = saved.take("request_slot", "i8", (len(records),), low=IN_LINE, high=count - 1)
+        slot = saved.take("request_slot", "i8", (len(records),), low=UNASSIGNED, high=count - 1)
         rounds = saved.whole("rounds", 0, MOST)
         key, last_use = saved.take("key", "i8", (count,), low=NO_TREE, high=MOST), saved.take("last_use", "i8", (count,), low=0, high=rounds)
         is_active = saved.take("is_active", "i8", (count,), low=0, high=1)
         saved.require(ascends(records["order"]), "request_order", "requests stand in the order in which they were made")
-        saved.require(np.unique(records["entity"]).size == len(records), "request_entity", "names somebody twice")
-        has_one = slot != IN_LINE
+        saved.require(np.unique(records["entity"]).size == len(records), "request_entity", "names an agent twice")
+        has_one = slot != UNASSIGNED
         taken = np.bincount(slot[has_one], minlength=count)
         most = np.where(np.arange(count) < self._own, self._own_batch, self._shared_batch)
         saved.require(taken <= most, "request_slot", "gives a slot more than it takes at a time")
@@ -441,90 +371,4 @@ class RequestQueue:
         saved.require(~has_one | ~is_shared | (records["key"] == key[slot]), "request_key", "the slot keeps another tree")
         self._key, self._last_use, self._rounds, self._is_active = key, last_use, rounds, is_active
         self._slot_of_key = {key: slot for slot, key in enumerate(self._key.tolist()) if key != NO_TREE}
-        self._settle(records, slot)
-
-
-@lean_kernel
-def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, began):
-    """Share a budget among the slots with the oldest requests, at least LEAST_GRANT for each; return how many slots have work.
-
-    Parameters
-    ----------
-    budget : int, expansions
-    now : int
-        Number of the round; noted in `last_use`.
-    jobs : (s, b) int64
-    job_next, job_count : (s,) int64
-    order : (n,) int64
-        When each request was made.
-    grant, last_use, began : (s,) int64
-        Receive; `began` what `job_next` is now.
-    """
-    at_work = 0
-    for slot in range(jobs.shape[0]):
-        grant[slot], began[slot] = 0, job_next[slot]
-        if job_next[slot] < job_count[slot]:
-            at_work += 1
-            last_use[slot] = now
-    if at_work == 0:
-        return 0
-    served = min(at_work, max(1, budget // LEAST_GRANT))
-    share, left = budget // served, budget % served
-    for slot in range(jobs.shape[0]):
-        if job_next[slot] < job_count[slot]:
-            mine, older = order[jobs[slot, job_next[slot]]], 0
-            for other in range(jobs.shape[0]):
-                if job_next[other] < job_count[other] and order[jobs[other, job_next[other]]] < mine:
-                    older += 1
-            if older < served:
-                grant[slot] = share + (1 if older < left else 0)
-    return at_work
-
-
-@lean_kernel
-def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, path):
-    """Close the requests that were answered in a round, and put their paths one after the other.
-
-    Parameters
-    ----------
-    jobs : (s, b) int64
-    began, job_next : (s,) int64
-        Where each slot was in its jobs before the round, and is now.
-    used : (s,) int64
-    is_open : (n,) uint8
-        Receives 0; where it is 0 already, a request was dropped and has no answer.
-    where, size : (n,) int64
-        Where in the slot's row of `out` a path is.
-    out : (s, k) int32 or float64
-    answered : (s b,) int64
-        Receives the requests.
-    path : (s k,) int32 or float64
-        Receives the paths.
-
-    Returns
-    -------
-    expansions, moved, answers, length : int
-        Sum of `used`; jobs that slots are through with; requests answered; length of the paths.
-    """
-    expansions, moved, answers, length = 0, 0, 0, 0
-    for slot in range(jobs.shape[0]):
-        expansions += used[slot]
-        for k in range(began[slot], job_next[slot]):
-            row = jobs[slot, k]
-            moved += 1
-            if is_open[row] == 0:
-                continue
-            is_open[row] = 0
-            answered[answers] = row
-            answers += 1
-            for i in range(where[row], where[row] + size[row]):
-                path[length] = out[slot, i]
-                length += 1
-    return expansions, moved, answers, length
-
-
-def pieces(flat: NDArray[Any], begin: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the pieces ``flat[begin[i]:begin[i] + size[i]]`` one after the other."""
-    end = np.cumsum(size)
-    total = int(end[-1]) if len(end) else 0
-    return flat[np.repeat(begin - end + size, size) + np.arange(total)]
+        self._keep(records, slot)

@@ -1,11 +1,14 @@
 """The kinds of searches that a planner can have in its slots: how they are kept, served, saved, and given more room.
 
-A search of any kind answers with a corridor on the mesh. To add one, write a class like these and name it in SEARCHES.
+A search of any kind answers with a corridor on the mesh. To add one, derive a class from `Searches` and name it in SEARCHES.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +19,9 @@ from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.rims import Rims, find_rims
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import SURFACE_LENGTH, TRAVEL_TIME
-from crowdsim.navigation.planning.request_queue import RequestQueue, Work
+from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
+from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.a_star import COSTS, FASTEST, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
 from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
@@ -49,53 +53,117 @@ from crowdsim.navigation.search.slot_fields import (
     STATUS,
     WIDTH,
 )
-from crowdsim.saved import MOST, WIDEST_M, Arrays, Saved
+from crowdsim.saved import MOST, WIDEST_M, Saved
 
-RADIUS_STEP_M = 1.0 / 128.0  # Bodies whose radii are nearer than this may share an optimal tree: the way of one is longer than its shortest by less than
+RADIUS_STEP_M = 1.0 / 128.0  # Agents whose radii are nearer than this may share an optimal tree: the path of one is longer than its shortest by less than
 # 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where radii are drawn from a distribution.
-TREE_CONES = 32  # Cones of a tree that has grown over a whole mesh, for each half-edge: 16 measured for bodies, 40 for points among pillars.
+TREE_CONES = 32  # Intervals of a tree that has grown over a whole mesh, for each half-edge: 16 measured for agents, 40 for points among pillars.
 MOST_ROOM_BYTES = 4 << 30  # Of saved searches; what they take is far below.
 LONG_WORK = 100_000  # Expansions that are worth waking threads for where a run is taken up: some 20 ms.
-GOAL_BITS = 42  # Where the goal is in the key of a tree, above the step of the radius and what bodies can pass.
-NO_START = -1  # In place of the polygon of a start: trees are grown for nobody in particular.
+GOAL_BITS = 42  # Where the goal is in the key of a tree, above the step of the radius and what agents can pass.
+NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
 EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then cost about what a tree
-# over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where few ask.
+# over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where requests are few.
 
 
-class Searches(Protocol):
+class Searches(ABC):
     """Searches of one kind, one in each slot.
 
     Attributes
     ----------
     share_at : int
-        Requests for one goal by bodies that can share a tree from which on one is made.
+        Requests for one goal by agents that can share a tree from which on one is made.
     """
 
     share_at: int
+    _slots: Any
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None: ...
+    def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
+        self._mesh, self._goals = mesh, goals
+        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
 
     @staticmethod
+    @abstractmethod
     def slot_bytes(mesh: NavMesh) -> int:
         """Return about how many bytes a slot takes on a mesh."""
 
+    @abstractmethod
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return a number from 0 to 1,023 for each radius (m): bodies with the same number, that pass the same gaps, may share a tree."""
+        """Return a number from 0 to 1,023 for each radius (m): agents with the same number, that pass the same gaps, may share a tree."""
 
+    @abstractmethod
     def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
         """Let every slot work through its requests, at least so many slots on a thread; those from `own` on keep their trees."""
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
+        self._slots.header[slot, IS_SEEDED] = 0
 
     def make_room(self) -> bool:
         """Give more room to slots that ran out of it; return whether there were any."""
+        return False
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return how far the searches are as named arrays; slots from `own` on keep trees, those that are active, (slots,), are in the middle of a request."""
+        """Return what leads the searches to where they are as named arrays: the goals and widths of trees, expansions that were made.
 
-    def restore(self, state: Arrays | Saved, own: int, queue: RequestQueue) -> None:
-        """Take back what `state()` gave, by doing it again for the requests of a queue that was restored."""
+        Slots from `own` on keep trees, those that are active, (slots,), are in the middle of a request.
+        """
+        slots = self._slots
+        made = slots.header[:, EXPANSIONS]
+        is_tree = (np.arange(len(made)) >= own) & (slots.header[:, IS_SEEDED] == 1) & (made > 0)
+        return {
+            "tree_goal": np.where(is_tree, slots.header[:, GOAL], NO_TREE).astype(np.int32), "tree_width": np.where(is_tree, slots.measure[:, WIDTH], 0.0),
+            "made": np.where(is_tree | is_active, made, 0),
+        }  # fmt: skip
+
+    def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
+        """Let idle searches do what they had done when they were saved: begun with the same, they are where they were after as many expansions.
+
+        Nothing that a search keeps is taken from a checkpoint so, and none need hold it. What a shared tree knows does not depend on the starts that it was
+        looked through for, nor on when: it is grown for the request in hand, and on for no start, if it knew more when that was begun.
+
+        Parameters
+        ----------
+        saved : Saved
+        own : int
+        queue : RequestQueue
+            As it was.
+        """
+        slots, goals = self._slots, len(self._goals.goal_start) - 1
+        count, active, number = len(slots.header), queue.is_active, np.arange(len(slots.header))
+        goal = saved.take("tree_goal", "i4", (count,), low=NO_TREE, high=goals - 1)
+        width = saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
+        made = saved.take("made", "i8", (count,), low=0, high=MOST)
+        is_tree = goal != NO_TREE
+        saved.require(~is_tree | ((number >= own) & (queue.keys >> GOAL_BITS == goal)), "tree_goal", "the slot keeps no tree of this goal")
+        saved.require(is_tree | active | (made == 0), "made", "the slot has nothing to look for")
+        requests = queue.in_hand.copy()
+        is_same = (requests["goal"] == goal) & (requests["width"] == width)
+        saved.require(~(is_tree & active) | is_same, "tree_width", "the request in hand is for another tree")
+        alone = is_tree & ~active
+        requests[alone] = np.zeros(1, dtype=requests.dtype)
+        requests["goal"][alone], requests["width"][alone], requests["polygon"][alone] = goal[alone], width[alone], NO_START
+        for place in range(MOST_PRICED):
+            requests[f"priced_{place}"][alone] = -1
+
+        def serve_again(which: NDArray[np.bool_], grant: NDArray[np.int64], begins: bool) -> NDArray[np.int64]:
+            """Let some slots begin, or go on, with their requests; return the expansions made. There is no room for the paths: they stay in the slots."""
+            work = queue.work_again(which, grant, begins=begins, requests=requests)
+            team = Team(0 if int(grant.sum()) >= LONG_WORK else 1)
+            try:
+                self.serve(team, own, work, 1)
+            finally:
+                team.close()
+            return work.used
+
+        left = made - serve_again(is_tree | active, np.maximum(made, 1), begins=True)
+        more = is_tree & (left > 0)
+        if more.any():
+            slots.header[more, STATUS], slots.header[more, START_POLYGON], slots.header[more, BEST_NODE] = PENDING, NO_START, -1
+            slots.measure[more, BEST_TOTAL] = np.inf
+            left -= serve_again(more, left, begins=False)
+            left -= serve_again(more & active, np.ones(count, dtype=np.int64), begins=True)
+        saved.require(left == 0, "made", "the search comes to an end sooner, or goes on")
 
 
 class MiddleSearch(NamedTuple):
@@ -183,23 +251,22 @@ serve_interval_slots = serve_loop("serve_interval_slots", _begin_interval, _adva
 
 
 def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0) -> None:
-    """Say what the ways of searches are to be short in, and how strongly they are aimed; see `MiddleSearches.price`."""
+    """Say what the paths of searches are to be short in, ``time`` or ``length`` along the surface, the same on even ground, and the heuristic weight."""
     slots.measure[:, PULL] = pull
     if not mesh.is_even:
         slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
         slots.measure[:, FASTEST] = float(mesh.polygon_pace.max())
 
 
-class MiddleSearches:
+class MiddleSearches(Searches):
     """A* over points of portals (`crowdsim.navigation.search.a_star`)."""
 
     share_at = 2
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
-        self._mesh, self._goals = mesh, goals
+        super().__init__(mesh, goals, count)
         self._points: PortalPoints = place_points(mesh)
         self._slots: SearchSlots = make_slots(count, len(self._points.edge))
-        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
@@ -207,10 +274,7 @@ class MiddleSearches:
         return 40 * len(place_points(mesh).edge)
 
     def price(self, costs: str, pull: float = 1.0) -> None:
-        """Say what ways are to be short in, before the first of them: ``time`` or ``length``, along the surface; and how strongly searches are aimed.
-
-        On even ground time and length are the same. Shared trees are not aimed: many starts are looked for.
-        """
+        """Say what paths are to be short in, before the first of them; see `price_slots`. Shared trees take no weight: many starts are looked for."""
         price_slots(self._slots, self._mesh, costs, pull)
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -222,34 +286,21 @@ class MiddleSearches:
         search = MiddleSearch(self._slots, self._mesh, self._goals, self._points, self._scratch, own)
         team.run(serve_slots, len(work.jobs), search, work, at_least=at_least)
 
-    def forget(self, slot: int) -> None:
-        """Give the tree of a shared slot up."""
-        self._slots.header[slot, IS_SEEDED] = 0
-
-    def make_room(self) -> bool:
-        """Return that no slot ran out of room: it has a place for every point."""
-        return False
-
-    def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return how far the searches are as named arrays."""
-        return progress_of(self._slots, own, is_active)
-
-    def restore(self, state: Arrays | Saved, own: int, queue: RequestQueue) -> None:
+    def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
-        costs, kept = self._slots.header[:, COSTS].copy(), self._slots.measure[:, [FASTEST, PULL]].copy()
-        self._slots = make_slots(len(costs), len(self._points.edge))
-        self._slots.header[:, COSTS], self._slots.measure[:, [FASTEST, PULL]] = costs, kept
-        redo(self, self._slots, Saved.of(state), own, queue, len(self._goals.goal_start) - 1)
+        before = self._slots
+        self._slots = make_slots(len(before.header), len(self._points.edge))
+        self._slots.header[:, COSTS], self._slots.measure[:, [FASTEST, PULL]] = before.header[:, COSTS], before.measure[:, [FASTEST, PULL]]
+        super().restore(saved, own, queue)
 
 
-class OptimalSearches:
-    """Shortest ways of all (`crowdsim.navigation.search.polyanya`)."""
+class OptimalSearches(Searches):
+    """Shortest paths of all (`crowdsim.navigation.search.polyanya`)."""
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
-        self._mesh, self._goals = mesh, goals
+        super().__init__(mesh, goals, count)
         self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_CONES else 1 << 40
         self._rims: Rims = find_rims(mesh, goals)
-        self._scratch: Scratch = make_scratch(count, mesh.polygon_count)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
@@ -258,17 +309,13 @@ class OptimalSearches:
         return TREE_CONES * CONE_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the number of whole steps in each radius (m): corners are rounded at the radius of the body that asked first."""
+        """Return the number of whole steps in each radius (m): corners are rounded at the radius of the agent that asked first."""
         return np.minimum(np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M, 1023.0).astype(np.int64)
 
     def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
         """Let every slot work through its requests."""
         search = IntervalSearch(self._slots, self._mesh, self._goals, self._rims, self._scratch, own)
         team.run(serve_interval_slots, len(work.jobs), search, work, at_least=at_least)
-
-    def forget(self, slot: int) -> None:
-        """Give the tree of a shared slot up."""
-        self._slots.header[slot, IS_SEEDED] = 0
 
     def make_room(self) -> bool:
         """Double the room of slots that ran out of it; return whether there were any."""
@@ -279,82 +326,19 @@ class OptimalSearches:
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return how far the searches are as named arrays, and how much room they have."""
-        return {
-            **progress_of(self._slots, own, is_active), "room": np.diff(self._slots.first), "is_full": self._slots.header[:, IS_FULL].astype(np.uint8),
-        }  # fmt: skip
+        header = self._slots.header
+        return {**super().state(own, is_active), "room": np.diff(self._slots.first), "is_full": header[:, IS_FULL].astype(np.uint8)}
 
-    def restore(self, state: Arrays | Saved, own: int, queue: RequestQueue) -> None:
+    def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
-        saved, count, least = Saved.of(state), len(self._slots.header), max(256, self._mesh.edge_count)
+        count, least = len(self._slots.header), max(256, self._mesh.edge_count)
         room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_CONES))
         saved.require(np.isin(room, least << np.arange(32)), "room", f"rooms are {least} times a power of two")
         saved.require(int(room.sum()) * CONE_BYTES <= max(MOST_ROOM_BYTES, count * least * CONE_BYTES), "room", "is more than there is memory for")
         is_full = saved.take("is_full", "u1", (count,), high=1)
         self._slots = with_rooms(make_interval_slots(count, self._mesh, 1, self._slots), room)
-        redo(self, self._slots, saved, own, queue, len(self._goals.goal_start) - 1)
+        super().restore(saved, own, queue)
         self._slots.header[:, IS_FULL] = is_full
-
-
-def progress_of(slots: SearchSlots | IntervalSlots, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Return what leads searches to where they are: the goals and widths of trees, expansions that were made; see `redo`."""
-    made = slots.header[:, EXPANSIONS]
-    is_tree = (np.arange(len(made)) >= own) & (slots.header[:, IS_SEEDED] == 1) & (made > 0)
-    return {
-        "tree_goal": np.where(is_tree, slots.header[:, GOAL], NO_TREE).astype(np.int32), "tree_width": np.where(is_tree, slots.measure[:, WIDTH], 0.0),
-        "made": np.where(is_tree | is_active, made, 0),
-    }  # fmt: skip
-
-
-def redo(searches: Searches, slots: SearchSlots | IntervalSlots, saved: Saved, own: int, queue: RequestQueue, goals: int) -> None:
-    """Let searches do what they had done when they were saved: begun with the same, they are where they were after as many expansions.
-
-    Nothing that a search keeps is believed this way, and a checkpoint need not hold it. What a shared tree knows does not depend on the starts that it was
-    looked through for, nor on when: it is grown for the request in hand, and on for nobody, if it knew more when that was begun.
-
-    Parameters
-    ----------
-    searches : Searches
-    slots : SearchSlots or IntervalSlots
-        Theirs, idle.
-    saved : Saved
-    own : int
-    queue : RequestQueue
-        As it was.
-    goals : int
-        How many there are.
-    """
-    count, active, number = len(slots.header), queue.is_active, np.arange(len(slots.header))
-    goal, width = saved.take("tree_goal", "i4", (count,), low=NO_TREE, high=goals - 1), saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
-    made = saved.take("made", "i8", (count,), low=0, high=MOST)
-    is_tree = goal != NO_TREE
-    saved.require(~is_tree | ((number >= own) & (queue.keys >> GOAL_BITS == goal)), "tree_goal", "the slot keeps no tree of this goal")
-    saved.require(is_tree | active | (made == 0), "made", "the slot has nothing to look for")
-    requests = queue.in_hand.copy()
-    saved.require(~(is_tree & active) | ((requests["goal"] == goal) & (requests["width"] == width)), "tree_width", "the request in hand is for another tree")
-    alone = is_tree & ~active
-    requests[alone] = np.zeros(1, dtype=requests.dtype)
-    requests["goal"][alone], requests["width"][alone], requests["polygon"][alone] = goal[alone], width[alone], NO_START
-    for place in range(MOST_PRICED):
-        requests[f"priced_{place}"][alone] = -1
-
-    def serve(which: NDArray[np.bool_], grant: NDArray[np.int64], begins: bool) -> NDArray[np.int64]:
-        """Let some slots begin, or go on, with their requests; return the expansions made. Ways that are found stay there: there is no room for them."""
-        work = queue.work_again(which, grant, begins=begins, requests=requests)
-        team = Team(0 if int(grant.sum()) >= LONG_WORK else 1)
-        try:
-            searches.serve(team, own, work, 1)
-        finally:
-            team.close()
-        return work.used
-
-    left = made - serve(is_tree | active, np.maximum(made, 1), begins=True)
-    more = is_tree & (left > 0)
-    if more.any():
-        slots.header[more, STATUS], slots.header[more, START_POLYGON], slots.header[more, BEST_NODE] = PENDING, NO_START, -1
-        slots.measure[more, BEST_TOTAL] = np.inf
-        left -= serve(more, left, begins=False)
-        left -= serve(more & active, np.ones(count, dtype=np.int64), begins=True)
-    saved.require(left == 0, "made", "the search comes to an end sooner, or goes on")
 
 
 SEARCHES: dict[str, type[Searches]] = {"mesh": MiddleSearches, "optimal": OptimalSearches}

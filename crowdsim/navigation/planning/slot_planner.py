@@ -1,7 +1,7 @@
 """What all planners with searches in slots have in common: a request queue, rounds in which the slots are served, and answers in order.
 
 Requests wait in a queue (`crowdsim.navigation.planning.request_queue`), first in, first out. Each slot works on a few of them one after the other, and a budget
-is shared equally among as many slots as it is worth handing out to, the oldest requests first; the slots, not the threads, decide which requests share it, so
+is shared equally among as many slots as it is worth, the oldest requests first; the slots, not the threads, decide which requests share it, so
 that the number of threads changes nothing. So that a budget bounds the answers too, each counts as some expansions.
 """
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.planning.protocol import Answers, starts_of
-from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work, pieces
+from crowdsim.navigation.planning.request_queue import RequestQueue
+from crowdsim.navigation.planning.work import Ended, Work, pieces
 from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved
 
@@ -38,7 +39,7 @@ class SlotPlanner(ABC):
 
     def __init__(self, queue: RequestQueue, answer_work: int, path_work: int, trees: SharedTrees | None = None) -> None:
         self.queue, self._trees, self._answer_work, self._path_work = queue, trees, answer_work, path_work
-        self._asked = 0
+        self._next_order = 0
 
     @property
     def waiting(self) -> int:
@@ -63,13 +64,15 @@ class SlotPlanner(ABC):
         """Forget the requests of agents that left or changed their mind."""
         self.queue.drop(entity)
 
-    def _fresh(self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64]) -> NDArray[Any]:
-        """Return new requests of agents, (k,), from where they are, (k, 2) m; those that they made before are withdrawn."""
+    def _fresh(self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64], **fields: Any) -> NDArray[Any]:
+        """Return new requests of agents, (k,), from where they are, (k, 2) m, with more fields; those that they made before are withdrawn."""
         self.drop(entity)
         fresh = np.zeros(len(entity), dtype=self.queue.record)
-        fresh["order"] = self._asked + np.arange(len(entity))
-        self._asked += len(entity)
+        fresh["order"] = self._next_order + np.arange(len(entity))
+        self._next_order += len(entity)
         fresh["entity"], fresh["tick"], fresh["x"], fresh["y"], fresh["tree"] = entity, tick, position[:, 0], position[:, 1], NO_TREE
+        for name, value in fields.items():
+            fresh[name] = value
         return fresh
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Any, int]:
@@ -83,10 +86,7 @@ class SlotPlanner(ABC):
                 used = self._trees.grow(tree, budget - spent)
                 made, spent = made + used, spent + used
                 continue
-            self.queue.hand_out(budget - spent)
-            work = self.queue.work(answer_work, path_work)
-            self._serve(team, work, 1 if budget - spent >= FOR_TEAMS else len(work.jobs))
-            used, has_moved, ended = self.queue.collect()
+            used, has_moved, ended = self._round(budget - spent, team, answer_work, path_work)
             made, spent = made + used, spent + used
             if ended is not None:
                 finished.append(ended)
@@ -94,6 +94,13 @@ class SlotPlanner(ABC):
             elif used == 0 and not has_moved and not self._make_room():
                 break
         return self._answers(in_order(finished, self.queue)), made
+
+    def _round(self, budget: int, team: Team, answer_work: int, path_work: int) -> tuple[int, bool, Ended | None]:
+        """Let every slot with work use its share of a budget; see `RequestQueue.collect`."""
+        self.queue.assign(budget)
+        work = self.queue.work(answer_work, path_work)
+        self._serve(team, work, 1 if budget >= FOR_TEAMS else len(work.jobs))
+        return self.queue.collect()
 
     @abstractmethod
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
@@ -103,28 +110,33 @@ class SlotPlanner(ABC):
         """Give more room to slots that ran out of it; return whether there were any."""
         return False
 
-    @abstractmethod
     def _answers(self, ended: Ended) -> Any:
-        """Return what ended, in the order in which it was asked for, as the answers that the planner gives."""
+        """Return what ended, in the order of the requests, as the planner's answers: with corridors."""
+        start = np.concatenate([[0], np.cumsum(ended.size)]).astype(np.int64)
+        return Answers(ended.entity, ended.status, ended.piece, start, ended.path)
 
-    def _expansions(self) -> NDArray[np.int64]:
-        """Return the expansions that the search in each slot has made, (s,)."""
-        raise NotImplementedError
+    @abstractmethod
+    def _progress(self) -> dict[str, NDArray[Any]]:
+        """Return how far the searches are as named arrays, for `_redo`; ``made``: the expansions that the search in each slot that is active has made."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
         trees = self._trees.state() if self._trees is not None else {}
         return {
             **{f"queue_{name}": array for name, array in self.queue.state().items()}, **{f"trees_{name}": array for name, array in trees.items()},
-            "made": np.where(self.queue.is_active, self._expansions(), 0), "counters": np.array([self._asked], dtype=np.int64),
+            **self._progress(), "counters": np.array([self._next_order], dtype=np.int64),
         }  # fmt: skip
 
     def _restore(self, saved: Saved, bounds: dict[str, tuple[Any, Any]]) -> None:
-        """Take back the trees, the queue, and idle slots' searches, which are begun again and do what they had done; `bounds` as for `RequestQueue.restore`."""
+        """Take back the trees, the queue and the searches of idle slots; `bounds` as for `RequestQueue.restore`."""
         if self._trees is not None:
             self._trees.restore(saved.below("trees_"))
-        self._asked = saved.whole("counters", 0, MOST)
-        self.queue.restore(saved.below("queue_"), {**bounds_of(self._asked, 0 if self._trees is None else self._trees.count), **bounds})
+        self._next_order = saved.whole("counters", 0, MOST)
+        self.queue.restore(saved.below("queue_"), {**bounds_of(self._next_order, 0 if self._trees is None else self._trees.count), **bounds})
+        self._redo(saved)
+
+    def _redo(self, saved: Saved) -> None:
+        """Let searches do what they had done: begun again with the same, they are where they were after as many expansions."""
         made, active = saved.take("made", "i8", (len(self.queue.is_active),), low=0, high=MOST), self.queue.is_active
         work = self.queue.work_again(active, np.maximum(made, 1))
         self._serve(Team(1), work, len(made))
@@ -135,25 +147,19 @@ class SlotPlanner(ABC):
         """Take back what `state()` gave to a planner on the same ground and goals."""
 
 
-def bounds_of(asked: int, trees: int = 0) -> dict[str, tuple[Any, Any]]:
+def bounds_of(orders: int, trees: int = 0) -> dict[str, tuple[Any, Any]]:
     """Return what the fields of every request may hold, by name, where so many have been made, and there are so many trees."""
     return {
-        "order": (0, asked - 1), "entity": (0, MOST), "tick": (0, MOST_TICKS), "x": (-FARTHEST_M, FARTHEST_M), "y": (-FARTHEST_M, FARTHEST_M),
+        "order": (0, orders - 1), "entity": (0, MOST), "tick": (0, MOST_TICKS), "x": (-FARTHEST_M, FARTHEST_M), "y": (-FARTHEST_M, FARTHEST_M),
         "key": (0, MOST), "shares": (0, 1), "tree": (NO_TREE, trees - 1),
     }  # fmt: skip
 
 
 def in_order(finished: list[Ended], queue: RequestQueue) -> Ended:
-    """Return what ended in all rounds in the order in which it was asked for."""
+    """Return what ended in all rounds in the order of the requests."""
     if len(finished) != 1:
         finished = [queue.nothing, *finished]
     order, entity, status, piece, size, detail, path = (np.concatenate(parts) for parts in zip(*finished, strict=True))
     by_order = np.argsort(order, kind="stable")
     begin, size = (np.cumsum(size) - size)[by_order], size[by_order]
     return Ended(order[by_order], entity[by_order], status[by_order], piece[by_order], size, detail[by_order], pieces(path, begin, size))
-
-
-def corridors(ended: Ended) -> Answers:
-    """Return as answers what ended, in the order in which it was asked for."""
-    start = np.concatenate([[0], np.cumsum(ended.size)]).astype(np.int64)
-    return Answers(ended.entity, ended.status, ended.piece, start, ended.path)

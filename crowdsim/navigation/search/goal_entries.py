@@ -1,5 +1,7 @@
 """Where ways enter the pieces of goals, for searches: the next piece to begin at, the places of its rim where a body can be, and scratch to work on."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -118,7 +120,7 @@ def nearest_entry(stretch, count, x, y):
 @inlined_kernel
 def is_too_tight(goals, piece, width):
     """Return whether a body does not fit into a piece of a region; points are reached as they are."""
-    return 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+    return 2.0 * goals.clearance[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
 
 
 @inlined_kernel

@@ -1,5 +1,7 @@
 """Where optimal searches begin: the pieces of the goal, their corners and their sides, and over which edges ways leave them."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

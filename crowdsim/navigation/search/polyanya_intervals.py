@@ -7,6 +7,8 @@ measured by how far aside they are, to the left of the side's first corner.
 These functions take numbers, not the mesh: each array that a function is handed costs the compiler as much as a line of it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,8 @@ its edges between a left and a right limit. The cones of slot s are rows ``first
 order in which they were made. A pool grows between two rounds when a search reports that it has no room; nothing else depends on its size.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -1,8 +1,10 @@
-"""What those who stand shut on a mesh, drawn on what one search knows of it.
+"""What stationary agents shut on a mesh, drawn on what one search knows of it.
 
-A centre may be in no disc of a share of a stander's radius ([Pathfinding undated], section 6: 0.6). Two discs that overlap, and a disc and a wall with no
-room for the body between them, leave no way through: a *barrier* joins them. Where a disc reaches into a portal, what is left of the portal are its *gaps*.
+A centre may be in no disc of a share of a stationary agent's radius ([Pathfinding undated], section 6: 0.6). Two discs that overlap, and a disc and a wall
+with no room for the agent between them, leave no path through: a *barrier* joins them. Where a disc reaches into a portal, its *gaps* are what is left.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -51,17 +53,17 @@ def _away(mesh, edge, x, y):
 
 
 @lean_kernel
-def _note_reaches(slots, slot, mesh, stander, first, last, radius, share):
-    """Write which polygons each stander reaches from its own over portals, so that other floors are none; return whether they fit."""
+def _note_reaches(slots, slot, mesh, stationary, first, last, radius, share):
+    """Write which polygons each stationary agent reaches from its own over portals, so that other floors are none; return whether they fit."""
     reach, room, count = slots.reach, slots.reach.shape[1], 0
     for row in range(first, last):
-        if stander[row, 3] < 0.0:
+        if stationary[row, 3] < 0.0:
             continue
-        x, y, limit = stander[row, 0], stander[row, 1], share * stander[row, 2] + radius
+        x, y, limit = stationary[row, 0], stationary[row, 1], share * stationary[row, 2] + radius
         begin = place = count
         if count >= room:
             return False
-        reach[slot, count] = np.int64(stander[row, 3]) << _DISC_BITS | (row - first)
+        reach[slot, count] = np.int64(stationary[row, 3]) << _DISC_BITS | (row - first)
         count += 1
         while place < count:
             polygon = reach[slot, place] >> _DISC_BITS
@@ -98,7 +100,7 @@ def _add_barrier(slots, slot, node, other, ax, ay, bx, by):
 
 @inlined_kernel
 def root_of(slots, slot, node):
-    """Return the first of all that are joined with a node, and whether the way there crosses the line an odd number of times."""
+    """Return the first of all that are joined with a node, and whether the path there crosses the line an odd number of times."""
     flip = np.uint8(0)
     while slots.root[slot, node] != node:
         flip ^= slots.parity[slot, node]
@@ -122,7 +124,7 @@ def _touch_rim(slots, slot, mesh, polygon, node, x, y, disc, radius):
 
 
 @lean_kernel
-def _draw_in_polygon(slots, slot, mesh, stander, first, begin, end, widest, radius, share):
+def _draw_in_polygon(slots, slot, mesh, stationary, first, begin, end, widest, radius, share):
     """Draw the barriers of one polygon, whose reaches are `begin` to `end` - 1; return whether they fit."""
     marks, reach = slots.marks, slots.reach
     polygon, before = reach[slot, begin] >> _DISC_BITS, marks[slot, BARRIERS]
@@ -130,13 +132,13 @@ def _draw_in_polygon(slots, slot, mesh, stander, first, begin, end, widest, radi
         return False
     for place in range(begin, end):
         row = first + (reach[slot, place] & _DISC)
-        x, y, disc = stander[row, 0], stander[row, 1], share * stander[row, 2]
-        for other in range(place + 1, end):  # who stand are sorted by x
+        x, y, disc = stationary[row, 0], stationary[row, 1], share * stationary[row, 2]
+        for other in range(place + 1, end):  # sorted by x
             their = first + (reach[slot, other] & _DISC)
-            if stander[their, 0] - x >= disc + widest:
+            if stationary[their, 0] - x >= disc + widest:
                 break
-            overlap = np.hypot(stander[their, 0] - x, stander[their, 1] - y) < disc + share * stander[their, 2]
-            if overlap and not _add_barrier(slots, slot, place - begin + 1, other - begin + 1, x, y, stander[their, 0], stander[their, 1]):
+            overlap = np.hypot(stationary[their, 0] - x, stationary[their, 1] - y) < disc + share * stationary[their, 2]
+            if overlap and not _add_barrier(slots, slot, place - begin + 1, other - begin + 1, x, y, stationary[their, 0], stationary[their, 1]):
                 return False
         if not _touch_rim(slots, slot, mesh, polygon, place - begin + 1, x, y, disc, radius):
             return False
@@ -152,10 +154,10 @@ def _draw_in_polygon(slots, slot, mesh, stander, first, begin, end, widest, radi
 @lean_kernel
 def _keep_rings(slots, slot, before, nodes):
     """Forget, of the barriers from `before` on, those of discs that close no ring, with the rim or without: they part nothing."""
-    root, tally = slots.root, slots.span  # of each cluster of discs: barriers less discs, and whether it touches the rim
+    root, counts = slots.root, slots.span  # of each cluster of discs: barriers less discs, and whether it touches the rim
     for node in range(nodes):
         root[slot, node], slots.parity[slot, node] = node, 0
-        tally[slot, node, 0] = tally[slot, node, 1] = 0.0
+        counts[slot, node, 0] = counts[slot, node, 1] = 0.0
     for barrier in range(before, slots.marks[slot, BARRIERS]):
         if slots.barrier_node[slot, barrier, 1] != 0:
             a, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
@@ -163,17 +165,17 @@ def _keep_rings(slots, slot, before, nodes):
             root[slot, max(a, b)] = min(a, b)
     for node in range(1, nodes):
         first, _ = root_of(slots, slot, node)
-        tally[slot, first, 0] -= 1.0
+        counts[slot, first, 0] -= 1.0
     for barrier in range(before, slots.marks[slot, BARRIERS]):
         first, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
-        tally[slot, first, 0] += 1.0
+        counts[slot, first, 0] += 1.0
         if slots.barrier_node[slot, barrier, 1] == 0:
-            tally[slot, first, 1] = 1.0
+            counts[slot, first, 1] = 1.0
     kept = before
     for barrier in range(before, slots.marks[slot, BARRIERS]):
         first, _ = root_of(slots, slot, slots.barrier_node[slot, barrier, 0])
         # A tree of n discs has n - 1 barriers; with the rim as another node, n.
-        if tally[slot, first, 0] >= tally[slot, first, 1]:
+        if counts[slot, first, 0] >= counts[slot, first, 1]:
             for i in range(4):
                 slots.barrier[slot, kept, i] = slots.barrier[slot, barrier, i]
             slots.barrier_node[slot, kept, 0], slots.barrier_node[slot, kept, 1] = slots.barrier_node[slot, barrier, 0], slots.barrier_node[slot, barrier, 1]
@@ -188,7 +190,7 @@ def _margin(mesh, vertex, radius):
 
 
 @lean_kernel
-def _cut_portal(slots, slot, mesh, stander, first, begin, end, radius, share):
+def _cut_portal(slots, slot, mesh, stationary, first, begin, end, radius, share):
     """Write the gaps that are left of one portal, whose reaches are `begin` to `end` - 1; return whether they fit."""
     marks, span = slots.marks, slots.span
     edge = slots.reach[slot, begin] >> _DISC_BITS
@@ -203,7 +205,7 @@ def _cut_portal(slots, slot, mesh, stander, first, begin, end, radius, share):
         return False
     for i in range(begin, end):
         row = first + (slots.reach[slot, i] & _DISC)
-        x, y, disc = stander[row, 0] - ax, stander[row, 1] - ay, share * stander[row, 2]
+        x, y, disc = stationary[row, 0] - ax, stationary[row, 1] - ay, share * stationary[row, 2]
         along, off = x * dx + y * dy, x * dy - y * dx
         half = np.sqrt(max(0.0, disc * disc - off * off))
         at = count
@@ -231,7 +233,7 @@ def _cut_portal(slots, slot, mesh, stander, first, begin, end, radius, share):
 
 
 @lean_kernel
-def _note_portals(slots, slot, mesh, stander, first, share):
+def _note_portals(slots, slot, mesh, stationary, first, share):
     """Turn the reaches into polygons into reaches into portals, by the lower number of their half-edges; return whether they fit."""
     reach, count = slots.reach, slots.marks[slot, REACHES]
     end = count
@@ -239,7 +241,7 @@ def _note_portals(slots, slot, mesh, stander, first, share):
         row = first + (reach[slot, place] & _DISC)
         polygon = reach[slot, place] >> _DISC_BITS
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            if edge < mesh.edge_twin[edge] and _away(mesh, edge, stander[row, 0], stander[row, 1]) < share * stander[row, 2]:
+            if edge < mesh.edge_twin[edge] and _away(mesh, edge, stationary[row, 0], stationary[row, 1]) < share * stationary[row, 2]:
                 if end >= reach.shape[1]:
                     return False
                 reach[slot, end] = np.int64(edge) << _DISC_BITS | (row - first)
@@ -252,19 +254,19 @@ def _note_portals(slots, slot, mesh, stander, first, share):
 
 
 @lean_kernel
-def draw_barriers(slots, slot, mesh, stander, first, last, radius, share):
-    """Draw what those who stand shut for a body, for the search that is about to begin in a slot.
+def draw_barriers(slots, slot, mesh, stationary, first, last, radius, share):
+    """Draw what stationary agents shut for a walker, for the search that is about to begin in a slot.
 
     Parameters
     ----------
-    slots : StanderSlots
+    slots : StationarySlots
     slot : int
     mesh : NavMesh
-    stander : (k, 4) float64
+    stationary : (k, 4) float64
         x, y (m), collision radius (m) and polygon (-1: nowhere) of agents; those of this search are rows `first` to `last` - 1, sorted by x.
     first, last : int
     radius : float, m
-        Of the body that looks for a way.
+        Of the agent that looks for a path.
     share : float
         Part of the collision radius in which no other centre may be.
 
@@ -275,28 +277,28 @@ def draw_barriers(slots, slot, mesh, stander, first, last, radius, share):
 
     Notes
     -----
-    Source: [Pathfinding undated], section 6, for a mesh. Twin: `tests/reference/standers.py`.
+    Source: [Pathfinding undated], section 6, for a mesh. Twin: `tests/reference/stationary.py`.
     """
     marks = slots.marks
     marks[slot, REACHES] = marks[slot, POLYGONS] = marks[slot, BARRIERS] = marks[slot, PORTALS] = marks[slot, GAPS] = marks[slot, IS_FULL] = 0
     widest = 0.0
     for row in range(first, last):
-        widest = max(widest, share * stander[row, 2])
-    fits = _note_reaches(slots, slot, mesh, stander, first, last, radius, share)
+        widest = max(widest, share * stationary[row, 2])
+    fits = _note_reaches(slots, slot, mesh, stationary, first, last, radius, share)
     begin = 0
     while fits and begin < marks[slot, REACHES]:
         end = begin
         while end < marks[slot, REACHES] and slots.reach[slot, end] >> _DISC_BITS == slots.reach[slot, begin] >> _DISC_BITS:
             end += 1
-        fits = _draw_in_polygon(slots, slot, mesh, stander, first, begin, end, widest, radius, share)
+        fits = _draw_in_polygon(slots, slot, mesh, stationary, first, begin, end, widest, radius, share)
         begin = end
-    fits = fits and _note_portals(slots, slot, mesh, stander, first, share)
+    fits = fits and _note_portals(slots, slot, mesh, stationary, first, share)
     begin = 0
     while fits and begin < marks[slot, REACHES]:
         end = begin
         while end < marks[slot, REACHES] and slots.reach[slot, end] >> _DISC_BITS == slots.reach[slot, begin] >> _DISC_BITS:
             end += 1
-        fits = _cut_portal(slots, slot, mesh, stander, first, begin, end, radius, share)
+        fits = _cut_portal(slots, slot, mesh, stationary, first, begin, end, radius, share)
         begin = end
     marks[slot, IS_FULL] = 0 if fits else 1
     return fits

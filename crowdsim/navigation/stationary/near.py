@@ -1,4 +1,6 @@
-"""Who stands near the straight lines to the goals of many ([Pathfinding undated], section 6)."""
+"""Which stationary agents are near the straight lines to the goals of many ([Pathfinding undated], section 6)."""
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -20,13 +22,13 @@ def _is_near(planning, line, reach, entity, position, row):
 
 
 @lean_kernel
-def count_standers(planning, line, reach, entity, position, count):
-    """Count the standing agents within reach of each of many straight lines.
+def count_stationary(planning, line, reach, entity, position, count):
+    """Count the stationary agents within reach of each of many straight lines.
 
     Parameters
     ----------
     planning : (n,) int64
-        Entity ids of those who plan; nobody is in its own way.
+        Entity ids of the agents that plan; none is in its own way.
     line : (n, 4) float64, m
         x and y of where each is, x and y of where it wants to be.
     reach : float, m
@@ -48,8 +50,8 @@ def count_standers(planning, line, reach, entity, position, count):
 
 
 @lean_kernel
-def write_standers(planning, line, reach, entity, position, start, out):
-    """Write the rows of the standing agents within reach of line i, ascending, to ``out[start[i]:]``; see `count_standers`."""
+def write_stationary(planning, line, reach, entity, position, start, out):
+    """Write the rows of the stationary agents within reach of line i, ascending, to ``out[start[i]:]``; see `count_stationary`."""
     for i in range(planning.size):
         place = start[i]
         for row in range(entity.size):
@@ -58,15 +60,15 @@ def write_standers(planning, line, reach, entity, position, start, out):
                 place += 1
 
 
-def list_standers(
+def list_stationary(
     planning: NDArray[np.int64], line: NDArray[np.float64], reach: float, entity: NDArray[np.int64], position: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return who stands near the lines of many, as (start, rows): those of line i are ``rows[start[i]:start[i + 1]]``; see `count_standers`."""
+    """Return the stationary agents near the lines of many, as (start, rows): those of line i are ``rows[start[i]:start[i + 1]]``; see `count_stationary`."""
     count = np.zeros(len(planning), dtype=np.int64)
     if len(entity):
-        count_standers(planning, line, float(reach), entity, position, count)
+        count_stationary(planning, line, float(reach), entity, position, count)
     start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     rows = np.empty(int(start[-1]), dtype=np.int64)
     if len(rows):
-        write_standers(planning, line, float(reach), entity, position, start, rows)
+        write_stationary(planning, line, float(reach), entity, position, start, rows)
     return start, rows

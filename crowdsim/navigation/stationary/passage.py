@@ -1,8 +1,10 @@
-"""Whether a body gets past those who stand: from one point of a polygon to another, and along a corridor.
+"""Whether a walker gets past stationary agents: from one point of a polygon to another, and along a corridor.
 
 Two points of a polygon are parted if the barriers in it, with its rim, hold a ring that the straight line between the points crosses an odd number of
-times. That is counted with a union-find that knows of every disc whether the way to its root crosses the line.
+times. That is counted with a union-find that knows of every disc whether the path to its root crosses the line.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -69,12 +71,12 @@ def _crosses_barrier(slots, slot, barrier, px, py, qx, qy):
 
 
 @lean_kernel
-def are_parted_by_standers(slots, slot, polygon, px, py, qx, qy):
+def are_parted_by_barriers(slots, slot, polygon, px, py, qx, qy):
     """Return whether barriers part two points of a polygon.
 
     Parameters
     ----------
-    slots : StanderSlots
+    slots : StationarySlots
         After `draw_barriers`.
     slot : int
     polygon : int
@@ -82,7 +84,7 @@ def are_parted_by_standers(slots, slot, polygon, px, py, qx, qy):
 
     Notes
     -----
-    Whoever is in a disc is taken to be beside the barriers that go through its middle. Twin: `tests/reference/standers.py`.
+    An agent in a disc counts as beside the barriers that go through its middle. Twin: `tests/reference/stationary.py`.
     """
     if slots.marks[slot, POLYGONS] == 0:
         return False
@@ -110,12 +112,12 @@ def are_parted_by_standers(slots, slot, polygon, px, py, qx, qy):
 
 
 @lean_kernel
-def is_way_open(slots, slot, mesh, goals, cells, at, count, piece, x, y, polygon):
-    """Return whether a body gets through a corridor past those who stand, without leaving it.
+def is_corridor_open(slots, slot, mesh, goals, cells, at, count, piece, x, y, polygon):
+    """Return whether a walker gets through a corridor past stationary agents, without leaving it.
 
     Parameters
     ----------
-    slots : StanderSlots
+    slots : StationarySlots
         After `draw_barriers`.
     slot : int
     mesh : NavMesh
@@ -127,18 +129,18 @@ def is_way_open(slots, slot, mesh, goals, cells, at, count, piece, x, y, polygon
         Of the goal, at its end.
     x, y : float, m
     polygon : int
-        Where the body is.
+        Where the agent is.
 
     Notes
     -----
-    Twin: `tests/reference/standers.py`.
+    Twin: `tests/reference/stationary.py`.
     """
     if slots.marks[slot, POLYGONS] == 0 and slots.marks[slot, PORTALS] == 0:
         return True
     if count == 0:
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        return not are_parted_by_standers(slots, slot, polygon, x, y, tx, ty)
-    # Gaps that were got to are noted in the scratch of spans; it is not needed after drawing.
+        return not are_parted_by_barriers(slots, slot, polygon, x, y, tx, ty)
+    # Gaps that were reached are noted in the scratch of spans; it is not needed after drawing.
     reached = slots.span
     here = polygon
     before, places = -1, -1
@@ -151,12 +153,12 @@ def is_way_open(slots, slot, mesh, goals, cells, at, count, piece, x, y, polygon
             gx, gy = gap_point(slots, slot, mesh, edge, place, gap)
             got = False
             if before < 0:
-                got = not are_parted_by_standers(slots, slot, here, x, y, gx, gy)
+                got = not are_parted_by_barriers(slots, slot, here, x, y, gx, gy)
             else:
                 for other in range(gap_count(slots, slot, places)):
                     if not got and reached[slot, other, 1 - row] > 0.0:
                         ox, oy = gap_point(slots, slot, mesh, before, places, other)
-                        got = not are_parted_by_standers(slots, slot, here, ox, oy, gx, gy)
+                        got = not are_parted_by_barriers(slots, slot, here, ox, oy, gx, gy)
             reached[slot, gap, row] = 1.0 if got else 0.0
             is_any = is_any or got
         if not is_any:
@@ -167,6 +169,6 @@ def is_way_open(slots, slot, mesh, goals, cells, at, count, piece, x, y, polygon
         if reached[slot, gap, row] > 0.0:
             gx, gy = gap_point(slots, slot, mesh, before, places, gap)
             tx, ty = nearest_in_piece(goals, piece, gx, gy)
-            if not are_parted_by_standers(slots, slot, here, gx, gy, tx, ty):
+            if not are_parted_by_barriers(slots, slot, here, gx, gy, tx, ty):
                 return True
     return False

@@ -1,12 +1,13 @@
-"""Ways round those who stand, for any planner that finds corridors: the first two steps of the cascade of [Pathfinding undated], section 5, on a mesh.
+"""Paths round stationary agents, for any planner that finds corridors: the first two steps of the cascade of [Pathfinding undated], section 5, on a mesh.
 
-Whatever the planner answers knows of walls alone. Where people stand near the line to the goal, it is looked at whether they leave a way through that
-corridor. If they do, the answer stays; if not, a search that knows of them looks for the cheapest corridor that is left. Where there is none, the answer is
-the first one after all, with the status FOUND_THROUGH_AGENTS. Who stands is noted when a request is made, so that its answer does not depend on when it is
-looked at.
+The answers of that planner know of walls alone. Where agents stand near the line to the goal, it is tested whether they leave room through that corridor. If
+they do, the answer stays; if not, a search that knows of them looks for the cheapest corridor that is left. Where there is none, the answer is the first one
+after all, with the status FOUND_THROUGH_AGENTS. Which agents stand is noted when a request is made, so that its answer does not depend on when it is found.
 
 That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads round them.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -20,62 +21,63 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import nearest_pieces, targets_of
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.mesh_planner import FIELDS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_on
+from crowdsim.navigation.planning.mesh_planner import FIELDS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_on, note_prices
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
-from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work
+from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import MiddleSearches, price_slots
 from crowdsim.navigation.planning.serve import serve_loop
-from crowdsim.navigation.planning.slot_planner import FOR_TEAMS, bounds_of, corridors, in_order
+from crowdsim.navigation.planning.slot_planner import SlotPlanner, bounds_of, in_order
+from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.search.a_star import chain_size
 from crowdsim.navigation.search.portal_prices import set_prices
-from crowdsim.navigation.search.sharing import NO_TREE
-from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, MOST_PRICED, PENDING, STATUS
+from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, PENDING, STATUS
 from crowdsim.navigation.stationary.barriers import draw_barriers
-from crowdsim.navigation.stationary.near import list_standers
-from crowdsim.navigation.stationary.parameters import StanderParameters
-from crowdsim.navigation.stationary.passage import is_way_open
+from crowdsim.navigation.stationary.near import list_stationary
+from crowdsim.navigation.stationary.parameters import StationaryParameters
+from crowdsim.navigation.stationary.passage import is_corridor_open
 from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
-from crowdsim.navigation.stationary.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StanderSlots, make_stander_slots
+from crowdsim.navigation.stationary.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StationarySlots, make_stationary_slots
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, fields_of
 
 MOST_ROOM = 1 << 20  # Of saved slots; what they take is far below.
-STANDER_WORK = 4  # What somebody who stands near the line counts as, in expansions, where answers count: drawing what one of them shuts takes some 0.7 us.
+STATIONARY_WORK = 4  # What a stationary agent near the line counts as, in expansions, where answers count: drawing its barriers takes some 0.7 us.
 
 
 class RoundSearch(NamedTuple):
     """What searches round agents that stand work on.
 
-    The request with the key k has those who stand in rows ``stander_start[k]`` to ``stander_start[k + 1]`` - 1 of `stander`, and the path that was found
-    without them in ``way[way_start[k]:way_start[k + 1]]``, to the piece ``way_piece[k]``. `share` is that of their radius that is shut.
+    The request with the key k has stationary agents in rows ``stationary_start[k]`` to ``stationary_start[k + 1]`` - 1 of `stationary`, and the corridor
+    that was found without them in ``corridor[corridor_start[k]:corridor_start[k + 1]]``, to the piece ``piece[k]``. `share` is that of their radius that
+    is shut.
     """
 
-    slots: StanderSlots
+    slots: StationarySlots
     mesh: NavMesh
     goals: GoalPieces
     share: float
-    stander: NDArray[np.float64]
-    stander_start: NDArray[np.int64]
-    way: NDArray[np.int32]
-    way_start: NDArray[np.int64]
-    way_piece: NDArray[np.int32]
+    stationary: NDArray[np.float64]
+    stationary_start: NDArray[np.int64]
+    corridor: NDArray[np.int32]
+    corridor_start: NDArray[np.int64]
+    piece: NDArray[np.int32]
 
 
 @inlined_kernel
 def _begin(search, work, slot, job):
     request, slots, mesh = work.requests[job], search.slots, search.mesh
     key = request["key"]
-    first, last, at = search.stander_start[key], search.stander_start[key + 1], search.way_start[key]
+    first, last, at = search.stationary_start[key], search.stationary_start[key + 1], search.corridor_start[key]
     slots.marks[slot, ANSWER] = NOT_BEGUN
-    if not draw_barriers(slots, slot, mesh, search.stander, first, last, 0.5 * request["width"], search.share):
+    if not draw_barriers(slots, slot, mesh, search.stationary, first, last, 0.5 * request["width"], search.share):
         return -1
-    count = search.way_start[key + 1] - at
-    if is_way_open(slots, slot, mesh, search.goals, search.way, at, count, search.way_piece[key], request["x"], request["y"], request["polygon"]):
+    count = search.corridor_start[key + 1] - at
+    if is_corridor_open(slots, slot, mesh, search.goals, search.corridor, at, count, search.piece[key], request["x"], request["y"], request["polygon"]):
         slots.marks[slot, ANSWER], slots.search.header[slot, STATUS] = STAYS, FOUND
     else:
         slots.marks[slot, ANSWER] = LOOKS
         set_prices(slots.search, slot, request)
         begin_round(slots, slot, mesh, search.goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"])
-    return STANDER_WORK * (last - first) if work.answer_work > 0 else 0
+    return STATIONARY_WORK * (last - first) if work.answer_work > 0 else 0
 
 
 @inlined_kernel
@@ -86,26 +88,28 @@ def _advance(search, slot, grant):
 @inlined_kernel
 def _finish(search, work, slot, job):
     slots, key = search.slots, work.requests[job]["key"]
-    answer, status, at = slots.marks[slot, ANSWER], slots.search.header[slot, STATUS], search.way_start[key]
-    is_new, count = answer == LOOKS and status == FOUND, search.way_start[key + 1] - at
+    answer, status, at = slots.marks[slot, ANSWER], slots.search.header[slot, STATUS], search.corridor_start[key]
+    is_new, count = answer == LOOKS and status == FOUND, search.corridor_start[key + 1] - at
     portals = chain_size(slots.search, slot) if is_new else count
     if (answer == LOOKS and status == PENDING) or work.fill[slot] + portals > work.out.shape[1]:
         return -1
     work.status[job] = FOUND if is_new or answer == STAYS else FOUND_THROUGH_AGENTS
-    work.piece[job] = search.way_piece[key]
+    work.piece[job] = search.piece[key]
     if is_new:
         work.piece[job] = copy_round(slots, slot, search.mesh, work.out[slot], work.fill[slot])
     else:
         for place in range(count):
-            work.out[slot, work.fill[slot] + place] = search.way[at + place]
+            work.out[slot, work.fill[slot] + place] = search.corridor[at + place]
     return portals
 
 
 serve_round = serve_loop("serve_round", _begin, _advance, _finish)
 
 
-class StanderPlanner:
-    """Lets another planner's ways lead round those who stand; a `crowdsim.navigation.planning.protocol.Planner`.
+class StationaryPlanner(SlotPlanner):
+    """Lets another planner's paths lead round stationary agents; a `crowdsim.navigation.planning.protocol.Planner`.
+
+    Requests go to the other planner first. Its answers that stationary agents are near to, and no others, wait in the queue.
 
     Parameters
     ----------
@@ -113,35 +117,33 @@ class StanderPlanner:
         Finds corridors.
     mesh : NavMesh
     goals : GoalPieces
-    parameters : StanderParameters, optional
+    parameters : StationaryParameters, optional
     costs : str, default "time"
-        What ways round are to be short in, see `crowdsim.navigation.planning.mesh_planner.CostParameters`.
-
+        What paths round are to be short in, see `crowdsim.navigation.planning.mesh_planner.CostParameters`.
     """
 
     heeds_standing = True
 
     def __init__(
-        self, planner: Planner, mesh: NavMesh, goals: GoalPieces, parameters: StanderParameters | None = None, costs: str = CostParameters.costs
+        self, planner: Planner, mesh: NavMesh, goals: GoalPieces, parameters: StationaryParameters | None = None, costs: str = CostParameters.costs
     ) -> None:
         self.planner, self.mesh, self.goals = planner, mesh, goals
-        self.parameters = parameters or StanderParameters(round_standers=True)
+        self.parameters = parameters or StationaryParameters(round_standers=True)
         self.prices = planner.prices
         self._costs = costs
-        self._slots_count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
-        self._slots = self._made(LEAST_ROOM)
-        out = np.empty((self._slots_count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
-        self.queue = RequestQueue(FIELDS, self._slots_count, 0, OWN_BATCH, OWN_BATCH, out)
+        count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))
+        out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
+        super().__init__(RequestQueue(FIELDS, count, 0, OWN_BATCH, OWN_BATCH, out), ANSWER_WORK, 1)
+        self._slots = self._make_slots(LEAST_ROOM)
         self._target = targets_of(goals)
         self._part_of_piece = mesh.polygon_part[goals.piece_polygon]
-        self._asked = 0
-        self._requests: dict[int, tuple[Any, NDArray[np.float64]]] = {}  # by entity: what the planner was asked, and who stood near
-        self._ways: dict[int, tuple[NDArray[np.int32], int]] = {}  # by entity: corridor without those who stand, and piece of the goal
-        self._stander, self._disc = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
+        self._requests: dict[int, tuple[Any, NDArray[np.float64]]] = {}  # by entity: the request, and the stationary agents near it
+        self._found: dict[int, tuple[NDArray[np.int32], int]] = {}  # by entity: corridor without stationary agents, and piece of the goal
+        self._stationary, self._disc = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
         self._lay_out([])
 
-    def _made(self, room: int) -> StanderSlots:
-        slots = make_stander_slots(self._slots_count, self.mesh.edge_count, room)
+    def _make_slots(self, room: int) -> StationarySlots:
+        slots = make_stationary_slots(len(self.queue.keys), self.mesh.edge_count, room)
         price_slots(slots.search, self.mesh, self._costs)
         return slots
 
@@ -162,7 +164,7 @@ class StanderPlanner:
         return min(oldest, default=default)
 
     def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> None:
-        """Say who stands about, for the requests that are made from now on.
+        """Say which agents are stationary, for the requests that are made from now on.
 
         Parameters
         ----------
@@ -175,7 +177,7 @@ class StanderPlanner:
         """
         disc = np.column_stack([position, radius, polygon]).astype(np.float64).reshape(-1, 4)
         by_x = np.lexsort((entity, disc[:, 1], disc[:, 0]))
-        self._stander, self._disc = np.asarray(entity, dtype=np.int64)[by_x], disc[by_x]
+        self._stationary, self._disc = np.asarray(entity, dtype=np.int64)[by_x], disc[by_x]
 
     def submit(
         self,
@@ -188,38 +190,32 @@ class StanderPlanner:
         priced: NDArray[np.int32] | None = None,
         price: float = 0.0,
     ) -> None:
-        """Ask for ways round those who stand now; whoever asks again withdraws what it asked before. See `MeshPlanner.submit`."""
-        self.drop(entity)
+        """Ask for paths round the agents that stand now; see `MeshPlanner.submit`."""
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
         more = (priced, price) if self.prices and priced is not None else ()
         self.planner.submit(tick, entity, position, polygon, goal, radius, *more)
-        fresh = np.zeros(len(entity), dtype=self.queue.record)
-        fresh["order"] = self._asked + np.arange(len(entity))
-        self._asked += len(entity)
-        fresh["entity"], fresh["goal"], fresh["polygon"], fresh["tick"], fresh["tree"] = entity, goal, polygon, tick, NO_TREE
-        fresh["x"], fresh["y"], fresh["width"], fresh["price"] = position[:, 0], position[:, 1], 2.0 * radius, price
-        for place in range(MOST_PRICED):
-            fresh[f"priced_{place}"] = -1 if priced is None or not self.prices else priced[:, place]
+        note_prices(fresh, priced if self.prices else None, price)
         start, rows = self._near(fresh)
         for i, each in enumerate(fresh["entity"].tolist()):
             self._requests[each] = fresh[i], self._disc[rows[start[i] : start[i + 1]]]
 
     def _near(self, fresh: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return who stands near the straight line from each request to the piece of its goal that is nearest as the crow flies; see `list_standers`."""
+        """Return the stationary agents near the straight line from each request to the nearest piece of its goal; see `list_stationary`."""
         position = np.column_stack([fresh["x"], fresh["y"]])
         part = self.mesh.polygon_part[fresh["polygon"]]
         piece = nearest_pieces(self.goals, self._target, fresh["goal"], position, part, self._part_of_piece)
         target = np.where((piece >= 0)[:, None], self._target[piece], position) if len(self._target) else position
-        return list_standers(
-            fresh["entity"].copy(), np.hstack([position, target]), self.parameters.obstacle_reach, self._stander, np.ascontiguousarray(self._disc[:, :2])
+        return list_stationary(
+            fresh["entity"].copy(), np.hstack([position, target]), self.parameters.obstacle_reach, self._stationary, np.ascontiguousarray(self._disc[:, :2])
         )  # fmt: skip
 
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
         self.planner.drop(entity)
-        self.queue.drop(entity)
+        super().drop(entity)
         for each in np.asarray(entity).tolist() if self._requests else ():
             self._requests.pop(each, None)
-            self._ways.pop(each, None)
+            self._found.pop(each, None)
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
         """Search for at most `budget` expansions, less what the answers count as, if they count; see `Planner.advance`."""
@@ -227,10 +223,11 @@ class StanderPlanner:
         finished: list[Ended] = []
         while self.waiting and spent < budget:
             if self.queue.waiting:
-                used, ended = self._round(budget - spent, team, counts_answers)
+                used, has_moved, ended = self._round(budget - spent, team, *((ANSWER_WORK, 1) if counts_answers else (0, 0)))
+                has_moved = has_moved or self._make_room()
             else:
-                used, ended = self._from_planner(budget - spent, team, counts_answers)
-                spent += 0 if ended is None or not counts_answers else self._in_between
+                used, has_moved, ended, between = self._from_planner(budget - spent, team, counts_answers)
+                spent += between if counts_answers else 0
             made += used
             spent += used
             if ended is not None and len(ended.order):
@@ -238,39 +235,49 @@ class StanderPlanner:
                 spent += work_of(len(ended.order), len(ended.path)) if counts_answers else 0
                 for each in ended.entity.tolist():
                     near = len(self._requests.pop(each)[1])
-                    if self._ways.pop(each, None) is not None and counts_answers:
-                        spent += STANDER_WORK * near
-            elif used == 0 and not self._has_moved:
+                    if self._found.pop(each, None) is not None and counts_answers:
+                        spent += STATIONARY_WORK * near
+            elif used == 0 and not has_moved:
                 break
-        return corridors(in_order(finished, self.queue)), made
+        return self._answers(in_order(finished, self.queue)), made
 
-    def _from_planner(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, Ended | None]:
-        """Let the planner search; return what nobody stands near of, and queue the rest."""
+    def _from_planner(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, bool, Ended, int]:
+        """Let the planner search, and queue what stationary agents are near to.
+
+        Returns
+        -------
+        used : int
+        has_moved : bool
+            Whether any search ended.
+        ended : Ended
+            Those that no stationary agent is near to.
+        between : int
+            What the others count as.
+        """
         answers, used = self.planner.advance(budget, team, counts_answers=counts_answers)
         records = [self._requests[each] for each in answers.entity.tolist()]
         looks = np.array([len(disc) > 0 for _, disc in records], dtype=np.bool_) & (answers.status == FOUND)
         size = np.diff(answers.start)
         for i in np.flatnonzero(looks).tolist():
-            self._ways[int(answers.entity[i])] = answers.cells[answers.start[i] : answers.start[i + 1]].copy(), int(answers.piece[i])
+            self._found[int(answers.entity[i])] = answers.cells[answers.start[i] : answers.start[i + 1]].copy(), int(answers.piece[i])
         if looks.any():
             self._lay_out([records[i][0] for i in np.flatnonzero(looks).tolist()])
-        self._has_moved = len(records) > 0
-        self._in_between = work_of(int(looks.sum()), int(size[looks].sum()))
         order = np.array([record["order"] for record, _ in records], dtype=np.int64)[~looks]
         cells = answers.cells[np.repeat(~looks, size)]
         detail = np.zeros((len(order), 4))
-        return used, Ended(order, answers.entity[~looks], answers.status[~looks], answers.piece[~looks], size[~looks], detail, cells)
+        ended = Ended(order, answers.entity[~looks], answers.status[~looks], answers.piece[~looks], size[~looks], detail, cells)
+        return used, len(records) > 0, ended, work_of(int(looks.sum()), int(size[looks].sum()))
 
     def _lay_out(self, fresh: list[Any]) -> None:
         """Queue requests, and put what is known of all that are there one after the other; their keys say where."""
-        entities = sorted(self._ways, key=lambda each: int(self._requests[each][0]["order"]))
+        entities = sorted(self._found, key=lambda each: int(self._requests[each][0]["order"]))
         key = {each: place for place, each in enumerate(entities)}
-        discs, ways = [self._requests[each][1] for each in entities], [self._ways[each][0] for each in entities]
+        discs, corridors = [self._requests[each][1] for each in entities], [self._found[each][0] for each in entities]
         self._pool = np.concatenate([np.zeros((0, 4)), *discs])
         self._pool_start = np.cumsum([0, *(len(disc) for disc in discs)]).astype(np.int64)
-        self._way = np.concatenate([np.zeros(0, dtype=np.int32), *ways])
-        self._way_start = np.cumsum([0, *(len(way) for way in ways)]).astype(np.int64)
-        self._way_piece = np.array([self._ways[each][1] for each in entities], dtype=np.int32)
+        self._corridor = np.concatenate([np.zeros(0, dtype=np.int32), *corridors])
+        self._corridor_start = np.cumsum([0, *(len(corridor) for corridor in corridors)]).astype(np.int64)
+        self._piece = np.array([self._found[each][1] for each in entities], dtype=np.int32)
         waiting = self.queue.requests["entity"].tolist()
         self.queue.change("key", np.array([key[each] for each in waiting], dtype=np.int64))
         if fresh:
@@ -278,19 +285,9 @@ class StanderPlanner:
             rows["key"] = [key[each] for each in rows["entity"].tolist()]
             self.queue.submit(rows[np.argsort(rows["order"], kind="stable")])
 
-    def _round(self, budget: int, team: Team, counts_answers: bool) -> tuple[int, Ended | None]:
-        """Let every slot with work use its share; a slot that has no room for those who stand gets more."""
-        self.queue.hand_out(budget)
-        work = self.queue.work(ANSWER_WORK if counts_answers else 0, int(counts_answers))
-        self._serve(team, work, 1 if budget >= FOR_TEAMS else len(work.jobs))
-        used, moved, ended = self.queue.collect()
-        self._has_moved = moved or self._make_room()
-        return used, ended
-
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        """Let every slot work through its requests, at least so many slots on a thread."""
         share = float(self.parameters.obstacle_radius_share)
-        search = RoundSearch(self._slots, self.mesh, self.goals, share, self._pool, self._pool_start, self._way, self._way_start, self._way_piece)
+        search = RoundSearch(self._slots, self.mesh, self.goals, share, self._pool, self._pool_start, self._corridor, self._corridor_start, self._piece)
         team.run(serve_round, len(work.jobs), search, work, at_least=at_least)
 
     def _make_room(self) -> bool:
@@ -298,28 +295,31 @@ class StanderPlanner:
         if not self._slots.marks[:, IS_FULL].any():
             return False
         self._slots.marks[:, IS_FULL] = 0
-        before, self._slots = self._slots, self._made(2 * self._slots.room)
+        before, self._slots = self._slots, self._make_slots(2 * self._slots.room)
         _copy_slots(before, self._slots)
         return True
+
+    def _progress(self) -> dict[str, NDArray[Any]]:
+        looks = self.queue.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
+        return {
+            "room": np.array([self._slots.room], dtype=np.int64), "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
+            "made": np.where(looks, self._slots.search.header[:, EXPANSIONS], 0),
+        }  # fmt: skip
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
         self._lay_out([])  # keys as a planner that takes the state back gives them
         entities = sorted(self._requests)
         discs = [self._requests[each][1] for each in entities]
-        ways = [self._ways.get(each, (np.zeros(0, dtype=np.int32), -1)) for each in entities]
-        looks = self.queue.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
+        found = [self._found.get(each, (np.zeros(0, dtype=np.int32), -1)) for each in entities]
         return {
-            **{f"inner_{name}": array for name, array in self.planner.state().items()},
-            **{f"queue_{name}": array for name, array in self.queue.state().items()},
+            **super().state(), **{f"inner_{name}": array for name, array in self.planner.state().items()},
             **fields_of("request_", np.array([self._requests[each][0] for each in entities], dtype=self.queue.record)),
-            "room": np.array([self._slots.room], dtype=np.int64), "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
-            "made": np.where(looks, self._slots.search.header[:, EXPANSIONS], 0),
             "near": np.concatenate([np.zeros((0, 4)), *discs]), "near_count": np.array([len(disc) for disc in discs], dtype=np.int64),
-            "is_queued": np.array([each in self._ways for each in entities], dtype=np.uint8),
-            "way": np.concatenate([np.zeros(0, dtype=np.int32), *(way for way, _ in ways)]),
-            "way_count": np.array([len(way) for way, _ in ways], dtype=np.int64), "way_piece": np.array([piece for _, piece in ways], dtype=np.int32),
-            "stander": self._stander.copy(), "disc": self._disc.copy(), "counters": np.array([self._asked], dtype=np.int64),
+            "is_queued": np.array([each in self._found for each in entities], dtype=np.uint8),
+            "corridor": np.concatenate([np.zeros(0, dtype=np.int32), *(corridor for corridor, _ in found)]),
+            "corridor_size": np.array([len(corridor) for corridor, _ in found], dtype=np.int64),
+            "piece": np.array([piece for _, piece in found], dtype=np.int32), "stationary": self._stationary.copy(), "disc": self._disc.copy(),
         }  # fmt: skip
 
     def restore(self, state: Arrays | Saved) -> None:
@@ -331,54 +331,55 @@ class StanderPlanner:
             If something in it cannot be.
         """
         saved, mesh = Saved.of(state), self.mesh
-        asked = saved.whole("counters", 0, MOST)
-        bounds = {**bounds_of(asked), **bounds_on(mesh, self.goals)}
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)]
-        stander = saved.take("stander", "i8", low=1, high=MOST)
-        disc, near = saved.take("disc", "f8", (len(stander), 4), low=low, high=high), saved.take("near", "f8", (None, 4), low=low, high=high)
-        for name, each in (("disc", disc), ("near", near)):
+        self._stationary = saved.take("stationary", "i8", low=1, high=MOST)
+        self._disc = saved.take("disc", "f8", (len(self._stationary), 4), low=low, high=high)
+        near = saved.take("near", "f8", (None, 4), low=low, high=high)
+        for name, each in (("disc", self._disc), ("near", near)):
             saved.require(each[:, 3] == np.floor(each[:, 3]), name, "the last number is that of a polygon")
-        requests = saved.records("request_", self.queue.record, bounds)
-        count = len(requests)
-        near_of = _split(near, saved.parts("near_count", count, len(near)))
-        is_queued, way = saved.take("is_queued", "u1", (count,), high=1) == 1, saved.take("way", "i4", low=0, high=mesh.edge_count - 1)
-        saved.require(mesh.edge_twin[way] >= 0, "way", "that is no portal")
-        lengths = saved.parts("way_count", count, len(way))
-        piece = saved.take("way_piece", "i4", (count,), low=-1, high=len(self.goals.piece_polygon) - 1)
-        for row in np.flatnonzero(is_queued).tolist():
-            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "is_queued", "has a request with no goal, or that nobody stands near")
         self.planner.restore(saved.below("inner_"))
-        self.queue.restore(saved.below("queue_"), bounds)
-        here = set(requests["entity"][is_queued].tolist())
-        saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names somebody twice")
-        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~is_queued].tolist())
-        saved.require(others and here == set(self.queue.entities), "is_queued", "is not that of the requests that there are")
-        self._requests, self._ways = {}, {}
-        for row, (each, way_of) in enumerate(zip(requests["entity"].tolist(), _split(way, lengths), strict=True)):
-            self._requests[each] = requests[row], near_of[row]
-            if is_queued[row]:
-                self._ways[each] = way_of, int(piece[row])
-                saved.require(_leads_there(mesh, requests[row], way_of, int(self.goals.piece_polygon[piece[row]])), "way", "its portals are not joined")
-        self._stander, self._disc, self._asked = stander, disc, asked
-        self._lay_out([])
+        self._restore(saved, bounds_on(mesh, self.goals))
+
+    def _redo(self, saved: Saved) -> None:
+        self._restore_requests(saved)
         room = saved.whole("room", LEAST_ROOM, MOST_ROOM)
         saved.require(room & (room - 1) == 0, "room", "is no power of two")
-        is_full = saved.take("is_full", "u1", (self._slots_count,), high=1)
-        made = saved.take("made", "i8", (self._slots_count,), low=0, high=MOST)
-        self._slots = self._made(room)
-        saved.require(self._redo(made), "made", "the search comes to an end sooner, or goes on")
-        self._slots.marks[:, IS_FULL] = is_full
-
-    def _redo(self, made: NDArray[np.int64]) -> bool:
-        """Let slots begin the requests that they are in the middle of, and do so many expansions; return whether they did."""
-        count, active = self._slots_count, self.queue.is_active
+        count, active = len(self.queue.keys), self.queue.is_active
+        is_full = saved.take("is_full", "u1", (count,), high=1)
+        made = saved.take("made", "i8", (count,), low=0, high=MOST)
+        self._slots = self._make_slots(room)
         is_right = bool(np.all(active | (made == 0)))
-        # Where answers count, drawing who stands there may have taken all that was granted: then nothing was looked at yet.
+        # Where answers count, drawing the barriers may have taken all of the grant: then no search was begun.
         for which, answer_work in ((active & (made > 0), 0), (active & (made == 0), 1)):
             work = self.queue.work_again(which, np.maximum(made, 1), answer_work=answer_work)
             self._serve(Team(1), work, count)
             is_right = is_right and bool(np.array_equal(work.used[which], made[which]))
-        return is_right
+        saved.require(is_right, "made", "the search comes to an end sooner, or goes on")
+        self._slots.marks[:, IS_FULL] = is_full
+
+    def _restore_requests(self, saved: Saved) -> None:
+        """Take back the requests, with what is known of each; they have to be those that the planner and the queue have."""
+        mesh = self.mesh
+        requests = saved.records("request_", self.queue.record, {**bounds_of(self._next_order), **bounds_on(mesh, self.goals)})
+        count, near = len(requests), saved.take("near", "f8", (None, 4))
+        near_of = _split(near, saved.parts("near_count", count, len(near)))
+        is_queued, corridor = saved.take("is_queued", "u1", (count,), high=1) == 1, saved.take("corridor", "i4", low=0, high=mesh.edge_count - 1)
+        saved.require(mesh.edge_twin[corridor] >= 0, "corridor", "that is no portal")
+        sizes = saved.parts("corridor_size", count, len(corridor))
+        piece = saved.take("piece", "i4", (count,), low=-1, high=len(self.goals.piece_polygon) - 1)
+        for row in np.flatnonzero(is_queued).tolist():
+            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "is_queued", "has a request with no goal, or that no stationary agent is near to")
+        here = set(requests["entity"][is_queued].tolist())
+        saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names an agent twice")
+        others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~is_queued].tolist())
+        saved.require(others and here == set(self.queue.entities), "is_queued", "is not that of the requests that there are")
+        self._requests, self._found = {}, {}
+        for row, (each, own) in enumerate(zip(requests["entity"].tolist(), _split(corridor, sizes), strict=True)):
+            self._requests[each] = requests[row], near_of[row]
+            if is_queued[row]:
+                self._found[each] = own, int(piece[row])
+                saved.require(_leads_there(mesh, requests[row], own, int(self.goals.piece_polygon[piece[row]])), "corridor", "its portals are not joined")
+        self._lay_out([])
 
 
 def _split(array: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]]:
@@ -386,18 +387,18 @@ def _split(array: NDArray[Any], lengths: NDArray[np.int64]) -> list[NDArray[Any]
     return [part.copy() for part in np.split(array, np.cumsum(lengths)[:-1])] if len(lengths) else []
 
 
-def _leads_there(mesh: NavMesh, request: Any, way: NDArray[np.int32], end: int) -> bool:
+def _leads_there(mesh: NavMesh, request: Any, corridor: NDArray[np.int32], end: int) -> bool:
     """Return whether portals, the next one last, lead from where a request was made to a polygon."""
-    leaves, enters = mesh.edge_polygon[way], mesh.edge_polygon[mesh.edge_twin[way]]
-    if not len(way):
+    leaves, enters = mesh.edge_polygon[corridor], mesh.edge_polygon[mesh.edge_twin[corridor]]
+    if not len(corridor):
         return int(request["polygon"]) == end
     return int(leaves[-1]) == int(request["polygon"]) and int(enters[0]) == end and bool(np.array_equal(leaves[:-1], enters[1:]))
 
 
-def _copy_slots(old: StanderSlots, new: StanderSlots) -> None:
+def _copy_slots(old: StationarySlots, new: StationarySlots) -> None:
     """Copy searches in the middle into slots with more room."""
-    for before, after in ((old.search, new.search), (old._replace(search=None), new._replace(search=None))):  # type: ignore[arg-type]
+    for before, after in ((old, new), (old.search, new.search)):
         for name in before._fields:
             array = getattr(before, name)
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 getattr(after, name)[tuple(slice(length) for length in array.shape)] = array

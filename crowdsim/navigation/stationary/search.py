@@ -1,8 +1,10 @@
-"""A* over the gaps that those who stand leave of the portals of a mesh, from the goal back to the start.
+"""A* over the gaps that stationary agents leave of the portals of a mesh, from the goal back to the start.
 
 It is the search of `crowdsim.navigation.search.a_star` on another graph: a node is "leave this polygon through this gap", and a step leads from gap to gap that
 no barrier parts. Costs are the same, over the point of the portal where that is in the gap, and over the middle of the gap where it is not.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import are_parted, is_cut_off
 from crowdsim.navigation.mesh.slopes import step_cost
 from crowdsim.navigation.search.a_star import COSTS, FASTEST, chain_size, is_over, pop_first, reach
+from crowdsim.navigation.search.goal_entries import is_too_tight
 from crowdsim.navigation.search.portal_prices import price_of
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
@@ -29,7 +32,7 @@ from crowdsim.navigation.search.slot_fields import (
     STATUS,
     WIDTH,
 )
-from crowdsim.navigation.stationary.passage import are_parted_by_standers, gap_count, gap_point, portal_place
+from crowdsim.navigation.stationary.passage import are_parted_by_barriers, gap_count, gap_point, portal_place
 
 
 @inlined_kernel
@@ -63,12 +66,12 @@ def _point_of(slots, slot, mesh, node):
 
 @lean_kernel
 def _seed(slots, slot, mesh, goals):
-    """Start from all pieces of the goal in which the body fits, through the gaps of their polygons' portals."""
+    """Start from all pieces of the goal in which the agent fits, through the gaps of their polygons' portals."""
     search = slots.search
     goal, width = search.header[slot, GOAL], search.measure[slot, WIDTH]
     costs, fastest = search.header[slot, COSTS], search.measure[slot, FASTEST]
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
-        if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+        if is_too_tight(goals, piece, width):
             continue
         polygon = goals.piece_polygon[piece]
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
@@ -79,7 +82,7 @@ def _seed(slots, slot, mesh, goals):
             for gap in range(gap_count(slots, slot, place)):
                 x, y = gap_point(slots, slot, mesh, edge, place, gap)
                 tx, ty = nearest_in_piece(goals, piece, x, y)
-                if not are_parted_by_standers(slots, slot, polygon, x, y, tx, ty):
+                if not are_parted_by_barriers(slots, slot, polygon, x, y, tx, ty):
                     cost = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y) + price_of(search, slot, edge, twin)
                     reach(search, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, cost, -2 - piece)
 
@@ -94,10 +97,10 @@ def _cheapest_piece_here(slots, slot, mesh, goals):
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         if goals.piece_polygon[piece] != polygon:
             continue
-        if 2.0 * goals.room[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1:
+        if is_too_tight(goals, piece, width):
             continue
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width) or are_parted_by_standers(slots, slot, polygon, x, y, tx, ty):
+        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width) or are_parted_by_barriers(slots, slot, polygon, x, y, tx, ty):
             continue
         total = step_cost(mesh, search.header[slot, COSTS], search.measure[slot, FASTEST], polygon, tx - x, ty - y)
         if total < best:
@@ -107,17 +110,17 @@ def _cheapest_piece_here(slots, slot, mesh, goals):
 
 @lean_kernel
 def begin_round(slots, slot, mesh, goals, goal, width, x, y, polygon):
-    """Set a slot up to look for a way round those who stand; its barriers are drawn, and prices set (`set_prices`).
+    """Set a slot up to look for a path round stationary agents; its barriers are drawn, and prices set (`set_prices`).
 
     Parameters
     ----------
-    slots : StanderSlots
+    slots : StationarySlots
     slot : int
     mesh : NavMesh
     goals : GoalPieces
     goal : int
     width : float, m
-        Diameter of the body.
+        Diameter of the agent.
     x, y : float, m
     polygon : int
         Where the start is.
@@ -143,7 +146,7 @@ def _consider(slots, slot, mesh, node, x, y):
         return
     if is_cut_off(mesh, polygon, _edge_of(slots, slot, mesh, node), from_x, from_y, measure[slot, WIDTH]):
         return
-    if not are_parted_by_standers(slots, slot, polygon, from_x, from_y, x, y):
+    if not are_parted_by_barriers(slots, slot, polygon, from_x, from_y, x, y):
         measure[slot, BEST_TOTAL], header[slot, BEST_NODE] = total, node
 
 
@@ -153,7 +156,7 @@ def advance_round(slots, slot, mesh, grant):
 
     Parameters
     ----------
-    slots : StanderSlots
+    slots : StationarySlots
     slot : int
     mesh : NavMesh
     grant : int
@@ -165,7 +168,7 @@ def advance_round(slots, slot, mesh, grant):
 
     Notes
     -----
-    Twin: `tests/reference/standers.py` (Dijkstra over gaps, parted by areas).
+    Twin: `tests/reference/stationary.py` (Dijkstra over gaps, parted by areas).
     """
     search = slots.search
     header, measure = search.header, search.measure
@@ -186,7 +189,7 @@ def advance_round(slots, slot, mesh, grant):
             place = portal_place(slots, slot, mesh, edge)
             for gap in range(gap_count(slots, slot, place)):
                 x, y = gap_point(slots, slot, mesh, edge, place, gap)
-                if not are_parted_by_standers(slots, slot, polygon, mx, my, x, y):
+                if not are_parted_by_barriers(slots, slot, polygon, mx, my, x, y):
                     step = step_cost(mesh, costs, fastest, polygon, mx - x, my - y) + price_of(search, slot, edge, twin)
                     reach(search, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, search.cost[slot, node] + step, node)
         if polygon == header[slot, START_POLYGON]:

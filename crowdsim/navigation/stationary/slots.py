@@ -1,4 +1,4 @@
-"""What a search on a mesh knows of those who stand about: rows of arrays, called slots, as of other searches.
+"""What a search on a mesh knows of stationary agents: rows of arrays, called slots, as of other searches.
 
 Nothing of it is on the mesh: the next search in the same slot has forgotten it ([Pathfinding undated], section 6: the static grid is never changed).
 """
@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.search.a_star import SearchSlots, make_slots
 
-# Whole numbers of a slot: how many there are of each, whether something did not fit, and what the request came to.
+# Whole numbers of a slot: how many there are of each, whether something did not fit, and what the request resulted in.
 REACHES, POLYGONS, BARRIERS, PORTALS, GAPS, IS_FULL, ANSWER = range(7)
 MARKS = 7
 
-# What a request came to so far.
+# What a request resulted in so far.
 NOT_BEGUN, STAYS, LOOKS = range(3)
 
 LEAST_ROOM = 64
 
 
-class StanderSlots(NamedTuple):
-    """Searches round those who stand; row s belongs to slot s.
+class StationarySlots(NamedTuple):
+    """Searches round stationary agents; row s belongs to slot s.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class StanderSlots(NamedTuple):
     marks : (s, 7) int64
         REACHES .. ANSWER above.
     reach : (s, room) int64
-        Scratch: which polygons or portals are reached by whom, sorted.
+        Scratch: which polygons or portals each disc reaches, sorted.
     span : (s, room, 2) float64, m
         Scratch: what is shut of a portal.
     polygon, polygon_first, polygon_nodes : (s, room) int32
@@ -50,7 +50,7 @@ class StanderSlots(NamedTuple):
         Half-edge with the lower number.
     root : (s, room) int32
     parity : (s, room) uint8
-        Scratch: which discs are joined, and whether the way between them crosses a line.
+        Scratch: which discs are joined, and whether the path between them crosses a line.
     """
 
     search: SearchSlots
@@ -76,13 +76,13 @@ class StanderSlots(NamedTuple):
         return self.reach.shape[1]
 
 
-def make_stander_slots(count: int, edges: int, room: int) -> StanderSlots:
+def make_stationary_slots(count: int, edges: int, room: int) -> StationarySlots:
     """Return `count` idle slots for a mesh with `edges` half-edges."""
 
     def whole(*more: int) -> NDArray[np.int32]:
         return np.zeros((count, room, *more), dtype=np.int32)
 
-    return StanderSlots(
+    return StationarySlots(
         make_slots(count, edges + 2 * room), np.zeros((count, MARKS), dtype=np.int64), np.zeros((count, room), dtype=np.int64), np.zeros((count, room, 2)),
         whole(), whole(), whole(), np.zeros((count, room, 4)), whole(2), whole(), whole(), whole(), np.zeros((count, room, 2)), whole(),
         whole(), np.zeros((count, room), dtype=np.uint8),

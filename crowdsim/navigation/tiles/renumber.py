@@ -88,7 +88,7 @@ def _piece_keys(goals: GoalPieces, number: NDArray[np.int32] | NDArray[np.int64]
         for piece in range(first, last):
             place = int(number[goals.piece_polygon[piece]])
             corners = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]].tobytes()
-            found.append((goal if place >= 0 else -1 - piece, int(goals.piece_source[piece]), place, corners, float(goals.room[piece])))
+            found.append((goal if place >= 0 else -1 - piece, int(goals.piece_source[piece]), place, corners, float(goals.clearance[piece])))
     return found
 
 

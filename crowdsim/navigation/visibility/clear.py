@@ -1,49 +1,44 @@
-"""Whether a body of one radius can go along a straight part or an arc of a way: the exact test, where the widths in the graph do not decide.
+"""Whether an agent of one radius can go along a straight part or an arc of a path: the exact test, where the widths in the graph do not decide.
 
 Walls are met by flooding the mesh from the polygons in sight, so that walls of the next room and of other floors do not count.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
 import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
-from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goal_entry import TOUCH_M
 from crowdsim.navigation.mesh.floor_seams import NO_JOIN, is_before, join_over, part_before
-from crowdsim.navigation.visibility.tangents import CLIP_M
+from crowdsim.navigation.visibility.graph import disc_of
+from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
+from crowdsim.navigation.visibility.tangents import CLIP_M, flood_over
 
-IS_CORNER, IS_GIVEN = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
-
-
-@inlined_kernel
-def _enter(polygon, join, reached, flood):
-    """Put a polygon, reached over a line between floors or not, at the end of a flood's queue unless it is there; return how many there are."""
-    if flood.stamp[polygon] == flood.serial[0]:
-        return reached
-    flood.stamp[polygon] = flood.serial[0]
-    flood.queue[reached], flood.join[reached] = polygon, join
-    return reached + 1
+IS_CORNER, IS_TERMINAL = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
 
 
 @lean_kernel
-def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_is_given, b_is_given, flood):
-    """Return whether a body can go straight from a to b.
+def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_is_terminal, b_is_terminal, flood):
+    """Return whether an agent can go straight from a to b.
 
     Parameters
     ----------
     mesh : NavMesh
     crossed : (k,) int32
-        Half-edges crossed by a line of sight that lies in what the body sweeps: ``crossed[:count]``.
+        Half-edges crossed by a line of sight that lies in what the agent sweeps: ``crossed[:count]``.
     count, polygon : int
         `polygon` is where that line begins.
     ax, ay, bx, by : float, m
-        Where the body's centre goes.
+        Where the agent's centre goes.
     radius : float, m
-    a_is_given, b_is_given : bool
-        Whether the end is a start or a goal. Such a point may be nearer to a wall than the radius; the way then must not come nearer still.
+    a_is_terminal, b_is_terminal : bool
+        Whether the end is a start or a goal. Such a point may be nearer to a wall than the radius; the path then must not come nearer still.
     flood : Flood
-        ``flood.queue`` then holds the polygons that the body reaches into.
+        ``flood.queue`` then holds the polygons that the agent reaches into.
 
     Returns
     -------
@@ -56,9 +51,9 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
     Twin: `tests/reference/visibility.py` (shapely distances).
     """
     flood.serial[0] += 1
-    reached = _enter(np.int64(polygon), NO_JOIN, np.int64(0), flood)
+    reached = flood_over(np.int64(polygon), NO_JOIN, np.int64(0), flood)
     for k in range(count):
-        reached = _enter(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_JOIN, reached, flood)
+        reached = flood_over(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_JOIN, reached, flood)
     done = 0
     while done < reached:
         current, join = flood.queue[done], flood.join[done]
@@ -77,20 +72,20 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
                 if apart >= radius - TOUCH_M or (is_before(mesh, join, p) and is_before(mesh, join, q)):
                     continue
                 need = radius
-                if a_is_given:
+                if a_is_terminal:
                     need = min(need, distance_to_segment(ax, ay, px, py, qx, qy))
-                if b_is_given:
+                if b_is_terminal:
                     need = min(need, distance_to_segment(bx, by, px, py, qx, qy))
                 if apart < need - TOUCH_M:
                     return False, reached
             elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M:
-                reached = _enter(np.int64(mesh.edge_polygon[twin]), join_over(mesh, edge, join), reached, flood)
+                reached = flood_over(np.int64(mesh.edge_polygon[twin]), join_over(mesh, edge, join), reached, flood)
     return True, reached
 
 
 @lean_kernel
 def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
-    """Return whether a body can bend round a corner, its centre going from direction m to direction n as seen from the corner, apart from both ends.
+    """Return whether an agent can bend round a corner, its centre going from direction m to direction n as seen from the corner, apart from both ends.
 
     Parameters
     ----------
@@ -111,14 +106,14 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
 
     Notes
     -----
-    In the sector between m and n no wall may come nearer to the corner than the body's diameter.
+    In the sector between m and n no wall may come nearer to the corner than the agent's diameter.
     """
     px, py = corners.position[corner, 0], corners.position[corner, 1]
     is_left_turn = mx * ny - my * nx > 0.0
     flood.serial[0] += 1
     reached, done = np.int64(0), np.int64(0)
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-        reached = _enter(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_JOIN, reached, flood)
+        reached = flood_over(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_JOIN, reached, flood)
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -128,7 +123,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
             twin = mesh.edge_twin[edge]
             if twin >= 0:
                 if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
-                    reached = _enter(np.int64(mesh.edge_polygon[twin]), NO_JOIN, reached, flood)
+                    reached = flood_over(np.int64(mesh.edge_polygon[twin]), NO_JOIN, reached, flood)
                 continue
             if mesh.edge_wall[edge] < 0:
                 continue
@@ -155,3 +150,20 @@ def _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny):
     if low > high:
         return np.inf
     return distance_to_segment(0.0, 0.0, ax + low * (bx - ax), ay + low * (by - ay), ax + high * (bx - ax), ay + high * (by - ay))
+
+
+@lean_kernel
+def is_edge_clear(mesh, graph, edge, source, radius, scratch):
+    """Return whether an agent fits along an edge of the graph from the node that it leaves; `scratch` as `crowdsim.navigation.visibility.search.Scratch`."""
+    if radius <= graph.edge_clear[edge]:
+        return True
+    node = np.int64(graph.edge_target[edge])
+    ax, ay, a_side = disc_of(graph, source, radius)
+    bx, by, b_side = disc_of(graph, node, radius)
+    count, first, _last = trace_sight(mesh, graph.corners, source // 2, NOWHERE, ax, ay, node // 2, NOWHERE, bx, by, scratch.crossed)
+    if count < 0:
+        return False
+    ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
+    fx, fy, tx, ty = ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux
+    is_clear, _ = is_straight_clear(mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, IS_CORNER, IS_CORNER, scratch.flood)
+    return is_clear

@@ -1,8 +1,10 @@
-"""The concave corners of a mesh: the only places where a shortest way can bend ([Norberg 2004], section 4.1).
+"""The concave corners of a mesh: the only places where a shortest path can bend ([Norberg 2004], section 4.1).
 
 A corner is where two boundary edges meet under more than 180 degrees of free ground. The polygons round it are its *fan*: the half-edges that begin at
 the corner, clockwise from the wall that comes in to the wall that goes out. A vertex at which obstacles touch has a corner on each side.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -62,7 +64,7 @@ def find_corners(mesh):
 
     Notes
     -----
-    Open boundary counts like a wall here: where two open edges meet under more than 180 degrees, ways keep the radius away from the vertex.
+    Open boundary counts like a wall here: where two open edges meet under more than 180 degrees, paths keep the radius away from the vertex.
     Twin: `tests/reference/visibility.py`.
     """
     edges = mesh.edge_vertex.size

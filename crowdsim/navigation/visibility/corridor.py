@@ -1,7 +1,9 @@
-"""From a way over corners to the corridor of polygons that steering follows.
+"""From a path over corners to the corridor of polygons that steering follows.
 
-The line over the corners themselves lies in what the body sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
+The line over the corners themselves lies in what the agent sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def _put(mesh, out, at, begin, edge):
 
 @lean_kernel
 def _turn_in_fan(mesh, corners, corner, first, last, out, at, begin):
-    """Write the portals that a way crosses as it turns round a corner from polygon `first` to polygon `last`, goal's end first."""
+    """Write the portals that a path crosses as it turns round a corner from polygon `first` to polygon `last`, goal's end first."""
     i = j = corners.fan_start[corner]
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
         polygon = mesh.edge_polygon[corners.fan_edge[fan]]
@@ -41,67 +43,18 @@ def _turn_in_fan(mesh, corners, corner, first, last, out, at, begin):
 
 
 @lean_kernel
-def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
-    """Write the corridor of a found search to ``out[at:]``, the portal at the goal first.
-
-    Parameters
-    ----------
-    slots : VisibilitySlots
-    slot : int
-    terrain : Terrain
-    out : (k,) int32
-    at : int
-    scratch : Scratch
-
-    Returns
-    -------
-    int
-        Portals; -1 if there is no room for them.
-    """
-    mesh, goals, corners, edges = terrain.mesh, terrain.goals, terrain.graph.corners, terrain.graph.edge_target.size
-    header, measure, crossed = slots.header, slots.measure, scratch.crossed
-    node, piece, begin = header[slot, BEST_NODE], header[slot, BEST_PIECE], at
-    ax, ay = measure[slot, START_X], measure[slot, START_Y]
-    corner = NOWHERE
-    if node >= 0:
-        corner = end_of(terrain.graph, node) // 2
-        ax, ay = corners.position[corner, 0], corners.position[corner, 1]
-    last = np.int64(goals.piece_polygon[piece])
-    bx, by = measure[slot, BEST_X], measure[slot, BEST_Y]
-    count, first, _ = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, last, bx, by, crossed)
-    while True:
-        if at + count > out.size:
-            return -1
-        for k in range(count - 1, -1, -1):
-            at = _put(mesh, out, at, begin, np.int64(crossed[k]))
-        if node < 0:
-            return at - begin
-        bx, by, behind, following = ax, ay, corner, first
-        is_link = node >= edges
-        node = NOWHERE if is_link else np.int64(slots.parent[slot, node])
-        ax, ay, corner = measure[slot, START_X], measure[slot, START_Y], NOWHERE
-        if node >= 0:
-            corner = end_of(terrain.graph, node) // 2
-            ax, ay = corners.position[corner, 0], corners.position[corner, 1]
-        count, first, last = trace_sight(mesh, corners, corner, header[slot, START_POLYGON], ax, ay, behind, NOWHERE, bx, by, crossed)
-        if at + corners.fan_start[behind + 1] - corners.fan_start[behind] > out.size:
-            return -1
-        at = _turn_in_fan(mesh, corners, behind, last, following, out, at, begin)
-
-
-@lean_kernel
 def corridor_over(terrain, chain, count, sx, sy, polygon, tx, ty, piece, out, at, scratch):
-    """Write the corridor of a given way over corners to ``out[at:]``, the portal at the goal first.
+    """Write the corridor of a given path over corners to ``out[at:]``, the portal at the goal first.
 
     Parameters
     ----------
     terrain : Terrain
     chain : (k,) int32
-        The corners that the way goes by, ``chain[:count]``, the one next to the goal first.
+        The corners that the path goes by, ``chain[:count]``, the one next to the goal first.
     count : int
     sx, sy : float, m
     polygon : int
-        Where the way begins.
+        Where the path begins.
     tx, ty : float, m
     piece : int
         Where it ends, in this piece of the goal.
@@ -131,3 +84,33 @@ def corridor_over(terrain, chain, count, sx, sy, polygon, tx, ty, piece, out, at
             at = _put(mesh, out, at, begin, np.int64(crossed[k]))
         bx, by, behind, following = ax, ay, corner, first
     return at - begin
+
+
+@lean_kernel
+def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
+    """Write the corridor of a found search to ``out[at:]``, the portal at the goal first.
+
+    Parameters
+    ----------
+    slots : VisibilitySlots
+    slot : int
+    terrain : Terrain
+    out : (k,) int32
+    at : int
+    scratch : Scratch
+
+    Returns
+    -------
+    int
+        Portals; -1 if there is no room for them.
+    """
+    header, measure, chain = slots.header, slots.measure, slots.heap[slot]  # a search that is over needs its heap no more
+    node, count = header[slot, BEST_NODE], 0
+    while node >= 0:
+        chain[count] = end_of(terrain.graph, node) // 2
+        count += 1
+        node = NOWHERE if node >= terrain.graph.edge_target.size else np.int64(slots.parent[slot, node])
+    return corridor_over(
+        terrain, chain, count, measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON], measure[slot, BEST_X], measure[slot, BEST_Y],
+        header[slot, BEST_PIECE], out, at, scratch,
+    )  # fmt: skip

@@ -1,8 +1,10 @@
 """The points-of-visibility graph: tangents between concave corners, each with the radii for which it can be used ([Norberg 2004], section 4).
 
-A node of the graph is a corner with the side on which a way passes it, so that ways bend at it one way only; edges are directed. The graph serves bodies
-of every radius: each edge has three widths, found when it is built, and what they leave open is tested while searching (`clear`).
+A node of the graph is a corner with the side on which a path passes it, so that paths bend at it in one direction only; edges are directed. The graph
+serves agents of every radius: each edge has three widths, found when it is built, and what they leave open is tested while searching (`clear`).
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -13,32 +15,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
 from crowdsim.navigation.visibility.corners import Corners, find_corners
 from crowdsim.navigation.visibility.sight import NOWHERE, see_all, trace_sight
-from crowdsim.navigation.visibility.tangents import bending_radii, measure_rooms, strip_radius
+from crowdsim.navigation.visibility.tangents import bending_radii, measure_clearances, strip_radius
 
-MOST_RADIUS_M = 1.0  # Widths are found up to this radius; wider bodies are tested while searching. Larger makes the build slower in wide halls.
+MOST_RADIUS_M = 1.0  # Widths are found up to this radius; wider agents are tested while searching. Larger makes the build slower in wide halls.
 MOST_EDGES = 8_000_000  # 16 bytes each, 37 more in every search slot, 64 while building: up to 0.9 GB. Plans beyond are better searched on the mesh.
-LEFT, RIGHT = 0, 1  # Side on which a way passes a corner: node ``2 c + side``.
 MOST_PORTALS = 4096  # Portals that a line of sight may cross; longer ones are not followed.
 
 
 class VisibilityGraph(NamedTuple):
-    """The graph as kernels see it. Node n is corner ``n // 2``, passed on the left of the way (n even) or on its right (n odd).
+    """The graph as kernels see it. Node n is corner ``n // 2``, passed on the left of the path (n even) or on its right (n odd).
 
     Attributes
     ----------
     corners : Corners
-    room : (nc,) float64, m
-        Up to this radius nothing hinders a body that bends round the corner.
+    clearance : (nc,) float64, m
+        Up to this radius nothing hinders an agent that bends round the corner.
     edge_start : (2 nc + 1,) int64
         Edges that leave a node, in ascending target.
     edge_target : (ne,) int32
         Node at the other end.
     edge_low, edge_high, edge_clear : (ne,) float32, m
-        No way uses the edge below `low` (minimum width) or above `high` (maximum width); up to `clear` it is free for sure. Rounded outwards, `clear`
+        No path uses the edge below `low` (minimum width) or above `high` (maximum width); up to `clear` it is free for sure. Rounded outwards, `clear`
         inwards; between `clear` and `high` the exact test decides.
     pvs_start : (np + 1,) int64
     pvs : (k,) int32
@@ -46,7 +47,7 @@ class VisibilityGraph(NamedTuple):
     """
 
     corners: Corners
-    room: NDArray[np.float64]
+    clearance: NDArray[np.float64]
     edge_start: NDArray[np.int64]
     edge_target: NDArray[np.int32]
     edge_low: NDArray[np.float32]
@@ -75,7 +76,7 @@ class GraphSize:
     edges : int
         Tangents that are left, in one direction.
     visits : int
-        Polygons looked into to find who sees whom.
+        Polygons looked into to find which corners see each other.
     bytes : int
         Memory of the graph.
     """
@@ -95,7 +96,7 @@ def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[Visibil
     ----------
     mesh : NavMesh
     most_edges : int
-        Directed edges that may be made, and the longest list of who sees whom.
+        Directed edges that may be made, and the longest list of corners that see each other.
 
     Raises
     ------
@@ -109,8 +110,8 @@ def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[Visibil
             f"the visibility graph of this ground has more than {most_edges:,} lines of sight between its {len(corners.vertex):,} concave corners; "
             "use navigation: mesh, or simplify the outlines of obstacles"
         )
-    room = measure_rooms(mesh, corners, MOST_RADIUS_M)
-    ends, radii = find_tangents(mesh, corners, room, seen.pair_start, seen.pair, MOST_RADIUS_M, most_edges // 2)
+    clearance = measure_clearances(mesh, corners, MOST_RADIUS_M)
+    ends, radii = find_tangents(mesh, corners, clearance, seen.pair_start, seen.pair, MOST_RADIUS_M, most_edges // 2)
     pairs = (len(seen.pair) + 1) // 2
     if 2 * len(ends) > most_edges:
         raise NavigationError(
@@ -123,7 +124,7 @@ def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[Visibil
     start = np.searchsorted(source[order], np.arange(2 * len(corners.vertex) + 1))
     low, high, clear = (np.concatenate([radii[:, k], radii[:, k]])[order] for k in range(3))
     graph = VisibilityGraph(
-        corners, room, start.astype(np.int64), target[order], _outwards(low, -np.inf), _outwards(high, np.inf), _outwards(clear, -np.inf),
+        corners, clearance, start.astype(np.int64), target[order], _outwards(low, -np.inf), _outwards(high, np.inf), _outwards(clear, -np.inf),
         seen.pvs_start, seen.pvs,
     )  # fmt: skip
     size = sum(array.nbytes for array in (*corners, *graph[1:]) if isinstance(array, np.ndarray))
@@ -137,15 +138,22 @@ def _outwards(values: NDArray[np.float64], towards: float) -> NDArray[np.float32
     return np.where(wrong, np.nextafter(rounded, np.float32(towards)), rounded)
 
 
+@inlined_kernel
+def disc_of(graph, node, radius):
+    """Return a node as the disc that an agent bends round, (x, y, side): the side is the radius, negative where the disc is on the right."""
+    position = graph.corners.position
+    return position[node // 2, 0], position[node // 2, 1], radius if node % 2 == 0 else -radius
+
+
 @kernel
-def find_tangents(mesh, corners, room, pair_start, pair, most, most_tangents):
-    """Find the tangents of all pairs of corners that some way can bend along, with their widths.
+def find_tangents(mesh, corners, clearance, pair_start, pair, most, most_tangents):
+    """Find the tangents of all pairs of corners that some path can bend along, with their widths.
 
     Parameters
     ----------
     mesh : NavMesh
     corners : Corners
-    room : (nc,) float64, m
+    clearance : (nc,) float64, m
     pair_start : (nc + 1,) int64
     pair : (k,) int32
     most : float, m
@@ -175,12 +183,12 @@ def find_tangents(mesh, corners, room, pair_start, pair, most, most_tangents):
                 more_ends, more_radii = np.empty((2 * ends.shape[0], 2), dtype=np.int32), np.empty((2 * ends.shape[0], 3))
                 more_ends[:count], more_radii[:count] = ends[:count], radii[:count]
                 ends, radii = more_ends, more_radii
-            count = _tangents_of(mesh, corners, room, first, np.int64(pair[place]), most, crossed, flood, ends, radii, count)
+            count = _tangents_of(mesh, corners, clearance, first, np.int64(pair[place]), most, crossed, flood, ends, radii, count)
     return ends[:count].copy(), radii[:count].copy()
 
 
 @lean_kernel
-def _tangents_of(mesh, corners, room, first, second, most, crossed, flood, ends, radii, count):
+def _tangents_of(mesh, corners, clearance, first, second, most, crossed, flood, ends, radii, count):
     """Add the tangents of one pair; return how many there are then."""
     ux, uy = corners.position[first, 0], corners.position[first, 1]
     vx, vy = corners.position[second, 0], corners.position[second, 1]
@@ -201,6 +209,6 @@ def _tangents_of(mesh, corners, room, first, second, most, crossed, flood, ends,
         if first_side == second_side and strip < most:
             high = strip
         ends[count, 0], ends[count, 1] = 2 * first + kind // 2, 2 * second + kind % 2
-        radii[count, 0], radii[count, 1], radii[count, 2] = low, high, min(strip, high, room[first], room[second])
+        radii[count, 0], radii[count, 1], radii[count, 2] = low, high, min(strip, high, clearance[first], clearance[second])
         count += 1
     return count

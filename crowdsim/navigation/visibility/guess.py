@@ -1,38 +1,54 @@
 """Guesses over the edges of the visibility graph while a path is searched for, and joining them with it ([Norberg 2004], sections 3.1 and 3.2).
 
-An agent is linked to the graph where it starts, as a search is; from a corner that it has come to, the edges of the graph lead on. The guess is the edge
-whose unit direction has the greatest dot product with the direction to the goal. All corners that it has come to are ignored; with none left it stays.
+An agent is linked to the graph where it starts, as a search is; from a corner that it has reached, the edges of the graph lead on. The guess is the edge
+whose unit direction has the greatest dot product with the direction to the goal. All corners that it has visited are ignored; with none left it stays.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import nearest_in_piece
-from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_straight_clear
+from crowdsim.navigation.visibility.clear import IS_CORNER, IS_TERMINAL, is_edge_clear, is_straight_clear
+from crowdsim.navigation.visibility.graph import disc_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
 
 UNDECIDED, STAY, TO_GOAL = -1, -2, -3  # In place of a node of the graph: nothing chosen yet, all corners visited, straight to the goal.
-REACHED_M = 0.1  # A corner has been come to when the body's rim is this near to it: a step at a walk. Larger turns sooner, and clips the corner.
+REACHED_M = 0.1  # A corner is reached when the agent's rim is this near to it: a step at a walk. Larger turns sooner, and clips the corner.
 
 
-@inlined_kernel
-def _disc_of(terrain, node, radius):
-    """Return a node as a disc (x, y, side)."""
-    position = terrain.graph.corners.position
-    return position[node // 2, 0], position[node // 2, 1], radius if node % 2 == 0 else -radius
+class CornerGuess(NamedTuple):
+    """What is known of guesses.
+
+    Attributes
+    ----------
+    target, at : (k,) int64
+        Where each goes, and the corner that it reached last, see `next_corner`.
+    visited : (k, m) int32
+        Corners that each has reached, with a free place.
+    visits : (k,) int64
+        How many they are.
+    """
+
+    target: NDArray[np.int64]
+    at: NDArray[np.int64]
+    visited: NDArray[np.int32]
+    visits: NDArray[np.int64]
 
 
 @lean_kernel
 def is_link(terrain, x, y, polygon, node, radius, scratch):
-    """Return whether a body at (x, y) can go straight to a node of the graph ([Norberg 2004], section 4.3)."""
+    """Return whether an agent at (x, y) can go straight to a node of the graph ([Norberg 2004], section 4.3)."""
     corners = terrain.graph.corners
-    bx, by, side = _disc_of(terrain, node, radius)
+    bx, by, side = disc_of(terrain.graph, node, radius)
     ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
     sign = 1.0 if node % 2 == 0 else -1.0
     if (bx == x and by == y) or not is_between_walls(corners, node // 2, sign * uy, -sign * ux):
@@ -41,35 +57,21 @@ def is_link(terrain, x, y, polygon, node, radius, scratch):
     if count < 0:
         return False
     is_clear, _ = is_straight_clear(
-        terrain.mesh, scratch.crossed, count, first, x, y, bx + side * uy, by - side * ux, radius, IS_GIVEN, IS_CORNER, scratch.flood
+        terrain.mesh, scratch.crossed, count, first, x, y, bx + side * uy, by - side * ux, radius, IS_TERMINAL, IS_CORNER, scratch.flood
     )
     return is_clear
 
 
 @lean_kernel
 def is_edge(terrain, edge, source, radius, scratch):
-    """Return whether a body can go along an edge of the graph from the node that it leaves."""
-    graph, node = terrain.graph, np.int64(terrain.graph.edge_target[edge])
-    if radius < graph.edge_low[edge] or radius > graph.edge_high[edge]:
-        return False
-    if radius <= graph.edge_clear[edge]:
-        return True
-    ax, ay, a_side = _disc_of(terrain, source, radius)
-    bx, by, b_side = _disc_of(terrain, node, radius)
-    count, first, _last = trace_sight(terrain.mesh, graph.corners, source // 2, NOWHERE, ax, ay, node // 2, NOWHERE, bx, by, scratch.crossed)
-    if count < 0:
-        return False
-    ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
-    is_clear, _ = is_straight_clear(
-        terrain.mesh, scratch.crossed, count, first, ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux, radius, IS_CORNER, IS_CORNER,
-        scratch.flood,
-    )  # fmt: skip
-    return is_clear
+    """Return whether an agent can go along an edge of the graph from the node that it leaves."""
+    graph = terrain.graph
+    return graph.edge_low[edge] <= radius <= graph.edge_high[edge] and is_edge_clear(terrain.mesh, graph, edge, source, radius, scratch)
 
 
 @lean_kernel
-def is_way_to_goal(terrain, x, y, polygon, corner, side, piece, tx, ty, radius, scratch):
-    """Return whether a body can go straight to a point of a goal, from (x, y), or from beside a corner unless that is NOWHERE."""
+def is_straight_to_goal(terrain, x, y, polygon, corner, side, piece, tx, ty, radius, scratch):
+    """Return whether an agent can go straight to a point of a goal, from (x, y), or from beside a corner unless that is NOWHERE."""
     goal_polygon = np.int64(terrain.goals.piece_polygon[piece])
     count, first, _last = trace_sight(terrain.mesh, terrain.graph.corners, corner, polygon, x, y, NOWHERE, goal_polygon, tx, ty, scratch.crossed)
     if count < 0:
@@ -78,7 +80,7 @@ def is_way_to_goal(terrain, x, y, polygon, corner, side, piece, tx, ty, radius, 
     if corner >= 0:
         ux, uy, _ = tangent(x, y, side, tx, ty, 0.0)
         fx, fy = x + side * uy, y - side * ux
-    is_clear, _ = is_straight_clear(terrain.mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, corner < 0, IS_GIVEN, scratch.flood)
+    is_clear, _ = is_straight_clear(terrain.mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, corner < 0, IS_TERMINAL, scratch.flood)
     return is_clear
 
 
@@ -92,7 +94,7 @@ def _was_visited(visited, count, corner):
 
 @lean_kernel
 def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratch):
-    """Choose where a body goes on a guess.
+    """Choose where an agent goes on a guess.
 
     Parameters
     ----------
@@ -103,9 +105,9 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
     polygon : int
         Where it is.
     at : int
-        The corner that it has come to, whose edges lead on; NOWHERE where it is linked like a start.
+        The corner that it has reached, whose edges lead on; NOWHERE where it is linked like a start.
     visited : (k,) int32
-        Corners that it has come to: ``visited[:count]``.
+        Corners that it has reached: ``visited[:count]``.
     count : int
     scratch : Scratch
 
@@ -126,15 +128,15 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
         if np.hypot(dx, dy) < least:
             least, gx, gy = np.hypot(dx, dy), dx, dy
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        if is_way_to_goal(terrain, x, y, polygon, NOWHERE, 0.0, np.int64(piece), tx, ty, radius, scratch):
+        if is_straight_to_goal(terrain, x, y, polygon, NOWHERE, 0.0, np.int64(piece), tx, ty, radius, scratch):
             return TO_GOAL
     best = -np.inf
     if at >= 0:
         for source in range(2 * at, 2 * at + 2):
-            ax, ay, a_side = _disc_of(terrain, source, radius)
+            ax, ay, a_side = disc_of(terrain.graph, source, radius)
             for edge in range(graph.edge_start[source], graph.edge_start[source + 1]):
                 node = np.int64(graph.edge_target[edge])
-                bx, by, b_side = _disc_of(terrain, node, radius)
+                bx, by, b_side = disc_of(terrain.graph, node, radius)
                 ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
                 score = ux * gx + uy * gy
                 if score < best or (score == best and node >= target) or _was_visited(visited, count, node // 2):
@@ -147,7 +149,7 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
         if _was_visited(visited, count, corner):
             continue
         for end in range(2 * corner, 2 * corner + 2):
-            bx, by, side = _disc_of(terrain, end, radius)
+            bx, by, side = disc_of(terrain.graph, end, radius)
             ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
             score = ux * gx + uy * gy
             if (score > best or (score == best and end < target)) and is_link(terrain, x, y, polygon, end, radius, scratch):
@@ -156,8 +158,8 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
 
 
 @lean_kernel
-def guess_over_corners(terrain, goal, radius, speed, tick_s, position, polygon, target, at, visited, count, out_velocity, out_aim, scratch):
-    """Lead bodies on guesses: note the corners that they have come to, choose the next, and set preferred velocities.
+def guess_over_corners(terrain, goal, radius, speed, tick_s, position, polygon, guess, out_velocity, out_corner, scratch):
+    """Lead agents on guesses: note the corners that they have reached, choose the next, and set preferred velocities.
 
     Parameters
     ----------
@@ -167,45 +169,42 @@ def guess_over_corners(terrain, goal, radius, speed, tick_s, position, polygon, 
     tick_s : float, s
     position : (k, 2) float64, m
     polygon : (k,) int64
-    target, at : (k,) int64
-        Where each goes and the corner that it came to last, see `next_corner`; changed in place.
-    visited : (k, m) int32
-        Corners that each has come to, with a free place; the next is added.
-    count : (k,) int64
-        How many they are.
+    guess : CornerGuess
+        Changed in place.
     out_velocity : (k, 2) float64, m/s
-    out_aim : (k, 2) float64, m
+    out_corner : (k, 2) float64, m
+        Receives the point that each goes to.
     scratch : Scratch
     """
     mesh, corners = terrain.mesh, terrain.graph.corners
     for row in range(goal.size):
         x, y, r, here = position[row, 0], position[row, 1], radius[row], polygon[row]
-        node = target[row]
+        node = guess.target[row]
         if node >= 0:
             corner = node // 2
             cx, cy = corners.position[corner, 0], corners.position[corner, 1]
             if np.hypot(cx - x, cy - y) <= r + REACHED_M:
-                visited[row, count[row]] = corner
-                count[row] += 1
-                at[row], node = corner, UNDECIDED
+                guess.visited[row, guess.visits[row]] = corner
+                guess.visits[row] += 1
+                guess.at[row], node = corner, UNDECIDED
             elif trace_sight(mesh, corners, NOWHERE, here, x, y, corner, NOWHERE, cx, cy, scratch.crossed)[0] < 0:
-                at[row], node = NOWHERE, UNDECIDED  # pushed off: linked anew from here
+                guess.at[row], node = NOWHERE, UNDECIDED  # pushed off: linked anew from here
         if node == UNDECIDED or node == TO_GOAL:
-            node = next_corner(terrain, goal[row], r, x, y, here, at[row], visited[row], count[row], scratch)
+            node = next_corner(terrain, goal[row], r, x, y, here, guess.at[row], guess.visited[row], guess.visits[row], scratch)
         if node == TO_GOAL:
-            at[row] = NOWHERE
-        target[row] = node
-        out_velocity[row, 0], out_velocity[row, 1], out_aim[row, 0], out_aim[row, 1] = 0.0, 0.0, x, y
+            guess.at[row] = NOWHERE
+        guess.target[row] = node
+        out_velocity[row, 0], out_velocity[row, 1], out_corner[row, 0], out_corner[row, 1] = 0.0, 0.0, x, y
         if node == STAY:
             continue
         if node >= 0:
-            cx, cy, side = _disc_of(terrain, node, r)
+            cx, cy, side = disc_of(terrain.graph, node, r)
             ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
         else:
             ux, uy, reach = _to_nearest(terrain.goals, goal[row], x, y)
         pace = min(speed[row], reach / tick_s) if node < 0 else speed[row]
         out_velocity[row, 0], out_velocity[row, 1] = pace * ux, pace * uy
-        out_aim[row, 0], out_aim[row, 1] = x + reach * ux, y + reach * uy
+        out_corner[row, 0], out_corner[row, 1] = x + reach * ux, y + reach * uy
 
 
 @lean_kernel
@@ -223,7 +222,7 @@ def _to_nearest(goals, goal, x, y):
 
 @lean_kernel
 def _goes_over(terrain, x, y, polygon, corner, onward, radius, scratch):
-    """Return whether a body can go from (x, y), or from a corner unless that is NOWHERE, to another corner."""
+    """Return whether an agent can go from (x, y), or from a corner unless that is NOWHERE, to another corner."""
     graph = terrain.graph
     if corner < 0:
         return is_link(terrain, x, y, polygon, 2 * onward, radius, scratch) or is_link(terrain, x, y, polygon, 2 * onward + 1, radius, scratch)
@@ -235,54 +234,52 @@ def _goes_over(terrain, x, y, polygon, corner, onward, radius, scratch):
 
 
 @lean_kernel
-def join_over_corners(terrain, x, y, polygon, visited, guessed, found, length, piece, tx, ty, radius, chain, scratch):
-    """Join what was guessed over corners with the way that was found ([Norberg 2004], section 3.2, steps 1 to 7).
+def join_over_corners(terrain, x, y, polygon, visited, found, piece, tx, ty, radius, chain, scratch):
+    """Join what was guessed over corners with the path that was found ([Norberg 2004], section 3.2, steps 1 to 7).
 
-    The guess is walked back from where the body is. At the first vertex that is on the found way, or that has an edge to one of its vertices which is wide
-    enough for the body, it goes over; of several, to the one that is nearest to the goal. Where metres differ in cost it leaves out no vertex of the found
-    way: what is shorter may be in sight.
+    The guess is walked back from where the agent is. At the first vertex that is on the found path, or that has an edge to one of its vertices which is wide
+    enough for the agent, it goes over; of several, to the one that is nearest to the goal. Where metres differ in cost it leaves out no vertex of the found
+    path: what is shorter may be in sight.
 
     Parameters
     ----------
     terrain : Terrain
     x, y : float, m
     polygon : int
-        Where the body is: the newest vertex of the guess.
+        Where the agent is: the newest vertex of the guess.
     visited : (k,) int32
-        Corners that it has come to, ``visited[:guessed]``, in their order.
-    guessed : int
+        Corners that it has reached, in their order.
     found : (m,) int32
-        Corners of the found way, ``found[:length]``, from where the search began on.
-    length : int
+        Corners of the found path, from where the search began on.
     piece : int
     tx, ty : float, m
-        Where the found way ends, in this piece of the goal.
+        Where the found path ends, in this piece of the goal.
     radius : float, m
     chain : (k + m,) int32
-        Receives the corners of the joined way, the one next to the goal first.
+        Receives the corners of the joined path, the one next to the goal first.
     scratch : Scratch
 
     Returns
     -------
     int
-        How many they are; -1 if the guess meets the way nowhere but where the search began.
+        How many they are; -1 if the guess meets the path nowhere but where the search began.
 
     Notes
     -----
     Twin: `tests/reference/corner_guess.py`.
     """
-    position = terrain.graph.corners.position
+    position, guessed, length = terrain.graph.corners.position, visited.size, found.size
     is_plain = terrain.weights.exposure <= 0.0 and terrain.weights.shunned.shape[0] == 0
     for back in range(guessed + 1):  # vertices of the guess that are walked back to
         corner = np.int64(visited[guessed - back]) if back > 0 else NOWHERE
         ax, ay = (position[corner, 0], position[corner, 1]) if corner >= 0 else (x, y)
-        joins = -1  # corners of the found way that are behind
+        joins = -1  # corners of the found path that are left out
         for kept in range(length, -1, -1):
             if kept > 0 and not is_plain:
                 is_met = kept < length and corner == found[kept]
             elif kept == length:
-                is_met = is_way_to_goal(terrain, ax, ay, polygon, corner, radius, piece, tx, ty, radius, scratch)
-                is_met = is_met or (corner >= 0 and is_way_to_goal(terrain, ax, ay, polygon, corner, -radius, piece, tx, ty, radius, scratch))
+                is_met = is_straight_to_goal(terrain, ax, ay, polygon, corner, radius, piece, tx, ty, radius, scratch)
+                is_met = is_met or (corner >= 0 and is_straight_to_goal(terrain, ax, ay, polygon, corner, -radius, piece, tx, ty, radius, scratch))
             else:
                 is_met = corner == found[kept] or _goes_over(terrain, ax, ay, polygon, corner, np.int64(found[kept]), radius, scratch)
             if is_met:

@@ -1,5 +1,7 @@
 """Which corners may be linked to which goals: temporary edges are only tried to corners that see some of a goal's polygons ([Norberg 2004], section 4.3)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -13,7 +15,7 @@ from crowdsim.navigation.visibility.graph import VisibilityGraph
 
 
 class GoalLinks(NamedTuple):
-    """Corners from which a way may go straight to a piece of a goal.
+    """Corners from which a path may go straight to a piece of a goal.
 
     Attributes
     ----------
@@ -22,7 +24,7 @@ class GoalLinks(NamedTuple):
         Ascending within a goal.
     piece : (k,) int32
     box : (ng, 4) float64, m
-        Bounds of each goal: least x, least y, greatest x, greatest y; the distance to them is a lower bound of the way.
+        Bounds of each goal: least x, least y, greatest x, greatest y; the distance to them is a lower bound of the path.
     """
 
     start: NDArray[np.int64]

@@ -1,13 +1,15 @@
-"""The planner over points of visibility: the same questions and answers as `crowdsim.navigation.planning.mesh_planner.MeshPlanner`, found over corners.
+"""The planner over points of visibility: the same requests and answers as `crowdsim.navigation.planning.mesh_planner.MeshPlanner`, found over corners.
 
-Its ways are the shortest of all for their radius, not only in their corridor; or the cheapest, where metres cost differently. What steering gets is a
-corridor, as from any planner: the way over the corners is the taut string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
+Its paths are the shortest of all for their radius, not only in their corridor; or the cheapest, where metres cost differently. What steering gets is a
+corridor, as from any planner: the path over the corners is the taut string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +20,10 @@ from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
-from crowdsim.navigation.planning.request_queue import Ended, RequestQueue, Work
+from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
-from crowdsim.navigation.planning.slot_planner import SlotPlanner, corridors
+from crowdsim.navigation.planning.slot_planner import SlotPlanner
+from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.search.heuristic_weight import AimParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
@@ -52,7 +55,7 @@ BATCH = 16  # Requests that a slot takes at a time: large enough that the Python
 
 @dataclass(frozen=True)
 class VisibilityParameters(AimParameters, ShareParameters):
-    """How ways over points of visibility are looked for."""
+    """How paths over points of visibility are looked for."""
 
     unseen_from: tuple[tuple[float, ...], ...] = param(
         (), "m", source="[Norberg 2004], section 3",
@@ -76,11 +79,11 @@ FIELDS = [("goal", "i4"), ("polygon", "i4"), ("radius", "f8")]  # of requests, b
 
 
 class VisibilitySearch(NamedTuple):
-    """What searches over points of visibility work on; `pull` is the weight of the straight-line heuristic, `scratch` has a row for each slot."""
+    """What searches over points of visibility work on; `weight` is that of the straight-line heuristic, `scratch` has a row for each slot."""
 
     slots: VisibilitySlots
     terrain: Terrain
-    pull: float
+    weight: float
     scratch: Scratch
 
 
@@ -95,7 +98,7 @@ def _begin(search, work, slot, job):
     request = work.requests[job]
     begin_visibility_search(
         search.slots, slot, search.terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]),
-        search.pull, np.int64(request["tree"]), _scratch_of(search.scratch, slot),
+        search.weight, np.int64(request["tree"]), _scratch_of(search.scratch, slot),
     )  # fmt: skip
     return 0
 
@@ -121,7 +124,7 @@ serve_visibility_slots = serve_loop("serve_visibility_slots", _begin, _advance, 
 
 
 class VisibilityPlanner(SlotPlanner):
-    """Answers requests for ways over the points of visibility of a mesh.
+    """Answers requests for paths over the points of visibility of a mesh.
 
     Parameters
     ----------
@@ -134,7 +137,7 @@ class VisibilityPlanner(SlotPlanner):
     graph : VisibilityGraph
     size : GraphSize
     costs : dict of int to float
-        What the ways of the last answers cost, by entity; lengths in metres where nothing is weighted.
+        What the paths of the last answers cost, by entity; lengths in metres where nothing is weighted.
 
     Raises
     ------
@@ -143,14 +146,13 @@ class VisibilityPlanner(SlotPlanner):
     """
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: VisibilityParameters | None = None) -> None:
-        self.parameters = parameters or VisibilityParameters()
-        asked = self.parameters
+        self.parameters = chosen = parameters or VisibilityParameters()
         self.graph: VisibilityGraph
         self.size: GraphSize
         self.graph, self.size = build_graph(mesh)
         weights = make_weights(
-            mesh, watchers=asked.unseen_from, exposure=asked.exposure if asked.unseen_from else 0.0, shunned=asked.shun,
-            shun_reach=asked.shun_reach, shun_cost=asked.shun_cost,
+            mesh, watchers=chosen.unseen_from, exposure=chosen.exposure if chosen.unseen_from else 0.0, shunned=chosen.shun,
+            shun_reach=chosen.shun_reach, shun_cost=chosen.shun_cost,
         )  # fmt: skip
         links = link_goals(self.graph, goals)
         self.trees = trees = CornerTrees(mesh, self.graph, goals, links)
@@ -176,20 +178,8 @@ class VisibilityPlanner(SlotPlanner):
         goal: NDArray[np.int32],
         radius: NDArray[np.float64],
     ) -> None:
-        """Ask for ways; whoever asks again withdraws what it asked before.
-
-        Parameters
-        ----------
-        tick : int
-            Now.
-        entity : (k,) int64
-        position : (k, 2) float64, m
-        polygon : (k,) int64
-        goal : (k,) int32
-        radius : (k,) float64, m
-        """
-        fresh = self._fresh(tick, entity, position)
-        fresh["goal"], fresh["polygon"], fresh["radius"] = goal, polygon, radius
+        """Ask for paths; see `Planner.submit`."""
+        fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius)
         if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
             fresh["tree"] = self.trees.trees_of(np.column_stack([goal, CornerTrees.radius_class(radius)]), fresh["entity"], np.zeros(len(fresh)))
         self.queue.submit(fresh)
@@ -200,10 +190,10 @@ class VisibilityPlanner(SlotPlanner):
 
     def _answers(self, ended: Ended) -> Answers:
         self.costs = dict(zip(ended.entity.tolist(), ended.detail[:, 0].tolist(), strict=True))
-        return corridors(ended)
+        return super()._answers(ended)
 
-    def _expansions(self) -> NDArray[np.int64]:
-        return self._slots.header[:, EXPANSIONS]
+    def _progress(self) -> dict[str, NDArray[Any]]:
+        return {"made": np.where(self.queue.is_active, self._slots.header[:, EXPANSIONS], 0)}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave: searches are begun again and do what they had done.

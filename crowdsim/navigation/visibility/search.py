@@ -1,12 +1,14 @@
 """A* over the tangents of the points-of-visibility graph, resumable and paid in expansions ([Norberg 2004], sections 2.1, 3.3, 4.3).
 
-A node of the search is a straight part of a way: an edge of the graph, or a temporary edge from the start to a corner. From its end the way bends round
-the corner, along an arc that only turns the way the corner does (figure 7, pruning while searching), and goes on along another edge or to the goal.
+A node of the search is a straight part of a path: an edge of the graph, or a temporary edge from the start to a corner. From its end the path bends round
+the corner, along an arc that only turns as the corner does (figure 7, pruning while searching), and goes on along another edge or to the goal.
 Costs are lengths, arcs included, times what a metre costs there (`weights`).
 
 Nothing is tested before it is needed: an edge enters the queue by its length alone; when it comes first, and its widths do not decide, it is tested for
-the body, gets what it costs more, and goes back if that is more. So the number of tests follows what the search looks at, not what could be looked at.
+the agent, gets what it costs more, and goes back if that is more. So the number of tests follows what the search looks at, not what could be looked at.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -23,8 +25,8 @@ from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh, wall_distance
 from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first, sift_up
 from crowdsim.navigation.search.slot_fields import FOUND, PENDING, TIE_SLACK, UNREACHABLE
-from crowdsim.navigation.visibility.clear import IS_CORNER, IS_GIVEN, is_arc_clear, is_straight_clear
-from crowdsim.navigation.visibility.graph import VisibilityGraph
+from crowdsim.navigation.visibility.clear import IS_CORNER, IS_TERMINAL, is_arc_clear, is_straight_clear
+from crowdsim.navigation.visibility.graph import VisibilityGraph, disc_of
 from crowdsim.navigation.visibility.links import GoalLinks, distance_to_bounds
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
@@ -34,12 +36,12 @@ from crowdsim.navigation.visibility.weights import Weights, extra_cost
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT, TREE = range(11)
 HEADER_SIZE = 11
 # Real numbers of a slot.
-START_X, START_Y, RADIUS, BEST_TOTAL, PULL, BEST_X, BEST_Y = range(7)
+START_X, START_Y, RADIUS, BEST_TOTAL, WEIGHT, BEST_X, BEST_Y = range(7)
 MEASURE_SIZE = 7
 
-NO_NODE, FROM_START = np.int64(-1), np.int64(-2)  # BEST_NODE where no way is known, and where the way to the goal is straight.
+NO_NODE, FROM_START = np.int64(-1), np.int64(-2)  # BEST_NODE where no path is known, and where the path to the goal is straight.
 UNTESTED, OPEN, CLOSED = 0, 1, 2
-STRAIGHT_ON = 1e-9  # Sine up to which a way that bends the wrong way goes straight on: rounding of unit vectors between corners in one line.
+STRAIGHT_ON = 1e-9  # Sine up to which a path that bends the wrong way goes straight on: rounding of unit vectors between corners in one line.
 ARC_CHORDS = 4  # Chords by which the extra cost of an arc is judged.
 
 
@@ -52,11 +54,11 @@ class VisibilitySlots(NamedTuple):
         STATUS .. TREE above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is nearer to a wall than the radius; TREE is the row of
         `Terrain.to_go` that draws the search, or -1.
     measure : (s, 7) float64
-        START_X .. BEST_Y above; the last two are where the best way ends.
+        START_X .. BEST_Y above; the last two are where the best path ends.
     cost : (s, n) float64
         Cost up to the end of the straight part.
     bound : (s, n) float64
-        Lower bound of the whole way.
+        Lower bound of the whole path.
     parent : (s, n) int32
         The part before; NO_NODE for temporary edges.
     stamp : (s, n) int64
@@ -138,23 +140,16 @@ def end_of(graph, node):
 
 
 @lean_kernel
-def _disc(graph, end, radius):
-    """Return a graph's node as a disc (x, y, side)."""
-    corner = end // 2
-    return graph.corners.position[corner, 0], graph.corners.position[corner, 1], radius if end % 2 == 0 else -radius
-
-
-@lean_kernel
 def _begin_of(slots, slot, graph, node):
     """Return where a straight part begins as a disc (x, y, side): the start, or the corner before."""
     if node >= graph.edge_target.size:
         return slots.measure[slot, START_X], slots.measure[slot, START_Y], 0.0
-    return _disc(graph, end_of(graph, np.int64(slots.parent[slot, node])), slots.measure[slot, RADIUS])
+    return disc_of(graph, end_of(graph, np.int64(slots.parent[slot, node])), slots.measure[slot, RADIUS])
 
 
 @lean_kernel
 def _left_to_go(slots, slot, terrain, node, ex, ey):
-    """Return how far it is at least to the goal from a straight part's end (ex, ey); infinite if no way leads there."""
+    """Return how far it is at least to the goal from a straight part's end (ex, ey); infinite if no path leads there."""
     left, tree = distance_to_bounds(terrain.links, slots.header[slot, GOAL], ex, ey), slots.header[slot, TREE]
     return max(left, terrain.to_go[tree, node]) if tree >= 0 else left
 
@@ -177,12 +172,12 @@ def _reach(slots, slot, terrain, node, cost, ex, ey, parent):
         slots.place[slot, node] = NOT_IN_HEAP
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
-    slots.bound[slot, node] = cost + slots.measure[slot, PULL] * left
-    _queue(slots, slot, node)
+    slots.bound[slot, node] = cost + slots.measure[slot, WEIGHT] * left
+    queue_node(slots, slot, node)
 
 
 @lean_kernel
-def _queue(slots, slot, node):
+def queue_node(slots, slot, node):
     """Put a node where it belongs in the heap, after its bound fell or while it is not in it."""
     if slots.place[slot, node] == NOT_IN_HEAP:
         size = slots.header[slot, HEAP_SIZE]
@@ -193,8 +188,8 @@ def _queue(slots, slot, node):
 
 
 @lean_kernel
-def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, pull, tree, scratch):
-    """Set a slot up to look for a way to a goal, and link the start ([Norberg 2004], section 4.3).
+def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, weight, tree, scratch):
+    """Set a slot up to look for a path to a goal, and link the start ([Norberg 2004], section 4.3).
 
     Parameters
     ----------
@@ -206,8 +201,8 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, p
     x, y : float, m
     polygon : int
         Where the start is.
-    pull : float
-        Weight of the heuristic: 1 finds cheapest ways, 0 looks everywhere, a larger one looks at less and ways cost at most that many times as much.
+    weight : float
+        Of the heuristic: 1 finds cheapest paths, 0 looks everywhere, a larger one looks at less and paths cost at most that many times as much.
     tree : int
         Row of `Terrain.to_go` for this goal and a radius that is no less, or -1: the straight line alone draws the search.
     scratch : Scratch
@@ -219,7 +214,7 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, p
     header[slot, GOAL], header[slot, START_POLYGON], header[slot, TREE] = goal, polygon, tree
     header[slot, BEST_NODE], header[slot, BEST_PIECE] = NO_NODE, -1
     measure[slot, START_X], measure[slot, START_Y], measure[slot, RADIUS] = x, y, radius
-    measure[slot, BEST_TOTAL], measure[slot, PULL] = np.inf, pull
+    measure[slot, BEST_TOTAL], measure[slot, WEIGHT] = np.inf, weight
     header[slot, IS_TIGHT] = 0
     if wall_distance(terrain.mesh, polygon, x, y, radius, scratch.flood) < radius - TOUCH_M:
         header[slot, IS_TIGHT] = 1
@@ -228,7 +223,7 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, p
     for place in range(graph.pvs_start[polygon], graph.pvs_start[polygon + 1]):
         corner = np.int64(graph.pvs[place])
         for end in range(2 * corner, 2 * corner + 2):
-            cx, cy, side = _disc(graph, end, radius)
+            cx, cy, side = disc_of(graph, end, radius)
             if cx == x and cy == y:
                 _reach(slots, slot, terrain, graph.edge_target.size + end, 0.0, cx, cy, NO_NODE)
                 continue
@@ -243,7 +238,7 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, p
 def _direction_at_end(slots, slot, graph, node):
     """Return the direction in which a straight part ends; 0, 0 if it has none, since it begins on its corner."""
     ax, ay, a_side = _begin_of(slots, slot, graph, node)
-    bx, by, b_side = _disc(graph, end_of(graph, node), slots.measure[slot, RADIUS])
+    bx, by, b_side = disc_of(graph, end_of(graph, node), slots.measure[slot, RADIUS])
     if ax == bx and ay == by:
         return 0.0, 0.0
     ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
@@ -252,7 +247,7 @@ def _direction_at_end(slots, slot, graph, node):
 
 @lean_kernel
 def _bend(end, radius, ux, uy, vx, vy):
-    """Return the length of the arc from direction u to direction v round a corner; -1 if the way would bend the wrong way ([Norberg 2004], figure 7)."""
+    """Return the length of the arc from direction u to direction v round a corner; -1 if the path would bend the wrong way ([Norberg 2004], figure 7)."""
     if ux == 0.0 and uy == 0.0:
         return 0.0
     turn = ux * vy - uy * vx
@@ -265,16 +260,16 @@ def _bend(end, radius, ux, uy, vx, vy):
 
 @lean_kernel
 def _arc_cost(slots, slot, terrain, end, ux, uy, vx, vy, scratch):
-    """Return what bending round a corner costs beyond its length; -1 if the body cannot."""
+    """Return what bending round a corner costs beyond its length; -1 if the agent cannot."""
     graph, radius = terrain.graph, slots.measure[slot, RADIUS]
     corner = end // 2
     is_plain = terrain.weights.exposure <= 0.0 and terrain.weights.shunned.shape[0] == 0
-    if radius <= 0.0 or (ux == 0.0 and uy == 0.0) or (is_plain and radius <= graph.room[corner]):
+    if radius <= 0.0 or (ux == 0.0 and uy == 0.0) or (is_plain and radius <= graph.clearance[corner]):
         return 0.0
     sign = 1.0 if end % 2 == 0 else -1.0
     mx, my, nx, ny = sign * uy, -sign * ux, sign * vy, -sign * vx
     is_clear, reached = is_arc_clear(terrain.mesh, graph.corners, corner, mx, my, nx, ny, radius, scratch.flood)
-    if not is_clear and radius > graph.room[corner]:
+    if not is_clear and radius > graph.clearance[corner]:
         return -1.0
     if is_plain:
         return 0.0
@@ -307,14 +302,14 @@ def _middle(mx, my, nx, ny):
 
 @lean_kernel
 def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
-    """Take a way that ends with a straight part to a piece of the goal, after `node` with direction u, if it is the best so far and the body fits."""
+    """Take a path that ends with a straight part to a piece of the goal, after `node` with direction u, if it is the best so far and the agent fits."""
     measure, graph, mesh, goals = slots.measure, terrain.graph, terrain.mesh, terrain.goals
     radius = measure[slot, RADIUS]
     low, high = goals.vertex_start[piece], goals.vertex_start[piece + 1]
     cost, ax, ay, side = 0.0, measure[slot, START_X], measure[slot, START_Y], 0.0
     if node >= 0:
         cost = slots.cost[slot, node]
-        ax, ay, side = _disc(graph, end_of(graph, node), radius)
+        ax, ay, side = disc_of(graph, end_of(graph, node), radius)
     tx, ty = nearest_in_piece(goals, piece, ax, ay)
     apart = np.hypot(tx - ax, ty - ay)
     if cost + np.sqrt(max(0.0, (apart - abs(side)) * (apart + abs(side)))) >= measure[slot, BEST_TOTAL]:
@@ -329,9 +324,9 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
         length = np.hypot(qx - px, qy - py)
         dx, dy = (qx - px) / length, (qy - py) / length
         if dx * (ay - py) - dy * (ax - px) > abs(side):
-            continue  # The way would come from inside.
-        # Of a stretch the cheapest point is where the way, having left the corner's disc, meets it at a right angle, or as near to that as walls allow; but
-        # the end at which the disc itself cuts the side if that comes first, while the way still bends.
+            continue  # The path would come from inside.
+        # Of a stretch the cheapest point is where the path, having left the corner's disc, meets it at a right angle, or as near to that as walls allow; but
+        # the end at which the disc itself cuts the side if that comes first, while the path still bends.
         foot = dx * (ax + side * dx - px) + dy * (ay + side * dy - py)
         at = 0.0
         while at < length:
@@ -349,13 +344,13 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
 
 @lean_kernel
 def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
-    """Take a way that ends with a straight part to a point of a piece of the goal; see `_try_goal`."""
+    """Take a path that ends with a straight part to a point of a piece of the goal; see `_try_goal`."""
     header, measure, graph, mesh, radius = slots.header, slots.measure, terrain.graph, terrain.mesh, slots.measure[slot, RADIUS]
     end, cost = NOWHERE, 0.0
     ax, ay, side = measure[slot, START_X], measure[slot, START_Y], 0.0
     if node >= 0:
         end, cost = end_of(graph, node), slots.cost[slot, node]
-        ax, ay, side = _disc(graph, end, radius)
+        ax, ay, side = disc_of(graph, end, radius)
     vx, vy, reach = ux, uy, 0.0
     if tx != ax or ty != ay:
         vx, vy, reach = tangent(ax, ay, side, tx, ty, 0.0)
@@ -375,7 +370,7 @@ def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
     if count < 0:
         return
     fx, fy = ax + side * vy, ay - side * vx
-    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, node == FROM_START, IS_GIVEN, scratch.flood)
+    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, node == FROM_START, IS_TERMINAL, scratch.flood)
     if not is_clear:
         return
     cost += reach + extra_cost(mesh, terrain.weights, scratch.flood.queue, reached, fx, fy, tx, ty)
@@ -391,7 +386,7 @@ def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
 
 @lean_kernel
 def _test(slots, slot, terrain, node, scratch):
-    """Test the straight part that comes first: close it if the body does not fit, else note what it costs more; return whether it goes on at once."""
+    """Test the straight part that comes first: close it if the agent does not fit, else note what it costs more; return whether it goes on at once."""
     graph, mesh, radius = terrain.graph, terrain.mesh, slots.measure[slot, RADIUS]
     is_link = node >= graph.edge_target.size
     is_plain = terrain.weights.exposure <= 0.0 and terrain.weights.shunned.shape[0] == 0
@@ -401,7 +396,7 @@ def _test(slots, slot, terrain, node, scratch):
     end = end_of(graph, node)
     before = NOWHERE if is_link else end_of(graph, np.int64(slots.parent[slot, node])) // 2
     ax, ay, a_side = _begin_of(slots, slot, graph, node)
-    bx, by, b_side = _disc(graph, end, radius)
+    bx, by, b_side = disc_of(graph, end, radius)
     slots.header[slot, TESTS] += 1
     crossed = scratch.crossed
     count, first, _last = trace_sight(mesh, graph.corners, before, slots.header[slot, START_POLYGON], ax, ay, end // 2, NOWHERE, bx, by, crossed)
@@ -419,7 +414,7 @@ def _test(slots, slot, terrain, node, scratch):
         return True
     slots.cost[slot, node] += more
     slots.bound[slot, node] += more
-    _queue(slots, slot, node)
+    queue_node(slots, slot, node)
     return False
 
 
@@ -429,7 +424,7 @@ def _expand(slots, slot, terrain, node, scratch):
     graph, links, radius, goal = terrain.graph, terrain.links, slots.measure[slot, RADIUS], slots.header[slot, GOAL]
     end = end_of(graph, node)
     ux, uy = _direction_at_end(slots, slot, graph, node)
-    ax, ay, a_side = _disc(graph, end, radius)
+    ax, ay, a_side = disc_of(graph, end, radius)
     low, high = links.start[goal], links.start[goal + 1]
     while low < high:
         middle = (low + high) // 2
@@ -445,7 +440,7 @@ def _expand(slots, slot, terrain, node, scratch):
             continue
         if slots.stamp[slot, edge] == slots.header[slot, GENERATION] and slots.state[slot, edge] != UNTESTED:
             continue
-        bx, by, b_side = _disc(graph, np.int64(graph.edge_target[edge]), radius)
+        bx, by, b_side = disc_of(graph, np.int64(graph.edge_target[edge]), radius)
         vx, vy, reach = tangent(ax, ay, a_side, bx, by, b_side)
         arc = _bend(end, radius, ux, uy, vx, vy)
         if arc < 0.0:
@@ -471,7 +466,7 @@ def advance_visibility_search(slots, slot, terrain, grant, scratch):
     Returns
     -------
     int
-        Expansions made; the slot's STATUS says whether the search has ended, BEST_TOTAL then what the way costs.
+        Expansions made; the slot's STATUS says whether the search has ended, BEST_TOTAL then what the path costs.
 
     Notes
     -----

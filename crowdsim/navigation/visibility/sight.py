@@ -1,8 +1,10 @@
-"""Who sees whom on a mesh: all that a corner sees, and the polygons that one line of sight goes through.
+"""What is in sight on a mesh: all that a corner sees, and the polygons that one line of sight goes through.
 
 Sight goes in straight lines over x and y and follows the mesh from polygon to polygon, up and down ramps; the floor above is not in sight unless the mesh
 leads there. Bumps and pits between two points are not seen ([Norberg 2004], section 6.4).
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -71,6 +73,15 @@ def _by_polygon(zone, zone_corner, zones, polygons):
     return start, listed
 
 
+@kernel
+def _note_zone(zone, zone_corner, zones, stamp, polygon, corner):
+    """Note a polygon for a corner unless it is noted already; return the lists and their length."""
+    if stamp[polygon] != corner:
+        stamp[polygon] = corner
+        zone, zone_corner, zones = _append(zone, zones, polygon), _append(zone_corner, zones, corner), zones + 1
+    return zone, zone_corner, zones
+
+
 @lean_kernel
 def _put_in_order(array, first, last):
     """Sort ``array[first:last]``, by insertion: corners that are met one after the other are mostly in order."""
@@ -130,10 +141,7 @@ def see_all(mesh, corners, most):
         depth, first = 0, place
         for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
             polygon = mesh.edge_polygon[corners.fan_edge[fan]]
-            if zone_stamp[polygon] != corner:
-                zone_stamp[polygon] = corner
-                zone, zone_corner = _append(zone, zones, polygon), _append(zone_corner, zones, corner)
-                zones += 1
+            zone, zone_corner, zones = _note_zone(zone, zone_corner, zones, zone_stamp, polygon, corner)
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
                 other = corners.at_edge[edge]
                 if other >= 0 and corner_stamp[other] != corner:
@@ -151,10 +159,7 @@ def see_all(mesh, corners, most):
             rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
             graze_right, graze_left = GRAZE_M * np.hypot(rx - ux, ry - uy), GRAZE_M * np.hypot(lx - ux, ly - uy)
             polygon = mesh.edge_polygon[entry]
-            if zone_stamp[polygon] != corner:
-                zone_stamp[polygon] = corner
-                zone, zone_corner = _append(zone, zones, polygon), _append(zone_corner, zones, corner)
-                zones += 1
+            zone, zone_corner, zones = _note_zone(zone, zone_corner, zones, zone_stamp, polygon, corner)
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
                 if edge == entry:
                     continue
@@ -241,7 +246,7 @@ def _is_end(mesh, corners, polygon, to_corner, to_polygon):
 
 @lean_kernel
 def _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, graze, crossed):
-    """Follow a line from a polygon by depth-first search over the portals that it meets; return the portals crossed, -1 if there is no way on."""
+    """Follow a line from a polygon by depth-first search over the portals that it meets; return the portals crossed, -1 if it leaves the ground."""
     most = crossed.size - 1
     count, polygon = 0, first
     edge = np.int64(mesh.polygon_start[first])

@@ -1,7 +1,7 @@
-"""For which radii a way can bend along the line between two corners: least and greatest radius ([Norberg 2004], sections 4.1, 4.2).
+"""For which radii a path can bend along the line between two corners: least and greatest radius ([Norberg 2004], sections 4.1, 4.2).
 
-A body of radius r bends round a corner along a disc of radius r, so straight parts of its way are tangents of two such discs: four for each pair of
-corners that see each other, by the side on which each corner is passed. A tangent is part of a shortest way only if at both ends the body, touching the
+An agent of radius r bends round a corner along a disc of radius r, so straight parts of its path are tangents of two such discs: four for each pair of
+corners that see each other, by the side on which each corner is passed. A tangent is part of a shortest path only if at both ends the agent, touching the
 corner, does not stand in one of the corner's two walls: its direction as seen from the corner lies between the walls' normals. That is the rule of
 [Norberg 2004] ("the other corner is on the outside of both wall planes", figure 8) with the radius put in.
 
@@ -9,8 +9,10 @@ Both corners on one side: the tangent is parallel to the line between them, what
 tangent can be left out for good. A corner on each side: the tangent turns as r grows, by the angle whose sine is 2 r / L. The rule then holds for an
 interval of radii, the *minimum width* of [Norberg 2004] (figure 10), and a greatest one. Nothing of this depends on how many radii there are.
 
-The line between the corners lies in the strip that the body sweeps, so only corners that see each other have tangents, for any radius.
+The line between the corners lies in the strip that the agent sweeps, so only corners that see each other have tangents, for any radius.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -18,16 +20,17 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
+from crowdsim.navigation.goals.goal_entry import flood_into
 from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, join_over
 from crowdsim.navigation.mesh.mesh import make_flood
 
-ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the body's direction: rounding of unit vectors, far above 1e-16.
+ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the agent's direction: rounding of unit vectors, far above 1e-16.
 CLIP_M = 1e-7  # Depth in front of a corner's walls below which other walls are taken as their continuation: rounding of collinear walls.
 
 
 @inlined_kernel
 def is_between_walls(corners, corner, nx, ny):
-    """Return whether a body that touches a corner in direction n, as seen from the corner, stands clear of the corner's two walls."""
+    """Return whether an agent that touches a corner in direction n, as seen from the corner, stands clear of the corner's two walls."""
     first = nx * corners.wall[corner, 0] + ny * corners.wall[corner, 1]
     second = nx * corners.wall[corner, 2] + ny * corners.wall[corner, 3]
     return first <= ALONG and second <= ALONG
@@ -48,16 +51,25 @@ def _narrow(a, b, low, high):
     return low, high
 
 
+@inlined_kernel
+def flood_over(polygon, join, reached, flood):
+    """Put a polygon, reached over a line between floors or not, at the end of a flood's queue unless it is there; return how many there are."""
+    after = flood_into(polygon, reached, flood)
+    if after > reached:
+        flood.join[reached] = join
+    return after
+
+
 @lean_kernel
 def bending_radii(corners, first, second, first_side, second_side):
-    """Return for which radii a way can bend round two corners and go straight between them.
+    """Return for which radii a path can bend round two corners and go straight between them.
 
     Parameters
     ----------
     corners : Corners
     first, second : int
     first_side, second_side : int
-        1 where the corner is on the left of the way, -1 on its right.
+        1 where the corner is on the left of the path, -1 on its right.
 
     Returns
     -------
@@ -102,15 +114,15 @@ def _clipped_distance(px, py, ax, ay, bx, by, nx, ny):
 
 
 @kernel
-def measure_rooms(mesh, corners, most):
-    """Measure for each corner the radius up to which a body can bend round it whatever its way: nothing is near that it could touch.
+def measure_clearances(mesh, corners, most):
+    """Measure for each corner the radius up to which an agent can bend round it on any path: nothing is near that it could touch.
 
     Parameters
     ----------
     mesh : NavMesh
     corners : Corners
     most : float, m
-        Larger rooms are not looked for.
+        Larger clearances are not looked for.
 
     Returns
     -------
@@ -121,27 +133,23 @@ def measure_rooms(mesh, corners, most):
     -----
     Twin: `tests/reference/visibility.py`.
     """
-    room = np.empty(corners.vertex.size)
+    clearance = np.empty(corners.vertex.size)
     flood = make_flood(mesh.polygon_start.size - 1)
-    for corner in range(room.size):
-        room[corner] = _room(mesh, corners, corner, most, flood)
-    return room
+    for corner in range(clearance.size):
+        clearance[corner] = _clearance_of(mesh, corners, corner, most, flood)
+    return clearance
 
 
 @lean_kernel
-def _room(mesh, corners, corner, most, flood):
+def _clearance_of(mesh, corners, corner, most, flood):
     px, py = corners.position[corner, 0], corners.position[corner, 1]
-    # Normals of the two walls, on the free side: the way comes along the first wall towards the corner and leaves it along the second.
+    # Normals of the two walls, on the free side: the path comes along the first wall towards the corner and leaves it along the second.
     n1x, n1y, n2x, n2y = corners.wall[corner, 1], -corners.wall[corner, 0], -corners.wall[corner, 3], corners.wall[corner, 2]
     best = 2.0 * most
     flood.serial[0] += 1
     reached, done = 0, 0
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-        polygon = mesh.edge_polygon[corners.fan_edge[fan]]
-        if flood.stamp[polygon] != flood.serial[0]:
-            flood.stamp[polygon] = flood.serial[0]
-            flood.queue[reached] = polygon
-            reached += 1
+        reached = flood_into(mesh.edge_polygon[corners.fan_edge[fan]], reached, flood)
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -153,15 +161,13 @@ def _room(mesh, corners, corner, most, flood):
                 if mesh.edge_wall[edge] >= 0:
                     best = min(best, _clipped_distance(px, py, ax, ay, bx, by, n1x, n1y), _clipped_distance(px, py, ax, ay, bx, by, n2x, n2y))
             elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(px, py, ax, ay, bx, by) < best:
-                flood.stamp[mesh.edge_polygon[twin]] = flood.serial[0]
-                flood.queue[reached] = mesh.edge_polygon[twin]
-                reached += 1
+                reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return 0.5 * best
 
 
 @lean_kernel
 def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, polygon, most, flood):
-    """Return the radius (m) up to which no wall ends in the strip that a body sweeps along a tangent of two corners.
+    """Return the radius (m) up to which no wall ends in the strip that an agent sweeps along a tangent of two corners.
 
     Parameters
     ----------
@@ -186,7 +192,7 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     The strip of a tangent with both corners on one side grows with r on the other; a vertex at height b above the line between them is met at r = b / 2.
     With a corner on each side one border of the strip turns about each corner; it meets a vertex at the angle under which the corner sees it off the
     line, if the vertex lies in the circle over the two corners (Thales), else it has passed the strip's end before. As long as nothing is in the way of
-    the discs at both ends (`measure_rooms`), a wall can only come into the strip with a vertex first. So up to the lesser of these three radii the
+    the discs at both ends (`measure_clearances`), a wall can only come into the strip with a vertex first. So up to the lesser of these three radii the
     tangent is free.
     """
     dx, dy = vx - ux, vy - uy
@@ -194,16 +200,9 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     dx, dy = dx / length, dy / length
     best = most
     flood.serial[0] += 1
-    serial = flood.serial[0]
-    flood.queue[0], flood.join[0] = polygon, NO_JOIN
-    flood.stamp[polygon] = serial
-    reached, done = 1, 0
+    reached, done = flood_over(polygon, NO_JOIN, 0, flood), 0
     for k in range(count):
-        polygon = mesh.edge_polygon[mesh.edge_twin[crossed[k]]]
-        if flood.stamp[polygon] != serial:
-            flood.stamp[polygon] = serial
-            flood.queue[reached], flood.join[reached] = polygon, NO_JOIN
-            reached += 1
+        reached = flood_over(mesh.edge_polygon[mesh.edge_twin[crossed[k]]], NO_JOIN, reached, flood)
     in_sight = reached
     while done < reached:
         current, join = flood.queue[done], flood.join[done]
@@ -220,18 +219,16 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
                 qx, qy = mesh.vertex[b, 0] - ux, mesh.vertex[b, 1] - uy
                 if _rises_into(px - ux, py - uy, qx, qy, dx, dy, length, first_side) or _rises_into(qx, qy, px - ux, py - uy, dx, dy, length, first_side):
                     best = 0.0
-            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
+            if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
                 continue
             if segments_apart(ux, uy, vx, vy, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * best:
-                flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
-                reached += 1
+                reached = flood_over(mesh.edge_polygon[twin], join_over(mesh, edge, join), reached, flood)
     return best
 
 
 @inlined_kernel
 def _rises_into(ax, ay, bx, by, dx, dy, length, side):
-    """Return whether a wall begins on the line between two corners, at a, and b is in the strip beside it: a point gets past it, and no body does."""
+    """Return whether a wall begins on the line between two corners, at a, and b is in the strip beside it: a point gets past it, and no agent does."""
     along, aside = ax * dx + ay * dy, ay * dx - ax * dy
     return abs(aside) <= CLIP_M < along < length - CLIP_M and -side * (by * dx - bx * dy) > CLIP_M
 
@@ -242,7 +239,7 @@ def _vertex_radius(along, aside, length, first_side, second_side):
     if along < 0.0 or along > length:
         return np.inf
     if first_side == second_side:
-        height = -first_side * aside  # a corner on the left has the body on its right
+        height = -first_side * aside  # a corner on the left has the agent on its right
         return 0.5 * height if height > CLIP_M else np.inf
     if abs(aside) <= CLIP_M:
         return 0.0 if CLIP_M < along < length - CLIP_M else np.inf

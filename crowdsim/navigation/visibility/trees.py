@@ -1,11 +1,13 @@
 """How far it is at least to a goal from the end of every straight part: one backward search, for all agents with that goal ([Norberg 2004], section 3.3).
 
-It is Dijkstra's search over the edges of the graph, from a goal backwards. Bodies of several radii share it, so it takes of each length what none of them
-can go below: arcs as the thinnest bends, who turns least, and the straight parts between as the widest has them, whose crossing tangents are the shortest.
-So these distances never exceed what is left of a way, and from one straight part to the next they differ by no more than
-the way between costs: A* drawn by them finds the same ways as by the straight line, and looks at less. Where all have one radius, straight parts that are
+It is Dijkstra's search over the edges of the graph, from a goal backwards. Agents of several radii share it, so it takes of each length what none of them
+can go below: arcs as the thinnest bends, which turns least, and the straight parts between as the widest has them, whose crossing tangents are the shortest.
+So these distances never exceed what is left of a path, and from one straight part to the next they differ by no more than
+the path between costs: A* drawn by them finds the same paths as by the straight line, and looks at less. Where all have one radius, straight parts that are
 too narrow for it are left out.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -19,17 +21,16 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
 from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
-from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first, sift_up
+from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first
 from crowdsim.navigation.search.sharing import SharedTrees
 from crowdsim.navigation.search.slot_fields import HEAP_SIZE
-from crowdsim.navigation.visibility.clear import IS_CORNER, is_straight_clear
-from crowdsim.navigation.visibility.graph import MOST_PORTALS, VisibilityGraph
+from crowdsim.navigation.visibility.clear import is_edge_clear
+from crowdsim.navigation.visibility.graph import MOST_PORTALS, VisibilityGraph, disc_of
 from crowdsim.navigation.visibility.links import GoalLinks
-from crowdsim.navigation.visibility.search import STRAIGHT_ON, Scratch
-from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
+from crowdsim.navigation.visibility.search import STRAIGHT_ON, Scratch, queue_node
 from crowdsim.saved import WIDEST_M, Saved
 
-RADIUS_STEP_M = 0.05  # Bodies between the same multiples share a tree; smaller gives closer distances, and more trees.
+RADIUS_STEP_M = 0.05  # Agents between the same multiples share a tree; smaller gives closer distances, and more trees.
 MOST_TREES = 1024
 TREE_MEMORY_BYTES = 256 << 20  # Fewer trees on large graphs, one at least.
 EDGES_A_REQUEST = 1000  # Requests share from so many on as the graph has times as many edges: a tree looks at all of them, a search at some.
@@ -45,7 +46,7 @@ class TreeRows(NamedTuple):
     ----------
     header : (t, 4) int64
     bound : (t, n) float64, m
-        From the end of each edge, gone along, to the goal, at least; from each node of the graph, whatever the direction. Infinite where no way leads there.
+        From the end of each edge, gone along, to the goal, at least; from each node of the graph, in any direction. Infinite where no path leads there.
     cost : (t, n) float64, m
         The same array.
     heap, place : (t, n) int32
@@ -77,16 +78,14 @@ def find_reverses(graph: VisibilityGraph) -> NDArray[np.int32]:
 @inlined_kernel
 def _along(graph, begin, end, radius):
     """Return direction and length of the tangent from one node of the graph to another, as (ux, uy, length)."""
-    a, b = begin // 2, end // 2
-    return tangent(
-        graph.corners.position[a, 0], graph.corners.position[a, 1], radius if begin % 2 == 0 else -radius,
-        graph.corners.position[b, 0], graph.corners.position[b, 1], radius if end % 2 == 0 else -radius,
-    )  # fmt: skip
+    ax, ay, a_side = disc_of(graph, begin, radius)
+    bx, by, b_side = disc_of(graph, end, radius)
+    return tangent(ax, ay, a_side, bx, by, b_side)
 
 
 @inlined_kernel
 def _bends_wrongly(node, ux, uy, vx, vy):
-    """Return whether a way from direction u to v round a node of the graph turns away from its corner."""
+    """Return whether a path from direction u to v round a node of the graph turns away from its corner."""
     turn = ux * vy - uy * vx
     return (turn if node % 2 == 0 else -turn) < -STRAIGHT_ON
 
@@ -97,11 +96,7 @@ def _reach(trees, row, edge, length):
     if length >= trees.bound[row, edge]:
         return
     trees.bound[row, edge] = length
-    if trees.place[row, edge] == NOT_IN_HEAP:
-        size = trees.header[row, HEAP_SIZE]
-        trees.heap[row, size], trees.place[row, edge] = edge, size
-        trees.header[row, HEAP_SIZE] = size + 1
-    sift_up(trees, row, trees.place[row, edge])
+    queue_node(trees, row, edge)
 
 
 @lean_kernel
@@ -119,7 +114,7 @@ def begin_tree(trees, row, graph, reverse, goals, links, goal, thinnest, widest)
     links : GoalLinks
     goal : int
     thinnest, widest : float, m
-        Radii of those who share the tree.
+        Radii of the agents that share the tree.
     """
     edges = graph.edge_target.size
     trees.bound[row, :] = np.inf
@@ -136,23 +131,6 @@ def begin_tree(trees, row, graph, reverse, goals, links, goal, thinnest, widest)
             for back in range(graph.edge_start[node ^ 1], graph.edge_start[(node ^ 1) + 1]):
                 if graph.edge_low[back] <= widest and graph.edge_high[back] >= thinnest:
                     _reach(trees, row, np.int64(reverse[back]), least)
-
-
-@lean_kernel
-def _is_wide_enough(mesh, graph, edge, begin, end, radius, scratch):
-    """Return whether a body fits along an edge, as the search would find."""
-    if radius <= graph.edge_clear[edge]:
-        return True
-    a, b, crossed = begin // 2, end // 2, scratch.crossed
-    ax, ay, bx, by = graph.corners.position[a, 0], graph.corners.position[a, 1], graph.corners.position[b, 0], graph.corners.position[b, 1]
-    count, first, _last = trace_sight(mesh, graph.corners, a, NOWHERE, ax, ay, b, NOWHERE, bx, by, crossed)
-    if count < 0:
-        return False
-    ux, uy, _ = _along(graph, begin, end, radius)
-    a_side, b_side = radius if begin % 2 == 0 else -radius, radius if end % 2 == 0 else -radius
-    fx, fy, tx, ty = ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux
-    is_clear, _reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, False, IS_CORNER, scratch.flood)
-    return is_clear
 
 
 @lean_kernel
@@ -187,7 +165,7 @@ def advance_tree(trees, row, mesh, graph, reverse, thinnest, widest, grant, scra
         edge = np.int64(pop_first(trees, row))
         used += 1
         end, node = np.int64(graph.edge_target[edge]), np.int64(graph.edge_target[reverse[edge]]) ^ 1
-        if thinnest == widest and not _is_wide_enough(mesh, graph, edge, node, end, widest, scratch):
+        if thinnest == widest and not is_edge_clear(mesh, graph, edge, node, widest, scratch):
             continue
         vx, vy, length = _along(graph, node, end, widest)
         wx, wy, _ = _along(graph, node, end, thinnest)

@@ -1,7 +1,9 @@
-"""What a metre of a way costs: 1, and more where a watcher sees it or near a point that is shunned ([Norberg 2004], section 3).
+"""What a metre of a path costs: 1, and more where a watcher sees it or near a point that is shunned ([Norberg 2004], section 3).
 
 Costs never fall below 1 a metre, so the straight-line heuristic stays a lower bound.
 """
+
+# mypy: allow-untyped-defs
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, height_at, locate, locate_at_height
 from crowdsim.navigation.visibility.sight import narrow_window
 
-SHADOW_EDGE_M = 1e-6  # A way along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
+SHADOW_EDGE_M = 1e-6  # A path along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
 MOST_WINDOWS = 50_000_000  # Rows of 40 bytes: 2 GB.
 
 
@@ -43,11 +45,6 @@ class Weights(NamedTuple):
     shunned: NDArray[np.float64]
 
 
-def plain_weights(mesh: NavMesh) -> Weights:
-    """Return weights under which a metre costs 1 everywhere."""
-    return Weights(0.0, np.zeros(mesh.polygon_count + 1, dtype=np.int64), np.zeros((0, 6)), np.zeros((0, 5)))
-
-
 def make_weights(
     mesh: NavMesh,
     *,
@@ -57,7 +54,7 @@ def make_weights(
     shun_reach: float = 1.0,
     shun_cost: float = 0.0,
 ) -> Weights:
-    """Return weights for ways that stay out of sight of watchers and away from points.
+    """Return weights for paths that stay out of sight of watchers and away from points.
 
     Parameters
     ----------
@@ -179,7 +176,7 @@ def _clip(low, high, a, b):
 
 @lean_kernel
 def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
-    """Return what a straight part of a way costs beyond its length.
+    """Return what a straight part of a path costs beyond its length.
 
     Parameters
     ----------

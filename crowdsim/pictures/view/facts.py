@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import shapely
 
 from crowdsim.measures.obstacles import places_of_obstacles
 from crowdsim.pictures.budget import longest_ticks
-from crowdsim.pictures.view.packing import LIMIT, Packer, in_steps
+from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_steps, kept_frames
+from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from crowdsim.recording.reader import Recording
-    from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.model import Scenario
 
 MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
 MOST_EVENTS = 200_000  # More are thinned to what a time line shows: the rarest kinds first.
@@ -198,9 +195,6 @@ def gather(recording: Recording, scenario: Scenario, thinning: Any, note: Callab
     dict
         As `add_moves` returns it, with ``words``: what was left out, as sentences.
     """
-    from crowdsim.pictures.view.moves import add_moves, kept_frames
-    from crowdsim.pictures.view.packing import STEP_M
-
     packer, origin = Packer(), origin_of(scenario)
     has = add_moves(packer, recording, origin, thinning, note)
     frames = recording.frames().iloc[kept_frames(recording.commit.frames, thinning.frame_step)].reset_index(drop=True)

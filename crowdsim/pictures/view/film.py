@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.pictures.moving import CLOSED, OBSTACLE, OPEN
-from crowdsim.pictures.run import draw_goals, draw_ground, panels, pyplot
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
-    from crowdsim.scenario.model import Scenario
+from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.load import scenario_of_run
+from crowdsim.scenario.model import Scenario
 
 RATE = {"gif": 15, "mp4": 25}  # Pictures a second. GIF counts in hundredths of a second, and few programs show it faster.
 USUAL_SECONDS = 20.0  # Of a film whose speed nobody chose: as long as people look.
@@ -52,8 +50,6 @@ def draw_film(
     """
     plt = pyplot()
     from matplotlib import animation
-
-    from crowdsim.scenario.load import scenario_of_run
 
     if form == "mp4" and not animation.FFMpegWriter.isAvailable():
         raise CrowdsimError("an MP4 is made by ffmpeg, which is not installed: install it (Debian: apt-get install ffmpeg), or make a GIF with --gif.")

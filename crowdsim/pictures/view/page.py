@@ -8,13 +8,12 @@ import html
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from crowdsim.pictures.view.facts import gather
 from crowdsim.pictures.view.moves import Thinning
-
-if TYPE_CHECKING:
-    from crowdsim.recording.reader import Recording
+from crowdsim.recording.reader import Recording
+from crowdsim.scenario.load import scenario_of_run
 
 SCRIPTS = ("unpack.js", "crowd.js", "stage.js", "strips.js", "panel.js", "page.js")
 MOST_ROWS = 16_000_000  # That are packed at once: a gigabyte while that is done. More are thinned before their size is looked at.
@@ -46,8 +45,6 @@ def write_page(
     ScenarioError
         If the scenario in the recording cannot be read.
     """
-    from crowdsim.scenario.load import scenario_of_run
-
     scenario = scenario_of_run(recording.header, str(recording.path))
     frame_s = recording.header.tick_s * recording.header.ticks_per_frame
     thinning, limit = Thinning(), megabytes * 1e6

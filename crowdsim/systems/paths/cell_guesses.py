@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.guess import GIVEN_UP, NOWHERE, TO_GOAL, UNDECIDED, CellGuess, guess_over_cells
+from crowdsim.navigation.grid.guess import GIVEN_UP, NOWHERE, TO_GOAL, UNDECIDED, CellGuess, GuessGrid, Guessing, guess_over_cells
 from crowdsim.navigation.grid.guess_join import SHORT_CUT, join_over_cells
+from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.patches import block_side, make_patches
-from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
+from crowdsim.navigation.grid.planner import GridPlanner, WaypointAnswers
 from crowdsim.navigation.grid.search import EXPANSIONS, FOUND_THROUGH_AGENTS, make_slots
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
@@ -58,7 +59,7 @@ class CellGuesses:
         nobody, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
         self._look(nobody, nobody, no, nowhere, no, 0, 1)
         self._keep(np.ones(1, dtype=np.int64), np.full(1, NOWHERE, dtype=np.int64))
-        self._joined(0, 0.0, (0.0, 0.0), nowhere, np.zeros((0, 3)))
+        self._joined(0, 0.0, np.zeros(2), nowhere, np.zeros((0, 3)))
         self._keep(nobody, nobody)
 
     def knows(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -125,7 +126,7 @@ class CellGuesses:
         patience = max(1, round(PATIENCE_S / tick.length))
         is_done = (walkers.walks.total[rows] == 0).astype(np.uint8)
         leads = self._leads[place] & (agents.is_driven[rows] == 0)
-        laid, waypoint = self._look(rows, place, leads, walkers.aim()[rows], is_done, tick.number, patience)
+        laid, waypoint = self._look(rows, place, leads, walkers.toward()[rows], is_done, tick.number, patience)
         sent = np.flatnonzero(laid >= 0)
         if len(sent):
             start = np.concatenate([[0], np.cumsum(laid[sent])]).astype(np.int64)
@@ -133,31 +134,36 @@ class CellGuesses:
             walkers.take(rows[sent], start, waypoint, agents.position)
         return rows[leads == 1]
 
+    def _grid(self) -> GuessGrid:
+        """Return what guesses are made on now."""
+        planner, goals = self.planner, self.world.goals
+        trim = float(planner.parameters.first_waypoint_trim)
+        return GuessGrid(planner.grid.ground, self._side, planner.rings(), self._step, trim, goals.pole, goals.goal_start)
+
     def _look(
         self, rows: Rows, place: Rows, leads: NDArray[np.uint8], aim: Places, is_done: NDArray[np.uint8], tick: int, patience: int
     ) -> tuple[Rows, Places]:
         """Return how many waypoints agents are to walk along, see `guess_over_cells`, and these."""
-        agents, goals, planner = self.world.agents, self.world.goals, self.planner
+        agents, planner = self.world.agents, self.planner
         laid = np.zeros(len(rows), dtype=np.int64)
         out = np.empty((ROOM_AN_AGENT * len(rows) + self._side * self._side + 2, 2))
         parts: list[NDArray[np.float64]] = []
+        guessing = Guessing(place, leads, agents.goal[rows], planner.needs(agents.radius[rows]), agents.position[rows], aim, is_done)
         done = -1
         while done < len(rows):
             begin = max(done, 0)
             done = guess_over_cells(
-                begin, planner.grid.ground, self._side, goals.pole, goals.goal_start, place, leads, agents.goal[rows],
-                planner.needs(agents.radius[rows]), agents.position[rows], aim, is_done, tick, patience, planner.rings(), self._step,
-                float(planner.parameters.first_waypoint_trim), self._guess, self._slots, self._patches, laid, out,
+                begin, self._grid(), guessing, tick, patience, self._guess, self._slots, self._patches, laid, out,
             )  # fmt: skip
             parts.append(out[: int(np.maximum(laid[begin:done], 0).sum())].copy())
         return laid, np.concatenate(parts)
 
-    def join(self, answers: WayAnswers, rows: NDArray[np.int64], standers: NDArray[np.float64]) -> WayAnswers:
+    def join(self, answers: WaypointAnswers, rows: NDArray[np.int64], standers: NDArray[np.float64]) -> WaypointAnswers:
         """Join the paths that were found with the guesses of their agents, and forget these.
 
         Parameters
         ----------
-        answers : WayAnswers
+        answers : WaypointAnswers
         rows : (k,) int64
             Of the agents.
         standers : (s, 3) float64, m
@@ -165,7 +171,7 @@ class CellGuesses:
 
         Returns
         -------
-        WayAnswers
+        WaypointAnswers
             With paths and lengths from where the agents are now, where they have been led since they asked.
         """
         agents = self.world.agents
@@ -178,7 +184,7 @@ class CellGuesses:
                 avoided = standers[:0] if answers.status[number] == FOUND_THROUGH_AGENTS else standers
                 row = int(rows[number])
                 need = float(self.planner.needs(agents.radius[row : row + 1])[0])
-                path = self._joined(at, need, tuple(agents.position[row].tolist()), paths[number], avoided)
+                path = self._joined(at, need, agents.position[row], paths[number], avoided)
                 if path is not None:
                     paths[number] = path
                     corners = np.concatenate([agents.position[row][None], path])
@@ -187,15 +193,14 @@ class CellGuesses:
         start = np.cumsum([0, *(len(path) for path in paths)]).astype(np.int64)
         return dataclasses.replace(answers, start=start, waypoint=np.concatenate(paths), length=length)
 
-    def _joined(self, place: int, need: float, position: tuple[float, float], path: Places, standers: Places) -> Places | None:
+    def _joined(self, place: int, need: float, position: Places, path: Places, standers: Places) -> Places | None:
         """Return a path from where an agent is; None if it does not get back to where its search began."""
         planner = self.planner
         trail = np.zeros((int(self._guess.known[place]) + 1) * self._side * self._side + 1, dtype=np.int32)
         out = np.empty((len(trail) + len(path) + SHORT_CUT + 3, 2))
+        discs = StationaryDiscs(standers, 0, len(standers), float(planner.parameters.obstacle_radius_share))
         count = join_over_cells(
-            planner.grid.ground, self._side, need, *position, *self._begin[place].tolist(), self._guess, place, path, 0, len(path), standers,
-            float(planner.parameters.obstacle_radius_share), planner.rings(), self._step, float(planner.parameters.first_waypoint_trim), self._slots,
-            self._patches, trail, out,
+            self._grid(), need, position, self._begin[place], self._guess, place, path, discs, self._slots, self._patches, trail, out
         )  # fmt: skip
         planner.owe(int(self._slots.header[0, EXPANSIONS]))
         return out[:count].copy() if count >= 0 else None

@@ -14,7 +14,7 @@ from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
-from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, guess_over_corners, join_over_corners
+from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, CornerGuess, guess_over_corners, join_over_corners
 from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
@@ -86,13 +86,13 @@ class CornerGuesses:
             return
         if int(self._visits.max()) >= self._visited.shape[1]:
             self._visited = np.pad(self._visited, ((0, 0), (0, self._visited.shape[1])), constant_values=-1)
-        target, at, visited, visits = self._target[place], self._at[place], self._visited[place], self._visits[place]
+        guess = CornerGuess(self._target[place], self._at[place], self._visited[place], self._visits[place])
         velocity, aim = np.empty((len(rows), 2)), np.empty((len(rows), 2))
         guess_over_corners(
             self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length, agents.position[rows],
-            self.world.polygons()[rows], target, at, visited, visits, velocity, aim, self._scratch,
+            self.world.polygons()[rows], guess, velocity, aim, self._scratch,
         )  # fmt: skip
-        self._target[place], self._at[place], self._visited[place], self._visits[place] = target, at, visited, visits
+        self._target[place], self._at[place], self._visited[place], self._visits[place] = guess
         agents.preferred_velocity[rows], agents.next_corner[rows] = velocity, aim
 
     def join(self, answers: Answers, rows: NDArray[np.int64]) -> tuple[Answers, NDArray[np.bool_]]:
@@ -127,7 +127,7 @@ class CornerGuesses:
             return None
         visits = int(self._visits[place])
         chain = np.zeros(len(found) + visits + 1, dtype=np.int32)
-        count = join_over_corners(terrain, x, y, polygon, self._visited[place], visits, found, len(found), piece, tx, ty, radius, chain, scratch)
+        count = join_over_corners(terrain, x, y, polygon, self._visited[place, :visits], found, piece, tx, ty, radius, chain, scratch)
         if count < 0:
             return None
         out = np.zeros(4 * (len(chain) + 1) * 64 + terrain.mesh.edge_count, dtype=np.int32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.planning.request_queue import pieces
+from crowdsim.navigation.planning.work import pieces
 from crowdsim.world.world import World
 
 

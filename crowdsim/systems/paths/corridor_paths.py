@@ -15,7 +15,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_of
 from crowdsim.navigation.planning.protocol import Answers, Planner
-from crowdsim.navigation.planning.request_queue import pieces
+from crowdsim.navigation.planning.work import pieces
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.systems.base.ground_changes import GroundChange
 from crowdsim.systems.base.slices import Budget, require_open
@@ -285,7 +285,7 @@ class CorridorPaths(Paths):
         if len(turn) and float(mesh.pair_width[turn].min()) < width:
             return True
         is_region = piece >= 0 and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
-        return bool(is_region and 2.0 * goals.room[piece] < width)
+        return bool(is_region and 2.0 * goals.clearance[piece] < width)
 
     def forget_targets(self, rows: NDArray[np.int64]) -> None:
         """Forget nothing: every request is searched for."""

@@ -16,7 +16,7 @@ from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.clearance import walked
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
-from crowdsim.navigation.grid.planner import GridPlanner, WayAnswers
+from crowdsim.navigation.grid.planner import GridPlanner, WaypointAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import MOST, Arrays, Saved, ascends
@@ -199,7 +199,7 @@ class WaypointPaths(Paths):
             self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
         return self._chooser
 
-    def take(self, tick: Tick, answers: WayAnswers, rows: NDArray[np.int64]) -> None:
+    def take(self, tick: Tick, answers: WaypointAnswers, rows: NDArray[np.int64]) -> None:
         """Set agents on their waypoints; those that have none give up."""
         agents = self.world.agents
         if self.guesses is not None:
@@ -241,7 +241,7 @@ class WaypointPaths(Paths):
         walking = free & (agents.activity == AgentState.WALKING) & ~(waits & self.stays)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
-        aim = walkers.aim()
+        aim = walkers.toward()
         # A waypoint is passed at some distance, and whoever kept its way to another target, or was led by a program, was not set on one.
         measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
         take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))

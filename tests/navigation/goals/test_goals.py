@@ -1,4 +1,4 @@
-"""Goals of all shapes become convex pieces of the mesh, and bodies head for places in them where they can be."""
+"""Goals of all shapes become convex pieces of the mesh, and agents head for places in them where they can be."""
 
 import itertools
 
@@ -49,24 +49,24 @@ def test_the_pole_of_a_piece_is_as_far_from_walls_as_anything_on_its_rim_and_abo
     for piece in twin.pieces_of(goals, 0):
         shape, pole = twin.shape_of(goals, piece), goals.pole[piece]
         assert shape.distance(shapely.Point(pole)) <= 1e-9
-        assert goals.room[piece] == pytest.approx(wall_distance(mesh, goals.piece_polygon[piece], *pole, 20.0, flood), abs=1e-12)
+        assert goals.clearance[piece] == pytest.approx(wall_distance(mesh, goals.piece_polygon[piece], *pole, 20.0, flood), abs=1e-12)
         points = np.random.default_rng(piece).uniform(shape.bounds[:2], shape.bounds[2:], (300, 2))
         points = points[shapely.contains_xy(shape, points[:, 0], points[:, 1])]
         best = shapely.distance(ground.boundary, shapely.points(points)).max(initial=0.0)
-        assert goals.room[piece] >= best - 0.05 * shape.length
+        assert goals.clearance[piece] >= best - 0.05 * shape.length
         on_rim = twin.room_on_rim(ground, shape)
-        assert goals.room[piece] >= on_rim - 1e-7
-        bettered += goals.room[piece] <= on_rim + 1e-7
+        assert goals.clearance[piece] >= on_rim - 1e-7
+        bettered += goals.clearance[piece] <= on_rim + 1e-7
     assert bettered > 3  # pieces of which the rim has the most room
 
 
-def test_a_piece_with_room_for_a_body_in_one_corner_only_counts_as_wide_enough():
+def test_a_piece_that_an_agent_fits_in_one_corner_of_counts_as_wide_enough():
     """The rest of it lies between a wall and a column, and no point of a lattice is as good as the corner."""
     ground = shapely.Polygon([(0, 0), (4, 0), (4, 6), (0, 6)]) - shapely.Polygon([(1.01, 2.2), (2, 2.2), (2, 0.5), (0.9, 0.5)])
     region = shapely.box(0.2, 1.0, 0.95, 2.28)
     mesh = build_mesh(ground).mesh
     goals = cut_goals(mesh, [GoalShape(region)])
-    assert goals.room.max() == pytest.approx(twin.room_on_rim(ground, region), abs=1e-7)
+    assert goals.clearance.max() == pytest.approx(twin.room_on_rim(ground, region), abs=1e-7)
 
 
 def test_the_nearest_points_of_pieces_agree_with_reference():
@@ -82,19 +82,19 @@ def test_the_nearest_points_of_pieces_agree_with_reference():
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.3])
-def test_bodies_head_for_a_place_in_the_piece_where_they_fit(radius):
+def test_agents_head_for_a_place_in_the_piece_where_they_fit(radius):
     ground = random_ground(12)
     mesh = build_mesh(ground).mesh
     goals = cut_goals(mesh, [GoalShape(HORSESHOE)])
     flood = make_flood(mesh.polygon_count)
     rng = np.random.default_rng(0)
     checked = 0
-    for piece in np.flatnonzero(goals.room >= radius):
+    for piece in np.flatnonzero(goals.clearance >= radius):
         for x, y in rng.uniform(0.0, 12.0, (3, 2)):
             tx, ty = target_in_piece(mesh, goals, piece, x, y, radius, flood)
             assert twin.shape_of(goals, piece).distance(shapely.Point(tx, ty)) <= 1e-9
             assert ground.boundary.distance(shapely.Point(tx, ty)) >= radius - 1e-9
-            # Of the sides that look towards the body no point is nearer where it fits, unless a gap that is too narrow parts that point from the pole.
+            # Of the sides that look towards the agent no point is nearer where it fits, unless a gap that is too narrow parts that point from the pole.
             for a, b in itertools.pairwise(shapely.get_coordinates(twin.shape_of(goals, piece).exterior)):
                 if (b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) >= 0.0:
                     continue
@@ -136,7 +136,7 @@ def test_arrivals_agree_with_reference():
 
 
 @pytest.mark.parametrize("shift", [0.0, 5e5])
-def test_who_stands_on_the_rim_of_a_region_has_arrived_on_whichever_side_of_the_portal(shift):
+def test_an_agent_on_the_rim_of_a_region_has_arrived_on_either_side_of_the_portal(shift):
     ground, exit_ = (shapely.affinity.translate(shape, shift, shift) for shape in (shapely.box(0, 0, 20, 8) - shapely.box(9, 0, 9.4, 5), shapely.box(19, 0, 20, 8)))
     mesh = build_mesh(ground, openings=exit_).mesh
     goals = cut_goals(mesh, [GoalShape(exit_)])
@@ -147,7 +147,7 @@ def test_who_stands_on_the_rim_of_a_region_has_arrived_on_whichever_side_of_the_
         assert (arrived_piece(mesh, goals, 0, polygon, shift + x, shift + 7.0) >= 0) == has_arrived, x
 
 
-def test_nobody_stops_for_ever_on_the_rim_of_an_exit():
+def test_no_agent_stops_for_ever_on_the_rim_of_an_exit():
     """Steps of 6.25 cm lead exactly to it."""
     document = {
         "version": 1, "name": "rim", "tick": 0.05, "stop": {"after": 30}, "avoidance": "none",
@@ -158,7 +158,7 @@ def test_nobody_stops_for_ever_on_the_rim_of_an_exit():
         assert run.run().last_arrival_s == pytest.approx(12.85, abs=0.051)
 
 
-def test_nobody_arrives_at_a_point_through_a_wall_or_round_a_corner():
+def test_no_agent_arrives_at_a_point_through_a_wall_or_round_a_corner():
     ground = shapely.box(0, 0, 10, 10).difference(shapely.box(5, 0, 5.1, 8))
     mesh = build_mesh(ground).mesh
     goals = cut_goals(mesh, [GoalShape(shapely.Point(4.8, 7.9), reach=0.6)])
@@ -167,7 +167,7 @@ def test_nobody_arrives_at_a_point_through_a_wall_or_round_a_corner():
         assert (arrived_piece(mesh, goals, 0, polygon, *place) >= 0) == has_arrived, place
 
 
-def test_nobody_arrives_from_the_floor_above():
+def test_no_agent_arrives_from_the_floor_above():
     corners = [(0, 0), (4, 0), (4, 4), (0, 4)]
     vertices = np.array([(x, y, z) for z in (0.0, 3.0) for x, y in corners])
     mesh, _ = mesh_from_polygons(vertices, [[0, 1, 2, 3], [4, 5, 6, 7]], layers=np.array([0, 1], dtype=np.int32))
@@ -187,7 +187,7 @@ def test_the_nearest_of_several_goals_is_found_with_where_it_came_from():
     assert planner.search((12.0, 1.0), goals, 0.6, goal=0) == UNREACHABLE
 
 
-def test_a_body_wider_than_the_strip_of_an_exit_is_deep_walks_into_it():
+def test_an_agent_wider_than_the_strip_of_an_exit_is_deep_walks_into_it():
     room, strip = shapely.box(0, 0, 10, 10), shapely.box(9.9, 4, 10, 6)
     build = build_mesh(room, openings=strip)
     mesh, walls = build.mesh, shapely.multilinestrings(np.stack([build.walls.start, build.walls.end], axis=1))
@@ -226,4 +226,4 @@ def test_a_point_nearer_to_a_wall_than_the_radius_is_approached_as_far_as_can_be
 def test_goals_off_the_mesh_have_no_pieces():
     mesh = build_mesh(shapely.box(0, 0, 4, 4)).mesh
     goals = cut_goals(mesh, [GoalShape(shapely.Point(9, 9)), GoalShape(shapely.box(5, 5, 6, 6)), GoalShape(None, parts=(0, 1)), GoalShape(shapely.box(4, 0, 5, 4))])
-    assert goals.goal_start.tolist() == [0, 0, 0, 0, 0]  # a region that only touches the ground holds nobody
+    assert goals.goal_start.tolist() == [0, 0, 0, 0, 0]  # no agent can stand in a region that only touches the ground

@@ -1,4 +1,4 @@
-"""The rims of goals: ways come in over the sides of pieces that no wall and no other piece of the goal covers."""
+"""The rims of goals: paths come in over the sides of pieces that no wall and no other piece of the goal covers."""
 
 import numpy as np
 import pytest

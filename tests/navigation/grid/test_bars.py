@@ -7,10 +7,10 @@ import shapely
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.grid import Area, Shut, build_grid
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
-from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
+from crowdsim.navigation.grid.parameters import GridParameters, PathParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.sight import is_in_sight
-from tests.navigation.grid.worlds import OneWay, cells_of, centre, random_cell, random_grid
+from tests.navigation.grid.worlds import OneSearch, cells_of, centre, random_cell, random_grid
 from tests.reference.grid_cells import are_parted, bars_of
 from tests.reference.grid_search import costs_from
 
@@ -63,13 +63,13 @@ def test_what_is_put_up_and_taken_down_bars_steps_as_if_it_had_always_stood_ther
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("heuristic", ["euclidean", "zero"])
-def test_ways_cost_what_they_cost_without_steps_over_walls(seed, heuristic):
+def test_paths_cost_what_they_cost_without_steps_over_walls(seed, heuristic):
     grid, edges = walled(seed, walls=30)
     grid.add_bars(edges)
     rng, walkable, barred = np.random.default_rng(seed), cells_of(grid), steps_in(grid.bars)
     cells = [random_cell(grid, rng) for _ in range(12)]
     target = np.array([centre(grid, cell) for cell in cells])
-    planner = GridPlanner(grid, target, WayParameters(heuristic=heuristic, share_searches=seed % 2 == 0))
+    planner = GridPlanner(grid, target, PathParameters(heuristic=heuristic, share_searches=seed % 2 == 0))
     start = random_cell(grid, rng)
     costs = costs_from(walkable, start, barred=barred)
     planner.submit(0, np.arange(12), np.tile(centre(grid, start), (12, 1)), np.full(12, -1), np.arange(12, dtype=np.int32), np.zeros(12))
@@ -82,11 +82,11 @@ def test_ways_cost_what_they_cost_without_steps_over_walls(seed, heuristic):
 
 @pytest.mark.parametrize("step", [0.0, 0.5])
 def test_a_string_is_pulled_over_no_wall(step):
-    """A line between cells that a wall parts is in nobody's sight, however thin the wall; one past its end is."""
+    """A line between cells that a wall parts is never in sight, however thin the wall; one past its end is."""
     grid = build_grid([Area("all", shapely.box(0, 0, 8, 8))], (), GridParameters(cell_size=0.5, agent_radius=0.0, object_padding=0.0))
     wall = np.array([[4.0, -1.0, 4.0, 6.0]])
     grid.add_bars(wall)
-    one, rng = OneWay(grid), np.random.default_rng(1)
+    one, rng = OneSearch(grid), np.random.default_rng(1)
     one.find((1.0, 1.0), (2.0, 2.0))
     seen = 0
     for _ in range(300):

@@ -56,7 +56,7 @@ def test_what_is_saved_is_loaded_the_same(tmp_path, seed, radius):
     assert grid_to_text(again) == path.read_text()
 
 
-def test_wider_bodies_keep_off_the_blocked_cells_of_a_file_and_narrower_ones_gain_nothing():
+def test_wider_agents_keep_off_the_blocked_cells_of_a_file_and_narrower_ones_gain_nothing():
     rows = np.ones((5, 5), dtype=int)
     rows[2, 0] = 0
     head = "cellSize 1\nagentRadius 0.5\nobjectPadding 0\nminX 0\nminZ 0\ngridWidth 5\ngridDepth 5\n"

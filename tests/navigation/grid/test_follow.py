@@ -8,7 +8,7 @@ import pytest
 import shapely
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.follow import closed_cells, find_cut
+from crowdsim.navigation.grid.follow import find_cut, marked_cells
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner
@@ -21,7 +21,7 @@ TICK = 0.05
 
 
 def lone(position, waypoints, **parameters):
-    """One agent on its way."""
+    """One agent that walks."""
     at = np.array([position], dtype=float)
     walkers = Walkers(at, WalkParameters(**parameters))
     walkers.take(np.array([0]), np.array([0, len(waypoints)]), np.array(waypoints, dtype=float).reshape(-1, 2), at)
@@ -29,7 +29,7 @@ def lone(position, waypoints, **parameters):
 
 
 def walk(walkers, at, speed=1.3, ticks=1000, tick=TICK):
-    """Walk until somebody arrives; return (ticks, places)."""
+    """Walk until an agent arrives; return (ticks, places)."""
     places = [at[0].copy()]
     for number in range(1, ticks):
         velocity, arrived = walkers.follow(at, np.full(len(at), speed), tick, Team(1))
@@ -37,7 +37,7 @@ def walk(walkers, at, speed=1.3, ticks=1000, tick=TICK):
             return number, places
         at += velocity * tick
         places.append(at[0].copy())
-    raise AssertionError("nobody arrived")
+    raise AssertionError("no agent arrived")
 
 
 def test_a_lone_agent_arrives_after_length_over_speed_exactly_at_its_target():
@@ -72,9 +72,9 @@ def test_walking_is_that_of_the_twin(seed):
     count, tick = 7, 0.1
     at = rng.uniform(0, 10, (count, 2))
     walkers = Walkers(at)
-    ways = [rng.uniform(0, 10, (rng.integers(0, 6), 2)) for _ in range(count)]
-    walkers.take(np.arange(count), np.cumsum([0, *(len(way) for way in ways)]), np.concatenate(ways), at)
-    twins = [Walker(tuple(at[i]), [tuple(p) for p in ways[i].tolist()]) for i in range(count)]
+    paths = [rng.uniform(0, 10, (rng.integers(0, 6), 2)) for _ in range(count)]
+    walkers.take(np.arange(count), np.cumsum([0, *(len(path) for path in paths)]), np.concatenate(paths), at)
+    twins = [Walker(tuple(at[i]), [tuple(p) for p in paths[i].tolist()]) for i in range(count)]
     speed = rng.uniform(0.5, 2.0, count)
     arrivals = 0
     for _ in range(400):
@@ -105,7 +105,7 @@ def test_a_new_target_near_the_last_one_is_no_new_request():
     rows = np.array([0, 1])
     assert walkers.ask(rows, np.array([[5.0, 0.0], [5.0, 0.0]])).tolist() == [True, True]
     assert walkers.ask(rows, np.array([[5.25, 0.0], [5.26, 0.0]])).tolist() == [False, True]
-    assert walkers.ask(rows, np.array([[5.3, 0.0], [5.3, 0.0]])).tolist() == [True, False]  # counted from the one that was asked for
+    assert walkers.ask(rows, np.array([[5.3, 0.0], [5.3, 0.0]])).tolist() == [True, False]  # counted from the one of the last request
     wide = Walkers(np.zeros((1, 2)), WalkParameters(same_target=2.0))
     wide.ask(rows[:1], np.array([[5.0, 0.0]]))
     assert not wide.ask(rows[:1], np.array([[6.9, 0.0]]))[0]
@@ -117,16 +117,16 @@ def test_the_distance_at_which_a_waypoint_counts_as_reached_is_a_parameter():
         assert walk(walkers, at, speed=1.3)[0] == pytest.approx(steps, abs=1)
 
 
-def test_new_ways_leave_those_of_others_alone():
+def test_new_paths_leave_those_of_others_alone():
     at = np.zeros((3, 2))
     walkers = Walkers(at)
     walkers.take(np.array([0, 1, 2]), np.array([0, 2, 3, 5]), np.array([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]], dtype=float), at)
     walkers.walks.current[0] = 1
     walkers.take(np.array([1, 2]), np.array([0, 0, 1]), np.array([[9.0, 9.0]]), at + 0.5)
     walks = walkers.walks
-    ways = [walks.waypoint[a : a + n].tolist() for a, n in zip(walks.start, walks.total)]
-    assert ways == [[[1, 0], [2, 0]], [], [[9, 9]]] and walks.current.tolist() == [1, 0, 0]
-    assert walks.target.tolist() == [[2, 0], [0.5, 0.5], [9, 9]]  # who got no way stops where it is
+    paths = [walks.waypoint[a : a + n].tolist() for a, n in zip(walks.start, walks.total)]
+    assert paths == [[[1, 0], [2, 0]], [], [[9, 9]]] and walks.current.tolist() == [1, 0, 0]
+    assert walks.target.tolist() == [[2, 0], [0.5, 0.5], [9, 9]]  # an agent without a path stops where it is
     assert len(walks.waypoint) == 3
 
 
@@ -134,11 +134,11 @@ def test_a_save_in_between_and_threads_change_nothing():
     rng = np.random.default_rng(1)
     count = 1500
     start = rng.uniform(0, 10, (count, 2))
-    way = rng.uniform(0, 10, (3 * count, 2))
+    path = rng.uniform(0, 10, (3 * count, 2))
     ends = []
     for threads, save in ((1, False), (3, False), (1, True)):
         walkers, at, team = Walkers(start), start.copy(), Team(threads)
-        walkers.take(np.arange(count), np.arange(0, 3 * count + 1, 3), way, at)
+        walkers.take(np.arange(count), np.arange(0, 3 * count + 1, 3), path, at)
         for _ in range(60):
             velocity, _ = walkers.follow(at, np.full(count, 1.3), 0.1, team)
             at = at + 0.1 * velocity
@@ -152,31 +152,31 @@ def test_a_save_in_between_and_threads_change_nothing():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_ways_over_an_area_that_closed_are_cut_and_no_others(seed):
+def test_paths_over_an_area_that_closed_are_cut_and_no_others(seed):
     rng = np.random.default_rng(seed)
     rooms = [Area(f"{x},{y}", shapely.box(x, y, x + 2, y + 2)) for x in range(0, 8, 2) for y in range(0, 8, 2)]
     grid = build_grid(rooms, (), GridParameters(cell_size=0.5, agent_radius=0.0, object_padding=0.0))
     before = grid.clearance.copy()
     for name in rng.choice([room.name for room in rooms], 2, replace=False):
         grid.set_area_available(name, False)
-    closed = closed_cells(before, grid)
+    closed = marked_cells((before >= 0) & (grid.clearance < 0))
     lost = [(x, y) for y, x in zip(*np.nonzero((before >= 0) & (grid.clearance < 0)))]
     at = rng.uniform(0, 8, (40, 2))
     walkers = Walkers(at)
-    ways = [rng.uniform(0, 8, (rng.integers(1, 3), 2)) for _ in range(40)]
-    walkers.take(np.arange(40), np.cumsum([0, *(len(way) for way in ways)]), np.concatenate(ways), at)
+    paths = [rng.uniform(0, 8, (rng.integers(1, 3), 2)) for _ in range(40)]
+    walkers.take(np.arange(40), np.cumsum([0, *(len(path) for path in paths)]), np.concatenate(paths), at)
     cut = np.empty(40, dtype=np.uint8)
     find_cut(0, 40, walkers.walks, at, grid.ground, closed, cut)
 
     def in_cells(p):
         return (p[0] - grid.x) / 0.5, (p[1] - grid.y) / 0.5
 
-    want = [is_cut(in_cells(at[i]), [in_cells(p) for p in ways[i]], lost, touches) for i in range(40)]
+    want = [is_cut(in_cells(at[i]), [in_cells(p) for p in paths[i]], lost, touches) for i in range(40)]
     assert cut.tolist() == want and 0 < sum(want) < 40
 
 
-def test_agents_go_round_one_who_stands_and_through_one_in_the_only_door():
-    """From asking to arriving: standing agents are found, ways planned round them, and walked."""
+def test_agents_go_round_one_that_stands_and_through_one_in_the_only_door():
+    """From asking to arriving: stationary agents are found, paths planned round them, and walked."""
     team = Team(1)
     for picture, is_door in (("........\n........\n........", False), ("...#....\n........\n...#....", True)):
         grid = grid_of(picture)

@@ -1,4 +1,4 @@
-"""Cells are walkable exactly where a body fits, for every radius, and follow areas that open and close."""
+"""Cells are walkable exactly where an agent fits, for every radius, and follow areas that open and close."""
 
 import math
 
@@ -59,7 +59,7 @@ def test_bounds_are_those_of_all_areas_and_the_margin_of_the_document():
     assert grid.width == math.ceil((8 + 2 * margin) / 0.4) and grid.depth == math.ceil(round((4 + 2 * margin) / 0.4, 9))
 
 
-def test_a_cell_is_blocked_at_exactly_the_distance_that_a_body_needs():
+def test_a_cell_is_blocked_at_exactly_the_distance_that_an_agent_needs():
     """Centres at 0.2, 0.6, 1.0 ... m from a wall: 0.45 + 0.15 m is within reach, so the second row is blocked."""
     grid = build_grid([Area("a", shapely.box(0, 0, 4, 4))], [shapely.box(0, -1, 4, 0)], GridParameters(object_padding=0.15, agent_radius=0.45))
     grid_y = [round(grid.y + (row + 0.5) * 0.4, 6) for row in np.flatnonzero(grid.walkable()[:, grid.width // 2])]
@@ -120,7 +120,7 @@ def test_areas_that_share_an_edge_hold_each_cell_once():
     assert only_a.isdisjoint(cells_of(grid)) and only_a | cells_of(grid) == open_both
 
 
-def test_walls_without_thickness_keep_bodies_off_and_open_boundary_does_not():
+def test_walls_without_thickness_keep_agents_off_and_open_boundary_does_not():
     room = shapely.box(0, 0, 8, 4)
     walls = np.array([[0.0, 0.0, 8.0, 0.0], [8.0, 4.0, 0.0, 4.0], [0.0, 4.0, 0.0, 0.0]])
     grid = build_grid([Area("room", room)], (), GridParameters(object_padding=0.0), walls=walls)

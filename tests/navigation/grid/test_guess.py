@@ -6,20 +6,21 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.grid.guess import NOWHERE, STAY, TO_GOAL, UNDECIDED, CellGuess, guess_over_cells
+from crowdsim.navigation.grid.guess import NOWHERE, STAY, TO_GOAL, UNDECIDED, CellGuess, GuessGrid, Guessing, guess_over_cells
 from crowdsim.navigation.grid.guess_join import SHORT_CUT, join_over_cells
+from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.patches import block_side, list_patch, make_patches
 from crowdsim.navigation.grid.search import EXPANSIONS, make_slots
 from crowdsim.navigation.grid.sight import is_in_sight
 from tests.navigation.grid.test_bars import steps_in
-from tests.navigation.grid.worlds import NOBODY, OneWay, cell_of_node, cells_of, centre, grid_of, length_of, node_of, random_cell, random_grid
+from tests.navigation.grid.worlds import NONE, OneSearch, cell_of_node, cells_of, centre, grid_of, length_of, node_of, random_cell, random_grid
 from tests.reference.cell_guess import Walk, join, patch_of, taut
 
 SIDE, RINGS, TRIM = 4, 8, 0.75
 
 
 class Walker:
-    """One agent on a guess, who walks along its waypoints by steps of a given length."""
+    """One agent on a guess, which walks along its waypoints by steps of a given length."""
 
     def __init__(self, grid, start, goals, step=0.3, side=SIDE):
         self.grid, self.side, self.step, self.position, self.tick = grid, side, step, np.array(start, dtype=float), 0
@@ -28,42 +29,46 @@ class Walker:
         self.slots, self.patches = make_slots(1, nodes), make_patches(nodes, side)
         columns = [np.full(1, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
         self.guess = CellGuess(*columns, *(np.full((1, 400), -1, dtype=np.int32) for _ in range(4)))
-        self.pole, self.way = np.array(goals, dtype=float), []
+        pole = np.array(goals, dtype=float)
+        self.guess_grid = GuessGrid(grid.ground, side, RINGS, 0.0, TRIM, pole, np.array([0, len(pole)], dtype=np.int32))
+        self.path = []
 
     def look(self, patience=10**6, leads=1, is_done=None):
         """Look where it has come to; return how many waypoints it is given, -1 where it goes on."""
         laid, out = np.zeros(1, dtype=np.int64), np.empty((self.side * self.side + 2, 2))
-        aim = np.array([self.way[0] if self.way else self.position])
-        done = not self.way if is_done is None else is_done
+        toward = np.array([self.path[0] if self.path else self.position])
+        done = not self.path if is_done is None else is_done
+        agents = Guessing(
+            np.zeros(1, dtype=np.int64), np.array([leads], dtype=np.uint8), np.zeros(1, dtype=np.int32), np.array([self.grid.need(0.0)]),
+            self.position[None], toward, np.array([done], dtype=np.uint8),
+        )  # fmt: skip
         assert guess_over_cells(
-            0, self.grid.ground, self.side, self.pole, np.array([0, len(self.pole)], dtype=np.int32), np.zeros(1, dtype=np.int64),
-            np.array([leads], dtype=np.uint8), np.zeros(1, dtype=np.int32), np.array([self.grid.need(0.0)]), self.position[None], aim,
-            np.array([done], dtype=np.uint8), self.tick, patience, RINGS, 0.0, TRIM, self.guess, self.slots, self.patches, laid, out,
+            0, self.guess_grid, agents, self.tick, patience, self.guess, self.slots, self.patches, laid, out
         ) == 1  # fmt: skip
         assert np.all(self.patches.patch == -1)
         if laid[0] >= 0:
-            self.way = [tuple(point) for point in out[: laid[0]].tolist()]
+            self.path = [tuple(point) for point in out[: laid[0]].tolist()]
         return int(laid[0])
 
     def go(self):
         """Walk on by a step."""
         self.tick += 1
         left = self.step
-        while self.way and left > 0.0:
-            away = np.array(self.way[0]) - self.position
+        while self.path and left > 0.0:
+            away = np.array(self.path[0]) - self.position
             far = float(np.hypot(*away))
             if far > left:
                 self.position = self.position + away / far * left
                 return
-            self.position, left = np.array(self.way.pop(0)), left - far
+            self.position, left = np.array(self.path.pop(0)), left - far
 
-    def joined(self, path, standers=NOBODY):
+    def joined(self, path, stationary=NONE):
         """The path from where it is, and the cells of its trail; None if it does not get back."""
         trail = np.zeros(4000, dtype=np.int32)
-        out, way = np.empty((4000, 2)), np.array(path, dtype=float)
+        out, discs = np.empty((4000, 2)), StationaryDiscs(stationary, 0, len(stationary), 0.6)
         count = join_over_cells(
-            self.grid.ground, self.side, self.grid.need(0.0), *self.position.tolist(), *self.begin, self.guess, 0, way, 0, len(way), standers, 0.6,
-            RINGS, 0.0, TRIM, self.slots, self.patches, trail, out,
+            self.guess_grid, self.grid.need(0.0), self.position, np.array(self.begin), self.guess, 0, np.array(path, dtype=float), discs, self.slots,
+            self.patches, trail, out,
         )  # fmt: skip
         assert count != 0 and np.all(self.patches.patch == -1)
         if count < 0:
@@ -110,7 +115,7 @@ def test_a_guess_is_what_the_twin_does_and_comes_to_the_goal_if_it_can_be_reache
     start, goal = random_cell(grid, rng), random_cell(grid, rng)
     walker = Walker(grid, centre(grid, start), [centre(grid, goal)], side=side)
     twin = Walk(walkable, barred, side, lambda cell: centre(grid, cell), [(centre(grid, goal), goal)])
-    one = OneWay(grid)
+    one = OneSearch(grid)
     one.find((-99.0, -99.0), (-99.0, -99.0))  # no agents stand about
     committed = None
     twin.enter(start)
@@ -126,10 +131,10 @@ def test_a_guess_is_what_the_twin_does_and_comes_to_the_goal_if_it_can_be_reache
             if how == "back":
                 assert cell_of_node(grid, chosen) in twin.row[-2]
             committed = cell_of_node(grid, chosen) if chosen >= 0 else None
-        if int(walker.guess.to[0]) == STAY or (int(walker.guess.to[0]) == TO_GOAL and not walker.way):
+        if int(walker.guess.to[0]) == STAY or (int(walker.guess.to[0]) == TO_GOAL and not walker.path):
             break
         walker.go()
-    reached = OneWay(grid).find(centre(grid, start), centre(grid, goal))[0] == "found"
+    reached = OneSearch(grid).find(centre(grid, start), centre(grid, goal))[0] == "found"
     assert int(walker.guess.to[0]) == (TO_GOAL if reached else STAY)
     assert not reached or np.allclose(walker.position, centre(grid, goal))
 
@@ -144,15 +149,18 @@ def test_many_are_led_like_each_alone_in_any_order_and_with_little_room_for_wayp
         slots, patches = make_slots(1, nodes), make_patches(nodes, SIDE)
         columns = [np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
         guess = CellGuess(*columns, *(np.full((count, 8), -1, dtype=np.int32) for _ in range(4)))
-        laid, out, done, ways = np.zeros(count, dtype=np.int64), np.empty((room, 2)), 0, []
+        laid, out, done, paths = np.zeros(count, dtype=np.int64), np.empty((room, 2)), 0, []
+        agents = Guessing(
+            order, np.ones(count, dtype=np.uint8), order.astype(np.int32), np.full(count, grid.need(0.0)), position[order], position[order],
+            np.ones(count, dtype=np.uint8),
+        )  # fmt: skip
+        guess_grid = GuessGrid(grid.ground, SIDE, RINGS, 0.0, TRIM, pole, np.arange(count + 1, dtype=np.int32))
         while done < count:
             begin, done = done, guess_over_cells(
-                done, grid.ground, SIDE, pole, np.arange(count + 1, dtype=np.int32), order, np.ones(count, dtype=np.uint8), order.astype(np.int32),
-                np.full(count, grid.need(0.0)), position[order], position[order], np.ones(count, dtype=np.uint8), 1, 9, RINGS, 0.0, TRIM, guess, slots,
-                patches, laid, out,
+                done, guess_grid, agents, 1, 9, guess, slots, patches, laid, out
             )  # fmt: skip
-            ways += [way.tolist() for way in np.split(out[: laid[begin:done].clip(0).sum()], laid[begin:done].clip(0).cumsum()[:-1])]
-        return {int(each): way for each, way in zip(order, ways, strict=True)}, [array.tolist() for array in guess]
+            paths += [path.tolist() for path in np.split(out[: laid[begin:done].clip(0).sum()], laid[begin:done].clip(0).cumsum()[:-1])]
+        return {int(each): path for each, path in zip(order, paths, strict=True)}, [array.tolist() for array in guess]
 
     forwards = np.arange(count, dtype=np.int64)
     assert led(forwards, 1000) == led(rng.permutation(forwards), 1000) == led(forwards[::-1].copy(), SIDE * SIDE + 2)
@@ -187,7 +195,7 @@ def visits_to_niche(depth):
     return [0.1 * len(list(visit)) for is_in, visit in itertools.groupby(inside) if is_in]
 
 
-def test_a_niche_is_passed_by_and_a_long_dead_end_is_left_by_the_way_back_and_not_entered_again():
+def test_a_niche_is_passed_by_and_a_long_dead_end_is_left_by_the_path_back_and_not_entered_again():
     assert visits_to_niche(12) == []
     (length,) = visits_to_niche(95)
     assert 30.0 < length < 60.0
@@ -213,7 +221,7 @@ def test_what_cannot_be_come_to_is_given_up():
     assert walker.look(patience=5, is_done=True) > 0 and int(walker.guess.to[0]) not in (first, second)  # at its end, and not there
 
 
-def test_who_is_pushed_into_a_given_up_patch_goes_on_from_there():
+def test_an_agent_pushed_into_a_given_up_patch_goes_on_from_there():
     grid = grid_of("\n".join(["." * 12] * 12))
     walker = Walker(grid, (5.5, 5.5), [(11.5, 5.5)])
     walker.look()
@@ -237,7 +245,7 @@ def test_the_nearest_of_several_pieces_draws_and_no_piece_lets_it_stay():
     grid = grid_of("\n".join(["." * 24] * 12))
     walker = Walker(grid, (12.0, 6.0), [(1.5, 6.0), (18.5, 6.0)])
     walker.look()
-    assert walker.way[0][0] > 12.0
+    assert walker.path[0][0] > 12.0
     nowhere = Walker(grid, (12.0, 6.0), np.zeros((0, 2)))
     assert nowhere.look() == 0 and int(nowhere.guess.to[0]) == STAY
 
@@ -246,7 +254,7 @@ def test_the_nearest_of_several_pieces_draws_and_no_piece_lets_it_stay():
 def test_a_guess_is_joined_with_the_path_as_the_twin_does_it(seed):
     grid, _, _ = world(seed, 0.22, bars=seed % 2 == 1)
     rng = np.random.default_rng(100 + seed)
-    one = OneWay(grid)
+    one = OneSearch(grid)
 
     def sees(a, b):
         return is_in_sight(one.slots, 0, grid.ground, *a, *b, 0.0)
@@ -272,7 +280,7 @@ def test_a_guess_is_joined_with_the_path_as_the_twin_does_it(seed):
             outcome, _, _, used = one.find(places[0], path[-1])
             anew = one.waypoints()[0] if outcome == "found" and used <= SHORT_CUT else expected
             cuts += length_of([places[0], *anew]) < length_of([places[0], *expected])
-            expected = min(expected, anew, key=lambda way: length_of([places[0], *way]))
+            expected = min(expected, anew, key=lambda path: length_of([places[0], *path]))
         assert found == expected and found[-1] == path[-1]
         assert int(walker.slots.header[0, EXPANSIONS]) <= SHORT_CUT
         back = length_of([places[0], *taut(places, sees), *path]) if len(places) > 1 else length
@@ -281,8 +289,8 @@ def test_a_guess_is_joined_with_the_path_as_the_twin_does_it(seed):
     assert shorter > 3 and (cuts > 0 or seed not in (2, 3))
 
 
-def test_a_joined_path_leads_round_those_who_stand():
-    """The straight line to the end of the path is free, but for somebody who stands in it."""
+def test_a_joined_path_leads_round_stationary_agents():
+    """The straight line to the end of the path is free, but for a stationary agent in it."""
     grid = grid_of("\n".join(["." * 30] * 12), cell=0.4)
     walker = Walker(grid, (1.0, 2.4), [(11.0, 2.4)], side=block_side(0.4))
     walker.look()
@@ -291,8 +299,8 @@ def test_a_joined_path_leads_round_those_who_stand():
         walker.look()
     path = [(6.0, 4.2), (11.0, 2.4)]
     assert walker.joined(path)[0] == [(11.0, 2.4)]
-    stander = np.array([[6.0, 2.4, 0.5]])
-    around = walker.joined(path, stander)[0]
+    stationary = np.array([[6.0, 2.4, 0.5]])
+    around = walker.joined(path, stationary)[0]
     assert len(around) > 1 and around[-1] == (11.0, 2.4)
     line = [tuple(walker.position), *around]
     for (ax, ay), (bx, by) in itertools.pairwise(line):
@@ -309,5 +317,6 @@ def test_nothing_is_joined_with_a_trail_that_was_shut_meanwhile():
         walker.go()
     walker.look()
     assert walker.position[0] > 16.0 and walker.joined([(27.5, 5.5)]) is not None
-    walker.grid = grid_of("\n".join(["." * 10 + "#" + "." * 17] * 12))
+    ground = grid_of("\n".join(["." * 10 + "#" + "." * 17] * 12)).ground
+    walker.guess_grid = walker.guess_grid._replace(ground=ground)
     assert walker.joined([(27.5, 5.5)]) is None

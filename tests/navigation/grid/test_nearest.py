@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.parameters import WayParameters
+from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.grid.planner import GridPlanner
-from tests.navigation.grid.worlds import NAMES, OneWay, random_grid
+from tests.navigation.grid.worlds import NAMES, OneSearch, random_grid
 
 ALL = 1 << 40
 RADIUS = 0.2
 
 
 class World:
-    """Blocked cells here and there, points anywhere, lists of them, some who stand, and many who ask."""
+    """Blocked cells here and there, points anywhere, lists of them, stationary agents, and many that ask."""
 
     def __init__(self, seed, asks=40):
         rng = np.random.default_rng(seed)
@@ -22,11 +22,11 @@ class World:
         self.choices = [np.sort(rng.choice(12, size, replace=False)) for size in (1, 2, 3, 5, 9)]
         self.position = rng.uniform(0.0, (20.0, 15.0), (asks, 2))
         self.goal = rng.integers(0, 5, asks).astype(np.int32)
-        self.standers = np.vstack([self.target[:6] + rng.normal(0.0, 0.3, (6, 2)), rng.uniform(0.0, (20.0, 15.0), (30, 2))])
+        self.stationary = np.vstack([self.target[:6] + rng.normal(0.0, 0.3, (6, 2)), rng.uniform(0.0, (20.0, 15.0), (30, 2))])
 
     def planner(self, **parameters):
-        planner = GridPlanner(self.grid, self.target, WayParameters(obstacle_reach=100.0, **parameters))
-        planner.stand(np.arange(len(self.standers)) + 1000, self.standers, np.full(len(self.standers), 0.8))
+        planner = GridPlanner(self.grid, self.target, PathParameters(obstacle_reach=100.0, **parameters))
+        planner.stand(np.arange(len(self.stationary)) + 1000, self.stationary, np.full(len(self.stationary), 0.8))
         return planner
 
     def submit(self, planner):
@@ -35,24 +35,24 @@ class World:
 
 
 def taken(answers):
-    ways = [answers.waypoint[a:b].tobytes() for a, b in zip(answers.start[:-1], answers.start[1:], strict=True)]
-    return dict(zip(answers.entity.tolist(), zip(answers.status.tolist(), ways, answers.cost.tolist(), map(tuple, answers.target.tolist()), strict=True), strict=True))
+    paths = [answers.waypoint[a:b].tobytes() for a, b in zip(answers.start[:-1], answers.start[1:], strict=True)]
+    return dict(zip(answers.entity.tolist(), zip(answers.status.tolist(), paths, answers.cost.tolist(), map(tuple, answers.target.tolist()), strict=True), strict=True))
 
 
 @pytest.mark.sample(14)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("parameters", [{}, {"share_searches": False}, {"heuristic": "octile", "share_searches": False}, {"heuristic": "zero"}], ids=str)
-def test_the_way_leads_to_the_point_with_the_shortest_way_of_all(seed, parameters):
+def test_the_path_leads_to_the_point_with_the_shortest_path_of_all(seed, parameters):
     """Each point is searched for by itself, without bounds in common."""
     world = World(seed)
-    planner, one = world.planner(**parameters), OneWay(world.grid)
+    planner, one = world.planner(**parameters), OneSearch(world.grid)
     world.submit(planner)
     answers = taken(planner.advance(ALL, Team(1))[0])
-    discs, rank, seen = np.column_stack([world.standers, np.full(36, 0.8)]), {"found": 0, "found through agents": 1}, set()
+    discs, rank, seen = np.column_stack([world.stationary, np.full(36, 0.8)]), {"found": 0, "found through agents": 1}, set()
     for entity, (status, _, cost, target) in answers.items():
         alone = []
         for piece in world.choices[world.goal[entity]].tolist():
-            outcome, _, length, _ = one.find(tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, standers=discs, rings=16)
+            outcome, _, length, _ = one.find(tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, stationary=discs, rings=16)
             alone.append((rank.get(outcome, 2), length * 0.5, piece))
         seen.add(NAMES[status])
         best = min(alone)
@@ -87,20 +87,20 @@ def test_slices_threads_and_saves_change_nothing(seed, share):
         assert found == taken(want) and spent == expansions
 
 
-def test_where_nothing_can_be_reached_the_way_ends_nearest_to_any_of_the_points():
+def test_where_nothing_can_be_reached_the_path_ends_nearest_to_any_of_the_points():
     looked = sum(_ends_nearest(World(seed, asks=80)) for seed in range(6))
     assert looked > 10
 
 
 def _ends_nearest(world):
-    """Look at those who can reach none of their points; return how many there are."""
-    planner, one, looked = world.planner(), OneWay(world.grid), 0
+    """Look at the agents that can reach none of their points; return how many there are."""
+    planner, one, looked = world.planner(), OneSearch(world.grid), 0
     world.submit(planner)
-    for entity, (status, way, _, target) in taken(planner.advance(ALL, Team(1))[0]).items():
+    for entity, (status, path, _, target) in taken(planner.advance(ALL, Team(1))[0]).items():
         if NAMES[status] == "nearest reachable" and len(world.choices[world.goal[entity]]) > 1:
             ends = [one.find(tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, rings=16)[:2] for piece in world.choices[world.goal[entity]]]
             assert all(outcome in ("nearest reachable", "enclosed") for outcome, _ in ends)
-            end = np.frombuffer(way).reshape(-1, 2)[-1]
+            end = np.frombuffer(path).reshape(-1, 2)[-1]
             assert any(np.allclose((np.array(cell) + 0.5) * 0.5, end) for _, cell in ends if cell) and target in map(tuple, world.target.tolist())
             looked += 1
     return looked

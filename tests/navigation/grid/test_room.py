@@ -1,4 +1,4 @@
-"""Ways over cells are walked past the walls at which the ground ends, by bodies that cells know nothing of."""
+"""Paths over cells are walked past the walls at which the ground ends, by agents that cells know nothing of."""
 
 import itertools
 
@@ -10,11 +10,11 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.clear_line import is_clear_way
 from crowdsim.navigation.grid.clearance import SPARE_M, walked
 from crowdsim.navigation.grid.grid import Area, build_grid
-from crowdsim.navigation.grid.parameters import GridParameters, WayParameters
+from crowdsim.navigation.grid.parameters import GridParameters, PathParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import locate_many, make_flood
-from tests.reference import grid_room
+from tests.reference import grid_clearance
 from tests.reference.nudge import clearance_of_line
 
 RADIUS = 0.2
@@ -41,8 +41,8 @@ def polygons(mesh, points):
     return out
 
 
-def ways(seed, count=12):
-    """Ground, its mesh, a grid of [Pathfinding undated] over it, and ways over that grid: (start points, waypoints, where each begins)."""
+def paths(seed, count=12):
+    """Ground, its mesh, a grid of [Pathfinding undated] over it, and paths over that grid: (start points, waypoints, where each begins)."""
     rng, ground = np.random.default_rng(seed), ground_of(seed)
     grid = build_grid([Area("all", ground)], (), GridParameters())
     free = ground.buffer(-RADIUS - SPARE_M)
@@ -51,7 +51,7 @@ def ways(seed, count=12):
         point = rng.uniform(0.0, 9.2, 2)
         points += [point] if shapely.contains_xy(free, *point) else []
     points = np.array(points)
-    planner = GridPlanner(grid, points[count:], WayParameters(keep_off_edges=False, agent_radius=0.45, sight="sampled"))
+    planner = GridPlanner(grid, points[count:], PathParameters(keep_off_edges=False, agent_radius=0.45, sight="sampled"))
     rows = np.arange(count)
     planner.submit(0, rows + 1, points[:count], rows, rows.astype(np.int32), np.full(count, RADIUS))
     answers, _ = planner.advance(1 << 30, Team(1))
@@ -59,8 +59,8 @@ def ways(seed, count=12):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_ways_past_walls_are_those_of_the_twin(seed):
-    ground, mesh, grid, starts, answers = ways(seed)
+def test_paths_past_walls_are_those_of_the_twin(seed):
+    ground, mesh, grid, starts, answers = paths(seed)
     waypoint, start = walked(mesh, grid.ground, answers.waypoint, answers.start, starts, polygons(mesh, starts), np.full(len(starts), RADIUS))
     flood, state, crossed, more = make_flood(mesh.polygon_count), np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64), 0
 
@@ -70,7 +70,7 @@ def test_ways_past_walls_are_those_of_the_twin(seed):
 
     for row, place in enumerate(starts.tolist()):
         own = answers.waypoint[answers.start[row] : answers.start[row + 1]].tolist()
-        want = grid_room.lead_past_walls(ground, (grid.x, grid.y, 0.4), [tuple(each) for each in own], tuple(place), RADIUS, gets_straight)
+        want = grid_clearance.lead_past_walls(ground, (grid.x, grid.y, 0.4), [tuple(each) for each in own], tuple(place), RADIUS, gets_straight)
         got = waypoint[start[row] : start[row + 1]]
         np.testing.assert_allclose(got, want, atol=1e-6)
         more += len(got) > len(own)
@@ -78,20 +78,20 @@ def test_ways_past_walls_are_those_of_the_twin(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_bodies_get_from_each_waypoint_to_the_next_without_touching_a_wall(seed):
-    """What a line of sight takes for ground ends half a cell behind a wall; of the plain ways many a leg touches one, of these none."""
-    ground, mesh, grid, starts, answers = ways(seed)
+def test_agents_get_from_each_waypoint_to_the_next_without_touching_a_wall(seed):
+    """What a line of sight takes for ground ends half a cell behind a wall; of the plain paths many a leg touches one, of these none."""
+    ground, mesh, grid, starts, answers = paths(seed)
     waypoint, start = walked(mesh, grid.ground, answers.waypoint, answers.start, starts, polygons(mesh, starts), np.full(len(starts), RADIUS))
 
     def touching(points, begin):
         legs = [[place, *points[begin[row] : begin[row + 1]].tolist()] for row, place in enumerate(starts.tolist())]
-        return sum(clearance_of_line(ground, a, b) < RADIUS - 1e-6 for way in legs for a, b in itertools.pairwise(way))
+        return sum(clearance_of_line(ground, a, b) < RADIUS - 1e-6 for path in legs for a, b in itertools.pairwise(path))
 
     assert touching(waypoint, start) == 0 < touching(answers.waypoint, answers.start)
     np.testing.assert_array_equal(np.diff(start) > 0, np.diff(answers.start) > 0)
 
 
-def test_a_way_with_room_stays_as_it_is_to_the_last_bit():
+def test_a_path_with_room_stays_as_it_is_to_the_last_bit():
     ground = shapely.box(0, 0, 10, 10)
     mesh, grid = build_mesh(ground).mesh, build_grid([Area("all", ground)], (), GridParameters())
     waypoint = np.array([[3.0, 3.0], [7.0, 3.0], [7.0, 9.5]])
@@ -100,7 +100,7 @@ def test_a_way_with_room_stays_as_it_is_to_the_last_bit():
     assert np.array_equal(found, waypoint) and start.tolist() == [0, 3]
 
 
-def test_waypoints_at_and_off_the_edge_and_ways_without_any_are_borne():
+def test_waypoints_at_and_off_the_edge_and_paths_without_any_are_borne():
     ground = shapely.box(0, 0, 4, 4)
     mesh, grid = build_mesh(ground).mesh, build_grid([Area("all", ground)], (), GridParameters())
     waypoint = np.array([[4.0, 2.0], [4.1, 3.0], [0.0, 0.0]])

@@ -1,4 +1,4 @@
-"""A* over cells finds the shortest way that cuts no corner, in any slices."""
+"""A* over cells finds the shortest path that cuts no corner, in any slices."""
 
 import heapq
 import itertools
@@ -8,7 +8,7 @@ import pytest
 
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, steps_allowed, steps_worth_taking
 from crowdsim.navigation.grid.search import GENERATION, HEAP_SIZE, LAST_GENERATION, PENDING, STATUS, advance_astar, begin_astar, new_generation
-from tests.navigation.grid.worlds import OneWay, cells_of, centre, grid_from, grid_of, random_cell, random_grid
+from tests.navigation.grid.worlds import OneSearch, cells_of, centre, grid_from, grid_of, random_cell, random_grid
 from tests.reference.grid_search import SQRT2, astar, costs_from, steps_from
 
 SEEDS = range(40)
@@ -20,15 +20,15 @@ SEEDS = range(40)
 )
 def test_a_diagonal_step_needs_both_cells_beside_it(picture, start, end, cost):
     grid = grid_of(picture)
-    assert OneWay(grid).find(centre(grid, start), centre(grid, end))[2] == pytest.approx(cost)
+    assert OneSearch(grid).find(centre(grid, start), centre(grid, end))[2] == pytest.approx(cost)
 
 
 @pytest.mark.sample(10)
 @pytest.mark.parametrize("seed", SEEDS)
-def test_every_way_costs_what_dijkstra_says(seed):
+def test_every_path_costs_what_dijkstra_says(seed):
     rng = np.random.default_rng(seed)
     grid = random_grid(seed, blocked=rng.choice([0.0, 0.1, 0.25, 0.4]))
-    walkable, one = cells_of(grid), OneWay(grid)
+    walkable, one = cells_of(grid), OneSearch(grid)
     for _ in range(10):
         start, end = random_cell(grid, rng), random_cell(grid, rng)
         costs = costs_from(walkable, start)
@@ -36,23 +36,23 @@ def test_every_way_costs_what_dijkstra_says(seed):
         if end in costs:
             assert (outcome, cell) == ("found", end)
             assert cost == pytest.approx(costs[end], rel=1e-12)
-            way = one.cells()
-            assert way[0] == start and way[-1] == end
-            assert all(b in dict(steps_from(walkable, a)) for a, b in itertools.pairwise(way))
+            path = one.cells()
+            assert path[0] == start and path[-1] == end
+            assert all(b in dict(steps_from(walkable, a)) for a, b in itertools.pairwise(path))
         else:
             assert outcome in ("nearest reachable", "enclosed")
 
 
 @pytest.mark.parametrize("corners", ["one", "none"])
 def test_the_oracle_tells_rules_for_corners_apart(corners):
-    told = 0
+    count = 0
     for seed in range(10):
         grid = random_grid(seed, 0.25)
         walkable = cells_of(grid)
         start = random_cell(grid, np.random.default_rng(seed))
         strict, loose = costs_from(walkable, start), costs_from(walkable, start, corners)
-        told += sum(loose[cell] < cost - 1e-9 for cell, cost in strict.items())
-    assert told > 100
+        count += sum(loose[cell] < cost - 1e-9 for cell, cost in strict.items())
+    assert count > 100
 
 
 @pytest.mark.parametrize("grant", [1, 2, 7, 100])
@@ -61,7 +61,7 @@ def test_slices_change_nothing(grant):
         rng = np.random.default_rng(seed)
         grid = random_grid(seed, 0.3)
         start, end = centre(grid, random_cell(grid, rng)), centre(grid, random_cell(grid, rng))
-        whole, sliced = OneWay(grid), OneWay(grid)
+        whole, sliced = OneSearch(grid), OneSearch(grid)
         assert whole.find(start, end) == sliced.find(start, end, grant=grant)
         for a, b in zip(whole.slots, sliced.slots):
             np.testing.assert_array_equal(a, b)
@@ -69,7 +69,7 @@ def test_slices_change_nothing(grant):
 
 def test_a_grant_of_nothing_does_nothing():
     grid = grid_of("....\n....")
-    one = OneWay(grid)
+    one = OneSearch(grid)
     new_generation(one.slots, 0)
     begin_astar(one.slots, 0, grid.ground, 7, 10, 3, 0)
     before = [array.copy() for array in one.slots]
@@ -84,7 +84,7 @@ def test_a_grant_of_nothing_does_nothing():
 def test_on_open_ground_no_more_is_expanded_than_by_a_search_that_prefers_the_larger_cost_on_ties(seed):
     rng = np.random.default_rng(seed)
     grid = grid_from(np.ones((60, 80), dtype=bool))
-    walkable, one = cells_of(grid), OneWay(grid)
+    walkable, one = cells_of(grid), OneSearch(grid)
     ours = theirs = 0
     for _ in range(8):
         start, end = random_cell(grid, rng), random_cell(grid, rng)
@@ -93,19 +93,19 @@ def test_on_open_ground_no_more_is_expanded_than_by_a_search_that_prefers_the_la
     assert ours <= theirs
 
 
-def test_a_straight_way_over_open_ground_expands_its_own_cells_only():
+def test_a_straight_path_over_open_ground_expands_its_own_cells_only():
     grid = grid_from(np.ones((50, 50), dtype=bool))
     for end in ((45, 5), (5, 45)):
-        assert OneWay(grid).find(centre(grid, (5, 5)), centre(grid, end))[3] == 41
+        assert OneSearch(grid).find(centre(grid, (5, 5)), centre(grid, end))[3] == 41
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_what_is_expanded_below_the_cost_of_the_way_is_the_same_as_in_the_textbook(seed):
+def test_what_is_expanded_below_the_cost_of_the_path_is_the_same_as_in_the_textbook(seed):
     rng = np.random.default_rng(seed)
     grid = random_grid(seed, 0.2, 40, 30)
     start, end = random_cell(grid, rng), random_cell(grid, rng)
     cost, expanded = astar(cells_of(grid), start, end)
-    outcome, _, _, count = OneWay(grid).find(centre(grid, start), centre(grid, end))
+    outcome, _, _, count = OneSearch(grid).find(centre(grid, start), centre(grid, end))
     if cost is None:
         assert outcome != "found" and count == len(expanded)
     else:
@@ -115,18 +115,18 @@ def test_what_is_expanded_below_the_cost_of_the_way_is_the_same_as_in_the_textbo
 def test_a_slot_forgets_searches_before_and_starts_its_count_of_generations_anew():
     grid = random_grid(3, 0.3)
     rng = np.random.default_rng(3)
-    used, one = OneWay(grid), OneWay(grid)
+    used, one = OneSearch(grid), OneSearch(grid)
     for lap in range(30):
         if lap == 10:
             used.slots.header[0, GENERATION] = LAST_GENERATION - 5
         start, end = centre(grid, random_cell(grid, rng)), centre(grid, random_cell(grid, rng))
-        one = OneWay(grid)
+        one = OneSearch(grid)
         assert used.find(start, end) == one.find(start, end)
     assert used.slots.header[0, GENERATION] < 40
 
 
 def costs_past_the_middle(cells, before):
-    """Least costs from a cell by ways that do not enter (0, 0), which stays walkable beside diagonal steps."""
+    """Least costs from a cell by paths that do not enter (0, 0), which stays walkable beside diagonal steps."""
     best, queue = {}, [(0.0, before)]
     while queue:
         cost, cell = heapq.heappop(queue)
@@ -168,7 +168,7 @@ def test_a_heap_that_is_full_drops_what_is_stale_and_goes_on_the_same():
         grid = random_grid(seed, 0.2, 40, 40)
         rng = np.random.default_rng(seed)
         start, end = centre(grid, random_cell(grid, rng)), centre(grid, random_cell(grid, rng))
-        watched = OneWay(grid)
+        watched = OneSearch(grid)
         sizes, opens = [], []
 
         def watch(slots, sizes=sizes, opens=opens):
@@ -178,7 +178,7 @@ def test_a_heap_that_is_full_drops_what_is_stale_and_goes_on_the_same():
 
         want = watched.find(start, end, grant=1, after_each=watch)
         room = max(opens) + 16
-        tight = OneWay(grid)
+        tight = OneSearch(grid)
         tight.slots = tight.slots._replace(heap_bound=tight.slots.heap_bound[:, :room].copy(), heap_node=tight.slots.heap_node[:, :room].copy())
         assert tight.find(start, end) == want
         dropped += max(sizes) + 8 > room

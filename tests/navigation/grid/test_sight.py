@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.grid.sight import is_in_sight
-from tests.navigation.grid.worlds import OneWay, cells_of, centre, grid_of, length_of, random_cell, random_grid
+from tests.navigation.grid.worlds import OneSearch, cells_of, centre, grid_of, length_of, random_cell, random_grid
 from tests.reference.grid_sight import pulled, sees, sees_samples
 
 
 def looking(grid):
     """A function that says whether one point sees another, by the kernel."""
-    one = OneWay(grid)
+    one = OneSearch(grid)
     one.find((-99.0, -99.0), (-99.0, -99.0))  # no agents stand about
     return lambda a, b, step=0.0: is_in_sight(one.slots, 0, grid.ground, *a, *b, step)
 
@@ -71,10 +71,10 @@ def test_samples_miss_the_corner_that_a_line_cuts_between_two_of_them():
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(25))
-def test_the_string_is_the_one_of_the_document_and_no_longer_than_the_way(seed):
+def test_the_string_is_the_one_of_the_document_and_no_longer_than_the_path(seed):
     cell = [1.0, 0.4][seed % 2]
     grid = random_grid(seed, [0.05, 0.15, 0.3][seed % 3], 30, 25, cell=cell)
-    rng, walkable, one = np.random.default_rng(seed), cells_of(grid), OneWay(grid)
+    rng, walkable, one = np.random.default_rng(seed), cells_of(grid), OneSearch(grid)
     for _ in range(6):
         start, end = (tuple((np.array(random_cell(grid, rng)) + rng.uniform(0.01, 0.99, 2)) * cell) for _ in range(2))
         if one.find(start, end)[0] != "found":
@@ -91,7 +91,7 @@ def test_the_string_is_the_one_of_the_document_and_no_longer_than_the_way(seed):
 
 def test_the_first_waypoint_is_left_out_where_the_agent_is_there_already():
     grid = grid_of("....\n.##.\n....")
-    one = OneWay(grid)
+    one = OneSearch(grid)
     one.find((0.9, 2.9), (3.2, 0.7))
     assert one.waypoints()[0][0] != (0.5, 2.5)
     one.find((0.9, 2.9), (3.2, 0.7))
@@ -102,7 +102,7 @@ def test_the_first_waypoint_is_left_out_where_the_agent_is_there_already():
 
 def test_the_last_waypoint_is_the_very_point_asked_for_or_the_centre_of_another_cell():
     grid = grid_of("....\n....\n..##")
-    one = OneWay(grid)
+    one = OneSearch(grid)
     one.find((0.5, 2.5), (3.2, 1.1))
     assert one.waypoints()[0][-1] == (3.2, 1.1)
     one.find((0.5, 2.5), (3.2, 0.9))  # blocked: the nearest cell is the one above
@@ -111,14 +111,14 @@ def test_the_last_waypoint_is_the_very_point_asked_for_or_the_centre_of_another_
 
 def test_a_target_in_the_agents_own_cell_is_one_waypoint():
     grid = grid_of("....")
-    one = OneWay(grid)
+    one = OneSearch(grid)
     assert one.find((0.1, 0.1), (0.9, 0.8))[0] == "found"
     assert one.waypoints() == ([(0.9, 0.8)], pytest.approx(math.hypot(0.8, 0.7)))
 
 
 def test_a_start_off_the_ground_is_led_to_the_cell_it_was_moved_to():
     grid = grid_of("#....\n#....\n#####")
-    one = OneWay(grid)
+    one = OneSearch(grid)
     one.find((0.1, 0.1), (4.5, 2.5))
     waypoints, _ = one.waypoints()
     assert waypoints[0] == (1.5, 1.5) and waypoints[-1] == (4.5, 2.5)

@@ -5,19 +5,20 @@ import math
 
 import numpy as np
 
-from crowdsim.navigation.grid.cascade import advance_way, begin_way, last_node
+from crowdsim.navigation.grid.cascade import advance_path, begin_path, last_node
 from crowdsim.navigation.grid.grid import Grid
+from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.navigation.grid.search import STATUS, make_slots
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 
 NAMES = {2: "found", 3: "found through agents", 4: "nearest reachable", 5: "enclosed"}
-NOBODY = np.zeros((0, 3))
+NONE = np.zeros((0, 3))
 ALL = 1 << 40
 
 
 def grid_of(picture, cell=1.0, **parameters):
-    """A grid from rows of . and #, the upper row first; bodies are points, blocked cells solid squares."""
+    """A grid from rows of . and #, the upper row first; agents are points, blocked cells solid squares."""
     rows = [line.strip() for line in picture.strip().split("\n")]
     return grid_from(np.array([[letter != "#" for letter in row] for row in rows])[::-1], cell, **parameters)
 
@@ -63,18 +64,19 @@ def random_cell(grid, rng):
     return sorted(cells_of(grid))[rng.integers(len(cells_of(grid)))]
 
 
-class OneWay:
+class OneSearch:
     """One search in a slot of its own."""
 
     def __init__(self, grid):
         self.grid, self.slots = grid, make_slots(1, (grid.width + 2) * (grid.depth + 2))
 
-    def find(self, start, end, radius=0.0, standers=NOBODY, share=0.6, rings=8, grant=ALL, after_each=None):
+    def find(self, start, end, radius=0.0, stationary=NONE, share=0.6, rings=8, grant=ALL, after_each=None):
         """Search between two points; return (outcome, cell at the end or None, cost in cells, expansions)."""
-        begin_way(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, *end, standers, 0, len(standers), share, rings, -1)
+        self.slots.choice[0, 0] = end
+        begin_path(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, 1, StationaryDiscs(stationary, 0, len(stationary), share), rings, -1)
         total = calls = 0
         while self.slots.header[0, STATUS] == 1:
-            used = advance_way(self.slots, 0, self.grid.ground, rings, grant)
+            used = advance_path(self.slots, 0, self.grid.ground, rings, grant)
             assert used <= grant
             total += used
             calls += 1
@@ -86,12 +88,12 @@ class OneWay:
         return (outcome, None, 0.0, total) if node < 0 else (outcome, cell_of_node(self.grid, node), float(self.slots.cost[0, node]), total)
 
     def cells(self):
-        """Cells of the way that was found."""
+        """Cells of the path that was found."""
         count = list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0))
         return [cell_of_node(self.grid, node) for node in self.slots.heap_node[0, :count]]
 
     def waypoints(self, step=0.0, trim=0.75):
-        """Waypoints of the way that was found, and its length (m)."""
+        """Waypoints of the path that was found, and its length (m)."""
         count = pull_taut(self.slots, 0, self.grid.ground, list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0)), step, trim)
         out = np.full((count, 2), np.nan)
         length = copy_waypoints(self.slots, 0, self.grid.ground, count, out, 0)

@@ -6,19 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.local_grid.detours import find_local_way
-from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_WAY, list_portals, pull_string, search_spans
+from crowdsim.navigation.local_grid.detours import find_local_path, make_scratch
+from crowdsim.navigation.local_grid.grid import corner_of_grid, draw_discs, draw_segments, find_spans
+from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_PATH, list_portals, pull_string, search_spans
 from tests.reference import local_grid as twin
-
-
-class Work:
-    """The arrays that the kernels work in."""
-
-    def __init__(self, cells):
-        self.words, self.spans, self.row_start = np.zeros(cells, np.uint64), np.empty((MOST_SPANS, 3), np.int32), np.empty(cells + 1, np.int32)
-        self.parent, self.queue, self.rank = np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS)
-        self.portals, self.corners = np.empty((MOST_SPANS + 1, 4)), np.empty((MOST_SPANS + 1, 2))
 
 
 def random_scene(seed):
@@ -33,7 +24,8 @@ def random_scene(seed):
 
 
 def drawn(cells, cell, here, discs, segments, radius):
-    work = Work(cells)
+    work = make_scratch.py_func(cells)
+    work.words[:] = 0
     corner = [int(np.floor(each / cell)) - cells // 2 for each in here.tolist()]
     draw_discs(work.words, cells, cell, *corner, discs, len(discs))
     draw_segments(work.words, cells, cell, *corner, segments, len(segments), radius)
@@ -60,16 +52,16 @@ def test_searches_and_strings_agree_with_reference(seed):
     spans = [tuple(span) for span in work.spans[:count].tolist()]
     a, b = [tuple((each / cell - corner).tolist()) for each in (here, to)]
     end, visited = search_spans(work.spans, work.row_start, cells, *a, *b, work.parent, work.queue, work.rank)
-    way, order = twin.search(spans, a, b)
-    if way is None:
+    path, order = twin.search(spans, a, b)
+    if path is None:
         assert end == -1
         return
-    assert work.queue[:visited].tolist() == order and end == way[-1]
+    assert work.queue[:visited].tolist() == order and end == path[-1]
     portals = list_portals(work.spans, work.parent, end, work.queue, work.portals)
-    assert portals == len(way) - 1
-    expected = twin.portals_of(spans, way)
+    assert portals == len(path) - 1
+    expected = twin.portals_of(spans, path)
     assert [tuple(sorted([tuple(p[:2]), tuple(p[2:])])) for p in work.portals[:portals].tolist()] == expected
-    goal = b if twin.span_at(spans, b) == way[-1] else (min(max(b[0], spans[end][1] + 0.5), spans[end][2] + 0.5), spans[end][0] + 0.5)
+    goal = b if twin.span_at(spans, b) == path[-1] else (min(max(b[0], spans[end][1] + 0.5), spans[end][2] + 0.5), spans[end][0] + 0.5)
     found = pull_string(work.portals, portals, *a, *goal, work.corners)
     string = [a, *map(tuple, work.corners[:found].tolist())]
     assert string[-1] == goal
@@ -77,49 +69,47 @@ def test_searches_and_strings_agree_with_reference(seed):
     assert length == pytest.approx(twin.shortest(expected, a, goal), abs=1e-9)
 
 
-def way_of(discs, segments=(), to=(1.5, 0.0), radius=0.2, cells=32, cell=0.15):
-    """Return what the grid round a body at the origin says, and the bends (m)."""
+def path_of(discs, segments=(), to=(1.5, 0.0), radius=0.2, cells=32, cell=0.15):
+    """Return what the grid round an agent at the origin says, and the bends (m)."""
     discs, segments = np.array(discs, dtype=float).reshape(-1, 3), np.array(segments, dtype=float).reshape(-1, 4)
     work, corner = drawn(cells, cell, np.zeros(2), discs, segments, radius)
-    said, found = find_local_way(
-        work.words, cells, cell, *corner, 0.0, 0.0, *to, work.spans, work.row_start, work.parent, work.queue, work.rank, work.portals, work.corners
-    )
+    said, found = find_local_path(work, cells, cell, *corner, 0.0, 0.0, *to)
     return said, (work.corners[:found] + corner) * cell
 
 
 def test_a_free_line_is_agreed_to():
-    said, bends = way_of([[0.0, 1.0, 0.4]])
+    said, bends = path_of([[0.0, 1.0, 0.4]])
     assert said == AGREES and np.allclose(bends, [[1.5, 0.0]])
 
 
-def test_a_way_leads_round_a_disc_on_the_nearer_side():
+def test_a_path_leads_round_a_disc_on_the_nearer_side():
     for y in (0.1, -0.1):
-        said, bends = way_of([[0.8, y, 0.4]])
+        said, bends = path_of([[0.8, y, 0.4]])
         assert said == LEADS_ROUND and np.allclose(bends[-1], [1.5, 0.0]) and np.sign(bends[0, 1]) == -np.sign(y)
         assert all(math.dist(bend, (0.8, y)) > 0.4 - 0.15 for bend in bends)
 
 
 def test_a_pocket_is_left_backwards():
     pocket = [[0.6, -0.8, 0.6, 0.8], [-0.5, 0.8, 0.6, 0.8], [-0.5, -0.8, 0.6, -0.8]]
-    said, bends = way_of([], pocket)
+    said, bends = path_of([], pocket)
     assert said == LEADS_ROUND and bends[0, 0] < -0.5 and abs(bends[0, 1]) > 0.6
 
 
-def test_where_no_way_leads_there_it_ends_as_near_as_can_be():
-    said, bends = way_of([], [[0.9, -9, 0.9, 9]])
-    assert said == NO_WAY and 0.5 < bends[-1, 0] < 0.7 and abs(bends[-1, 1]) < 0.1
+def test_where_no_path_leads_there_it_ends_as_near_as_possible():
+    said, bends = path_of([], [[0.9, -9, 0.9, 9]])
+    assert said == NO_PATH and 0.5 < bends[-1, 0] < 0.7 and abs(bends[-1, 1]) < 0.1
 
 
 def test_an_agent_that_is_shut_in_stays_and_one_that_touches_another_goes_away_from_it():
-    assert way_of([[0.0, 0.0, 9.0]])[0] == NO_WAY and len(way_of([[0.0, 0.0, 9.0]])[1]) == 0
-    said, bends = way_of([[0.3, 0.0, 0.4]])
+    assert path_of([[0.0, 0.0, 9.0]])[0] == NO_PATH and len(path_of([[0.0, 0.0, 9.0]])[1]) == 0
+    said, bends = path_of([[0.3, 0.0, 0.4]])
     assert said == LEADS_ROUND and bends[0, 0] < 0.3 and abs(bends[0, 1]) > 0.2
 
 
 def test_what_lies_beyond_the_grid_is_headed_for_along_the_line():
-    said, bends = way_of([], to=(30.0, 15.0))
+    said, bends = path_of([], to=(30.0, 15.0))
     assert said == AGREES and bends[0, 0] == pytest.approx(2.25, abs=0.1) and bends[0, 1] == pytest.approx(1.125, abs=0.05)
 
 
-def test_cells_stay_where_they_are_while_the_body_walks():
+def test_cells_stay_where_they_are_while_the_agent_walks():
     assert [corner_of_grid(x, 0.5, 20) for x in (0.0, 0.49, 0.5, -0.01)] == [-10, -10, -9, -11]

@@ -1,4 +1,4 @@
-"""Planners of one's own: what a plug-in can register, that its paths are followed, and that one which breaks its promises is told by name and agent.
+"""Planners of one's own: what a plug-in can register, that its paths are followed, and that one which breaks its promises is reported by name and agent.
 
 That a planner in plain Python keeps to the contract of all planners stands in test_planner.py.
 """
@@ -37,7 +37,9 @@ tick: 0.1
 stop: {after: 30}
 geometry: {walkable: {box: [0, 0, 12, 6]}, obstacles: [{box: [5, 2, 6, 4]}]}
 goals: {end: {point: [11, 1], arrive_within: 0.3}}
-groups: [{name: one, positions: [[1, 1], [1, 1.5]], goals: end}, {name: behind, positions: [[1, 4.6]], goals: end}]
+groups:
+  - {name: one, positions: [[1, 1], [1, 1.5]], goals: end}
+  - {name: behind, positions: [[1, 4.6]], goals: end}
 navigation: straight-line
 """
 HEAD = """
@@ -66,7 +68,7 @@ def written(folder, text, name="mine.py"):
     return path
 
 
-def asked(planner, mesh, position, radius=0.2):
+def answered(planner, mesh, position, radius=0.2):
     """Status and portals of the answers to requests from some positions to goal 0."""
     position = np.array(position, dtype=np.float64)
     rows = np.arange(len(position))
@@ -84,7 +86,7 @@ def test_a_straight_line_is_found_where_one_can_walk_along_it_and_nowhere_else()
     mesh = build_mesh(ROOM).mesh
     goals = cut_goals(mesh, [GoalShape(shapely.Point(11, 1), reach=0.3)])
     places = [[1, 1], [1, 4.6], [10, 5], [4.5, 3]]
-    status, portals, answers = asked(straight_line()(mesh, goals), mesh, places)
+    status, portals, answers = answered(straight_line()(mesh, goals), mesh, places)
     assert status == [FOUND, UNREACHABLE, FOUND, UNREACHABLE] and answers.piece.tolist() == [0, -1, 0, -1]
     for place, (x, y) in enumerate(places):
         free = ROOM.buffer(-0.0).covers(shapely.LineString([(x, y), (11, 1)]))
@@ -99,7 +101,7 @@ def test_agents_follow_the_paths_of_a_plug_in_and_those_without_one_stand(tmp_pa
     out = tmp_path / "run.h5"
     with Simulation(parse_scenario(SCENE), out=out) as run:
         verdict = run.run()
-        assert verdict.arrived == 2
+        assert verdict.arrived == 2 and verdict.reasons == {"its planner found no path to its goal": 1}
         assert run.agents.path_status.tolist() == [PathStatus.UNREACHABLE] and run.agents.activity.tolist() == [AgentState.STANDING]
     with open_run(out) as recording:
         header, entry = recording.header, dict(recording.header.plugins)
@@ -157,16 +159,16 @@ def test_a_plug_in_that_is_no_planner_is_refused_in_one_line_and_leaves_nothing(
     ("        yield\n        return Path(0, [0, 0, 0])\n", r"whose portal \d, half-edge 0, does not lead out of polygon"),
     ("        yield\n        return Path(0, [])\n", r"that ends in polygon \d+, but the piece is in \d+"),
 ], ids=["error", "piece", "portal", "end"])  # fmt: skip
-def test_a_planner_that_breaks_its_promises_is_told_by_name_and_agent(tmp_path, body, words):
+def test_a_planner_that_breaks_its_promises_is_reported_by_name_and_agent(tmp_path, body, words):
     load_plugin(written(tmp_path, HEAD + "    def search(self, request):\n" + body))
     mesh = build_mesh(ROOM).mesh
     goals = cut_goals(mesh, [GoalShape(shapely.Point(11, 1), reach=0.3)])
     with pytest.raises(NavigationError, match=words):
-        asked(registry.registered()["mine"](mesh, goals), mesh, [[1, 1]])
+        answered(registry.registered()["mine"](mesh, goals), mesh, [[1, 1]])
 
 
 def test_the_page_shows_the_file_that_is_tested():
-    page = (FILE.parents[1] / "guides" / "planners.md").read_text(encoding="utf-8")
+    page = (FILE.parents[1] / "guides" / "plug-ins.md").read_text(encoding="utf-8")
     assert f"```python\n{FILE.read_text(encoding='utf-8')}```" in page and PlainPlanner.__name__ in page and register_planner.__name__ in page
 
 

@@ -1,6 +1,6 @@
-"""The contract of every planner: it answers everybody the same, whatever the budget, the number of threads, and a save in between.
+"""The contract of every planner: it gives the same answers for any budget, any number of threads, and with a save in between.
 
-Whether searches are shared changes nothing about A*; of optimal ways, which can tie, it may change which, but not how long they are.
+Whether searches are shared changes nothing about A*; of optimal paths, which can tie, it may change which, but not how long they are.
 """
 
 import functools
@@ -20,17 +20,17 @@ from crowdsim.navigation.planning import search_backends as slot_searches
 from crowdsim.navigation.planning.mesh_planner import OWN_SLOTS, MeshPlanner
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
-from crowdsim.navigation.stationary.planner import StanderPlanner
+from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from tests.navigation.toy import straight_line
 from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, random_ground, rooms
 
 ALL = 1 << 40
-ROUND = " round those who stand"
+ROUND = " round stationary agents"
 TOY = "straight line"  # in plain Python: what a plug-in can be
 KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, TOY)
 StraightLine = straight_line()
-SHARED_M = 5e-3  # Bodies whose radii are less than 1/128 m apart share a tree; its ways are the shortest of the first of them.
+SHARED_M = 5e-3  # Bodies whose radii are less than 1/128 m apart share a tree; its paths are the shortest of the first of them.
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def _trees_for_small_crowds(monkeypatch):
 
 
 class Crowd:
-    """Some ground with goals, and agents that ask for ways to them."""
+    """Some ground with goals, and agents that ask for paths to them."""
 
     def __init__(self, ground, seed, agents, kind="mesh"):
         self.kind, self.goes_round = kind.removesuffix(ROUND), kind.endswith(ROUND)
@@ -55,16 +55,16 @@ class Crowd:
         count = len(self.position)
         self.entity, self.goal = np.arange(count) + 1, rng.integers(0, 6, count).astype(np.int32)
         self.radius = rng.choice([0.1, 0.12, 0.15], count)
-        self.stander, _ = free_points(ground, 0.1, 120, rng)
-        self.stander_radius = rng.uniform(0.2, 0.6, len(self.stander))
+        self.stationary, _ = free_points(ground, 0.1, 120, rng)
+        self.stationary_radius = rng.uniform(0.2, 0.6, len(self.stationary))
 
     def planner(self, share=True):
         planner = self._planner_of_walls(share)
         if not self.goes_round:
             return planner
-        planner = StanderPlanner(planner, self.mesh, self.goals)
-        # Some of them are those who ask; nobody is in its own way.
-        planner.stand(np.arange(len(self.stander)) + 1, self.stander, self.stander_radius, located(self.mesh, self.stander))
+        planner = StationaryPlanner(planner, self.mesh, self.goals)
+        # Some of them ask themselves; none is in its own way.
+        planner.stand(np.arange(len(self.stationary)) + 1, self.stationary, self.stationary_radius, located(self.mesh, self.stationary))
         return planner
 
     def _planner_of_walls(self, share):
@@ -77,7 +77,7 @@ class Crowd:
     def submit(self, planner, rows, tick=0):
         planner.submit(tick, self.entity[rows], self.position[rows], self.polygon[rows], self.goal[rows], self.radius[rows])
 
-    def ways(self, share=True, budget=ALL, threads=1, save=False):
+    def paths(self, share=True, budget=ALL, threads=1, save=False):
         """Return (answer of each entity, expansions in all)."""
         planner, team, answers, total = self.planner(share), Team(threads), {}, 0
         self.submit(planner, slice(None))
@@ -97,13 +97,13 @@ class Crowd:
 
 
     def lengths(self, answers):
-        """Return how long the ways in answers are (m), by row."""
-        ways = [answers[entity] for entity in self.entity.tolist()]
-        start = np.concatenate([[0], np.cumsum([len(way[2]) for way in ways])]).astype(np.int64)
-        cells = np.array([cell for way in ways for cell in way[2]] + [0], dtype=np.int32)
-        out = np.empty(len(ways))
+        """Return how long the paths in answers are (m), by row."""
+        paths = [answers[entity] for entity in self.entity.tolist()]
+        start = np.concatenate([[0], np.cumsum([len(path[2]) for path in paths])]).astype(np.int64)
+        cells = np.array([cell for path in paths for cell in path[2]] + [0], dtype=np.int32)
+        out = np.empty(len(paths))
         measure_corridors(
-            self.mesh, self.goals, cells, start[:-1], np.diff(start).astype(np.int32), self.polygon, np.array([way[1] for way in ways], dtype=np.int32),
+            self.mesh, self.goals, cells, start[:-1], np.diff(start).astype(np.int32), self.polygon, np.array([path[1] for path in paths], dtype=np.int32),
             self.position, self.radius, out,
         )  # fmt: skip
         return out
@@ -114,14 +114,14 @@ def assert_same(scene, answers, expected, is_shared_alike=True):
     if scene.kind != "optimal" or is_shared_alike:
         assert answers == expected
         return
-    assert [way[0] for way in answers.values()] == [expected[entity][0] for entity in answers]
-    # Where in a region a body ends is for the funnel to say; the search goes to its rim.
+    assert [path[0] for path in answers.values()] == [expected[entity][0] for entity in answers]
+    # Where in a region an agent ends is for the funnel to say; the search goes to its rim.
     to_point = scene.goal < 4
     assert scene.lengths(answers)[to_point] == pytest.approx(scene.lengths(expected)[to_point], abs=SHARED_M)
 
 
 def take(answers, found):
-    """Add answers to a dictionary; nobody is answered twice."""
+    """Add answers to a dictionary; no agent is answered twice."""
     for i, entity in enumerate(found.entity.tolist()):
         assert entity not in answers
         answers[entity] = int(found.status[i]), int(found.piece[i]), tuple(found.cells[found.start[i] : found.start[i + 1]].tolist())
@@ -136,9 +136,9 @@ def crowd(name, agents=120, kind="mesh"):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["random", "rooms", "pillars", "more"])
-def test_everybody_gets_the_way_of_a_search_of_their_own(name):
+def test_each_agent_gets_the_path_of_a_search_of_its_own(name):
     scene = crowd(name)
-    answers, _ = scene.ways()
+    answers, _ = scene.paths()
     one = OnePlanner(scene.mesh)
     for row, entity in enumerate(scene.entity.tolist()):
         status = one.search(scene.position[row], scene.goals, scene.radius[row], goal=scene.goal[row])
@@ -151,10 +151,10 @@ def test_everybody_gets_the_way_of_a_search_of_their_own(name):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name, through", [("rooms", 0), ("more", 5)])
-def test_some_go_round_those_who_stand_and_some_through_them(name, through):
+def test_some_go_round_stationary_agents_and_some_through_them(name, through):
     """Else the contract would hold for nothing."""
-    answers, _ = crowd(name, kind="mesh" + ROUND).ways()
-    before, _ = crowd(name).ways()
+    answers, _ = crowd(name, kind="mesh" + ROUND).paths()
+    before, _ = crowd(name).paths()
     round_them = [entity for entity in answers if answers[entity] != before[entity] and answers[entity][0] == FOUND]
     through_them = [entity for entity in answers if answers[entity][0] == FOUND_THROUGH_AGENTS]
     assert len(round_them) >= 5 and len(through_them) >= through
@@ -169,20 +169,20 @@ def test_some_go_round_those_who_stand_and_some_through_them(name, through):
     {"share": False}, {"budget": 1000}, {"budget": 37, "threads": 3}, {"budget": 7, "share": False}, {"threads": 2, "share": False}, {"threads": 7},
     {"budget": 41, "save": True}, {"budget": 150, "save": True, "share": False},
 ], ids=str)  # fmt: skip
-def test_the_ways_do_not_depend_on_budget_sharing_threads_or_saving(name, how, kind):
+def test_the_paths_do_not_depend_on_budget_sharing_threads_or_saving(name, how, kind):
     scene = crowd(name, kind=kind)
-    assert_same(scene, scene.ways(**how)[0], scene.ways()[0], is_shared_alike=how.get("share", True))
+    assert_same(scene, scene.paths(**how)[0], scene.paths()[0], is_shared_alike=how.get("share", True))
     if "share" in how:
-        assert scene.ways(**how)[0] == scene.ways(share=False)[0]
+        assert scene.paths(**how)[0] == scene.paths(share=False)[0]
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
-def test_every_slicing_gives_the_same_ways_to_the_last_bit(kind, slices, threads, save):
+def test_every_slicing_gives_the_same_paths_to_the_last_bit(kind, slices, threads, save):
     scene = _sliced_scene(kind)
-    expected, _ = scene.ways()
+    expected, _ = scene.paths()
     planner, team, answers = scene.planner(), Team(threads), {}
     scene.submit(planner, slice(None))
     for budget in itertools.cycle(slices):
@@ -204,30 +204,30 @@ def _sliced_scene(kind):
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_single_expansion_at_a_time_gives_the_same_ways(kind):
+def test_a_single_expansion_at_a_time_gives_the_same_paths(kind):
     scene = crowd("random", 16, kind)
-    assert scene.ways(budget=1)[0] == scene.ways()[0]
-    assert scene.ways(budget=1, share=False, save=True)[0] == scene.ways(share=False)[0]
+    assert scene.paths(budget=1)[0] == scene.paths()[0]
+    assert scene.paths(budget=1, share=False, save=True)[0] == scene.paths(share=False)[0]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", [*KINDS, "visibility" + ROUND])
 @pytest.mark.parametrize("seed", range(60))
-def test_thousands_of_ways_are_the_same_however_they_are_searched_for(seed, kind):
+def test_thousands_of_paths_are_the_same_however_they_are_searched_for(seed, kind):
     make = (random_ground, rooms, lambda k: pillar_hall(4 + k % 9))[seed % 3]
     scene = Crowd(make(seed), seed, 400, kind)
-    expected, _ = scene.ways()
-    alone, _ = scene.ways(share=False)
+    expected, _ = scene.paths()
+    alone, _ = scene.paths(share=False)
     assert_same(scene, alone, expected, is_shared_alike=False)
-    assert scene.ways(budget=90, share=False, save=True)[0] == alone
+    assert scene.paths(budget=90, share=False, save=True)[0] == alone
     for how in ({"budget": 300, "threads": 3}, {"budget": 500, "save": True}):
-        assert scene.ways(**how)[0] == expected
+        assert scene.paths(**how)[0] == expected
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_searches_are_made_for_any_number_of_threads(kind):
-    """Not only the ways: also what they cost, and when they come."""
+    """Not only the paths: also what they cost, and when they come."""
     scene = crowd("more", kind=kind)
     logs = []
     for threads in (1, 2, 5):
@@ -245,7 +245,7 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
 @pytest.mark.parametrize("kind, agents", [("mesh", 400), ("optimal", 2000)])
 def test_sharing_saves_expansions(kind, agents):
     scene = crowd("rooms", agents, kind)
-    assert scene.ways()[1] < 0.6 * scene.ways(share=False)[1]
+    assert scene.paths()[1] < 0.6 * scene.paths(share=False)[1]
 
 
 @pytest.mark.sample(1)
@@ -284,13 +284,13 @@ def test_dropped_requests_are_never_answered(kind):
         take(answers, planner.advance(40, team)[0])
     assert len(gone) >= 3
     assert set(answers) == set(scene.entity.tolist()) - gone
-    expected, _ = scene.ways()
+    expected, _ = scene.paths()
     assert all(answers[entity] == expected[entity] for entity in answers)
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_asks_again_is_answered_once_and_for_the_last_request(kind):
+def test_an_agent_that_asks_again_is_answered_once_and_for_the_last_request(kind):
     scene = crowd("random", 40, kind)
     planner, team, answers = scene.planner(), Team(1), {}
     first = scene.goal.copy()
@@ -304,7 +304,7 @@ def test_who_asks_again_is_answered_once_and_for_the_last_request(kind):
     assert planner.waiting == len(open_)
     while planner.waiting:
         take(answers, planner.advance(30, team)[0])
-    expected, _ = scene.ways()
+    expected, _ = scene.paths()
     assert all(answers[entity] == expected[entity] for entity in scene.entity[open_].tolist())
 
 
@@ -325,7 +325,7 @@ def test_answers_come_in_the_order_of_the_requests_and_age_is_known(kind):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_budget_means_no_answer_and_nobody_is_lost(kind):
+def test_no_budget_means_no_answer_and_no_request_is_lost(kind):
     scene = crowd("random", 20, kind)
     planner = scene.planner()
     scene.submit(planner, slice(None))
@@ -352,7 +352,7 @@ def test_the_oldest_request_is_served_however_many_new_ones_come(kind):
         assert tick < 3000, "a request starves"
 
 
-def test_width_classes_part_bodies_exactly_where_a_gap_does():
+def test_width_classes_part_radii_exactly_where_a_gap_does():
     door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
     mesh = build_mesh(door).mesh
     planner = MeshPlanner(mesh, cut_goals(mesh, [GoalShape(shapely.Point(8, 2))]))
@@ -363,8 +363,8 @@ def test_width_classes_part_bodies_exactly_where_a_gap_does():
 
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (rooms, 2), (pillar_hall, 5)])
 def test_every_width_that_a_search_asks_about_is_a_border_between_classes(make, seed):
-    """Else two bodies of one class could need different trees."""
+    """Else two agents of one class could need different trees."""
     scene = Crowd(make(seed), seed, 5)
     widths = scene.planner().widths
-    for asked in (scene.mesh.edge_width, scene.mesh.pair_width, 2.0 * scene.goals.room):
-        assert np.isin(asked[np.isfinite(asked)], widths).all()
+    for needed in (scene.mesh.edge_width, scene.mesh.pair_width, 2.0 * scene.goals.clearance):
+        assert np.isin(needed[np.isfinite(needed)], widths).all()

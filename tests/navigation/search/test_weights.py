@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from crowdsim.errors import ScenarioError
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.parameters import WayParameters
-from crowdsim.navigation.grid.search import OCTILE_PULL
-from crowdsim.navigation.grid.search import PULL as CELL_PULL
+from crowdsim.navigation.grid.parameters import PathParameters
+from crowdsim.navigation.grid.search import OCTILE_WEIGHT
+from crowdsim.navigation.grid.search import WEIGHT as CELL_WEIGHT
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.heuristic_weight import AimParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PULL
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from tests.crowds import BUSY, digests, simulation
-from tests.navigation.grid.worlds import OneWay, random_grid
+from tests.navigation.grid.worlds import OneSearch, random_grid
 from tests.navigation.planning.test_planner import ALL, crowd, take
 from tests.navigation.worlds import OnePlanner
 
@@ -49,7 +49,7 @@ def aim(pull):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["random", "rooms", "pillars"])
-def test_on_a_mesh_a_weight_looks_at_less_and_ways_cost_at_most_that_many_times_as_much(name):
+def test_on_a_mesh_a_weight_looks_at_less_and_paths_cost_at_most_that_many_times_as_much(name):
     scene = crowd(name, 60)
     best, corridors, _ = searched(scene, 1.0)
     for weight in (1.2, 2.0, 10.0):
@@ -80,7 +80,7 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
     assert shared and len(together) > 60
     for row in together:
         assert heavy[int(scene.entity[row])] == best[int(scene.entity[row])]
-    assert answers(5.0, False)[0] != best  # alone, some ways are longer
+    assert answers(5.0, False)[0] != best  # alone, some paths are longer
 
 
 @pytest.mark.full
@@ -88,7 +88,7 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
 @pytest.mark.parametrize("kind", ["mesh", "visibility"])
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), pull=st.sampled_from([0.0, 1.2, 3.0]), share=st.booleans(), save=st.booleans())
-def test_with_every_weight_and_slicing_the_ways_are_the_same_to_the_last_bit(kind, slices, pull, share, save):
+def test_with_every_weight_and_slicing_the_paths_are_the_same_to_the_last_bit(kind, slices, pull, share, save):
     scene, team = crowd("rooms", 30), Team(1)
 
     def planner():
@@ -112,16 +112,16 @@ def test_with_every_weight_and_slicing_the_ways_are_the_same_to_the_last_bit(kin
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_on_a_grid_every_heuristic_finds_ways_as_short_and_a_weight_keeps_its_bound(seed):
+def test_on_a_grid_every_heuristic_finds_paths_as_short_and_a_weight_keeps_its_bound(seed):
     grid = random_grid(seed, 0.3, 60, 50, cell=0.5, widest_body=0.6)
     rng = np.random.default_rng(seed)
     pairs = [(tuple(rng.uniform(0, (30, 25))), tuple(rng.uniform(0, (30, 25)))) for _ in range(40)]
 
     def searched(pull, octile):
-        one = OneWay(grid)
-        one.slots.measure[:, CELL_PULL], one.slots.measure[:, OCTILE_PULL] = pull, octile
+        one = OneSearch(grid)
+        one.slots.measure[:, CELL_WEIGHT], one.slots.measure[:, OCTILE_WEIGHT] = pull, octile
         found = [one.find(*pair, rings=16) for pair in pairs]
-        return [(way[0], way[1]) for way in found], np.array([way[2] for way in found]), sum(way[3] for way in found)
+        return [(path[0], path[1]) for path in found], np.array([path[2] for path in found]), sum(path[3] for path in found)
 
     ends, best, expansions = searched(1.0, 0.0)
     blind, octile = searched(0.0, 0.0), searched(0.0, 1.0)
@@ -147,7 +147,7 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
             digests(run, 3)
     with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
         assert (run._plan.paths[0].planner._searches._slots.measure[:, PULL] == 3.0).all()
-    assert WayParameters(heuristic="octile", weight=2.0).pull == 2.0 and AimParameters(heuristic="zero").pull == 0.0
+    assert PathParameters(heuristic="octile", weight=2.0).pull == 2.0 and AimParameters(heuristic="zero").pull == 0.0
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ def test_a_grid_after_any_changes_is_one_made_from_scratch(seed):
         (grid.take_down if name in standing else grid.put_up)(name, *(() if name in standing else (boxes[name],)))
         standing = [each for each in standing if each != name] + ([] if name in standing else [name])
         scratch = build_grid([Area("all", ground)], [pillar, *(boxes[each] for each in standing)], parameters)
-        assert np.array_equal(grid.clearance, scratch.clearance) and list(grid.raised) == standing
+        assert np.array_equal(grid.clearance, scratch.clearance) and list(grid._raised) == standing
 
 
 def test_a_step_over_a_line_counts_wherever_it_begins_on_it_and_only_between_the_ends():

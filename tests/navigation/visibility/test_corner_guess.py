@@ -1,4 +1,4 @@
-"""Guesses over the edges of the visibility graph, and joining them with the way that was found ([Norberg 2004], sections 3.1 and 3.2, T5)."""
+"""Guesses over the edges of the visibility graph, and joining them with the path that was found ([Norberg 2004], sections 3.1 and 3.2, T5)."""
 
 import numpy as np
 import pytest
@@ -16,12 +16,12 @@ from crowdsim.navigation.visibility.weights import make_weights
 from crowdsim.world.columns import PathStatus
 from tests.crowds import digests, simulation
 from tests.navigation.corridor.test_corridors import is_connected
-from tests.navigation.sights import Ways
+from tests.navigation.sights import Paths
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, rooms
 from tests.reference.corner_guess import Graph
 from tests.scenes.test_guess import POCKET
 
-# Walls along the axes: feet of gaps on slanted ones are corners of 1e-16 radians to the mesh, and none to shapely. No two ways are equally good.
+# Walls along the axes: feet of gaps on slanted ones are corners of 1e-16 radians to the mesh, and none to shapely. No two paths are equally good.
 GROUNDS = {"rooms": lambda: rooms(2), "others": lambda: rooms(5), "few": lambda: rooms(3, 3), "pillars": lambda: pillar_hall(4)}
 ROOMS = ("rooms", "others", "few")
 
@@ -47,7 +47,7 @@ class Scene:
         return {STAY: None, TO_GOAL: "goal"}.get(node, node // 2)
 
     def walk(self, goal, steps):
-        """Return where a body is that guesses so often, the corners that it came to, and what its twin says of each choice."""
+        """Return where an agent is that guesses so often, the corners that it reached, and what its twin says of each choice."""
         place, at, visited, said = tuple(self.starts[goal].tolist()), NOWHERE, [], []
         for _ in range(steps):
             chosen = self.next(goal, place, at, visited)
@@ -88,13 +88,13 @@ def test_all_corners_that_it_came_to_are_ignored_and_with_none_left_it_stays():
 @pytest.mark.parametrize("name", ROOMS)
 @pytest.mark.parametrize("radius", [0.0, 0.15])
 @pytest.mark.parametrize("is_watched", [False, True])
-def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_where_the_body_is(name, radius, is_watched):
+def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_where_the_agent_is(name, radius, is_watched):
     scene, met, kept = Scene(name, radius, 2), 0, 0
     planner = VisibilityPlanner(scene.mesh, scene.terrain.goals)
     if is_watched:
         scene.terrain = scene.terrain._replace(weights=make_weights(scene.mesh, watchers=[tuple(scene.ends[0])], exposure=1.0))
     for goal in range(len(scene.starts)):
-        found = way_of(scene, planner, goal)
+        found = path_of(scene, planner, goal)
         place, visited, _ = scene.walk(goal, 3)
         if found is None or not visited:
             continue
@@ -102,7 +102,7 @@ def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_wh
         chain, piece = np.full(len(found) + len(visited) + 1, -9, dtype=np.int32), int(scene.terrain.goals.goal_start[goal])
         corners = np.array(found, dtype=np.int32)
         count = join_over_corners(
-            scene.terrain, *place, polygon, np.array(visited, dtype=np.int32), len(visited), corners, len(found), piece, *target, radius, chain, scene.scratch
+            scene.terrain, *place, polygon, np.array(visited, dtype=np.int32), corners, piece, *target, radius, chain, scene.scratch
         )
         twin = scene.twin.join(place, [scene.places[c] for c in visited], [scene.places[c] for c in found], tuple(target), not is_watched)
         got = [*(scene.places[c] for c in chain[:count][::-1].tolist()), "goal"] if count >= 0 else None
@@ -121,14 +121,14 @@ def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_wh
     assert met > 3 and kept > (0.2 if is_watched else 0.8) * met
 
 
-def way_of(scene, planner, goal):
-    """Return the corners of the shortest way from a start to its goal; None if there is none."""
+def path_of(scene, planner, goal):
+    """Return the corners of the shortest path from a start to its goal; None if there is none."""
     start = scene.starts[goal : goal + 1]
     planner.submit(0, np.zeros(1, dtype=np.int64), start, located(scene.mesh, start), np.array([goal], dtype=np.int32), np.array([scene.radius]))
     answers, _ = planner.advance(1 << 40, Team(1))
     if answers.status[0] != PathStatus.FOUND:
         return None
-    corners = Ways(planner, start, np.array([scene.radius])).corners(0)
+    corners = Paths(planner, start, np.array([scene.radius])).corners(0)
     return [scene.places.index((x, y)) for x, y, _ in corners]
 
 
@@ -150,7 +150,7 @@ def test_the_guess_moves_in_the_first_tick_and_the_found_path_goes_on_from_where
             nearest = min(nearest, float(np.hypot(*(run.agents.position[0] - start))))
             run.step()
             assert run.time < 100.0
-        # The way from there, by a planner that has all the work that it wants.
+        # The path from there, by a planner that has all the work that it wants.
         there = {**POCKET, "groups": [{**POCKET["groups"][0], "positions": [here.tolist()]}], "navigation": {"kind": "visibility"}}
         with simulation(there) as alone:
             alone.run()

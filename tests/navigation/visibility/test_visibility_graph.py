@@ -1,4 +1,4 @@
-"""The points-of-visibility graph: corners, who sees whom, which edges are left, and for which widths ([Norberg 2004], section 4, figures 7 to 11)."""
+"""The points-of-visibility graph: corners, which see each other, which edges are left, and for which widths ([Norberg 2004], section 4, figures 7 to 11)."""
 
 import itertools
 
@@ -11,7 +11,7 @@ from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.visibility.corners import find_corners
 from crowdsim.navigation.visibility.graph import build_graph
 from crowdsim.navigation.visibility.sight import see_all, trace_sight
-from crowdsim.navigation.visibility.tangents import bending_radii, measure_rooms
+from crowdsim.navigation.visibility.tangents import bending_radii, measure_clearances
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference import visibility as reference
 
@@ -53,7 +53,7 @@ def test_corners_are_the_concave_vertices_of_the_ground(ground):
 def test_two_obstacles_that_touch_have_a_corner_on_either_side():
     ground = shapely.box(0, 0, 10, 10) - shapely.box(3, 3, 5, 5) - shapely.box(5, 5, 7, 7)
     corners = find_corners(build_mesh(ground).mesh)
-    assert len(corners.vertex) == 6  # the touching corners are no way through: 90 degrees of ground on either side
+    assert len(corners.vertex) == 6  # the touching corners are no passage: 90 degrees of ground on either side
     spike = shapely.box(0, 0, 10, 10) - shapely.Polygon([(2, 2), (5, 5), (2, 3)]) - shapely.Polygon([(8, 8), (5, 5), (8, 7)])
     corners = find_corners(build_mesh(spike).mesh)
     assert (np.abs(corners.position - 5.0) < 1e-12).all(axis=1).sum() == 0  # less than 180 degrees on either side of the point where they touch
@@ -110,7 +110,7 @@ def test_the_sets_of_rooms_hold_what_can_be_seen_through_their_doors_only():
     assert np.diff(graph.pvs_start).mean() < 0.25 * size.corners
 
 
-def test_figure_8_an_edge_that_no_way_can_bend_along_for_any_radius_is_removed():
+def test_figure_8_an_edge_that_no_path_can_bend_along_for_any_radius_is_removed():
     # From (6, 6) the corner (8, 7) is outside both wall planes; a tangent would have to turn by 63 degrees, and the slanted wall lets it turn by 37.
     ground = shapely.box(0, 0, 16, 12) - shapely.box(3, 3, 6, 6) - shapely.Polygon([(8, 7), (12, 7), (12, 5), (7, 5)])
     graph, size = build_graph(build_mesh(ground).mesh)
@@ -129,7 +129,7 @@ def test_figure_10_offsets_make_an_edge_valid_from_a_radius_on():
     assert set(edges) == {(1, -1), (-1, 1)}
     for low, high, clear in edges.values():
         assert low == pytest.approx(1.0)
-        assert high == pytest.approx(np.sqrt(2.0))  # half the way between the corners: wider bodies do not fit between them
+        assert high == pytest.approx(np.sqrt(2.0))  # half the distance between the corners: wider agents do not fit between them
         assert clear == pytest.approx(1.0)  # nothing else is near; widths are found up to 1 m
 
 
@@ -142,7 +142,7 @@ def test_figure_11_an_edge_beside_an_obstacle_has_a_greatest_radius():
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("seed", range(20))
-def test_radii_of_a_tangent_are_those_for_which_a_body_stands_in_no_wall(seed):
+def test_radii_of_a_tangent_are_those_for_which_an_agent_stands_in_no_wall(seed):
     rng = np.random.default_rng(seed)
     mesh = build_mesh(random_ground(seed)).mesh
     corners = find_corners(mesh)
@@ -157,7 +157,7 @@ def test_radii_of_a_tangent_are_those_for_which_a_body_stands_in_no_wall(seed):
                     assert (low <= radius <= high) == reference.bends(walls, corners.position[a], corners.position[b], sides, radius)
 
 
-def test_edges_are_all_tangents_that_some_way_can_bend_along():
+def test_edges_are_all_tangents_that_some_path_can_bend_along():
     for ground in (shapely.box(0, 0, 16, 12) - shapely.box(3, 3, 6, 6) - shapely.Polygon([(8, 7), (12, 7), (12, 5), (7, 5)]), rooms(2, 2)):
         graph, _ = build_graph(build_mesh(ground).mesh)
         source = np.repeat(np.arange(len(graph.edge_start) - 1), np.diff(graph.edge_start))
@@ -172,9 +172,9 @@ def test_edges_are_all_tangents_that_some_way_can_bend_along():
 
 
 @pytest.mark.parametrize("ground", GROUNDS)
-def test_rooms_of_corners_are_half_the_way_to_the_nearest_wall_in_front(ground):
+def test_clearances_of_corners_are_half_the_distance_to_the_nearest_wall_in_front(ground):
     corners = find_corners(build_mesh(ground).mesh)
-    room = measure_rooms(build_mesh(ground).mesh, corners, 1.0)
+    room = measure_clearances(build_mesh(ground).mesh, corners, 1.0)
     for position, walls, found in zip(corners.position, corners.wall, room, strict=True):
         expected = reference.room(ground, position, walls.reshape(2, 2), 1.0)
         assert found == pytest.approx(expected, abs=1e-6)

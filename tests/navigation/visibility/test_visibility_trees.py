@@ -1,4 +1,4 @@
-"""Agents with one goal share one backward search over the corners, and walk the same ways as alone."""
+"""Agents with one goal share one backward search over the corners, and walk the same paths as alone."""
 
 import itertools
 
@@ -18,7 +18,7 @@ ALL = 10**9
 
 
 class Crowd:
-    """Agents who go to a few goals among walls."""
+    """Agents that go to a few goals among walls."""
 
     def __init__(self, ground, agents=60, goals=3, seed=0):
         rng = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ class Crowd:
     def submit(self, planner, rows=slice(None)):
         planner.submit(0, self.entity[rows], self.start[rows], located(self.mesh, self.start[rows]), self.goal[rows], self.radius[rows])
 
-    def ways(self, planner, slices=(ALL,), threads=1, save=False):
+    def paths(self, planner, slices=(ALL,), threads=1, save=False):
         """Return (what each entity got, expansions)."""
         self.submit(planner)
         team, got, made = Team(threads), {}, 0
@@ -62,29 +62,29 @@ class Crowd:
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("world", [random_ground, rooms, simple_polygon], ids=lambda world: world.__name__)
-def test_who_shares_a_search_gets_the_same_way_as_alone(world, seed):
+def test_an_agent_that_shares_a_search_gets_the_same_path_as_alone(world, seed):
     crowd = Crowd(world(seed), seed=seed)
-    assert crowd.ways(crowd.planner())[0] == crowd.ways(crowd.planner(share_searches=False))[0]
+    assert crowd.paths(crowd.planner())[0] == crowd.paths(crowd.planner(share_searches=False))[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_where_metres_cost_differently_too(seed):
     crowd = Crowd(random_ground(seed), seed=seed)
     cost = {"unseen_from": (tuple(crowd.start[0]), tuple(crowd.start[1])), "shun": (tuple(crowd.start[2]),)}
-    assert crowd.ways(crowd.planner(**cost))[0] == crowd.ways(crowd.planner(share_searches=False, **cost))[0]
+    assert crowd.paths(crowd.planner(**cost))[0] == crowd.paths(crowd.planner(share_searches=False, **cost))[0]
 
 
 def test_a_building_is_searched_with_half_of_the_expansions():
     crowd = Crowd(rooms(0, 7), 300, 2)
     crowd.radius[:] = 0.0
-    alone, shared = (crowd.ways(crowd.planner(share_searches=share))[1] for share in (False, True))
+    alone, shared = (crowd.paths(crowd.planner(share_searches=share))[1] for share in (False, True))
     assert shared < 0.5 * alone
 
 
 @pytest.mark.parametrize("weight", [1.5, 10.0])
-def test_with_a_weight_ways_cost_no_more_than_it_allows(weight):
+def test_with_a_weight_paths_cost_no_more_than_it_allows(weight):
     crowd = Crowd(rooms(1), 80, 2)
-    best, found = crowd.ways(crowd.planner(share_searches=False))[0], crowd.ways(crowd.planner(weight=weight))[0]
+    best, found = crowd.paths(crowd.planner(share_searches=False))[0], crowd.paths(crowd.planner(weight=weight))[0]
     for entity, (status, _, _, cost) in found.items():
         assert status == best[entity][0]
         assert not np.isfinite(cost) or best[entity][3] * (1 - 1e-9) <= cost <= weight * best[entity][3] * (1 + 1e-9)
@@ -92,19 +92,19 @@ def test_with_a_weight_ways_cost_no_more_than_it_allows(weight):
 
 def test_without_a_heuristic_nothing_draws_a_search():
     crowd = Crowd(rooms(2), 30, 1)
-    alone, shared = (crowd.ways(crowd.planner(heuristic="zero", share_searches=share)) for share in (False, True))
+    alone, shared = (crowd.paths(crowd.planner(heuristic="zero", share_searches=share)) for share in (False, True))
     assert alone == shared
 
 
 @pytest.mark.full
 @settings(max_examples=15, deadline=None, derandomize=True)
 @given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), threads=st.sampled_from([1, 2]), save=st.booleans())
-def test_every_slicing_gives_the_same_ways_to_the_last_bit(slices, threads, save):
+def test_every_slicing_gives_the_same_paths_to_the_last_bit(slices, threads, save):
     crowd = Crowd(rooms(3), 24, 2)
-    assert crowd.ways(crowd.planner(), slices, threads, save) == crowd.ways(crowd.planner())
+    assert crowd.paths(crowd.planner(), slices, threads, save) == crowd.paths(crowd.planner())
 
 
-def test_who_leaves_while_a_tree_grows_is_not_answered_and_the_others_are():
+def test_an_agent_that_leaves_while_a_tree_grows_is_not_answered_and_the_others_are():
     crowd = Crowd(rooms(4), 24, 1)
     planner = crowd.planner()
     crowd.submit(planner)
@@ -114,7 +114,7 @@ def test_who_leaves_while_a_tree_grows_is_not_answered_and_the_others_are():
     assert answers.entity.tolist() == crowd.entity[12:].tolist()
 
 
-def test_one_who_asks_again_and_again_does_not_share_with_itself():
+def test_an_agent_that_asks_again_and_again_does_not_share_with_itself():
     crowd = Crowd(rooms(0), 2, 1)
     planner = crowd.planner()
     for _ in range(3):
@@ -133,7 +133,7 @@ def test_trees_are_those_of_the_twin(seed, radius):
     crowd = Crowd(random_ground(seed), 30, 2, seed)
     crowd.radius[:] = radius
     planner = crowd.planner()
-    crowd.ways(planner, slices=(7,))
+    crowd.paths(planner, slices=(7,))
     assert len(planner._trees._wanted) == 2
     for row, (goal, low, high) in enumerate(planner._trees._wanted):
         assert low * RADIUS_STEP_M <= radius <= high * RADIUS_STEP_M and high - low == 1.0

@@ -1,4 +1,4 @@
-"""Ways that cost more in sight of a watcher or near a point ([Norberg 2004], section 3)."""
+"""Paths that cost more in sight of a watcher or near a point ([Norberg 2004], section 3)."""
 
 import numpy as np
 import pytest
@@ -7,27 +7,27 @@ import shapely
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import locate_at_height
-from crowdsim.navigation.visibility.weights import extra_cost, make_weights, plain_weights, see_from
+from crowdsim.navigation.visibility.weights import extra_cost, make_weights, see_from
 from tests.navigation.floors import two_storeys
 from tests.navigation.sights import Sights
 from tests.navigation.worlds import free_points, located, random_ground, rooms
 from tests.reference import visibility as reference
 
-# A hall with a screen of 0.2 m along its middle and one pillar: the straight way is in view of a watcher at its lower edge, the one behind the screen not.
+# A hall with a screen of 0.2 m along its middle and one pillar: the straight path is in view of a watcher at its lower edge, the one behind the screen not.
 HALL = shapely.box(0, 0, 20, 10) - shapely.box(2, 5, 18, 5.2)
 
 
 def seen_length(view, line):
-    """Return how much of a way is in view (m), but for what runs along the border of it."""
+    """Return how much of a path is in view (m), but for what runs along the border of it."""
     return shapely.intersection(shapely.LineString(line), view.buffer(-1e-5)).length
 
 
-def test_the_way_behind_a_screen_is_taken_if_the_straight_one_is_watched():
+def test_the_path_behind_a_screen_is_taken_if_the_straight_one_is_watched():
     start, goal, watcher = (1.0, 5.4), (19.0, 5.4), (10.0, 1.0)
-    assert Sights.on(HALL).way(start, goal)[0] == pytest.approx(2.0 * np.hypot(1, 0.2) + 16.0, rel=0.1)
-    below, corners = Sights.on(HALL).way((1.0, 4.0), (19.0, 4.0))
+    assert Sights.on(HALL).path(start, goal)[0] == pytest.approx(2.0 * np.hypot(1, 0.2) + 16.0, rel=0.1)
+    below, corners = Sights.on(HALL).path((1.0, 4.0), (19.0, 4.0))
     assert below == pytest.approx(18.0) and corners == []
-    hidden, corners = Sights.on(HALL, unseen_from=((watcher),)).way((1.0, 4.0), (19.0, 4.0))
+    hidden, corners = Sights.on(HALL, unseen_from=((watcher),)).path((1.0, 4.0), (19.0, 4.0))
     assert [c[:2] for c in corners] == [(2.0, 5.2), (18.0, 5.2)]
     assert hidden > 18.0
 
@@ -51,7 +51,7 @@ def test_what_a_watcher_sees_is_its_visibility_polygon(seed):
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(6))
-def test_extra_costs_are_integrals_along_the_way(seed):
+def test_extra_costs_are_integrals_along_the_path(seed):
     ground = random_ground(seed)
     mesh = build_mesh(ground).mesh
     points, _ = free_points(ground, 0.05, 40, np.random.default_rng(seed))
@@ -68,13 +68,13 @@ def test_extra_costs_are_integrals_along_the_way(seed):
         near = 7.0 * line.length * np.maximum(0.0, 1.0 - (d / 2.5) ** 2).mean()
         expected = 3.0 * shapely.intersection(line, view).length + near
         assert extra_cost(mesh, weights, everything, len(everything), *a, *b) == pytest.approx(expected, rel=1e-4, abs=1e-4)
-        assert extra_cost(mesh, plain_weights(mesh), everything, len(everything), *a, *b) == 0.0
+        assert extra_cost(mesh, make_weights(mesh), everything, len(everything), *a, *b) == 0.0
 
 
 def check_hidden(seed, radius):
-    """Hold ways to the shadow: they stay there, since it connects start and goal on the ground where the body can be.
+    """Hold paths to the shadow: they stay there, since it connects start and goal on the ground where the agent can be.
 
-    Return how many of the shortest ways are in sight.
+    Return how many of the shortest paths are in sight.
     """
     ground = random_ground(seed)
     rng = np.random.default_rng(seed)
@@ -92,24 +92,24 @@ def check_hidden(seed, radius):
     hidden, plain = Sights.on(ground, unseen_from=(tuple(watcher),), exposure=1e6), Sights.on(ground)
     count = 0
     for goal in inside[1:5]:
-        ways = hidden.ways(inside[:1], [goal], radius)
-        assert seen_length(view, ways.line(0, goal)) < 1e-3
-        assert ways.cost[0] < 200.0  # a millimetre in sight would cost 1,000
-        shortest = plain.ways(inside[:1], [goal], radius)
-        assert shortest.cost[0] <= ways.cost[0] * (1.0 + 1e-12)
+        paths = hidden.paths(inside[:1], [goal], radius)
+        assert seen_length(view, paths.line(0, goal)) < 1e-3
+        assert paths.cost[0] < 200.0  # a millimetre in sight would cost 1,000
+        shortest = plain.paths(inside[:1], [goal], radius)
+        assert shortest.cost[0] <= paths.cost[0] * (1.0 + 1e-12)
         count += seen_length(view, shortest.line(0, goal)) > 0.01
     return count
 
 
-def test_a_way_that_stays_out_of_sight_is_found_where_one_exists():
-    """Among the worlds are those of the first forty in which the shortest way is in sight."""
+def test_a_path_that_stays_out_of_sight_is_found_where_one_exists():
+    """Among the worlds are those of the first forty in which the shortest path is in sight."""
     assert sum(check_hidden(seed, 0.0) for seed in (*range(5), 10, 22, 37)) >= 4
     assert sum(check_hidden(seed, 0.15) for seed in (*range(5), 27, 37)) >= 2
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("block", range(0, 1000, 25))
-def test_ways_stay_out_of_sight_in_a_thousand_worlds(block):
+def test_paths_stay_out_of_sight_in_a_thousand_worlds(block):
     for seed in range(block, block + 25):
         check_hidden(seed, (0.0, 0.1, 0.25)[seed % 3])
 
@@ -117,16 +117,16 @@ def test_ways_stay_out_of_sight_in_a_thousand_worlds(block):
 def test_points_that_are_shunned_are_passed_on_the_other_side_if_that_is_cheaper():
     ground = shapely.box(0, 0, 20, 10) - shapely.box(8, 4, 12, 7)
     start, goal = (2.0, 5.0), (18.0, 5.0)
-    plain, corners = Sights.on(ground).way(start, goal)
+    plain, corners = Sights.on(ground).path(start, goal)
     assert {y for _, y, _ in corners} == {4.0}
-    shun, corners = Sights.on(ground, shun=((10.0, 3.0),), shun_reach=3.0, shun_cost=5.0).way(start, goal)
+    shun, corners = Sights.on(ground, shun=((10.0, 3.0),), shun_reach=3.0, shun_cost=5.0).path(start, goal)
     assert {y for _, y, _ in corners} == {7.0}
-    light, corners = Sights.on(ground, shun=((10.0, 3.0),), shun_reach=3.0, shun_cost=0.01).way(start, goal)
+    light, corners = Sights.on(ground, shun=((10.0, 3.0),), shun_reach=3.0, shun_cost=0.01).path(start, goal)
     assert {y for _, y, _ in corners} == {4.0} and plain < light < shun
 
 
 @pytest.mark.parametrize("exposure", [0.5, 20.0])
-def test_costs_under_weights_are_the_least_of_all_taut_ways(exposure):
+def test_costs_under_weights_are_the_least_of_all_taut_paths(exposure):
     ground = rooms(3, 2)
     points, _ = free_points(ground, 0.1, 5, np.random.default_rng(2))
     watcher = tuple(points[0])
@@ -134,7 +134,7 @@ def test_costs_under_weights_are_the_least_of_all_taut_ways(exposure):
     sights = Sights.on(ground, unseen_from=(watcher,), exposure=exposure)
     for start, goal in zip(points[1:3], points[3:], strict=True):
         expected = reference.cheapest_taut(ground, start, goal, lambda line: line.length + exposure * shapely.intersection(line, view).length)
-        assert sights.way(start, goal)[0] == pytest.approx(expected, rel=1e-5)
+        assert sights.path(start, goal)[0] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.full

@@ -1,6 +1,6 @@
 """Twin of the cascade: three searches one after the other, word for word ([Pathfinding undated], sections 3 and 5).
 
-Kernels: nearest_walkable, begin_way, advance_way, serve_ways.
+Kernels: nearest_walkable, begin_path, advance_path, serve_waypoints.
 """
 
 from tests.reference.grid_search import costs_from, square
@@ -15,7 +15,7 @@ def snapped(walkable, cell, rings):
     return None
 
 
-def way(walkable, without_agents, start, end, rings):
+def path(walkable, without_agents, start, end, rings):
     """Return (outcome, cell at the end or None, cost); `walkable` leaves out the cells of standing agents, `without_agents` does not."""
     for cells, outcome in ((walkable, "found"), (without_agents, "found through agents")):
         first, last = snapped(cells, start, rings), snapped(cells, end, rings)
@@ -26,6 +26,6 @@ def way(walkable, without_agents, start, end, rings):
     if first is None:
         return "enclosed", None, 0.0
     costs = costs_from(without_agents, first)
-    aim = last or end
-    best = min(costs, key=lambda c: (square(c, aim), round(costs[c], 6), c[1], c[0]))
+    target = last or end
+    best = min(costs, key=lambda c: (square(c, target), round(costs[c], 6), c[1], c[0]))
     return ("enclosed", None, 0.0) if best == first else ("nearest reachable", best, costs[best])

@@ -1,6 +1,6 @@
-"""Twin of ways round those who stand ([Pathfinding undated], section 6, on a mesh): by areas, cut out and looked at.
+"""Twin of paths round stationary agents ([Pathfinding undated], section 6, on a mesh): by areas, cut out and looked at.
 
-Kernels: draw_barriers, are_parted_by_standers, is_way_open, begin_round, advance_round.
+Kernels: draw_barriers, are_parted_by_barriers, is_corridor_open, begin_round, advance_round.
 """
 
 import heapq
@@ -27,7 +27,7 @@ def ends(mesh, edge):
 
 
 def taken_by_walls(mesh, polygon, radius):
-    """Return where no centre of a body can be for the walls of a polygon."""
+    """Return where no centre of an agent can be for the walls of a polygon."""
     parts = []
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         a, b = ends(mesh, edge)
@@ -39,7 +39,7 @@ def taken_by_walls(mesh, polygon, radius):
 
 
 def reached(mesh, disc, radius):
-    """Return the polygons that a disc, (x, y, radius, polygon), and a body beside it reach from where it stands: not those behind walls."""
+    """Return the polygons that a disc, (x, y, radius, polygon), and an agent beside it reach from where it stands: not those behind walls."""
     found, new = set(), {int(disc[3])}
     while new:
         polygon = new.pop()
@@ -51,8 +51,8 @@ def reached(mesh, disc, radius):
     return found
 
 
-class People:
-    """Those who stand, (x, y, radius of the disc, polygon) each, and which of them reach a polygon."""
+class Crowd:
+    """Stationary agents, (x, y, radius of the disc, polygon) each, and which of them reach a polygon."""
 
     def __init__(self, mesh, discs, radius):
         self._of = {}
@@ -61,12 +61,12 @@ class People:
                 self._of.setdefault(polygon, []).append(disc)
 
     def of(self, polygon):
-        """Return those who reach a polygon."""
+        """Return those that reach a polygon."""
         return self._of.get(int(polygon), [])
 
 
-def taken_by_people(discs):
-    """Return where no centre can be for those who stand."""
+def taken_by_agents(discs):
+    """Return where no centre can be for stationary agents."""
     return shapely.union_all([shapely.Point(x, y).buffer(radius, quad_segs=ROUND) for x, y, radius, _ in discs])
 
 
@@ -86,9 +86,9 @@ def together(area, p, q):
     return bool(parts) and part_with(parts, p) == part_with(parts, q)
 
 
-def gaps_of(mesh, edge, radius, people):
+def gaps_of(mesh, edge, radius, crowd):
     """Return the free points of what is left of a portal, from its end with the lower half-edge on."""
-    discs = people.of(mesh.edge_polygon[edge])
+    discs = crowd.of(mesh.edge_polygon[edge])
     edge = min(edge, mesh.edge_twin[edge])
     a, b = ends(mesh, edge)
     length = math.dist(a, b)
@@ -114,24 +114,24 @@ def gaps_of(mesh, edge, radius, people):
 
 
 class Rounds:
-    """Dijkstra over gaps that areas join, for one body and those who stand."""
+    """Dijkstra over gaps that areas join, for one walker and stationary agents."""
 
     def __init__(self, mesh, goals, goal, radius, discs):
         self.mesh, self.goals, self.goal, self.radius = mesh, goals, goal, radius
-        self.people = People(mesh, discs, radius)
+        self.crowd = Crowd(mesh, discs, radius)
         self._free = {}
 
     def joined(self, polygon, p, q):
-        """Return whether those who stand leave a way within a polygon; walls are for widths to say."""
+        """Return whether stationary agents leave room within a polygon; walls are for widths to say."""
         if polygon not in self._free:
             area = outline(self.mesh, polygon)
-            near = self.people.of(polygon)
-            self._free[polygon] = area.difference(taken_by_walls(self.mesh, polygon, self.radius).union(taken_by_people(near))) if near else None
+            near = self.crowd.of(polygon)
+            self._free[polygon] = area.difference(taken_by_walls(self.mesh, polygon, self.radius).union(taken_by_agents(near))) if near else None
         free = self._free[polygon]
         return free is None or together(free, p, q)
 
     def search(self, x, y, start):
-        """Return what the cheapest way from a point costs; inf if there is none."""
+        """Return what the cheapest path from a point costs; inf if there is none."""
         mesh, goals, width = self.mesh, self.goals, 2.0 * self.radius
         cost, heap = {}, []
 
@@ -141,14 +141,14 @@ class Rounds:
                 heapq.heappush(heap, (value, node, point))
 
         pieces = range(goals.goal_start[self.goal], goals.goal_start[self.goal + 1])
-        pieces = [p for p in pieces if 2.0 * goals.room[p] >= width or goals.vertex_start[p + 1] - goals.vertex_start[p] == 1]
+        pieces = [p for p in pieces if 2.0 * goals.clearance[p] >= width or goals.vertex_start[p + 1] - goals.vertex_start[p] == 1]
         best = math.inf
         for piece in pieces:
             polygon, pole = goals.piece_polygon[piece], goals.pole[piece]
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
                 if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, *pole, width):
                     continue
-                for point in gaps_of(mesh, edge, self.radius, self.people):
+                for point in gaps_of(mesh, edge, self.radius, self.crowd):
                     target = nearest_in_piece(goals, piece, *point)
                     if self.joined(polygon, point, target):
                         reach(int(mesh.edge_twin[edge]), point, math.dist(point, target))
@@ -170,16 +170,16 @@ class Rounds:
                 narrow = twin < 0 or edge == node or mesh.edge_width[edge] < width
                 if narrow or mesh.pair_width[mesh.pair_start[polygon] + (node - first) * (last - first) + edge - first] < width:
                     continue
-                for other in gaps_of(mesh, edge, self.radius, self.people):
+                for other in gaps_of(mesh, edge, self.radius, self.crowd):
                     if self.joined(polygon, point, other):
                         reach(twin, other, value + math.dist(point, other))
         return best
 
     def is_open(self, cells, piece, x, y, start):
-        """Return whether a corridor, goal's end first, has a way through."""
+        """Return whether a corridor, goal's end first, can be walked through."""
         here, polygon = {(x, y)}, start
         for edge in reversed(cells):
-            points = gaps_of(self.mesh, edge, self.radius, self.people)
+            points = gaps_of(self.mesh, edge, self.radius, self.crowd)
             here = {q for p, q in itertools.product(here, points) if self.joined(polygon, p, q)}
             polygon = self.mesh.edge_polygon[self.mesh.edge_twin[edge]]
         return any(self.joined(polygon, p, nearest_in_piece(self.goals, piece, *p)) for p in here)

@@ -1,6 +1,6 @@
-"""Twin of ways over cells past walls, with shapely in place of the mesh: every wall of the ground counts, so grounds have to have thick ones.
+"""Twin of paths over cells past walls, with shapely in place of the mesh: every wall of the ground counts, so grounds have to have thick ones.
 
-Kernels: roomy_place, lead_past_walls.
+Kernels: clear_place, lead_past_walls.
 """
 
 import itertools
@@ -11,8 +11,8 @@ import shapely
 SPARE_M, PUSH_M, ON_WALL_M, MOST_PUSHES, MOST_HALVINGS, LEAST_STEP_M = 0.1, 1e-3, 1e-4, 40, 3, 0.02
 
 
-def roomy_place(ground, x, y, radius):
-    """(place, room): pushed off the nearest wall by a falling share of what is missing, again and again; the best on the way. None off the ground."""
+def clear_place(ground, x, y, radius):
+    """(place, clearance): pushed off the nearest wall by a falling share of what is missing, again and again; the best of them. None off the ground."""
     if not ground.covers(shapely.Point(x, y)):
         return None
 
@@ -39,10 +39,10 @@ def roomy_place(ground, x, y, radius):
 
 
 def lead_past_walls(ground, cells, waypoints, position, radius, gets_straight):
-    """Waypoints as a body can walk them; `cells` is (x, y, side) of a grid.
+    """Waypoints as an agent can walk them; `cells` is (x, y, side) of a grid.
 
-    Whether a body gets straight from one place to another, ``gets_straight(a, b, radius)``, has a twin of its own; it looks in steps, so that it and areas may
-    disagree about what a body touches by a hair.
+    Whether an agent gets straight from one place to another, ``gets_straight(a, b, radius)``, has a twin of its own; it looks in steps, so that it and areas may
+    disagree about what an agent touches by a hair.
     """
     room = min(ground.boundary.distance(shapely.Point(position)), radius + SPARE_M)
 
@@ -54,23 +54,23 @@ def lead_past_walls(ground, cells, waypoints, position, radius, gets_straight):
         return math.floor((x - cells[0]) / cells[2]), math.floor((y - cells[1]) / cells[2])
 
     def go_to(a, b, depth):
-        """Places on the way from a to b, b the last."""
+        """Places from a to b, b the last."""
         if depth == 0 or is_clear(*a, *b):
             return [b]
-        middle = roomy_place(ground, 0.5 * (a[0][0] + b[0][0]), 0.5 * (a[0][1] + b[0][1]), radius)
+        middle = clear_place(ground, 0.5 * (a[0][0] + b[0][0]), 0.5 * (a[0][1] + b[0][1]), radius)
         if middle is None or min(math.dist(middle[0], a[0]), math.dist(middle[0], b[0])) <= LEAST_STEP_M:
             return [b]
         return [*go_to(a, middle, depth - 1), *go_to(middle, b, depth - 1)]
 
     at, begin, found = (position, room), position, []
     for waypoint in waypoints:
-        end = roomy_place(ground, *waypoint, radius) or (waypoint, 0.0)
+        end = clear_place(ground, *waypoint, radius) or (waypoint, 0.0)
         places = []
         if not is_clear(*at, *end):
             steps = math.ceil(math.dist(begin, waypoint) / (0.5 * cells[2]))
             under = [cell(*(a + (b - a) * (step / steps) for a, b in zip(begin, waypoint))) for step in range(steps)]
             changed = [this for last, this in itertools.pairwise(under) if this != last]
-            places = [roomy_place(ground, *(low + (number + 0.5) * cells[2] for low, number in zip(cells, this)), radius) for this in changed]
+            places = [clear_place(ground, *(low + (number + 0.5) * cells[2] for low, number in zip(cells, this)), radius) for this in changed]
         places = [each for each in places if each is not None]
         while places and not is_clear(*at, *end):
             while len(places) > 1 and is_clear(*at, *places[1]):
