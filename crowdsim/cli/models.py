@@ -144,7 +144,8 @@ def _list_models(as_json: bool) -> None:
     """Show every model with what it is and where it comes from."""
     from crowdsim.avoidance.registry import available_models, model_named, origin_of
 
-    rows: list[dict[str, Any]] = []
-    for name in available_models():
-        rows.append({"name": name, "about": summary_of(model_named(name)), "origin": str(origin_of(name) or "crowdsim")})
+    rows = [
+        {"name": name, "about": summary_of(model_named(name)), "origin": str(origin_of(name) or "crowdsim")}
+        for name in available_models()
+    ]
     tell(rows, as_json, lambda: table(("model", "from", "about"), [(row["name"], row["origin"], row["about"]) for row in rows]))

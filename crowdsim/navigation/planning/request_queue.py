@@ -6,8 +6,6 @@ slot that is not needed, or one whose queue has waited less. What is decided dep
 queue that was saved goes on as it would have.
 """
 
-# mypy: allow-untyped-defs
-
 from __future__ import annotations
 
 import heapq
