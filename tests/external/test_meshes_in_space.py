@@ -15,12 +15,12 @@ from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.mesh.mesh import depth_in_polygon, height_at, locate_at_height
 from crowdsim.navigation.mesh.slopes import heights_at
 from crowdsim.navigation.mesh.surface_mesh import build_surface
-from tests.external.data import DATA
+from tests.external.data import DATA, needs
 
-trimesh = pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+trimesh = pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
 MESHES = DATA / "meshes"
 NAMES = ["nav_test", *(pytest.param(name, marks=pytest.mark.full) for name in ("dungeon", "undulating"))]  # the ground of each takes seconds to make
-pytestmark = pytest.mark.skipif(not MESHES.exists(), reason=f"the meshes of recastnavigation are not at {MESHES}")
+pytestmark = needs(MESHES)
 
 
 @cache

@@ -12,7 +12,7 @@ from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, SCENARIOS, digests, room, simulation
-from tests.schedule.test_determinism import child
+from tests.simulation.test_determinism import child
 
 GRID = ["navigation={kind: grid, cell_size: 0.25, object_padding: 0.05}", "budget.work=300"]
 TICKS = 50
@@ -201,7 +201,7 @@ def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
 
 
-@pytest.mark.full  # by default tests/schedule/test_determinism.py does so
+@pytest.mark.full  # by default tests/simulation/test_determinism.py does so
 def test_without_compilation_the_run_is_the_same():
     sets = [*GRID, "groups.0.count=4", "groups.1.count=2"]
     assert child(8, sets, NUMBA_DISABLE_JIT="1") == child(8, sets)

@@ -32,7 +32,7 @@ class TileRebuilder:
     Notes
     -----
     A tile follows from the bits of wall, border and gap that `cut_ground` gives it, so two tiles of the same bits are one. Twin: the same ground cut into
-    tiles at once, in `tests/navigation/test_tile_rebuild.py`.
+    tiles at once, in `tests/navigation/tiles/test_tile_rebuild.py`.
     """
 
     def __init__(self, size: float, first: tuple[int, int], shape: tuple[int, int], parameters: MeshParameters) -> None:

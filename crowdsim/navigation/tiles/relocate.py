@@ -35,7 +35,7 @@ def relocate(old, new, old_polygon, polygon, position, radius, rays, out, out_po
     -----
     An agent that is as far from walls as before stays too. A place counts if a straight line led there on the old mesh, so that no agent is put through a
     wall. Agents do not heed each other: those that are put on the same place are pushed apart later. Twin: the naive search in
-    `tests/navigation/test_changed_ground.py`.
+    `tests/navigation/tiles/test_changed_ground.py`.
     """
     flood = make_flood(max(old.polygon_start.size, new.polygon_start.size) - 1)
     for row in range(position.shape[0]):

@@ -68,7 +68,7 @@ def find_unchanged(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals:
     Notes
     -----
     A polygon stayed if it has the same corners, walls end at the same of them, and the same of its edges can be crossed: then the same agents can go
-    through it, from each edge to each. Checked by `tests/navigation/test_changed_ground.py`.
+    through it, from each edge to each. Checked by `tests/navigation/tiles/test_changed_ground.py`.
     """
     first_of = {key: (number, turn) for number, (key, turn) in enumerate(_shapes(new))}
     polygon = np.full(old.polygon_count, -1, dtype=np.int32)

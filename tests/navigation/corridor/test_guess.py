@@ -10,7 +10,7 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from tests.navigation.test_corridors import is_connected, path_of
+from tests.navigation.corridor.test_corridors import is_connected, path_of
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference import guess as twin
 

@@ -22,7 +22,7 @@ from crowdsim.saved import Saved, SavedError, ascends, fields_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.causes import NOT_DIAGNOSED
 from tests.crowds import ROOT
-from tests.schedule.hostile_states import SCENES, prepared
+from tests.simulation.hostile_states import SCENES, prepared
 
 PATIENCE_S = 300.0  # Without a word for so long, a state hangs; the slowest take a second of a processor that nobody else uses.
 MOST_MEGABYTES = 2000
@@ -39,7 +39,7 @@ def try_states(first: int, count: int, folder: Path) -> Counter[str]:
 
 def _try_until_it_dies(first: int, count: int, folder: Path, found: Counter[str]) -> int:
     """Return how many were tried."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.schedule.hostile_states", str(first), str(count), str(folder)]
+    command = [sys.executable, "-W", "ignore", "-m", "tests.simulation.hostile_states", str(first), str(count), str(folder)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert process.stdout is not None
     done, now, text = 0, "", b""
@@ -152,7 +152,7 @@ def test_every_array_of_every_state_is_looked_at(name: str) -> None:
 
 # What these keep means something to a model, or a system of a user's own, alone, which says if it cannot take it back (tests/systems/test_own_systems.py).
 OF_PLUGINS = {"AvoidanceModel", "StatelessModel", "GuardedModel", "OwnSystem"}
-# What a planner in plain Python keeps is a request queue, and expansions: tests/navigation/test_planner.py and test_own_planner.py take it back.
+# What a planner in plain Python keeps is a request queue, and expansions: tests/navigation/planning/test_planner.py and test_own_planner.py take it back.
 OF_PLUGINS.add("PlainPlanner")
 
 

@@ -1,6 +1,6 @@
 """Every shipped scenario runs as it was recorded, bit for bit: the first seconds agent by agent, what comes later by digests.
 
-``python -m pytest tests/golden/test_shipped_scenarios.py --bless`` records them anew; a commit that does says why, and what it said.
+``python -m pytest tests/regression/test_shipped_scenarios.py --bless`` records them anew; a commit that does says why, and what it said.
 """
 
 from __future__ import annotations

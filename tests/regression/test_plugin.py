@@ -10,7 +10,7 @@ import pytest
 from crowdsim.recording.opening import open_run
 from crowdsim.regression.golden_runs import check_golden
 from tests.cli.command import environment
-from tests.golden.scene import SCENE, golden, scene
+from tests.regression.scene import SCENE, golden, scene
 
 pytest_plugins = ["pytester"]
 

@@ -17,7 +17,7 @@ from tests.cli.forked import Server, becomes_a_command, end
 
 @cache
 def _server() -> Server:
-    return Server(os.environ, "tests.foundation.forked")
+    return Server(os.environ, "tests.kernels.forked")
 
 
 def run(program: str, folder: Path, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from crowdsim.systems import TICK_ORDER
 from tests.cli.command import environment
 from tests.cli.test_mistakes import outcome
 from tests.crowds import ROOT
-from tests.golden.scene import TICKS, UNTIL, golden, scene
+from tests.regression.scene import TICKS, UNTIL, golden, scene
 
 BY_NAME = {kind.__name__: kind for kind in TICK_ORDER}
 CHANGES = [  # system, column that it writes, what a recording shows of it in the same tick

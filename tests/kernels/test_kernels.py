@@ -21,7 +21,7 @@ from crowdsim.kernels import cache_folder, sources
 from crowdsim.kernels import decorator as kernels
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from tests.crowds import ROOT
-from tests.foundation import forked
+from tests.kernels import forked
 
 PACKAGE = {
     "walkers/__init__.py": "",

@@ -34,7 +34,8 @@ def kernels():
     found = {}
     for path in sorted((ROOT / "crowdsim").rglob("*.py")):
         module = ".".join(path.relative_to(ROOT / "crowdsim").with_suffix("").parts).removeprefix("navigation.")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        text = path.read_text(encoding="utf-8")
+        for node in ast.parse(text).body if any(name in text for name in DECORATORS) else ():
             if isinstance(node, ast.FunctionDef) and any(isinstance(each, ast.Name) and each.id in DECORATORS for each in node.decorator_list):
                 found[f"{module}.{node.name}"] = len(node.args.args)
     return found

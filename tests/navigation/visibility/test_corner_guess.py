@@ -15,8 +15,8 @@ from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.navigation.visibility.weights import make_weights
 from crowdsim.world.columns import PathStatus
 from tests.crowds import digests, simulation
+from tests.navigation.corridor.test_corridors import is_connected
 from tests.navigation.sights import Paths
-from tests.navigation.test_corridors import is_connected
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, rooms
 from tests.reference.corner_guess import Graph
 from tests.scenes.test_guess import POCKET

@@ -19,7 +19,7 @@ from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.grid.worlds import OneSearch, random_grid
-from tests.navigation.test_planner import ALL, crowd, take
+from tests.navigation.planning.test_planner import ALL, crowd, take
 from tests.navigation.worlds import OnePlanner
 
 

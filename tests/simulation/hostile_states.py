@@ -1,7 +1,7 @@
 """States that were changed by hand, with right checksums: scenes that have everything that lives, what can be changed in a state, and a process that takes
 changed ones up and goes on from them.
 
-``python -m tests.schedule.hostile_states FIRST COUNT FOLDER`` prints for each number what it is before it is tried, and what came of it after.
+``python -m tests.simulation.hostile_states FIRST COUNT FOLDER`` prints for each number what it is before it is tried, and what came of it after.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.crowds import digests, simulation
-from tests.schedule.test_determinism import child
+from tests.simulation.test_determinism import child
 
 SETS = ["speed_density=weidmann", "groups.to_west.avoidance={model: orca, time_horizon: 1}", "groups.listed.avoidance=none"]
 TICKS = 40
@@ -34,7 +34,7 @@ def test_another_processor_and_another_c_library_change_nothing(environment, exp
     assert child(TICKS, SETS, **environment) == expected
 
 
-@pytest.mark.full  # by default tests/schedule/test_determinism.py does so
+@pytest.mark.full  # by default tests/simulation/test_determinism.py does so
 def test_without_compilation_the_run_is_the_same():
     sets = [*SETS, "groups.0.count=5", "groups.1.count=2"]
     assert child(8, sets, NUMBA_DISABLE_JIT="1") == child(8, sets)
