@@ -1,10 +1,15 @@
-"""A seeded sample of what is long: `@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with `-m "full or not full"`."""
+"""What all tests have: a seeded sample of what is long, and a line that says what was not tested.
+
+`@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with `-m "full or not full"`. A test that needs what this
+machine lacks skips with the reason "<what> is missing", and the end of a run counts those.
+"""
 
 import gc
 import hashlib
 import os
+import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import pytest
 
@@ -17,7 +22,7 @@ sys.dont_write_bytecode = False
 
 
 def lot_of(name: str) -> bytes:
-    """Return what cases are drawn by: the same everywhere, for every worker, and whatever other tests there are."""
+    """Return what a case is drawn by, its function's name and its parameters: the same in every worker, whatever other tests there are, and in whichever file."""
     return hashlib.blake2b(name.encode(), digest_size=8).digest()
 
 
@@ -30,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             cases[item.nodeid.split("[")[0]].append(item)
     for found in cases.values():
         (count,) = found[0].get_closest_marker("sample").args
-        for item in sorted(found, key=lambda item: lot_of(item.nodeid))[count:]:
+        for item in sorted(found, key=lambda item: lot_of(item.name))[count:]:
             item.add_marker(pytest.mark.full)
 
 
@@ -44,3 +49,20 @@ def pytest_collection():
         gc.collect()
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line how many tests of which folders were skipped since something is missing here, and what."""
+    skipped: dict[str, Counter[str]] = defaultdict(Counter)
+    for report in terminalreporter.getreports("skipped"):
+        missing = re.match(r"(?:Skipped: )?(?:could not import '(?P<module>[\w.]+)'|(?P<what>.+?) is missing)", report.longrepr[2])
+        if missing:
+            file, _, test = report.nodeid.partition("::")
+            skipped[missing["module"] or missing["what"]][file.rpartition("/")[0] if test else file] += 1
+    if skipped:
+        said = []
+        for what, counts in sorted(skipped.items()):
+            places = (f"all of {place}" if place.endswith(".py") else f"{count} of {place}" for place, count in sorted(counts.items()))
+            said.append(f"{', '.join(places)} ({what} is missing)")
+        terminalreporter.write_line(f"Not tested here: {'; '.join(said)}", yellow=True)

@@ -162,6 +162,14 @@ def test_what_the_page_points_at_is_there():
     assert sorted(path for path in pointed if not (PACKAGE / path).is_file()) == []
 
 
+def test_folders_of_tests_follow_the_rooms():
+    """Beside them there are folders of what concerns many rooms: whole scenes, pages, programs, the work of others, naive twins, old files."""
+    beside = {"benchmarks", "docs", "external", "reference", "samples", "scenes"}
+    folders = {file.parent.relative_to(ROOT / "tests").as_posix() for file in (ROOT / "tests").rglob("test_*.py")} - {"."}
+    assert len(folders) > 25
+    assert sorted(folder for folder in folders if folder not in beside and not (PACKAGE / folder).is_dir()) == []
+
+
 def test_the_tests_that_docstrings_and_pages_name_are_there():
     texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
     named = {path for text in texts for path in re.findall(r"\btests/[\w/]+\.py\b", text.read_text(encoding="utf-8"))}

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import h5py
 
-from tests.cli.forked import becomes_a_command, end
+from tests.cli.forked import becomes_a_command, end, get_ready
 
 
 def points():
@@ -67,20 +67,11 @@ def without_links(*_):
 
 def main() -> None:
     """Serve, or be a command."""
-    import pandas  # noqa: F401
-
     from crowdsim.cli import main as command
-    from crowdsim.cli.verbs import VERBS
     from crowdsim.kernels import sources
     from crowdsim.recording.writer import RecordingWriter
-    from crowdsim.scenario.load import load_scenario
-    from crowdsim.simulation import going_on  # noqa: F401
-    from crowdsim.simulation.simulation import Simulation
-    from tests.crowds import ROOT
 
-    for verb in VERBS.values():
-        __import__(f"crowdsim.cli.{verb.module}")
-    Simulation(load_scenario(ROOT / "scenarios/head-on-corridor.yaml"), threads=1).step()
+    get_ready()
     RecordingWriter.__init__.__kwdefaults__["flush_seconds"] = 0.0  # a commit in every tick
     if becomes_a_command(socket.socket(fileno=int(sys.argv.pop()))):
         sources._BEGAN_NS = time.time_ns()

@@ -99,20 +99,31 @@ def end(command: Callable[[], None]) -> NoReturn:
     os._exit(code)
 
 
-def main() -> None:
-    """Serve, or be a command."""
+def get_ready() -> None:
+    """Import all that commands import, run a tick, and find out what they ask of the sources and of the installation."""
     import pandas  # noqa: F401
 
-    from crowdsim.cli import main as command
     from crowdsim.cli.verbs import VERBS
-    from crowdsim.kernels import sources
+    from crowdsim.recording.header import software_versions
     from crowdsim.scenario.load import load_scenario
+    from crowdsim.simulation import going_on  # noqa: F401
+    from crowdsim.simulation.checkpoints import code_version
     from crowdsim.simulation.simulation import Simulation
 
     for verb in VERBS.values():
         import_module(f"crowdsim.cli.{verb.module}")
     Simulation(load_scenario(ROOT / "scenarios/head-on-corridor.yaml"), threads=1).step()
+    code_version()  # with checkpoints these two are half of the time of a short run
+    software_versions()
     assert threading.active_count() == 1
+
+
+def main() -> None:
+    """Serve, or be a command."""
+    from crowdsim.cli import main as command
+    from crowdsim.kernels import sources
+
+    get_ready()
     if becomes_a_command(socket.socket(fileno=int(sys.argv.pop()))):
         sources._BEGAN_NS = time.time_ns()  # a plug-in that was written before the command is no edited one
         end(command)

@@ -67,7 +67,7 @@ def test_mistakes_are_one_sentence_and_leave_nothing(folder, words, message):
 
 
 @pytest.mark.full
-@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is not installed")
+@pytest.mark.skipif(importlib.util.find_spec("matplotlib") is None, reason="matplotlib is missing")
 def test_a_film_has_the_pictures_that_were_asked_for(folder):
     from PIL import Image
 
@@ -88,7 +88,7 @@ def test_without_ffmpeg_the_way_out_is_said(folder):
     assert done.returncode == ExitCode.USAGE and "ffmpeg, which is not installed" in done.stderr and names(folder) == ["small.h5"]
 
 
-@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is missing")
 def test_an_mp4_is_one(folder):
     assert crowdsim(["view", "small.h5", "--mp4", "film.mp4", "--speed", "4"], cwd=folder).returncode == 0
     assert (folder / "film.mp4").read_bytes()[4:8] == b"ftyp"

@@ -21,7 +21,7 @@ def without_what_differs(text: str) -> str:
 
 
 def test_the_commands_of_the_page_say_what_it_shows_and_end_in_a_page_for_a_browser(tmp_path: Path) -> None:
-    pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+    pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     assert [shlex.split(command)[0] for command, _ in BLOCKS] == ["new", "view", "new"]
     for number, (command, shown) in enumerate(BLOCKS):

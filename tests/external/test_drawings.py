@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import shapely
 
 from crowdsim import Simulation
 from crowdsim.scenario.load import parse_scenario
+from tests.external.data import DATA, needs
 
-pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
-FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "geometry"
+pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
+FOLDER = DATA / "geometry"
 DRAWINGS = sorted(path.name for path in FOLDER.glob("*.dxf"))
-pytestmark = pytest.mark.skipif(not DRAWINGS, reason=f"the drawings are not there: {FOLDER}")
+pytestmark = needs(FOLDER)
 
 
 @pytest.mark.sample(1)

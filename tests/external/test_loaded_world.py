@@ -13,10 +13,10 @@ from crowdsim.navigation.planning.work import LEAST_GRANT
 from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import recorded_grants
 from tests.crowds import digests
-from tests.external.data import DATA
+from tests.external.data import DATA, needs
 
 PLAN = DATA / "geometry" / "jupedsim_SiB2023_entrance_jupedsim.wkt"
-pytestmark = pytest.mark.skipif(not PLAN.exists(), reason=f"the plan is not there: {PLAN}")
+pytestmark = needs(PLAN)
 
 
 def world(agents, goals, budget, **options):

@@ -67,7 +67,7 @@ def test_the_flow_through_the_corridor_is_that_of_the_table_to_a_hundredth(run):
 
 @pytest.mark.parametrize("run", [RUNS[0], *(pytest.param(run, marks=pytest.mark.full) for run in RUNS[1:])])
 def test_pedpy_measures_the_same_of_measured_people(run):
-    pedpy = pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pedpy = pytest.importorskip("pedpy", reason="pedpy is missing")
     people, expected = measured(run), row_of(run)
     data = pedpy.load_trajectory(
         trajectory_file=need("trajectories", f"{run}.txt"), default_frame_rate=16.0, default_unit=pedpy.TrajectoryUnit.CENTIMETER

@@ -12,7 +12,7 @@ from crowdsim.recording.recover import recover
 from tests.recording.crowd import Crowd, killed, new_writer, record
 from tests.recording.test_export import two_floors
 
-pedpy = pytest.importorskip("pedpy", reason="PedPy is not installed")
+pedpy = pytest.importorskip("pedpy", reason="pedpy is missing")
 
 
 def load(path):
@@ -89,7 +89,7 @@ def test_pedpy_and_jupedsim_read_the_sqlite_export(tmp_path):
     ground = pedpy.load_walkable_area_from_jupedsim_sqlite(trajectory_file=tmp_path / "run.sqlite")
     assert_same(data, path)
     assert ground.area == 300.0 * 300.0
-    jupedsim = pytest.importorskip("jupedsim", reason="JuPedSim is not installed")
+    jupedsim = pytest.importorskip("jupedsim", reason="jupedsim is missing")
     recording = jupedsim.Recording(str(tmp_path / "run.sqlite"))
     entity, position, _ = Crowd(60).at(20)
     frame = recording.frame(10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,11 +12,12 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.shapes import GRID_M, SLIVER_WIDTH_M
 from crowdsim.setup.agents import resolve_agents
+from tests.external.data import DATA, need, needs
 from tests.scenario.owners import fixed_owners
 
-FOLDER = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "geometry"
+FOLDER = DATA / "geometry"
 PLANS = sorted(path.name for path in FOLDER.glob("*.wkt"))
-pytestmark = pytest.mark.skipif(not PLANS, reason=f"the plans are not there: {FOLDER}")
+pytestmark = needs(FOLDER)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -79,9 +79,7 @@ def test_agents_find_room_on_every_plan(name: str) -> None:
 
 def test_the_plan_of_a_town_can_be_had_from_its_polygons() -> None:
     """The street plan is a list of obstacles in the format of another simulator; its polygons are obstacles of ours."""
-    path = FOLDER / "vadere_osm_03-Kaiserslautern-Klein.scenario"
-    if not path.is_file():
-        pytest.skip(f"the plan is not there: {path}")
+    path = need("geometry", "vadere_osm_03-Kaiserslautern-Klein.scenario")
     import json
 
     topography = json.loads(path.read_text())["scenario"]["topography"]

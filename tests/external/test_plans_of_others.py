@@ -9,14 +9,14 @@ import pytest
 from crowdsim.plans.starter import starter_of
 from crowdsim.scenario.load import load_scenario
 from crowdsim.setup.agents import resolve_agents
-from tests.crowds import ROOT
+from tests.external.data import DATA, needs
 
-FOLDER = ROOT.parent / "shared" / "data" / "geometry"
+FOLDER = DATA / "geometry"
 PLANS = sorted([*FOLDER.glob("*.dxf"), *FOLDER.glob("*.wkt")]) if FOLDER.is_dir() else []
 # Ground, exits that are drawn, and whether the drawing says where people start.
 KNOWN = {"jupedsim_dxf_ISO-Office.dxf": (205.0, 2), "jupedsim_dxf_ISO-Corner.dxf": (44.0, 1), "jupedsim_dxf_ISO-Bottleneck.dxf": (220.0, 1)}
 
-pytestmark = pytest.mark.skipif(not PLANS, reason="the plans of others are not at hand")
+pytestmark = needs(FOLDER)
 
 
 @pytest.mark.sample(7)
@@ -34,7 +34,7 @@ def test_every_plan_of_others_becomes_a_scenario_in_which_everybody_finds_room(p
 def check(plan: Path, folder: Path) -> None:
     """Make a scenario of a plan, and place its people."""
     if plan.suffix == ".dxf":
-        pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+        pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
     starter = starter_of(plan, folder / "mine.yaml", people=5)
     for name, text in starter.files.items():
         (folder / name).write_text(text)

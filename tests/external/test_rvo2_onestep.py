@@ -1,17 +1,17 @@
 """One step of ORCA against velocities recorded from the original RVO2 library."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from crowdsim.geometry.walls import walls_from_rings
 from tests.avoidance.crowds import choose, view_of
+from tests.external.data import DATA, needs
 
-RECORDED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "oracles" / "rvo2_onestep_open.jsonl"
+RECORDED = DATA / "oracles" / "rvo2_onestep_open.jsonl"
 
-pytestmark = pytest.mark.skipif(not RECORDED.is_file(), reason=f"{RECORDED} is missing")
+pytestmark = needs(RECORDED)
 
 
 def cases():

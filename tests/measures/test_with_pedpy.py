@@ -22,7 +22,7 @@ def crowd(seed):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_speeds_densities_and_passages_are_those_of_pedpy(seed):
-    pedpy = pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pedpy = pytest.importorskip("pedpy", reason="pedpy is missing")
     people, area, line = crowd(seed), box_area(0.5, 0.5, 2.5, 2.5), Line(((0.5, 1.4), (2.5, 1.6)))
     theirs = pedpy.compute_individual_speed(traj_data=pedpy_trajectory(people), frame_step=2, speed_calculation=pedpy.SpeedCalculation.BORDER_EXCLUDE)
     both = theirs.merge(speeds(people, over_s=0.4), on=["id", "frame"])
@@ -38,7 +38,7 @@ def test_speeds_densities_and_passages_are_those_of_pedpy(seed):
 
 
 def test_cells_of_people_in_a_row_are_as_large_as_the_room_that_each_has():
-    pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pytest.importorskip("pedpy", reason="pedpy is missing")
     row = replace(tracks({k: straight((k + 0.5, 0.5), (0.1, 0), 3) for k in range(4)}), ground=shapely.box(0, 0, 4, 1))
     table = densities(row, box_area(1, 0, 3, 1), cut_off_m=None)
     assert table.loc[0, ["voronoi_density_per_m2", "classic_density_per_m2"]].tolist() == pytest.approx([1.0, 1.0])
@@ -46,7 +46,7 @@ def test_cells_of_people_in_a_row_are_as_large_as_the_room_that_each_has():
 
 
 def test_one_alone_has_one_speed_however_large_the_room_and_an_empty_area_none():
-    pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pytest.importorskip("pedpy", reason="pedpy is missing")
     alone = replace(tracks({1: straight((0.5, 0.5), (1, 0), 8)}), ground=shapely.box(0, 0, 20, 9))
     table = densities(alone, box_area(0, 0, 20, 9))
     assert table["voronoi_speed_m_s"].to_numpy() == pytest.approx(1.0)
@@ -55,7 +55,7 @@ def test_one_alone_has_one_speed_however_large_the_room_and_an_empty_area_none()
 
 
 def test_of_several_pieces_of_ground_the_one_with_the_area_is_meant_and_one_that_is_elsewhere_is_left_out():
-    pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pytest.importorskip("pedpy", reason="pedpy is missing")
     rooms = shapely.MultiPolygon([shapely.box(0, 0, 4, 4), shapely.box(5, 0, 8, 4)])
     people = replace(tracks({1: straight((1, 1), (1, 0), 3), 2: straight((6, 1), (1, 0), 3)}), ground=rooms)
     assert pedpy_ground(people).area == 16.0 and pedpy_ground(people, around=shapely.box(6, 1, 7, 2)).area == 12.0
@@ -63,13 +63,13 @@ def test_of_several_pieces_of_ground_the_one_with_the_area_is_meant_and_one_that
 
 
 def test_an_agent_that_touches_a_wall_and_is_outside_by_rounding_is_counted():
-    pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pytest.importorskip("pedpy", reason="pedpy is missing")
     people = replace(tracks({1: [(1.0, -1e-9), (1.1, -1e-9)]}), ground=shapely.box(0, 0, 2, 2))
     assert densities(people, box_area(0.0, 0.0, 2, 2), cut_off_m=None)["voronoi_density_per_m2"].to_numpy() == pytest.approx(0.25)
 
 
 def test_what_does_not_suit_pedpy_is_one_sentence():
-    pytest.importorskip("pedpy", reason="PedPy is not installed")
+    pytest.importorskip("pedpy", reason="pedpy is missing")
     bent = Area(shapely.Polygon([(0, 0), (2, 0), (2, 2), (1, 0.5), (0, 2)]), "bent")
     with pytest.raises(CrowdsimError, match='PedPy cannot measure in the area "bent"'):
         densities(crowd(0), bent)

@@ -14,7 +14,7 @@ from crowdsim.simulation.simulation import Simulation
 from tests.pictures import chromium
 from tests.pictures.test_view_page import NASTY, document, recorded
 
-pytestmark = pytest.mark.skipif(chromium.found() is None, reason="Chromium is not installed (Debian: apt-get install chromium)")
+pytestmark = pytest.mark.skipif(chromium.found() is None, reason="a browser is missing: Chromium (Debian: apt-get install chromium)")
 
 FLOORS = {
     "version": 1, "name": "floors", "tick": 0.1, "stop": {"after": 8, "when": "all_arrived"},

@@ -293,7 +293,7 @@ def test_nobody_starts_on_a_gallery_that_no_way_leads_down_from(tmp_path: Path) 
 )
 def test_what_is_no_plan_is_one_error_with_a_way_out(name: str, text: str, message: str, tmp_path: Path) -> None:
     if name == "a.dxf":
-        pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+        pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
     with pytest.raises(CrowdsimError, match=message):
         scenario(tmp_path, plan(tmp_path, text, name))
 
@@ -302,13 +302,13 @@ def test_what_is_no_plan_is_one_error_with_a_way_out(name: str, text: str, messa
 
 
 def drawing(unit: int):
-    ezdxf = pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+    ezdxf = pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
     made = ezdxf.new("R2010", units=unit)
     return made, made.modelspace()
 
 
 def test_the_office_of_the_page_has_its_rooms_columns_and_two_exits() -> None:
-    pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+    pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
     ground, exits, _, words = looked_at(ROOT / "docs" / "examples" / "office.dxf")
     assert ground.geom_type == "Polygon" and len(ground.interiors) >= 8 and not ground.contains(shapely.Point(9.0, 3.5))  # six tables, two columns
     assert [round(max(area.bounds[2] - area.bounds[0], area.bounds[3] - area.bounds[1]), 2) for area in exits] == [1.8, 1.2]

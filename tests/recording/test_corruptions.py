@@ -12,7 +12,7 @@ import pytest
 from tests.cli.command import environment
 from tests.cli.forked import server
 from tests.crowds import ROOT
-from tests.golden.scene import SCENE
+from tests.regression.scene import SCENE
 
 DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)}
 PAGE = 4096

@@ -118,7 +118,7 @@ def commits_in(calls):
     return [number for number, record in records if record is not None and record.number]
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to see every write")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing: it sees every write")
 @pytest.mark.parametrize("share", [0.06, pytest.param(1.0, marks=pytest.mark.full)])
 def test_the_file_can_be_read_after_every_single_write(tmp_path, traced, share):
     """Also after a write that a kill stopped at a page of memory: the kernel looks for SIGKILL between pages only."""
@@ -149,7 +149,7 @@ def test_the_file_can_be_read_after_every_single_write(tmp_path, traced, share):
     assert torn > 4
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to see every write")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing: it sees every write")
 def test_no_metadata_is_rewritten_across_a_page(traced):
     """The reason why a kill cannot tear the index of a file: see crowdsim/recording/storage.py."""
     _, calls = traced
@@ -160,7 +160,7 @@ def test_no_metadata_is_rewritten_across_a_page(traced):
     assert all(offset // PAGE == (offset + size - 1) // PAGE for offset, size in metadata)
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace to see every write")
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing: it sees every write")
 def test_nothing_that_counts_is_ever_written_over(traced):
     """Neither a chunk, nor the part of the journal that the last commit record names; only the index of chunks, the record itself, and idle parts are."""
     folder, calls = traced

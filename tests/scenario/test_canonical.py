@@ -17,8 +17,8 @@ from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.scenario.tree import plain
 from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.setup.agents import resolve_agents
-from tests.scenario.test_agents import same
 from tests.scenario.worlds import SMALL, load, with_line
+from tests.setup.test_agents import same
 
 
 @pytest.mark.parametrize("text", [SMALL, with_line("seed", "5"), *(template_text(name) for name in TEMPLATES)], ids=["small", "minimal", *TEMPLATES])

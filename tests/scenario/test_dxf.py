@@ -13,7 +13,7 @@ from crowdsim.errors import ScenarioError
 from crowdsim.scenario import dxf
 from crowdsim.scenario.load import parse_scenario
 
-ezdxf = pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+ezdxf = pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
 ROOM = [(0, 0), (20, 0), (20, 10), (0, 10)]
 
 

@@ -40,7 +40,7 @@ def test_curves_in_well_known_text_are_refused_with_a_way_out(kind: str, tmp_pat
 
 @pytest.mark.parametrize("kind", ["polyline", "arc", "circle", "point twice"])
 def test_outlines_of_drawings_without_points_or_size_are_refused(kind: str) -> None:
-    ezdxf = pytest.importorskip("ezdxf", reason="ezdxf reads DXF files")
+    ezdxf = pytest.importorskip("ezdxf", reason="ezdxf is missing: it reads DXF files")
     drawing = ezdxf.new("R2013")
     drawing.header["$INSUNITS"] = 6
     space, layer = drawing.modelspace(), {"layer": "rooms"}
@@ -62,7 +62,7 @@ def test_outlines_of_drawings_without_points_or_size_are_refused(kind: str) -> N
 
 
 def test_faces_that_all_lie_over_each_other_are_refused_before_work_is_spent_on_them(tmp_path: Path) -> None:
-    pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+    pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
     rng = random.Random(1)
     for spread, words in ((0.1, "with less than 2 m between them"), (30.0, "lie over each other:")):
         corners, faces = [], []

@@ -11,7 +11,7 @@ from crowdsim.errors import ScenarioError
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from tests.crowds import SCENARIOS
 
-pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
 YARD = "v 0 0 0\nv 20 0 0\nv 20 0 -10\nv 0 0 -10\nf 1 2 3\nf 1 3 4\n"
 
 

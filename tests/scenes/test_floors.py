@@ -249,7 +249,7 @@ def test_runs_over_floors_do_not_depend_on_threads_and_go_on_from_a_saved_state(
 @pytest.mark.parametrize("name", ["bridge", "two-storeys"])
 def test_the_resolved_text_needs_no_file_and_gives_the_same_world(name: str) -> None:
     if name == "bridge":
-        pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+        pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
     first = load_scenario(SCENARIOS / f"{name}.yaml")
     again = parse_scenario(first.canonical())
     assert again.canonical() == first.canonical()
@@ -262,7 +262,7 @@ def test_the_resolved_text_needs_no_file_and_gives_the_same_world(name: str) -> 
 @pytest.mark.full
 def test_people_walk_over_and_under_the_bridge_of_an_obj_file() -> None:
     """On the deck, 3 m up, and in the passage 2.7 m below it at the same time, and nobody under the ramps or on the crate."""
-    pytest.importorskip("trimesh", reason="trimesh reads OBJ files")
+    pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
     both = 0
     with Simulation(load_scenario(SCENARIOS / "bridge.yaml")) as run:
         while not run.why_over():

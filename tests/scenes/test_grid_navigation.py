@@ -12,7 +12,7 @@ from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, SCENARIOS, digests, room, simulation
-from tests.schedule.test_determinism import child
+from tests.simulation.test_determinism import child
 
 GRID = ["navigation={kind: grid, cell_size: 0.25, object_padding: 0.05}", "budget.work=300"]
 TICKS = 50
@@ -74,8 +74,8 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
     box = [[[3, -3], [9, -3], [9, -2.8], [3, -2.8]], [[3, 2.8], [9, 2.8], [9, 3], [3, 3]], [[3, -3], [3.2, -3], [3.2, 3], [3, 3]], [[8.8, -3], [9, -3], [9, 3], [8.8, 3]]]
     with lone((4.5, 0.0), obstacles=box) as run:
         verdict = run.run()
-        assert verdict.ended == "nobody can go on"
-        assert list(verdict.reasons) == ["no way to its goal; it goes as near as it can"]
+        assert verdict.ended == "no agent can go on"
+        assert list(verdict.reasons) == ["no path to its goal; walks as close as it can"]
         assert run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3) and abs(run.world.agents.position[0, 1]) < 0.3
 
 
@@ -201,7 +201,7 @@ def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
 
 
-@pytest.mark.full  # by default tests/schedule/test_determinism.py does so
+@pytest.mark.full  # by default tests/simulation/test_determinism.py does so
 def test_without_compilation_the_run_is_the_same():
     sets = [*GRID, "groups.0.count=4", "groups.1.count=2"]
     assert child(8, sets, NUMBA_DISABLE_JIT="1") == child(8, sets)

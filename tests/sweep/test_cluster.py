@@ -236,7 +236,7 @@ def tls_of(page: str, place) -> dict[str, str]:
 
 
 @pytest.mark.full
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is missing: it makes the certificates")
 def test_with_the_certificates_of_the_page_a_sweep_runs_over_tls_and_without_them_nobody_gets_in(small, tmp_path, monkeypatch):
     variables = tls_of((ROOT / "docs" / "guides" / "sweeps.md").read_text(encoding="utf-8"), tmp_path)
     with dask_cluster(tmp_path / "dask", 1, "--protocol", "tls", protocol="tls", **variables) as dask:

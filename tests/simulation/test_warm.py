@@ -1,0 +1,92 @@
+"""Kernels are ready before the first tick: no tick's time is that of the compiler."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.command import environment
+from tests.crowds import ROOT
+
+PROGRAM = """
+from pathlib import Path
+import crowdsim
+from crowdsim.kernels.compiling import KernelDispatcher
+from crowdsim.simulation.warm import warm_kernels
+
+scenarios = [
+    crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"])
+    for path in sorted(Path("scenarios").glob("*.yaml"))
+]
+warm_kernels(scenarios[0], crowdsim.Simulation)
+compile_it, late = KernelDispatcher.compile, []
+def noted(self, sig):
+    late.append(self.py_func.__name__)
+    return compile_it(self, sig)
+KernelDispatcher.compile = noted
+for scenario in scenarios:
+    with crowdsim.Simulation(scenario, threads=2) as simulation:
+        start = simulation.tick
+        late.clear()
+        simulation.run()
+        print(scenario.name, simulation.tick >= 20, *late)
+"""
+
+
+EXPLAINING = """
+import tempfile
+from pathlib import Path
+from numba import types
+from crowdsim.avoidance.velocity_obstacles import boundary
+from crowdsim.avoidance.sampling import kernel as sampling
+from crowdsim.kernels.compiling import KernelDispatcher
+from tests.crowds import BUSY, simulation
+
+compile_it, late = KernelDispatcher.compile, []
+def noted(self, sig):
+    if self.py_func.__module__.startswith("crowdsim.avoidance"):
+        late.append(self.py_func.__name__)
+    return compile_it(self, sig)
+KernelDispatcher.compile = noted
+for explain in ([], ["to_west", "to_east"]):
+    for model in ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi"):
+        document = {**BUSY, "record": {"rate": 5, "explain": explain}}
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            simulation(document, sets=[f"avoidance={model}"], out=Path(folder) / "a.h5") as run,
+        ):
+            late.clear()
+            for _ in range(30):
+                run.step()
+            print(model, *late)
+    telling = (boundary.best_permitted, sampling._choose_by_sampling)
+    print([any(types_of[-1] is not types.none for types_of in kernel.overloads) for kernel in telling])
+"""
+
+
+@pytest.mark.full
+def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_where_it_is_wanted():
+    done = subprocess.run([sys.executable, "-c", EXPLAINING], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    models = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]
+    assert done.stdout.splitlines() == [*models, "[False, False]", *models, "[True, True]"]
+
+
+@pytest.mark.parametrize("seconds", [1, *(pytest.param(seconds, marks=pytest.mark.full) for seconds in (6, 40))])
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
+    done = subprocess.run([sys.executable, "-c", PROGRAM.replace("SECONDS", str(seconds))], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) >= 7
+    assert [line for line in lines if not line.endswith(" True")] == []
+
+
+@pytest.mark.full
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_paths_otherwise(kind):
+    one = PROGRAM.replace('sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"').replace('glob("*.yaml")', 'glob("bottle*.yaml")')
+    assert f"navigation={kind}" in one and "SECONDS" not in one
+    done = subprocess.run([sys.executable, "-c", one], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["bottleneck True"]
