@@ -15,6 +15,7 @@ MOVED = {
     "crowdsim.navigation.build": "crowdsim.navigation.mesh.build",
     "crowdsim.navigation.measure": "crowdsim.navigation.corridor.measure",
     "crowdsim.navigation.planner": "crowdsim.navigation.planning.mesh_planner",
+    "crowdsim.pictures.visibility": "crowdsim.pictures.scenario",
     "crowdsim.schedule": "crowdsim.simulation",
     "crowdsim.schedule.checkpoints": "crowdsim.simulation.checkpoints",
     "crowdsim.systems.slices": "crowdsim.systems.base.slices",
