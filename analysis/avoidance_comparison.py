@@ -105,7 +105,7 @@ def draw(runs: pd.DataFrame, out: Path) -> None:
 
 def main() -> None:
     """Run, print the table, write CSV and picture."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--models", nargs="+", default=list(available_models()))
     parser.add_argument("--densities", type=float, nargs="+", default=[0.5, 1.0, 2.0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])

@@ -22,7 +22,7 @@ SCENE = Path(__file__).resolve().parent.parent / "scenarios" / "idle-crowd.yaml"
 
 def main() -> None:
     """Run, print a line for each model, draw where somebody was stuck."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("scenario", nargs="?", type=Path, default=SCENE)
     parser.add_argument("--models", nargs="+", default=sorted(available_models()))
     parser.add_argument("--set", dest="sets", action="append", default=[])

@@ -14,7 +14,7 @@ from crowdsim.pictures.run import pyplot
 
 def main() -> None:
     """Print the use of exits, draw the curves."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("runs", nargs="+", type=Path)
     parser.add_argument("--out", type=Path, default=Path("runs") / "evacuation.png")
     asked = parser.parse_args()

@@ -24,7 +24,7 @@ SLICE = 100  # Expansions between two looks at the clock: some 0.05 ms.
 
 def main() -> None:
     """Run, print a line for each budget, draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("scenario", nargs="?", type=Path, default=SCENE)
     parser.add_argument("--milliseconds", type=float, nargs="+", default=[0.5, 1.0, 2.0, 4.0])
     parser.add_argument("--out", type=Path, default=Path("runs") / "frame-budget")

@@ -101,7 +101,7 @@ def draw(runs: pd.DataFrame, out: Path) -> None:
 
 def main() -> None:
     """Run, print the table, write CSV and picture."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--models", nargs="+", default=[name for name in available_models() if name != "none"])
     parser.add_argument("--laws", nargs="+", default=["none", "weidmann"], choices=("none", "weidmann"))
     parser.add_argument("--densities", type=float, nargs="+", default=[0.5, 1.0, 2.0, 3.0, 4.0, 5.0])

@@ -405,7 +405,7 @@ def put_between(page: str, name: str, table: str) -> str:
 
 def main() -> None:
     """Run the study, print its tables, write page and pictures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--seeds", default="1:9", help="as crowdsim sweep takes them; default: 1 to 8")
     parser.add_argument("--levels", type=int, nargs="+", default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--workers", type=int, default=2)

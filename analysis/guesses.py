@@ -102,7 +102,7 @@ def mean_arrival(boxes: list[list[float]], how: str, agents: int, work: int, kin
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--agents", type=int, default=40)
     parser.add_argument("--work", type=int, default=20)
     parser.add_argument("--kind", default="mesh", choices=("mesh", "optimal", "visibility", "grid", "s2-grid"))

@@ -158,7 +158,7 @@ def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--plan", type=Path)
     for name, default in (("agents", 2000), ("goals", 500), ("slice", 1000), ("threads", 1), ("repeats", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)

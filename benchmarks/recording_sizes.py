@@ -53,7 +53,7 @@ def row_of(name: str, sets: Sequence[str], folder: Path) -> str:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--scenarios", nargs="+", default=["open-10000", "concourse", "room-evacuation", "bottleneck"])
     parser.add_argument("--trace", nargs="*", default=["bottleneck"])
     asked = parser.parse_args()

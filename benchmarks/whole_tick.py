@@ -100,7 +100,7 @@ def growth() -> dict[str, float]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--agents", type=int, default=10_000)
     parser.add_argument("--grow", action="store_true")
     parser.add_argument("--alone", type=int)

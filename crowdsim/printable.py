@@ -27,6 +27,11 @@ def visible(text: str, keep: str = "") -> str:
     return "".join(letter if letter in keep or is_printable(letter) else _escaped(letter) for letter in text)
 
 
+def summary_of(thing: object) -> str:
+    """Return the first paragraph of what a class or a function says of itself, as one line."""
+    return " ".join((thing.__doc__ or "").strip().split("\n\n")[0].split())
+
+
 def _escaped(letter: str) -> str:
     """Return a character as JSON writes it: numbers of UTF-16."""
     data = letter.encode("utf-16-be", "surrogatepass")

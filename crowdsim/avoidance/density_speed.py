@@ -4,6 +4,8 @@ Velocity-obstacle models keep agents from running into each other, and nothing e
 speed. People do not. Here the preferred speed is lowered before the model acts; the model, and everything after it, stays what it is.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """Holding models to what they promise: what a plug-in does wrong is reported with its name, the agent and the tick, and does not spread."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Mapping

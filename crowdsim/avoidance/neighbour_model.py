@@ -1,5 +1,7 @@
 """What models of neighbours share: the state of neighbours, the search for them, the walls as kernels read them, and the step from tick to tick."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

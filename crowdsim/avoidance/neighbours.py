@@ -1,5 +1,7 @@
 """The nearest neighbours of an agent, exactly: by distance, then by entity."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

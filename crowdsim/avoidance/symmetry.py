@@ -12,6 +12,8 @@ binds it since. Any velocities may be shown, as long as all see the same ([van d
 sort themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both stand for good.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping

@@ -173,7 +173,9 @@ def _requirements() -> list[str]:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """Return the release numbers that a version begins with."""
-    return tuple(int(number) for number in re.match(r"[\d.]*", text)[0].strip(".").split(".") if number)  # type: ignore[index]
+    numbers = re.match(r"[\d.]*", text)
+    assert numbers is not None  # It matches nothing, too.
+    return tuple(int(number) for number in numbers[0].split(".") if number)
 
 
 def _hdf5_problem() -> str:

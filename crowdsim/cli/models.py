@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,7 @@ from crowdsim.cli.options import PICTURES, AllowDir, Plugins, SetValues, load_pl
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json, table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.printable import summary_of
 
 if TYPE_CHECKING:
     from crowdsim.comparison.comparison import Outcome, OverSeeds
@@ -143,8 +144,8 @@ def _list_models(as_json: bool) -> None:
     """Show every model with what it is and where it comes from."""
     from crowdsim.avoidance.registry import available_models, model_named, origin_of
 
-    rows: list[dict[str, Any]] = []
-    for name in available_models():
-        about = (model_named(name).__doc__ or "").strip().split("\n")[0]
-        rows.append({"name": name, "about": about, "origin": str(origin_of(name) or "crowdsim")})
+    rows = [
+        {"name": name, "about": summary_of(model_named(name)), "origin": str(origin_of(name) or "crowdsim")}
+        for name in available_models()
+    ]
     tell(rows, as_json, lambda: table(("model", "from", "about"), [(row["name"], row["origin"], row["about"]) for row in rows]))

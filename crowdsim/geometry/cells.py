@@ -1,5 +1,7 @@
 """The neighbour index: agents sorted into square cells, so that what is near is found by reading a few contiguous runs."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

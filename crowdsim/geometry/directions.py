@@ -1,5 +1,7 @@
 """Directions as unit vectors, where an angle is given: by own arithmetic, the same on every processor."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

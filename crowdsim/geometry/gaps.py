@@ -3,6 +3,8 @@
 What a gap is, and why its width is what counts, stands in `crowdsim.geometry.triangulation`.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

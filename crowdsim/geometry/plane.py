@@ -1,5 +1,7 @@
 """Small exact-as-possible tools of plane geometry that kernels of several rooms share."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

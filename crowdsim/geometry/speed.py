@@ -1,5 +1,7 @@
 """Keeping velocities within a maximum speed."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -12,6 +12,8 @@ whose widths of triangles miss gaps between a corner and a wall further on, and
 [Kallmann 2014], which refines the triangulation for the same purpose.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -90,7 +90,8 @@ class KernelStore:
         key = key_of(Path(inspect.getfile(function)).resolve())
         self._folder = cache_directory() / f"{_processor()}-{key}"
         self._carried = carried_folders().get(key)
-        words = [f"{Path(inspect.getfile(function)).stem}.{function.__qualname__.replace('<', '').replace('>', '')}-{function.__code__.co_firstlineno}"]
+        name = function.__qualname__.replace("<", "").replace(">", "")
+        words = [f"{Path(inspect.getfile(function)).stem}.{name}-{function.__code__.co_firstlineno}"]
         self._name = "-".join([*words, *(f"{name.strip('_')}={int(value)}" for name, value in options.items())])
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
         self._code = hashlib.blake2b(function.__code__.co_code + (serialize.dumps(cells) if cells else b"")).digest()

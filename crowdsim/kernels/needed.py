@@ -111,10 +111,12 @@ def type_text(kind: Any, tuples: dict[str, list[str]]) -> str:
     """
     if isinstance(kind, types.Array):
         dtype = _noted("Record", ["", *map(" ".join, _fields(kind.dtype))], tuples) if isinstance(kind.dtype, types.Record) else str(kind.dtype)
-        return f"{dtype} {kind.ndim}{kind.layout}{'' if kind.mutable else ' fixed'}{'' if kind.aligned else ' unaligned'}"
+        fixed, unaligned = "" if kind.mutable else " fixed", "" if kind.aligned else " unaligned"
+        return f"{dtype} {kind.ndim}{kind.layout}{fixed}{unaligned}"
     if isinstance(kind, types.BaseNamedTuple):
         owner = kind.instance_class
-        return f"({_noted(owner.__name__, [f'{owner.__module__}.{owner.__qualname__}', *(type_text(field, tuples) for field in kind.types)], tuples)})"
+        fields = [type_text(field, tuples) for field in kind.types]
+        return f"({_noted(owner.__name__, [f'{owner.__module__}.{owner.__qualname__}', *fields], tuples)})"
     if isinstance(kind, types.BaseTuple) and not any(isinstance(item, types.BaseTuple) for item in kind.types):
         return f"[{', '.join(type_text(item, tuples) for item in kind.types)}]"
     if isinstance(kind, (types.Number, types.Boolean, types.NoneType)) and not isinstance(kind, types.Literal):

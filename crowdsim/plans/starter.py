@@ -148,9 +148,12 @@ def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, e
         goals.append(f"  out: {{nearest_of: [{', '.join(names)}]}}")
     notes = "\n".join(f"#   {visible(word)}" for word in words)
     mu, sigma, high = PREMOVEMENT
-    return f"""# Made from {visible(plan.name)} by "crowdsim new". What was found there, and what was taken for granted:
+    median = f"{math.exp(mu):.0f}"
+    return f"""\
+# Made from {visible(plan.name)} by "crowdsim new". What was found there, and what was taken for granted:
 {notes}
-# docs/reference/scenarios.md, or "crowdsim schema", says what else may stand here; change this file as you like.
+# docs/reference/scenarios.md, or "crowdsim schema", says what else may stand here.
+# Change this file as you like.
 version: 1
 seed: 1                       # the same seed gives the same run, to the last bit
 
@@ -159,7 +162,8 @@ stop:                         # whichever comes first
   when: all_arrived
   stuck_for: 60               # s; all agents that are left have been stuck for so long
 
-# In a crowd people walk slower ([Weidmann 1993]). Without the law 1.5 to 2.5 times too many get through a door; with it, streams that cross or meet can freeze.
+# In a crowd people walk slower ([Weidmann 1993]). Without the law 1.5 to 2.5 times too many
+# get through a door; with it, streams that cross or meet can freeze.
 speed_density: weidmann
 
 geometry:
@@ -173,8 +177,8 @@ groups:
     count: {people}
     region: {{wkt_file: {_quoted(f"{name}-start.wkt")}}}
 {"    " + level + chr(10) if level else ""}    goals: {names[0] if len(exits) == 1 else "out"}
-    radius: {{uniform: {{low: 0.18, high: 0.22}}}}                     # m; speeds are those of Weidmann: 1.34 m/s, sd 0.26
-    premovement: {{lognormal: {{mu: {mu}, sigma: {sigma}, high: {high}}}}}     # s before they set off; median {math.exp(mu):.0f}: an assumption
+    radius: {{uniform: {{low: 0.18, high: 0.22}}}}  # m; speeds are those of Weidmann: 1.34 m/s, sd 0.26
+    premovement: {{lognormal: {{mu: {mu}, sigma: {sigma}, high: {high}}}}}  # s; median {median}, assumed
 
 record:
   rate: 10                    # frames a second

@@ -5,6 +5,8 @@ The digest is XXH64 (Collet, "xxHash fast digest algorithm", specification 0.1.1
 Equal digests say that two arrays are equal but for a chance of 2**-64; they protect against accidents, not against an adversary.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -5,6 +5,8 @@ several times faster, and the low bytes of float64 coordinates, which nothing ca
 ([RFC 1951], 3.2.4) instead of through the compressor. Every reader of HDF5 opens the result.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import functools

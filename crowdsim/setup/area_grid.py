@@ -3,6 +3,8 @@
 Everything is decided by ``+ - * /`` and comparisons, so that the answers are the same on every processor. Twins: `tests/reference/area_grid.py`.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Drawing the numbers of distributions; apart from `distributions`, because it needs the compiler."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

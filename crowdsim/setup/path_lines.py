@@ -1,4 +1,4 @@
-"""The ways of agents to their first goals as lines, for pictures: each found by the planner of its group."""
+"""The paths of agents to their first goals as lines, for pictures: each found by the planner of its group."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALL = 1 << 40
 
 @dataclass(frozen=True)
 class Line:
-    """A part of a way, on one floor.
+    """A part of a path, on one floor.
 
     Attributes
     ----------
@@ -38,21 +38,20 @@ class Line:
 
 
 def lines_of(built: Built, most: int) -> list[Line]:
-    """Return the ways of agents to their first goals.
+    """Return the paths of agents to their first goals.
 
     Parameters
     ----------
     built : Built
     most : int
-        Of how many agents, evenly over all that have a goal; who has no way has no line.
+        Of how many agents, evenly over all that have a goal; an agent without a path has no line.
 
     Raises
     ------
     ScenarioError
         If a planner cannot work on this ground.
     """
-    world, population = built.world, built.population
-    goals = [world.itineraries[number].goals for number in population.itinerary.tolist()]
+    goals = [built.world.itineraries[number].goals for number in built.agents.itinerary.tolist()]
     rows = np.flatnonzero([len(each) > 0 for each in goals])
     rows = rows[:: max(1, -(-len(rows) // most))]
     lines: list[Line] = []
@@ -98,6 +97,6 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
 
 
 def _by_floor(row: int, layer: NDArray[np.int64], points: NDArray[np.float64]) -> list[Line]:
-    """Part a way where it changes floors."""
-    ends = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
-    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(ends) if first < last]
+    """Part a path where it changes floors."""
+    parts = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
+    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(parts) if first < last]

@@ -1,4 +1,4 @@
-"""Gauge: how much everybody has got on along its path."""
+"""Gauge: how far each agent has got along its path."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LEVEL = np.zeros((0, 2))
 
 
 class Gauge(System):
-    """Note by how much everybody's least remaining length has fallen; Watch finds out from it who is stuck.
+    """Note by how much the least remaining length of each agent has fallen; Watch finds out from it which are stuck.
 
-    It stands after Follow, since then everybody's direction belongs to the place where it is. What a new path does to it stands in
+    It stands after Follow, since then the direction of each agent belongs to its position. What a new path does to it stands in
     `crowdsim.systems.paths.progress`.
 
     Parameters
@@ -28,7 +28,7 @@ class Gauge(System):
     world : World
     tick_length : float, s
     guesses : (groups,) bool
-        Whose agents walk on guesses while they wait for their paths; the others go on along the paths that they had, or stand.
+        Groups with agents that walk on guesses while they wait for their paths; others go on along the paths that they had, or stand.
     """
 
     reads = ("activity", "goal", "group", "path_status", "is_driven", "position", "surface", "next_corner", "preferred_velocity", *NOTED)
@@ -40,7 +40,7 @@ class Gauge(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Gauge:
-        """Make the system, which has to know whose agents guess."""
+        """Make the system, which has to know the groups that guess."""
         return cls(setup.world, setup.scenario.tick, guessing_groups(setup.scenario))
 
     @property
@@ -49,7 +49,7 @@ class Gauge(System):
         return self._tick % self.every != 0
 
     def process(self, tick: Tick) -> None:
-        """Look at everybody if it is time."""
+        """Look at all agents if it is time."""
         self._tick = tick.number
         world, agents = self.world, self.world.agents
         if self.is_idle:

@@ -5,6 +5,8 @@ with these as key and counter. Neither the order of agents nor the number of thr
 Distributions are made by inverse functions built from ``+ - * / sqrt`` alone, since the C library's `log` and `exp` differ between processors.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import hashlib

@@ -20,7 +20,7 @@ class Polite(StatelessModel):
     class Parameters:
         """What can be tuned; `crowdsim parameters avoidance.polite --plugin polite.py` shows it."""
 
-        room: float = param(1.0, "m", above=0.0, high=10.0, why="free distance at which an agent is at full speed; larger makes queues looser")
+        room: float = param(1.0, "m", above=0.0, high=10.0, why="gap at full speed; larger: looser queues")
 
     def choose(self, view, tick_length, team, out):
         """Write a velocity for each agent, and the agent that slows it down: rows as in the view."""
@@ -35,6 +35,6 @@ class Polite(StatelessModel):
         first = np.argmin(gap, axis=1)[:, None]
         share = np.clip(np.take_along_axis(gap, first, axis=1) / self.parameters.room, 0.0, 1.0)
         out.velocity[:] = wish * share
-        out.diagnosis[:] = np.where(view.active == 0, NOT_ASKED, np.where(share[:, 0] > 0.0, FEASIBLE, RELAXED))
+        out.diagnosis[:] = np.where(view.active, np.where(share[:, 0] > 0.0, FEASIBLE, RELAXED), NOT_ASKED)
         blocker = view.entity[np.take_along_axis(near, first, axis=1)[:, 0]]
         out.blocker[:] = np.where((share[:, 0] < 1.0) & (view.active == 1), blocker, 0)

@@ -218,7 +218,7 @@ def test_one_who_is_pushed_back_along_a_wall_holds_its_ground_before_who_held_it
     assert holds == [False, True, True, True, False, False]
 
 
-def test_one_who_goes_back_before_nobody_or_somebody_who_walks_the_same_way_or_across_or_along_a_wall_is_left_alone():
+def test_an_agent_that_goes_back_before_none_or_one_that_goes_along_or_across_or_by_a_wall_is_left_alone():
     for other, blocker in (([-1.0, 0.0], 0), ([-1.0, 0.0], -1), ([1.0, 0.0], 2), ([0.0, 1.0], 2), ([-1.0, 1.8], 2)):
         velocity = [[-0.8, 0.3], [-1.0, 0.0]]
         out, holds = stand(velocity, [[1.0, 0.0], other], [blocker, 0])

@@ -93,7 +93,10 @@ def named_commands(text: str) -> list[list[str]]:
 def plan(rng: np.random.Generator) -> str:
     kind = rng.choice(["", "before", "after", "tick", "ms", "interrupt"], p=[0.15, 0.25, 0.25, 0.15, 0.15, 0.05])
     most = {"": 1, "before": 420, "after": 420, "tick": TICKS, "ms": 400, "interrupt": TICKS}[kind]
-    return f"{kind}:{int(most ** rng.uniform(0.0, 1.0)) if kind in ('before', 'after') else int(rng.integers(1, most + 1))}" if kind else ""
+    if not kind:
+        return ""
+    count = most ** rng.uniform(0.0, 1.0) if kind in ("before", "after") else rng.integers(1, most + 1)
+    return f"{kind}:{int(count)}"
 
 
 def next_command(rng: np.random.Generator, folder: Path) -> tuple[str, ...]:

@@ -76,7 +76,10 @@ SAME_TABLES = """
 from crowdsim import measures, open_run
 path = "runs/corridor.h5"
 with open_run(path) as recording:
-    for function in (measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.waiting_graph, measures.why_stuck):
+    for function in (
+            measures.deadlocks, measures.stuck_people, measures.stuck_spells, measures.waiting_graph,
+            measures.why_stuck,
+        ):
         table = function(path)
         assert len(table) and table.equals(function(recording)), function.__name__
 print("same")

@@ -67,7 +67,8 @@ try:
     main([{name!r}, "--help"])
 except SystemExit as leave:
     assert not leave.code
-assert not {{"numba", "numpy", "pandas", "shapely", "h5py", "rich", "yaml"}} & set(sys.modules)  # typer itself may load pydantic
+# typer itself may load pydantic
+assert not {{"numba", "numpy", "pandas", "shapely", "h5py", "rich", "yaml"}} & set(sys.modules)
 """
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr

@@ -29,7 +29,8 @@ def check_case(model, name):
     if name not in UNBOUND:
         assert verdict.last_arrival_s <= 1.25 * ideal + 1.0
     assert verdict.deepest_overlap_m <= 0.05
-    print(f"{model} {name}: {verdict.last_arrival_s / ideal:.2f} of the ideal time, overlap {100 * verdict.deepest_overlap_m:.1f} cm")  # noqa: T201
+    share, overlap = verdict.last_arrival_s / ideal, 100 * verdict.deepest_overlap_m
+    print(f"{model} {name}: {share:.2f} of the ideal time, overlap {overlap:.1f} cm")  # noqa: T201
 
 
 @pytest.mark.sample(1)

@@ -12,10 +12,10 @@ INNER = "numbers of one step of an inner loop, which LLVM keeps in registers: a 
 ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
-        bodies.spread.lead_aside bodies.replan.find_near_lines avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
+        avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
     """,
     ROWS: """
-        bodies.spread._lead_rows avoidance.sampling.kernel._choose_by_sampling
+        avoidance.sampling.kernel._choose_by_sampling
         avoidance.velocity_obstacles.kernel.choose_with_workspaces avoidance.orca.orca._choose_velocities avoidance.neighbour_model.find_neighbours
     """,
     INNER: """

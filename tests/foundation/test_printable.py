@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from crowdsim.commands import command, quoted
-from crowdsim.printable import is_printable, visible
+from crowdsim.printable import is_printable, summary_of, visible
 
 EVIL = "\x1b[31mred\x1b[0m", "\x9b2J", "\x07", "a\rb", "\u202egpj.exe", "\u2066x\u2069", "\x7f", "zero\u200bwidth", "\u2028", "\ufeff", "\U000e0041", "\udce9", "\x00"
 
@@ -65,3 +65,16 @@ def test_random_words_come_back_from_a_shell(tmp_path):
     program = 'printf "%s\\0" ' + " ".join(quoted(word) for word in words)
     done = subprocess.run(["bash", "-c", program], capture_output=True, cwd=tmp_path, check=True)
     assert [part.decode() for part in done.stdout.split(b"\0")[:-1]] == words
+
+
+@pytest.mark.parametrize(
+    ("about", "line"),
+    [
+        (None, ""),
+        ("Go on.", "Go on."),
+        ("Go on, however far it is,\n    to the end.\n\n    More of it.\n    ", "Go on, however far it is, to the end."),
+        ("\n    Go on.\n    ", "Go on."),
+    ],
+)
+def test_the_summary_of_a_class_is_its_first_paragraph_on_one_line(about, line):
+    assert summary_of(type("Thing", (), {"__doc__": about})) == line

@@ -73,7 +73,10 @@ def test_neighbours_share_their_edges():
 def test_no_feet_are_made_for_gaps_wider_than_asked_for_nor_in_openings():
     needle = shapely.Polygon([(5.0, 1.0), (5.02, 4.0), (4.98, 4.0)])
     room = shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle)
-    feet_below = lambda t: int(np.sum((t.vertices[:, 1] == 0.0) & (t.vertices[:, 0] > 0.0) & (t.vertices[:, 0] < 10.0)))  # noqa: E731
+
+    def feet_below(t):
+        return int(np.sum((t.vertices[:, 1] == 0.0) & (t.vertices[:, 0] > 0.0) & (t.vertices[:, 0] < 10.0)))
+
     assert feet_below(triangulate(room, widest_gap=1.01)) == 1
     assert feet_below(triangulate(room, widest_gap=0.99)) == 0
     assert feet_below(triangulate(room, openings=shapely.box(0.0, -1.0, 10.0, 0.1), widest_gap=1.01)) == 0

@@ -93,13 +93,15 @@ def test_text(crowdsim_golden):
     crowdsim_golden(TEXT, seconds=0.5, name="text")
 def test_loaded(crowdsim_golden, request):
     scenario = crowdsim.load_scenario(request.config.rootpath / "scenes/meeting.yaml")
-    assert crowdsim_golden(scenario, seconds=0.5, sets=["seed=9"], name="loaded/once").name == "loaded_once.h5"
+    golden = crowdsim_golden(scenario, seconds=0.5, sets=["seed=9"], name="loaded/once")
+    assert golden.name == "loaded_once.h5"
 def test_same_name(crowdsim_golden):
     crowdsim_golden(TEXT, seconds=0.5, name="text")
 def test_mistake(crowdsim_golden):
     crowdsim_golden("scenes/none.yaml")
 def test_too_large(crowdsim_golden):
-    crowdsim_golden(TEXT, sets=["groups.0.count=5000", "stop.after=900", "geometry.walkable={{box: [0, 0, 800, 800]}}"], name="large")
+    sets = ["groups.0.count=5000", "stop.after=900", "geometry.walkable={{box: [0, 0, 800, 800]}}"]
+    crowdsim_golden(TEXT, sets=sets, name="large")
 """)
     done = pytest_run(project, "--bless")
     done.assert_outcomes(passed=2, failed=3)

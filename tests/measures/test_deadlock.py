@@ -270,7 +270,7 @@ def test_people_that_go_against_each_other_are_no_queue_though_one_before_them_g
     assert causes(found) == ["head-on", "head-on", ""] and found.is_head.tolist() == [True, True, False]
 
 
-def test_a_queue_has_one_head_that_is_not_stuck_and_how_many_wait_for_it_and_for_a_deadlock_has_the_deadlock():
+def test_a_queue_has_one_head_that_is_not_stuck_and_its_length_and_one_for_a_deadlock_has_the_deadlock():
     found = diagnose(moment([[0, 0], [-0.5, 0], [-1.0, 0]], [[9, 0]] * 3, stuck=[False, True, True]))
     assert causes(found) == ["", "queue", "queue"] and found.head.tolist() == [0, 1, 1] and found.waits_for.tolist() == [0, 1, 2]
     position = [[0, 0], [-0.5, 0], [-0.95, 0.25], [-0.7, 0.7], [-0.2, 0.7]]  # the third touches the second, and by a little more air one of two head-on

@@ -37,7 +37,9 @@ tick: 0.1
 stop: {after: 30}
 geometry: {walkable: {box: [0, 0, 12, 6]}, obstacles: [{box: [5, 2, 6, 4]}]}
 goals: {end: {point: [11, 1], arrive_within: 0.3}}
-groups: [{name: one, positions: [[1, 1], [1, 1.5]], goals: end}, {name: behind, positions: [[1, 4.6]], goals: end}]
+groups:
+  - {name: one, positions: [[1, 1], [1, 1.5]], goals: end}
+  - {name: behind, positions: [[1, 4.6]], goals: end}
 navigation: straight-line
 """
 HEAD = """
@@ -166,7 +168,7 @@ def test_a_planner_that_breaks_its_promises_is_reported_by_name_and_agent(tmp_pa
 
 
 def test_the_page_shows_the_file_that_is_tested():
-    page = (FILE.parents[1] / "guides" / "planners.md").read_text(encoding="utf-8")
+    page = (FILE.parents[1] / "guides" / "plug-ins.md").read_text(encoding="utf-8")
     assert f"```python\n{FILE.read_text(encoding='utf-8')}```" in page and PlainPlanner.__name__ in page and register_planner.__name__ in page
 
 

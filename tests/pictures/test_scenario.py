@@ -71,7 +71,9 @@ def test_paths_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
 HOUSE = """
 version: 1
 geometry:
-  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 20, 10]}}, {name: high, elevation: 3, walkable: {box: [0, 0, 20, 10]}}]
+  storeys:
+    - {name: low, elevation: 0, walkable: {box: [0, 0, 20, 10]}}
+    - {name: high, elevation: 3, walkable: {box: [0, 0, 20, 10]}}
   connections: [{name: stair, lower: low, upper: high, foot: [[6, 4], [6, 6]], head: [[12, 4], [12, 6]]}]
 goals: {up: {region: {box: [1, 1, 3, 3]}, storey: high}, out: {exit: {box: [19, 4, 20, 6]}, storey: low}}
 groups:
@@ -100,7 +102,9 @@ def test_paths_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys):
     storeys = """
-  storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}]
+  storeys:
+    - {name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}
+    - {name: high, elevation: 1, walkable: {box: [6, 0, 9, 4]}}
   connections: [{name: stair, lower: low, upper: high, foot: [[4, 1], [4, 3]], head: [[6, 1], [6, 3]]}]
   terrain: [{name: carpet, speed: 0.8, storey: high, area: {box: [7, 0, 8, 4]}}]"""
     path = tmp_path / "house.yaml"
@@ -139,4 +143,4 @@ def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refus
     path = tmp_path / "room.yaml"
     path.write_text(ROOM.replace("TERRAIN", "  terrain: [{name: grass, speed: 0.6, area: {box: [0, 0, 2, 2]}}]"))
     code, _, err = outcome(capsys, "plot", path, "--show", "ways")
-    assert code == 2 and "grid looks for short ways and knows no speeds of ground" in err and 'note: the layer "ways" is called "paths" now' in err
+    assert code == 2 and "grid looks for short paths and knows no speeds of ground" in err and 'note: the layer "ways" is called "paths" now' in err

@@ -51,7 +51,8 @@ def test_of_many_groups_the_largest_have_lines_and_the_others_one() -> None:
     roster = pd.DataFrame({"entity": np.arange(len(names)), "group_name": names})
     events = pd.DataFrame({"tick": [10, 20], "entity": [0, len(names) - 1], "kind": "ARRIVAL"})
     run = SimpleNamespace(roster=lambda: roster, events=lambda: events, commit=SimpleNamespace(last_tick=40), header=SimpleNamespace(tick_s=0.5))
-    ends = sheet.arrivals_by_group(run).groupby("group", sort=False).agg({"arrived": "max", "of": "first"})  # type: ignore[arg-type]
+    arrivals = sheet.arrivals_by_group(run)  # type: ignore[arg-type]
+    ends = arrivals.groupby("group", sort=False).agg({"arrived": "max", "of": "first"})
     assert len(ends) == sheet.MOST_GROUPS + 1 and ends.loc[sheet.OTHERS].tolist() == [1, sum(range(1, 10))] and ends.loc["g0"].tolist() == [1, 20]
 
 
@@ -96,7 +97,8 @@ class Still:
 
 def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls() -> None:
     spots = np.stack(np.meshgrid(np.arange(0.25, 10, 0.5), np.arange(0.25, 8, 0.5)), axis=-1).reshape(-1, 2)  # 4 a square metre
-    found = looked_through.look_through(Still(spots), ["density"], [shapely.box(0, 0, 10, 8)]).density  # type: ignore[arg-type]
+    still, ground = Still(spots), shapely.box(0, 0, 10, 8)
+    found = looked_through.look_through(still, ["density"], [ground]).density  # type: ignore[arg-type]
     assert found is not None
     inside = found.highest[0][np.isfinite(found.highest[0])]
     assert (found.square_m, found.over_s) == (1.0, 5.0) and inside.size == 40 * 32
@@ -107,7 +109,8 @@ def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls
 def test_densities_of_floors_are_apart_and_those_that_pass_by_count_by_their_time() -> None:
     spots = np.array([[5.1, 5.1], [5.2, 5.2], [2.1, 2.1]])
     grounds = [shapely.box(0, 0, 10, 10)] * 2
-    found = looked_through.look_through(Still(spots, layer=np.array([0, 0, 1])), ["density"], grounds).density  # type: ignore[arg-type]
+    still = Still(spots, layer=np.array([0, 0, 1]))
+    found = looked_through.look_through(still, ["density"], grounds).density  # type: ignore[arg-type]
     assert found is not None
     assert [float(np.nanmax(floor)) for floor in found.highest] == [2.0, 1.0]
     moving = Still(spots[:1], frames=50)

@@ -58,7 +58,8 @@ def page(tab, busy):
 def dots(tab, canvas):
     """A number that changes when a canvas does, and how many colours it has."""
     return tab.evaluate(f"""(() => {{
-        const c = document.getElementById('{canvas}'), copy = new OffscreenCanvas(c.width, c.height), to = copy.getContext('2d', {{ willReadFrequently: true }});
+        const c = document.getElementById('{canvas}'), copy = new OffscreenCanvas(c.width, c.height);
+        const to = copy.getContext('2d', {{ willReadFrequently: true }});
         to.drawImage(c, 0, 0);
         const d = new Uint32Array(to.getImageData(0, 0, c.width, c.height).data.buffer);
         let sum = 0; for (let i = 0; i < d.length; i++) sum = (sum * 31 + d[i]) >>> 0;
@@ -73,8 +74,10 @@ def text(tab, element):
 def on_screen(tab, entity):
     """Where an agent is in the window."""
     return tab.evaluate(f"""(() => {{
-        const {{ crowd, stage }} = page, agent = crowd.arrays.agent_entity.indexOf({entity}), {{ frame, share }} = crowd.frameAt(page.time);
-        const [row, s] = crowd.rowOf(agent, frame), box = stage.canvas.getBoundingClientRect(), [x, y] = stage.toScreen(...crowd.place(row, s, share), stage.shown()[0]);
+        const {{ crowd, stage }} = page, agent = crowd.arrays.agent_entity.indexOf({entity});
+        const {{ frame, share }} = crowd.frameAt(page.time);
+        const [row, s] = crowd.rowOf(agent, frame), box = stage.canvas.getBoundingClientRect();
+        const [x, y] = stage.toScreen(...crowd.place(row, s, share), stage.shown()[0]);
         return [box.left + x, box.top + y];
     }})()""")
 
@@ -89,9 +92,11 @@ def test_it_draws_and_a_name_is_text(page):
 def test_the_strip_of_costs_is_as_high_as_ticks_were_long_to_the_microsecond(page):
     drawn, microseconds = page.evaluate("""(() => {
         const { strips, crowd } = page, seen = [], height = 1000, low = height - 1, high = 2;
-        const context = new Proxy({}, { get: (_, name) => name === 'lineTo' ? (x, y) => seen.push(y) : () => {}, set: () => true });
+        const context = new Proxy(
+            {}, { get: (_, name) => name === 'lineTo' ? (x, y) => seen.push(y) : () => {}, set: () => true });
         strips.paintCosts(context, 800, height, () => '#000');
-        return [seen.slice(0, 2 * strips.seconds.length).filter((_, k) => k % 2 === 0).map(y => (low - y) / (low - high) * strips.mostMs * 1000),
+        const tops = seen.slice(0, 2 * strips.seconds.length).filter((_, k) => k % 2 === 0);
+        return [tops.map(y => (low - y) / (low - high) * strips.mostMs * 1000),
                 Array.from(crowd.arrays.column_microseconds, v => Math.min(v, 1000 * strips.mostMs))];
     })()""")
     assert len(drawn) == len(microseconds) > 10 and any(value % 1000 for value in microseconds)

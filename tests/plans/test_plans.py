@@ -145,7 +145,7 @@ def test_exits_are_cut_out_of_where_people_start_and_may_lie_a_few_centimetres_b
     assert start.distance(inside) == pytest.approx(0.05, abs=2e-3)
 
 
-def test_a_closed_outline_on_a_layer_of_walls_is_a_wall_where_it_is_thin_and_what_a_wall_follows_where_it_is_wide(tmp_path: Path) -> None:
+def test_a_closed_outline_on_a_layer_of_walls_is_a_wall_where_it_is_thin_and_its_border_where_it_is_wide(tmp_path: Path) -> None:
     around, thin, wide = shapely.box(0, 0, 10, 8), shapely.box(3, 2, 3.3, 6), shapely.box(5, 2, 7, 6)
     ground, *_ = looked_at(drawn_as(tmp_path, walls=[around, thin, wide]))
     assert ground.area == pytest.approx(9.9 * 7.9 - 0.3 * 4.0 - 2.1 * 4.1 + 1.9 * 3.9, abs=1e-3)

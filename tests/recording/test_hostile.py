@@ -165,7 +165,8 @@ from pathlib import Path
 import numpy as np
 from crowdsim.errors import RecordingError
 from tests.recording.test_hostile import corrupt, read_everything
-source, target, first, count = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+source, target = Path(sys.argv[1]).read_bytes(), Path(sys.argv[2])
+first, count = int(sys.argv[3]), int(sys.argv[4])
 for seed in range(first, first + count):
     target.write_bytes(corrupt(source, seed))
     try:

@@ -140,7 +140,8 @@ while not select.select([sys.stdin], [], [], 0)[0]:
         data = run.trajectories(slice(-3, None))
         for frame, shown in data.groupby("frame"):
             entity, position, columns = crowd.at(2 * frame)
-            assert shown["id"].tolist() == entity.tolist() and (shown[["x", "y"]].to_numpy() == position).all()
+            assert shown["id"].tolist() == entity.tolist()
+            assert (shown[["x", "y"]].to_numpy() == position).all()
             assert (shown["surface"] == columns["surface"]).all()
         assert len(run.ticks()) == run.commit.ticks
         print(run.commit.ticks, flush=True)

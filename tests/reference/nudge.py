@@ -1,6 +1,6 @@
 """Twins of asking aside and of looking ahead, all against all.
 
-Kernels: find_touching, choose_aside, is_clear_line, find_blocked_lines, find_near_lines; and the function count_held.
+Kernels: find_touching, choose_aside, is_clear_line, find_blocked_lines, find_near_lines; and the function count_blocked.
 """
 
 import math
@@ -8,7 +8,7 @@ import math
 import shapely
 
 
-def count_held(entity, wants, stands, velocity, preferred, blocker, share, held):
+def count_blocked(entity, wants, stands, velocity, preferred, blocker, share, held):
     """One more tick for each walker whose blocker stands and who gets along by less than a share of what it wants; else 0."""
     row_of = {int(e): row for row, e in enumerate(entity)}
     result = []

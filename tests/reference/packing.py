@@ -144,7 +144,8 @@ def push_apart_in_area(scene: Scene, target: float, steps: int) -> int:
         scale = min(1.0, scene.radius[row] / reach) if reach > 0.0 else 0.0
         for _ in range(3):
             x, y = scene.x[row] + scale * px, scene.y[row] + scale * py
-            x, y = off_walls(scene.near(x, y), x, y, scene.radius[row] + scene.margin)  # type: ignore[operator]
+            reach = scene.radius[row] + scene.margin  # type: ignore[operator]
+            x, y = off_walls(scene.near(x, y), x, y, reach)
             if scene.fits(row, x, y):
                 scene.move(row, x, y)
                 break

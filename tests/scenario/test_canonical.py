@@ -57,14 +57,23 @@ def test_what_means_the_same_gives_one_text() -> None:
     one = """
 version: 1
 name: x
-geometry: {walkable: [{box: [0, 0, 5, 8]}, {box: [5, 0, 10, 8]}], obstacles: [{name: a, box: [1, 1, 2, 2]}, {name: b, box: [3, 3, 4, 4]}]}
+geometry:
+  walkable: [{box: [0, 0, 5, 8]}, {box: [5, 0, 10, 8]}]
+  obstacles: [{name: a, box: [1, 1, 2, 2]}, {name: b, box: [3, 3, 4, 4]}]
 goals: {p: {point: [1, 5]}, q: {exit: [[9, 0], [10, 0], [10, 8], [9, 8]]}, r: {nearest_of: [p, q]}}
 groups: [{name: g, count: 3, goals: r}, {name: h, agents: [{id: 2}, {id: 1}], goals: [q]}]
 """
     two = """
-groups: [{name: h, agents: [{id: 1}, {id: 2}], goals: q}, {name: g, count: 3, goals: [r], radius: 0.2, leave_on_arrival: true}]
-goals: {r: {nearest_of: [q, p, p]}, q: {exit: {box: [9, 0, 10, 8]}}, p: {point: [1.0, 5.0], arrive_within: 0.3}}
-geometry: {obstacles: [{name: b, box: [3, 3, 4, 4]}, {name: a, box: [1, 1, 2, 2]}], walkable: {box: [0, 0, 10, 8]}}
+groups:
+  - {name: h, agents: [{id: 1}, {id: 2}], goals: q}
+  - {name: g, count: 3, goals: [r], radius: 0.2, leave_on_arrival: true}
+goals:
+  r: {nearest_of: [q, p, p]}
+  q: {exit: {box: [9, 0, 10, 8]}}
+  p: {point: [1.0, 5.0], arrive_within: 0.3}
+geometry:
+  obstacles: [{name: b, box: [3, 3, 4, 4]}, {name: a, box: [1, 1, 2, 2]}]
+  walkable: {box: [0, 0, 10, 8]}
 name: x
 avoidance: orca
 version: 1

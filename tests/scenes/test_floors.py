@@ -28,7 +28,8 @@ geometry:
     - {{name: low, elevation: 0, walkable: {{box: [0, 0, 10, 10]}}}}
     - {{name: high, elevation: {rise}, walkable: {{box: [{top}, 0, {top + 10.0}, 10]}}}}
   connections:
-    - {{name: flight, kind: {kind}, lower: low, upper: high, foot: [[10, 4], [10, 6]], head: [[{top}, 4], [{top}, 6]]{speeds}}}
+    - {{name: flight, kind: {kind}, lower: low, upper: high, foot: [[10, 4], [10, 6]],
+        head: [[{top}, 4], [{top}, 6]]{speeds}}}
 goals:
   up: {{point: [{top + 9.0}, 5], storey: high}}
   down: {{point: [1, 5], storey: low}}

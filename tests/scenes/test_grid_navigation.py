@@ -74,8 +74,8 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
     box = [[[3, -3], [9, -3], [9, -2.8], [3, -2.8]], [[3, 2.8], [9, 2.8], [9, 3], [3, 3]], [[3, -3], [3.2, -3], [3.2, 3], [3, 3]], [[8.8, -3], [9, -3], [9, 3], [8.8, 3]]]
     with lone((4.5, 0.0), obstacles=box) as run:
         verdict = run.run()
-        assert verdict.ended == "nobody can go on"
-        assert list(verdict.reasons) == ["no way to its goal; it goes as near as it can"]
+        assert verdict.ended == "no agent can go on"
+        assert list(verdict.reasons) == ["no path to its goal; walks as close as it can"]
         assert run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3) and abs(run.world.agents.position[0, 1]) < 0.3
 
 
@@ -108,7 +108,7 @@ def test_saving_and_loading_changes_nothing(expected):
 
 
 @pytest.mark.parametrize("kind", ["grid", "s2-grid"])
-def test_while_its_first_way_is_looked_for_an_agent_stands_and_while_another_is_it_keeps_to_the_one_that_it_has(kind):
+def test_an_agent_stands_while_its_first_path_is_searched_and_keeps_to_what_it_has_while_another_is(kind):
     agents = [{"id": 0, "position": [-8.0, 0.0], "radius": 0.2, "speed": 1.3, "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}]}]
     side = {"side": {"point": [0.0, 8.0], "arrive_within": 0.1}}
     with simulation(room(agents, goals=side), sets=[f"navigation={{kind: {kind}}}", "budget.work=1"]) as run:

@@ -12,7 +12,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_path
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.columns import AgentState, has_way
+from crowdsim.world.columns import AgentState, has_path
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, room, simulation
 
@@ -165,7 +165,7 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
         world, agents, off = run.world, run.world.agents, []
         for tick in range(1, 401):
             run.step()
-            rows = np.flatnonzero(has_way(agents.path_status) & (agents.activity == AgentState.WALKING))
+            rows = np.flatnonzero(has_path(agents.path_status) & (agents.activity == AgentState.WALKING))
             if tick % 20 or not len(rows):
                 continue
             length = np.empty(len(rows))
@@ -274,7 +274,7 @@ def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_s
     expected = [1, 2, 3, 4] if held >= 30.0 else []
     assert sorted(told) == sorted(people.loc[people["is_deadlock"], "entity"]) == expected
     assert counted == len(expected) and verdict.deadlocked == ({"head-on": 4} if expected else {}) and groups["is_deadlock"].tolist() == [bool(expected)]
-    assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "everybody left is stuck" and expected))
+    assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "all that are left are stuck" and expected))
 
 
 @pytest.mark.full
@@ -287,7 +287,7 @@ def test_those_who_wait_for_an_obstacle_that_will_go_on_do_not_end_a_run():
     with scene({**alone, "stop": {"after": 30, "stuck_for": 5}, "obstacles": [{**barrier, "vanishes": 1000}]}) as run:
         assert run.run().ended == "time is up"
     with scene({**alone, "obstacles": [{key: value for key, value in barrier.items() if key != "vanishes"}]}) as run:
-        assert run.run().ended == "everybody left is stuck"
+        assert run.run().ended == "all that are left are stuck"
 
 
 @pytest.mark.sample(1)

@@ -39,4 +39,5 @@ def test_people_on_an_exact_circle_change_places(model, count):
 def test_people_on_a_circle_change_places_whatever_the_noise(model, count):
     found = [check_circle(model, count, 0.05, seed) for seed in range(10)]
     times, overlaps = zip(*found, strict=True)
-    print(f"{model} {count}: {min(times):.2f} to {max(times):.2f} of the ideal time, overlap {100 * max(overlaps):.1f} cm")  # noqa: T201  (-s shows it)
+    span, overlap = f"{min(times):.2f} to {max(times):.2f}", 100 * max(overlaps)
+    print(f"{model} {count}: {span} of the ideal time, overlap {overlap:.1f} cm")  # noqa: T201  (-s shows it)

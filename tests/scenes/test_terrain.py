@@ -75,7 +75,7 @@ def test_the_resolved_text_gives_the_same_run():
 
 @pytest.mark.parametrize("kind", ["optimal", "visibility", "grid"])
 def test_planners_that_know_no_speeds_refuse_terrain_and_say_what_to_do(kind):
-    with pytest.raises(ScenarioError, match=rf"navigation: {kind} looks for short ways and knows no speeds of ground.*grass.*\n.*Take navigation: mesh"):
+    with pytest.raises(ScenarioError, match=rf"navigation: {kind} looks for short paths and knows no speeds of ground.*grass.*\n.*Take navigation: mesh"):
         Simulation(scene(PARK, more=f"navigation: {kind}"))
     text = scene(PARK, more=f"  - {{name: two, positions: [[3, 3]], goals: [there], navigation: {kind}}}")
     with pytest.raises(ScenarioError, match=rf"groups\[1\].navigation: {kind} looks for"):
@@ -107,8 +107,10 @@ geometry:
     - {{name: low, elevation: 0, walkable: {{box: [0, 0, 10, 12]}}}}
     - {{name: high, elevation: 2, walkable: {{box: [20, 0, 30, 12]}}}}
   connections:
-    - {{name: stair, lower: low, upper: high, foot: [[10, 1], [10, 3]], head: [[20, 1], [20, 3]], speed_up: 0.4, speed_down: 1.0}}
-    - {{name: ramp, kind: ramp, lower: low, upper: high, foot: [[10, 9], [10, 11]], head: [[20, 9], [20, 11]]}}
+    - {{name: stair, lower: low, upper: high, foot: [[10, 1], [10, 3]], head: [[20, 1], [20, 3]],
+        speed_up: 0.4, speed_down: 1.0}}
+    - {{name: ramp, kind: ramp, lower: low, upper: high, foot: [[10, 9], [10, 11]],
+        head: [[20, 9], [20, 11]]}}
   terrain:
     - {{name: carpet, speed: 0.8, storey: high, area: {{box: [20, 8, 25, 12]}}}}
 goals:

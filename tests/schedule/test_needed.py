@@ -31,7 +31,8 @@ for scene in all_scenes():
         with tempfile.TemporaryDirectory() as folder:
             called, _ = _in_another_process(scene, Path(folder))
         listed = {(kernel.name, ready(kernel)[1]) for kernel in needed_by(scene.needs)}
-        print(json.dumps([scene.needs, [name for name, args in (called or {}).values() if (name, args) not in listed]]))
+        unlisted = [name for name, args in (called or {}).values() if (name, args) not in listed]
+        print(json.dumps([scene.needs, unlisted]))
 """
 
 
@@ -125,7 +126,8 @@ names = [f"walkers.many.outer{k}" for k in range(COUNT)]
 own, told = [], []
 kernels.on_compile(own.append)
 kernels.on_progress(lambda done, total: told.append((done, total)))
-wanted = [needed.Needed(name, ("float64",), (0,)) for name in (*names, "walkers.many.gone", "walkers.nowhere.outer")]
+names += ["walkers.many.gone", "walkers.nowhere.outer"]
+wanted = [needed.Needed(name, ("float64",), (0,)) for name in names]
 needed.the_list.cache_clear()
 needed.FILE = needed.FILE.with_name("there is none")
 known = needed.the_list()
@@ -133,7 +135,9 @@ known.sizes.append(1)
 count = ahead.make_ready(wanted)
 import walkers.many as many
 values = [getattr(many, f"outer{k}")(1.0) for k in range(COUNT)]
-print(count, len(set(own)), len(own), (told[0][0] and 1, told[0][1]), told[-1][0] <= told[-1][1], values == [k + 1.0 for k in range(COUNT)])
+begun = (told[0][0] and 1, told[0][1])
+is_right = values == [k + 1.0 for k in range(COUNT)]
+print(count, len(set(own)), len(own), begun, told[-1][0] <= told[-1][1], is_right)
 """
 
 

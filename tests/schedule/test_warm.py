@@ -14,7 +14,10 @@ import crowdsim
 from crowdsim.kernels.compiling import KernelDispatcher
 from crowdsim.simulation.warm import warm_kernels
 
-scenarios = [crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"]) for path in sorted(Path("scenarios").glob("*.yaml"))]
+scenarios = [
+    crowdsim.load_scenario(path, sets=["stop.after=SECONDS" if path.stem != "open-10000" else "stop.after=2"])
+    for path in sorted(Path("scenarios").glob("*.yaml"))
+]
 warm_kernels(scenarios[0], crowdsim.Simulation)
 compile_it, late = KernelDispatcher.compile, []
 def noted(self, sig):
@@ -48,7 +51,10 @@ KernelDispatcher.compile = noted
 for explain in ([], ["to_west", "to_east"]):
     for model in ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi"):
         document = {**BUSY, "record": {"rate": 5, "explain": explain}}
-        with tempfile.TemporaryDirectory() as folder, simulation(document, sets=[f"avoidance={model}"], out=Path(folder) / "a.h5") as run:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            simulation(document, sets=[f"avoidance={model}"], out=Path(folder) / "a.h5") as run,
+        ):
             late.clear()
             for _ in range(30):
                 run.step()
@@ -59,7 +65,7 @@ for explain in ([], ["to_west", "to_east"]):
 
 
 @pytest.mark.full
-def test_what_tells_of_choices_is_ready_before_the_first_tick_and_compiled_only_where_somebody_asks():
+def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_where_it_is_wanted():
     done = subprocess.run([sys.executable, "-c", EXPLAINING], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stderr
     models = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]
@@ -78,7 +84,7 @@ def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
-def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_ways_otherwise(kind):
+def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_paths_otherwise(kind):
     one = PROGRAM.replace('sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"').replace('glob("*.yaml")', 'glob("bottle*.yaml")')
     assert f"navigation={kind}" in one and "SECONDS" not in one
     done = subprocess.run([sys.executable, "-c", one], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)

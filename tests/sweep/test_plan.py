@@ -88,7 +88,10 @@ set: {tick: 0.05, avoidance: hrvo}
 seeds: "0:3"
 grid: {groups.0.count: [2, 3], stop.when: [all_arrived, never]}
 zip: {groups.0.radius: [0.2, 0.25], groups.0.speed: [1.2, {normal: {mean: 1.3, sd: 0.1}}]}
-latin_hypercube: {samples: 4, seed: 1, ranges: {avoidance.swerve: [0.2, 0.9], stop.after: {low: 10, high: 20, whole: true}}}
+latin_hypercube:
+  samples: 4
+  seed: 1
+  ranges: {avoidance.swerve: [0.2, 0.9], stop.after: {low: 10, high: 20, whole: true}}
 csv: more.csv
 """
 

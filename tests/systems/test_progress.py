@@ -86,12 +86,12 @@ def walk(places, corner):
     return tuple(float(each[0]) for each in columns[2:])
 
 
-def test_who_walks_straight_on_progresses_by_what_it_walks():
+def test_an_agent_that_walks_straight_on_progresses_by_what_it_walks():
     remaining, behind, progress = walk([(0.1 * k, 0.0) for k in range(31)], (10.0, 0.0))
     assert (remaining, behind, progress) == (pytest.approx(7.0), 0.0, pytest.approx(3.0))
 
 
-def test_who_goes_to_and_fro_gets_nowhere():
+def test_an_agent_that_goes_to_and_fro_gets_nowhere():
     """Ten minutes of jostling half a metre beside a corner, on the same places forwards and back: not a millimetre."""
     there = [(0.1 * k, 0.05 * k * k) for k in range(-4, 5)]
     remaining, _, progress = walk((there + there[::-1]) * 300, (0.5, 0.4))
@@ -100,14 +100,14 @@ def test_who_goes_to_and_fro_gets_nowhere():
     assert remaining == pytest.approx(math.dist(there[0], (0.5, 0.4)), abs=1e-6)
 
 
-def test_who_goes_round_its_corner_in_circles_gets_nowhere():
+def test_an_agent_that_goes_round_its_corner_in_circles_gets_nowhere():
     """A closed loop that does not lead round the corner, in steps of 3 cm, for a hundred turns."""
     loop = [(1.0 + 0.3 * math.cos(k * math.pi / 30), 0.3 * math.sin(k * math.pi / 30)) for k in range(60)]
     remaining, _, progress = walk(loop * 100, (2.0, 0.5))
     assert progress < 0.7 and abs(remaining - math.dist(loop[0], (2.0, 0.5))) < 0.1
 
 
-def test_who_is_pushed_back_has_to_win_back_what_it_lost_first():
+def test_an_agent_that_is_pushed_back_has_to_win_back_what_it_lost_first():
     _, behind, progress = walk([(x, 0.0) for x in (0.0, 1.0, 2.0, 1.5, 0.5)], (10.0, 0.0))
     assert behind == pytest.approx(1.5) and progress == pytest.approx(2.0)
     _, behind, progress = walk([(x, 0.0) for x in (0.0, 1.0, 2.0, 1.5, 0.5, 2.25)], (10.0, 0.0))

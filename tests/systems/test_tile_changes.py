@@ -1,4 +1,4 @@
-"""Which ways are kept when the ground's polygons and portals have other numbers, and which are lost."""
+"""Which paths are kept when the ground's polygons and portals have other numbers, and which are lost."""
 
 from types import SimpleNamespace
 
@@ -54,7 +54,7 @@ def test_a_way_that_leads_over_other_ground_is_lost_and_asked_for_again(change):
     assert agents.path_status[0] == PathStatus.NONE and agents.corridor_length[0] == 0 and agents.goal_piece[0] == -1 and agents.strays[0] == 0
 
 
-def test_who_stands_loses_its_way_without_a_word_and_who_waits_for_an_answer_asks_again():
+def test_an_agent_that_stands_loses_its_path_without_an_event_and_one_that_waits_for_an_answer_asks_again():
     agents, _, events = carry(is_narrower=[2], activity=AgentState.STANDING)
     assert events == [] and agents.replan_wish[0] == ReplanCause.NONE and agents.path_status[0] == PathStatus.NONE and agents.corridor_length[0] == 0
     agents, cells, events = carry(path_status=PathStatus.PENDING)

@@ -1,5 +1,7 @@
 """The half-plane of velocities that keeps an agent clear of another one for a while (ORCA)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

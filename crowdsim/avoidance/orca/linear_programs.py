@@ -5,6 +5,8 @@ Half-plane k permits the velocities v with ``normal_k . v >= offset_k``; normals
 on sixteen half-planes at once; the order in which constraints are added is kept.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,8 @@ velocities this model reproduces to 1e-4 m/s. Each neighbour forbids a half-plan
 the preferred one is taken, and where none is permitted, the one that breaks the half-planes of agents least.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The half-planes of velocities that keep an agent clear of walls for a while (ORCA)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,8 @@ Candidates are the points of legs nearest to the preferred velocity, the crossin
 sample: they are ranked by how far they deviate from the preferred and the present velocity, which bounds the penalty from below.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

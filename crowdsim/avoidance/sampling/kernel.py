@@ -1,5 +1,7 @@
 """The kernel of all models that try velocities and weigh them by penalties: neighbours, walls, the search, and the diagnosis of what it found."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -5,6 +5,8 @@ the side to keep to (a mean over neighbours), and that of its urgency z, the tim
 sources are [Mononen 2010], Custom hRVO, which names them, and [Recast 2009], DetourCrowd, which gives the last one its form: ``1 / (softening + t / horizon)``.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

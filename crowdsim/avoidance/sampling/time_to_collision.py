@@ -6,6 +6,8 @@ sticks out; a *slab* is the side of a wall. A collision after time t counts by i
 or not, and urgency is continuous where agents come into contact.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -6,6 +6,8 @@ best one of all, or the end of an interval next to it. A line whose least cost i
 [Guy 2009], section 4, finds by classifying all crossings of all boundary segments, without visiting most of them.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """The kernel of all models that choose a velocity outside a union of velocity obstacles: neighbours, obstacles, the best velocity, and what gives way."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -6,6 +6,8 @@ cone off where the collision would come later than the time horizon. Every shape
 cone with a butt end of [Guy 2009], the same with a spike, the hybrid cone of [Snape 2011], the half-plane of agents that overlap, the shadow of a wall.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -8,10 +8,11 @@ instructions that it has; element by element it is the same IEEE arithmetic, so 
 Values are *lanes*: of float32, of int32, or of truth values. ``+ - * /`` work on two float32 lanes, ``+ -`` on two int32 lanes, ``< <= > >= ==
 !=`` on two lanes of numbers, ``& |`` on two of truth values. Nothing is converted silently.
 
-====================================  =====================================================================================
+====================================  ========================================================================
 `load(array, at)`                     lanes ``array[at:at + 16]`` of a float32, int32 or uint32 array
 `store(array, at, lanes)`             write them
-`difference(array, at, x)`            ``array[at:at + 16] - x`` of a float64 array, rounded to float32 after the subtraction
+`difference(array, at, x)`            ``array[at:at + 16] - x`` of a float64 array, rounded to float32
+                                      afterwards
 `spread(x)`                           the same float32 or int32 number in each lane
 `numbers()`                           0, 1, ..., 15 as int32 lanes
 `choose(mask, a, b)`                  a where the mask is true, else b
@@ -20,9 +21,11 @@ Values are *lanes*: of float32, of int32, or of truth values. ``+ - * /`` work o
 `total(a)`                            sum of int32 lanes
 `bits(mask)`                          uint64 whose bit k tells lane k
 `bit_count(u)`, `first_bit(u)`        of uint64; the first bit of 0 is undefined
-`prefetch(array, at)`                 have the processor fetch what lies at the `at`-th number of an array; no effect but time
-`append_set(array, at, base, byte)`   write ``base + k`` for each bit k of `byte` to the uint32 `array` from `at` on; eight entries are overwritten
-====================================  =====================================================================================
+`prefetch(array, at)`                 have the processor fetch what lies at the `at`-th number of an array;
+                                      no effect but time
+`append_set(array, at, base, byte)`   write ``base + k`` for each bit k of `byte` to the uint32 `array` from
+                                      `at` on; eight entries are overwritten
+====================================  ========================================================================
 
 Indices are uint64. Nothing is checked: arrays must reach 16 entries beyond the last index used.
 """

@@ -4,6 +4,8 @@ Each is a numba intrinsic that emits a handful of LLVM instructions on ``<16 x f
 instruction set: LLVM turns the vectors into one, two, four registers, or single numbers, as the processor has it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import operator
@@ -213,7 +215,7 @@ def _operator(function: Any, kinds: dict[Lanes, Lanes], emit: Callable[[Any, Lan
 
     @infer_global(function)
     class _Template(AbstractTemplate):
-        def generic(self, arguments, _keywords):
+        def generic(self, arguments: Any, _keywords: Any) -> Any:
             if len(arguments) == 2 and arguments[0] == arguments[1] and arguments[0] in kinds:
                 return signature(kinds[arguments[0]], *arguments)
             return None

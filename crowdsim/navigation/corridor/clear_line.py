@@ -1,5 +1,7 @@
 """Can an agent go straight from one place on the mesh to another?"""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -7,6 +7,8 @@ it was, and steering costs one tangent, however long the corridor is. What is ca
 only which agents have to search for it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -4,6 +4,8 @@ A corridor is the row of portals from an agent to its goal, kept with the next p
 portal that has to be gone back through is put on at the end. The head of the path is thus where the slack of the block is.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -12,6 +12,8 @@ A line with direction u and left normal n that touches a disc round c with the d
 right, offset - radius; a point is a disc of radius 0. So every kind of tangent is one formula, with the signed radius `side` (+r left, -r right, 0).
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

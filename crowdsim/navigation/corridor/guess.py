@@ -4,6 +4,8 @@ The vertices of [Norberg 2004] are polygons here and its edges portals. The *tra
 began, whether it went there on guesses or along its previous path.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ Most are ends of portals. The others, of the polygons between, are never met by 
 its *code*: the vertex, the side on which it is, and flags.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

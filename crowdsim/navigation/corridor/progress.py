@@ -5,6 +5,8 @@ pushed away from it, however the path bends behind that point: the gradient of t
 cost of a few products, whatever found the path.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from enum import IntEnum

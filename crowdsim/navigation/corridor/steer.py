@@ -5,6 +5,8 @@ agent is, so a push changes the corner at once; only as much of the corridor is 
 changed (`crowdsim.navigation.corridor.corner_cache`).
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

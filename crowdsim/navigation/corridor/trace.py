@@ -1,5 +1,7 @@
 """Paths cut into the parts that lie in one polygon each: for lengths over ground that is not even, and for pictures of floors."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -4,6 +4,8 @@ No agent is located by its position after spawn: the polygon under a point follo
 confused with the ground ([Norberg 2004], section 4.4, "Movement on a mesh").
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -5,6 +5,8 @@ middle of free ground change that: those on lines of tiles, on borders of terrai
 that stands behind it has a vertex of no polygon on this side. So such walls are looked for along the string itself, by a flood over portals.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,8 @@ distance to a wall is a convex function along a line. What is left between them 
 exactly where the agent can have its centre on the rim, also if walls end beside the rim, as at an exit over the whole end of a corridor.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

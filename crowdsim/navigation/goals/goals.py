@@ -3,6 +3,8 @@
 A point is a piece with one vertex. A region is cut along the polygons of the mesh. The nearest of several goals is simply the union of their pieces.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The pole of a piece of a goal: a place in it where a large agent can have its centre, and so which radii fit into the piece at all."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,8 @@ goal among all that can be reached. The outcome is one of: found, found through 
 one the agent is on. The second and the third step are one search, which has seen all that can be reached once it has failed.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

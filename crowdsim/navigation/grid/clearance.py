@@ -5,6 +5,8 @@ ground. In a scenario edges are walls, which keep centres a radius away. So wayp
 from one to the next, the cells under that line are gone over one by one.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """Walking along waypoints ([Pathfinding undated], section 7): where an agent goes, whether it stands, and when it has arrived."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -3,6 +3,8 @@
 The rim of one cell around the grid saves searches the question whether they look over its edge. A cell is named by its node: its place in the row.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

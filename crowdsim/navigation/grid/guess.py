@@ -4,6 +4,8 @@ An agent commits to a cell beside its patch, in a patch that it has not visited 
 the next patch it commits anew. Where none is left it goes back to the patch before.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

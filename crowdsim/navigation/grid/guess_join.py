@@ -3,6 +3,8 @@
 The *trail* is the row of cells from where it is back to where its search began.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

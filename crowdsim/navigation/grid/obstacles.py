@@ -3,6 +3,8 @@
 They are stamped on what one search knows of the cells, never on the grid: the next search in the same slot has forgotten them.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

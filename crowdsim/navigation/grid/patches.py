@@ -3,6 +3,8 @@
 They are the vertices of [Norberg 2004], section 3.1 here: one by one, cells would have an agent fill a dead end row by row.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -4,6 +4,8 @@ Which agents stand in the way is noted when a request is made, so that its answe
 the searches that have begun begin anew.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import itertools

@@ -5,6 +5,8 @@ passes through are walkable; where it passes exactly between two cells that touc
 diagonal step. Nor may a wall stand between two cells that it passes through one after the other.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,8 @@ and expands little else. It is grown for the thinnest agent that shares it and w
 and paths are the shortest as before; of paths that are equally long another one may be taken.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from collections.abc import Callable

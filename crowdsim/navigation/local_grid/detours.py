@@ -4,6 +4,8 @@ Source: [Mononen 2010], "Local Navigation Grids". The path leads from corner to 
 the walker.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

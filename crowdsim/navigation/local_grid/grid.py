@@ -3,6 +3,8 @@
 A row of cells is one 64-bit word, so that a disc or a wall is drawn with one operation a row, and spans are found by counting bits.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The path through a small grid that follows an agent: a breadth-first search over spans that keeps to the straight line, and a funnel ([Mononen 2010])."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,7 @@
 """From walkable ground to a navigation mesh: triangulate, merge to convex polygons, measure widths, collect walls."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import itertools

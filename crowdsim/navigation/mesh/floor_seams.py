@@ -1,5 +1,7 @@
 """The lines on which two floors meet, in floods along a line: what lies behind one is above or below what lies before it, and in reach over the line only."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

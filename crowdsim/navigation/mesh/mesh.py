@@ -4,6 +4,8 @@ A half-edge is one side of an edge as its polygon sees it. Polygon p owns the ha
 clockwise. A half-edge with a twin is a *portal*; one without is a wall or, in an exit, open boundary.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """The grid of cells by which points are located: which polygons come near which cell."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -4,6 +4,8 @@ Directions and velocities are in plan. A step of length s in the direction of th
 gradient g.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

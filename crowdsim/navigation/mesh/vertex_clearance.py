@@ -1,5 +1,7 @@
 """How near walls come to the vertices in the middle of free ground, which are ends of no wall."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

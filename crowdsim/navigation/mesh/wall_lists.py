@@ -1,5 +1,7 @@
 """The walls of a mesh, and for each polygon the list of those that are near."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import math

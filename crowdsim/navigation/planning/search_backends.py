@@ -3,6 +3,8 @@
 A search of any kind answers with a corridor on the mesh. To add one, derive a class from `Searches` and name it in SEARCHES.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from abc import ABC, abstractmethod

@@ -7,7 +7,7 @@ from typing import Any
 from crowdsim.kernels.template import lean_kernel_of
 
 
-def serve(first, last, search, work):
+def serve(first: int, last: int, search: Any, work: Any) -> None:
     """Let slots first..last - 1 work through their requests.
 
     Parameters

@@ -1,5 +1,7 @@
 """One round of work: what slots have to do, what ended in it, how a budget is shared among them, and how their answers are collected."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

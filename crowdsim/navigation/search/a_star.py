@@ -15,6 +15,8 @@ All searches live in rows of the same arrays, called slots; what a slot visited 
 Sources: [Norberg 2004], section 2.1 (A*), [Cui 2012], section 4.1 (on a mesh), [Smith 2002], "Solving the Path" (slices).
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -5,6 +5,8 @@ one, and the width of the gap is noted at the link; so links grow narrower towar
 goes up while it fits: where it stops names all that it can reach.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

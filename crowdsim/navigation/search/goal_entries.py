@@ -1,5 +1,7 @@
 """Where paths enter the pieces of goals, for searches: the next piece to begin at, the places of its rim where an agent can be, and scratch to work on."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -11,6 +11,8 @@ them, never as points where rays cross edges, so what is visible is decided by t
 without a heuristic can serve all starts: intervals are listed by the polygon that they enter, and a start asks those of its own.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

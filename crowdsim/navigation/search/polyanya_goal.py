@@ -1,5 +1,7 @@
 """Where Polyanya searches begin: the pieces of the goal, their corners and their sides, and over which edges paths leave them."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -8,6 +8,8 @@ one direction, and its limits are measured by how far aside they are, to the lef
 These functions take numbers, not the mesh: each array that a function is handed costs the compiler as much as a line of it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,5 +1,7 @@
 """How long paths by an interval are: all of one that has come to the start, and the least that one costs on its way there."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,8 @@ The intervals (`crowdsim.navigation.search.polyanya_intervals`) of slot s are ro
 the order in which they were made. A pool grows between two rounds when a search reports that it is full; nothing else depends on its size.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

@@ -1,5 +1,7 @@
 """Prices on portals that a request puts there, for any kind of search."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel

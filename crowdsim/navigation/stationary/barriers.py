@@ -4,6 +4,8 @@ A centre may be in no disc of a share of a stationary agent's radius ([Pathfindi
 with no room for the agent between them, leave no path through: a *barrier* joins them. Where a disc reaches into a portal, its *gaps* are what is left.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

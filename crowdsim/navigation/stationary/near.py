@@ -1,5 +1,7 @@
 """Which stationary agents are near the straight lines to the goals of many ([Pathfinding undated], section 6)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

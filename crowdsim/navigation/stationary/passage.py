@@ -4,6 +4,8 @@ Two points of a polygon are parted if the barriers in it, with its rim, hold a r
 times. That is counted with a union-find that knows of every disc whether the path to its root crosses the line.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

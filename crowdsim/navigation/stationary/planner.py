@@ -7,6 +7,8 @@ after all, with the status FOUND_THROUGH_AGENTS. Which agents stand is noted whe
 That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads round them.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -395,8 +397,8 @@ def _leads_there(mesh: NavMesh, request: Any, corridor: NDArray[np.int32], end: 
 
 def _copy_slots(old: StationarySlots, new: StationarySlots) -> None:
     """Copy searches in the middle into slots with more room."""
-    for before, after in ((old.search, new.search), (old._replace(search=None), new._replace(search=None))):  # type: ignore[arg-type]
+    for before, after in ((old, new), (old.search, new.search)):
         for name in before._fields:
             array = getattr(before, name)
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 getattr(after, name)[tuple(slice(length) for length in array.shape)] = array

@@ -4,6 +4,8 @@ It is the search of `crowdsim.navigation.search.a_star` on another graph: a node
 no barrier parts. Costs are the same, over the point of the portal where that is in the gap, and over the middle of the gap where it is not.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

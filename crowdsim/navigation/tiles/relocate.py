@@ -1,5 +1,7 @@
 """Places for agents that stand where a new wall is: the nearest that they could be pushed to."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from crowdsim.kernels.decorator import kernel

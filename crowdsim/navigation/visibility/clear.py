@@ -3,6 +3,8 @@
 Walls are met by flooding the mesh from the polygons in sight, so that walls of the next room and of other floors do not count.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,8 @@ A corner is where two boundary edges meet under more than 180 degrees of free gr
 the corner, clockwise from the wall that comes in to the wall that goes out. A vertex at which obstacles touch has a corner on each side.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

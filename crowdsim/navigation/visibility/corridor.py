@@ -3,6 +3,8 @@
 The line over the corners themselves lies in what the agent sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

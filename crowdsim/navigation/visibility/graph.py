@@ -4,6 +4,8 @@ A node of the graph is a corner with the side on which a path passes it, so that
 serves agents of every radius: each edge has three widths, found when it is built, and what they leave open is tested while searching (`clear`).
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ An agent is linked to the graph where it starts, as a search is; from a corner t
 whose unit direction has the greatest dot product with the direction to the goal. All corners that it has visited are ignored; with none left it stays.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple

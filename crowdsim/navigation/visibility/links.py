@@ -1,5 +1,7 @@
 """Which corners may be linked to which goals: temporary edges are only tried to corners that see some of a goal's polygons ([Norberg 2004], section 4.3)."""
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -4,6 +4,8 @@ Its paths are the shortest of all for their radius, not only in their corridor; 
 corridor, as from any planner: the path over the corners is the taut string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from dataclasses import dataclass

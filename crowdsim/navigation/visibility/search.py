@@ -8,6 +8,8 @@ Nothing is tested before it is needed: an edge enters the queue by its length al
 the agent, gets what it costs more, and goes back if that is more. So the number of tests follows what the search looks at, not what could be looked at.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -4,6 +4,8 @@ Sight goes in straight lines over x and y and follows the mesh from polygon to p
 leads there. Bumps and pits between two points are not seen ([Norberg 2004], section 6.4).
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -12,6 +12,8 @@ interval of radii, the *minimum width* of [Norberg 2004] (figure 10), and a grea
 The line between the corners lies in the strip that the agent sweeps, so only corners that see each other have tangents, for any radius.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 import numpy as np

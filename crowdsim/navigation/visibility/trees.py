@@ -7,6 +7,8 @@ the path between costs: A* drawn by them finds the same paths as by the straight
 too narrow for it are left out.
 """
 
+# mypy: allow-untyped-defs
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""When the ground changes under everybody's feet: who stands where on the new mesh, who keeps its way, who has to ask for another."""
+"""When the ground changes: where each agent is on the new mesh, which keep their paths, and which ask for another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,8 @@ from crowdsim.navigation.tiles.renumber import Unchanged, corridors_that_stay, f
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.base.ground_changes import Closed
-from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths, wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
@@ -26,8 +25,8 @@ from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     """Put the world on another ground.
 
-    Positions stay, except of bodies that have no room any more where they are. Corridors on the mesh that stay are kept, with new numbers; who loses
-    its corridor is sent to ask again.
+    Positions stay, except of agents that have no room any more where they are. Corridors on the mesh that stay are kept, with new numbers; an agent
+    that loses its corridor asks again.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
 
 
 def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
-    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they look for their way from there.
+    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they ask for a path from there.
 
     Parameters
     ----------
@@ -80,24 +79,24 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
     agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
     agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
     agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOT_CACHED, -1
-    had_way = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
-    wish_to_replan(agents, had_way, ReplanCause.WAY_SHUT)
-    lose_paths(agents, had_way)
+    had_path = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
+    wish_to_replan(agents, had_path, ReplanCause.WAY_SHUT)
+    lose_paths(agents, had_path)
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64))
 
 
 def stand(world: World, ground: BuiltGround) -> None:
-    """Exchange mesh, walls and goals of a world; walls are known as far off as before, for bodies that have become wider."""
+    """Exchange mesh, walls and goals of a world; walls are known as far off as before, for agents that have become wider."""
     reach = world.walls.reach
     world.mesh, world.walls, world.goals = ground.build.mesh, ground.build.walls, ground.goals
     world.reach_walls(reach)
 
 
 def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Unchanged, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
-    """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it."""
+    """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now."""
     agents, cells = world.agents, world.corridors.portals
     on_corridors = world.on_corridors()
-    rows = np.flatnonzero(on_corridors & has_way(agents.path_status) & (agents.goal_piece >= 0))
+    rows = np.flatnonzero(on_corridors & has_path(agents.path_status) & (agents.goal_piece >= 0))
     block, length, piece = agents.corridor_start[rows], agents.corridor_length[rows], agents.goal_piece[rows]
     stays = corridors_that_stay(old, carried, cells, block, length, under[rows], piece) & ~is_put[rows]
     kept, lost = rows[stays], rows[~stays]
@@ -105,13 +104,13 @@ def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Unchanged, 
     cells[places] = carried.edge[cells[places]]
     agents.goal_piece[kept] = carried.piece[piece[stays]]
     lose_shut_paths(world, tick, lost, agents.corridor_length[lost])
-    others = on_corridors.copy()  # trails of those who wait lead over the old ground
+    others = on_corridors.copy()  # trails of agents that wait lead over the old ground
     others[kept] = False
     drop_corridors(agents, others)
 
 
 def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
-    """Look up who stands on a polygon that did not stay; rounding at an outline is forgiven."""
+    """Locate agents on polygons that did not stay; rounding at an outline is forgiven."""
     agents, mesh = world.agents, world.mesh
     lost = np.flatnonzero(polygon < 0)
     found = np.empty(len(lost), dtype=np.int64)

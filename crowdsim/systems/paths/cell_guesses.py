@@ -24,8 +24,8 @@ from crowdsim.world.world import World
 Rows = NDArray[np.int64]
 Places = NDArray[np.float64]
 
-LEAST_PATCHES = 8  # That there is room for at first; more is made when somebody has come to so many.
-PATIENCE_S = 5.0  # In one cell, before an agent gives up what it has committed to: longer than people take to get past each other.
+LEAST_PATCHES = 8  # That there is room for at first; more is made when an agent has come to so many.
+PATIENCE_S = 5.0  # In one cell, before an agent gives up what it has committed to: longer than pedestrians take to get past each other.
 ROOM_AN_AGENT = 16  # Waypoints that a round has room for, besides those of one block: agents that get none have theirs in the next round.
 _TABLES = ("patch", "parent", "entry", "origin")  # of `CellGuess`, one number a patch
 
@@ -40,7 +40,7 @@ class CellGuesses(Guesses):
     keeps_previous : bool
         Whether agents that have a path keep to it until the next is found, and only note their trail.
     past_walls : callable
-        Returns waypoints of some rows, and where those of each begin, as bodies can walk them.
+        Returns waypoints of some rows, and where those of each begin, as agents can walk them.
     """
 
     def __init__(self, world: World, planner: GridPlanner, keeps_previous: bool, past_walls: Callable[[Rows, Places, Rows], tuple[Places, Rows]]) -> None:
@@ -55,11 +55,11 @@ class CellGuesses(Guesses):
 
     def _compile(self) -> None:
         """Have the kernels compiled, or loaded, before the first tick."""
-        nobody, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
-        self._look(nobody, nobody, no, nowhere, no, 0, 1)
+        none, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
+        self._look(none, none, no, nowhere, no, 0, 1)
         self._keep(np.ones(1, dtype=np.int64), np.full(1, NOWHERE, dtype=np.int64))
         self._joined(0, 0.0, np.zeros(2), nowhere, np.zeros((0, 3)))
-        self._keep(nobody, nobody)
+        self._keep(none, none)
 
     def _fresh(self, count: int) -> dict[str, NDArray[Any]]:
         columns: list[NDArray[Any]] = [np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
@@ -149,7 +149,7 @@ class CellGuesses(Guesses):
         rows : (k,) int64
             Of the agents.
         standers : (s, 3) float64, m
-            Position and radius of those that a path leads round.
+            Position and radius of the stationary agents that a path leads round.
 
         Returns
         -------

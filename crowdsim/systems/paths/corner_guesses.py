@@ -21,7 +21,7 @@ from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.paths.guesses import Guesses
-from crowdsim.world.columns import has_way
+from crowdsim.world.columns import has_path
 from crowdsim.world.world import World
 
 LEAST_VISITED = 8  # Corners that there is room for at first; twice as many when an agent has come to so many.
@@ -65,7 +65,7 @@ class CornerGuesses(Guesses):
         self._table["begin"][place] = np.column_stack([agents.position[rows], self.world.polygons()[rows]])
 
     def lead(self, tick: Tick, guesses: NDArray[np.bool_]) -> None:
-        """Set the preferred velocities of those whose path is not there yet."""
+        """Set the preferred velocities of agents that wait for their path."""
         agents = self.world.agents
         rows = np.flatnonzero(guesses & self.knows(agents.entity))
         place = np.searchsorted(self._entity, agents.entity[rows])
@@ -76,14 +76,14 @@ class CornerGuesses(Guesses):
             table["visited"] = np.pad(table["visited"], ((0, 0), (0, self._most)), constant_values=-1)
             self._most *= 2
         guess = CornerGuess(*(table[name][place] for name in CornerGuess._fields))
-        velocity, aim = np.empty((len(rows), 2)), np.empty((len(rows), 2))
+        velocity, corner = np.empty((len(rows), 2)), np.empty((len(rows), 2))
         guess_over_corners(
             self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length, agents.position[rows],
-            self.world.polygons()[rows], guess, velocity, aim, self._scratch,
+            self.world.polygons()[rows], guess, velocity, corner, self._scratch,
         )  # fmt: skip
         for name, array in guess._asdict().items():
             table[name][place] = array
-        agents.preferred_velocity[rows], agents.next_corner[rows] = velocity, aim
+        agents.preferred_velocity[rows], agents.next_corner[rows] = velocity, corner
 
     def join(self, answers: Answers, rows: NDArray[np.int64]) -> tuple[Answers, NDArray[np.bool_]]:
         """Join the paths that were found with the guesses of their agents.
@@ -97,7 +97,7 @@ class CornerGuesses(Guesses):
         """
         joined = np.zeros(len(rows), dtype=np.bool_)
         cells = np.split(answers.cells, answers.start[1:-1])
-        for number in np.flatnonzero(has_way(answers.status) & self.knows(answers.entity)).tolist():
+        for number in np.flatnonzero(has_path(answers.status) & self.knows(answers.entity)).tolist():
             found = self._joined(int(rows[number]), int(answers.entity[number]), int(answers.piece[number]), cells[number])
             if found is not None:
                 cells[number], joined[number] = found, True
@@ -162,7 +162,7 @@ class CornerGuesses(Guesses):
         self._table = {"target": target, "at": at, "visits": visits, "begin": begin, "visited": visited}
 
     def check(self, saved: Saved, starts: NDArray[Any]) -> None:
-        """Look whether guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
+        """Require that guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
         place = np.searchsorted(self._entity, starts["entity"])
         known = self.knows(starts["entity"])
         begin = np.column_stack([starts["x"], starts["y"], starts["polygon"]])[known]

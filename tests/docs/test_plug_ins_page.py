@@ -1,4 +1,4 @@
-"""docs/guides/own-systems.md: its example is the file that is tested, what it tells works, and its messages are those that are printed."""
+"""docs/guides/plug-ins.md: its example is the file that is tested, what it tells works, and its messages are those that are printed."""
 
 import re
 import shlex
@@ -17,7 +17,7 @@ from crowdsim.world import registry
 from tests.cli.test_mistakes import outcome
 from tests.crowds import BUSY, ROOT, SCENARIOS, simulation
 
-PAGE = (ROOT / "docs" / "guides" / "own-systems.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "plug-ins.md").read_text(encoding="utf-8")
 FATIGUE = ROOT / "docs" / "examples" / "fatigue.py"
 
 
