@@ -63,12 +63,12 @@ def ideal_time(run: Simulation) -> float:
     """Return the longest of the agents' shortest paths over their speeds, in s."""
     world, built, longest = run.world, run.built, 0.0
     for row in range(len(built.agents)):
-        itinerary = world.itineraries[built.population.itinerary[row]]
+        itinerary = world.itineraries[built.agents.itinerary[row]]
         place, polygon, total = built.agents.position[row], built.polygon[row], 0.0
         for goal, speed in zip(itinerary.goals, itinerary.speeds, strict=True):
             radius, goals = built.agents.radius[row : row + 1], np.array([goal], dtype=np.int32)
             _, length, piece = lengths_of(world, place[None], np.array([polygon]), goals, radius)
-            total += length[0] / (speed if np.isfinite(speed) else built.agents.speed[row])
+            total += length[0] / (speed if np.isfinite(speed) else built.agents.desired_speed[row])
             place, polygon = world.goals.pole[piece[0]], world.goals.piece_polygon[piece[0]]
         longest = max(longest, total)
     return longest

@@ -22,10 +22,11 @@ import shapely
 
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.corner_cache import held_by_nobody
+from crowdsim.navigation.corridor.corner_cache import empty_corner_cache
+from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.corridor.steer import steer_many
-from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import find_rims
 from crowdsim.navigation.mesh.build import build_mesh, mesh_from_polygons
@@ -33,7 +34,7 @@ from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.a_star import advance_search, begin_search, make_slots
 from crowdsim.navigation.search.goal_entries import make_scratch
-from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import make_interval_slots
 from crowdsim.navigation.search.portal_points import place_points
 from crowdsim.navigation.search.sharing import ShareParameters
@@ -86,8 +87,8 @@ def search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, widt
     """Search the shortest path from each start to the goal of the same number; return the expansions."""
     total = 0
     for i in range(polygons.size):
-        begin_optimal(slots, 0, mesh, goals, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
-        total += advance_optimal(slots, 0, mesh, goals, rims, scratch, 1 << 40)
+        begin_polyanya(slots, 0, mesh, goals, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
+        total += advance_polyanya(slots, 0, mesh, goals, rims, scratch, 1 << 40)
         out[i] = slots.measure[0, BEST_TOTAL]
     return total
 
@@ -177,21 +178,22 @@ def time_agents(mesh, goals, answers, starts, polygons, agents):
     ahead = np.diff(answers.start).astype(np.int32)[chosen]
     capacity = np.maximum(16, 2 * ahead).astype(np.int32)
     block = np.concatenate([[0], np.cumsum(capacity)])[:-1].astype(np.int64)
-    cells = np.zeros(int(capacity.sum()), dtype=np.int32)
+    portals = np.zeros(int(capacity.sum()), dtype=np.int32)
     for row, path in enumerate(chosen):
-        cells[block[row] : block[row] + ahead[row]] = answers.cells[answers.start[path] : answers.start[path + 1]]
+        portals[block[row] : block[row] + ahead[row]] = answers.cells[answers.start[path] : answers.start[path + 1]]
     position, polygon, piece = starts[chosen].copy(), polygons[chosen].copy(), answers.piece[chosen].copy()
     wants, radius, speed = np.ones(agents, dtype=np.uint8), np.full(agents, RADIUS_M), np.full(agents, SPEED_M_S)
     velocity, corner, clear = np.zeros((agents, 2)), np.zeros((agents, 2)), np.zeros(agents, dtype=np.float32)
     new = [position.copy(), polygon.copy(), ahead.copy(), clear.copy(), np.zeros(agents, dtype=np.uint8)]
-    held = held_by_nobody(agents)
+    cache = empty_corner_cache(agents)
     layer, located = np.full(agents, -1, dtype=np.int32), np.empty(agents, dtype=np.int64)
     spent = {"steer": [], "walk": [], "locate": []}
     for _ in range(200):
         times = [time.perf_counter()]
-        steer_many(0, agents, mesh, goals, cells, block, ahead, polygon, piece, wants, position, radius, speed, TICK_S, held, velocity, corner)
+        corridors = Corridors(portals, block, ahead, polygon, piece, position, radius)
+        steer_many(0, agents, mesh, goals, corridors, wants, speed, TICK_S, cache, velocity, corner)
         times.append(time.perf_counter())
-        walk_many(0, agents, mesh, cells, block, capacity, ahead, polygon, position, position + velocity * TICK_S, radius, clear, *new)
+        walk_many(0, agents, mesh, corridors, capacity, position + velocity * TICK_S, clear, Walked(*new))
         times.append(time.perf_counter())
         position, new[0], polygon, new[1], ahead, new[2], clear, new[3] = new[0], position, new[1], polygon, new[2], ahead, new[3], clear
         locate_many(0, agents, mesh, position, layer, located)

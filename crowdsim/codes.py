@@ -1,4 +1,4 @@
-"""Whole numbers with names, as arrays hold them."""
+"""Whole numbers with names, as arrays hold them, and those of them that several rooms share."""
 
 from enum import IntEnum
 
@@ -13,3 +13,26 @@ class Code(IntEnum):
     """
 
     __array_ufunc__ = np.ndarray.__array_ufunc__
+
+
+class PathStatus(Code):
+    """Outcome of a search, the same for every planner; kernels have the numbers from here."""
+
+    NONE = 0  # no path was asked for
+    PENDING = 1
+    FOUND = 2
+    FOUND_THROUGH_AGENTS = 3  # no path leads round the stationary agents
+    NEAREST_REACHABLE = 4  # leads as near to the goal as can be
+    ENCLOSED = 5  # leads nowhere: the agent is shut in
+    UNREACHABLE = 6
+    OUT_OF_NODES = 7  # the search needed more memory than it has
+    STALE = 8
+
+
+class Diagnosis(Code):
+    """How an avoidance model came to its velocity; kernels have the numbers from here."""
+
+    NONE = 0  # not asked: the agent stands or waits
+    FEASIBLE = 1  # the velocity keeps every constraint
+    RELAXED = 2  # no velocity kept every constraint of other agents; those were relaxed
+    INFEASIBLE = 3  # not even the constraints of walls could be kept

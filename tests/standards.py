@@ -79,7 +79,7 @@ def watch(name: str, sets: Sequence[str] = (), every: int = 2) -> tuple[pd.DataF
 def lanes(seed: int, sets: Sequence[str] = ()) -> tuple[float, Verdict]:
     """Return the mean order of lanes from 10 to 18 s, and the verdict."""
     table, verdict, run = watch("lanes", [f"seed={seed}", *sets])
-    group = run.built.population.group
+    group = run.built.agents.group
     heading = pd.Series(np.where(group == [g.name for g in run.scenario.groups].index("eastbound"), 1, -1), index=np.arange(1, len(group) + 1))
     order = lane_order(table[(table["frame"] >= 100) & (table["frame"] <= 180)], heading, x_range=(9.0, 29.0))
     return float(order["order"].mean()), verdict

@@ -10,15 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS, nearest_rows
+from crowdsim.codes import Diagnosis
 from crowdsim.geometry.cells import Cells
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.threads import Team
 
-# How a velocity was found.
-NOT_ASKED = 0  # the agent stands or waits
-FEASIBLE = 1  # the velocity keeps every constraint
-RELAXED = 2  # no velocity kept every constraint of other agents; those were relaxed
-INFEASIBLE = 3  # not even the walls could be kept
+NOT_ASKED, FEASIBLE, RELAXED, INFEASIBLE = map(int, Diagnosis)
 
 KEEPS_ITS_VELOCITY = np.uint8(2)  # active: has a velocity, whatever others do
 

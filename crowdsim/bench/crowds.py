@@ -1,8 +1,8 @@
 """The crowd that every benchmark of avoidance steps, and how crowdsim's own models walk it.
 
-People stand in rows and columns, each up to 0.22 m from its place, one to a square metre of free ground, with radii of 0.2 to 0.25 m and speeds of
-1.34 +/- 0.26 m/s. Each wants to go where somebody else begins, already walks that way, and may go 1.3 times as fast. Among pillars (0.6 m wide, about
-5 m apart) the same people stand where no pillar does. Nobody overlaps anybody or anything, since some peers refuse crowds that do.
+Agents stand in rows and columns, each up to 0.22 m from its place, one to a square metre of free ground, with radii of 0.2 to 0.25 m and speeds of
+1.34 +/- 0.26 m/s. Each wants to go where another begins, already walks in that direction, and may go 1.3 times as fast. Among pillars (0.6 m wide,
+about 5 m apart) the same agents stand where no pillar does. None overlaps another or a pillar, since some peers refuse crowds that do.
 """
 
 # mypy: allow-untyped-defs
@@ -27,20 +27,20 @@ from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import MINIMUM_ROWS_PER_THREAD, Team
 
 TICK = 0.05  # s
-NEIGHBOURS, RANGE = 10, 5.0  # of every model that can be told; RANGE in m
+NEIGHBOURS, RANGE = 10, 5.0  # of every model that has such parameters; RANGE in m
 HORIZON, WALL_HORIZON = 5.0, 0.5  # s, of ORCA on either side: RVO2's examples take 5 to 10
 SHARED = {"neighbour_count": NEIGHBOURS, "neighbour_distance": RANGE}
 PARAMETERS: dict[str, dict[str, Any]] = {"orca": {"time_horizon": HORIZON, "time_horizon_walls": WALL_HORIZON}, "sampled-hrvo": {"samples": 60}}
 
 JITTER = 0.22  # m: with columns 0.98 m apart, centres stay 0.54 m apart, more than two radii
-PILLAR, EVERY = 0.6, 5  # Width in m; one stands in the place of one person in 25.
+PILLAR, EVERY = 0.6, 5  # Width in m; one stands in the place of one agent in 25.
 SIGHT = 1.75  # m: farther than the fastest, at 2.86 m/s, gets in the walls' horizon, plus the largest radius
 CELL = 1.5  # m, as in a run
 
 
 @dataclass(frozen=True)
 class Crowd:
-    """People and pillars, the same for everybody who steps them.
+    """Agents and pillars, the same for all simulators.
 
     Attributes
     ----------
@@ -97,8 +97,8 @@ def crowd(agents: int, ground: str = "open", ids: str = "shuffled", seed: int = 
     ring = rng.permutation(agents)
     goal = np.empty_like(position)
     goal[ring] = position[np.roll(ring, 1)]
-    way = goal - position
-    velocity = way * (speed / np.hypot(way[:, 0], way[:, 1]))[:, None]
+    line = goal - position
+    velocity = line * (speed / np.hypot(line[:, 0], line[:, 1]))[:, None]
     rows = rng.permutation(agents) if ids == "shuffled" else np.arange(agents)
     return Crowd(
         ground,
@@ -115,13 +115,13 @@ def crowd(agents: int, ground: str = "open", ids: str = "shuffled", seed: int = 
     )
 
 
-def walls_of(people: Crowd) -> tuple[Walls, int]:
+def walls_of(agents: Crowd) -> tuple[Walls, int]:
     """Return the walls of pillars, with a list for each block of EVERY x EVERY places, and how many blocks stand side by side."""
-    if not len(people.pillar):
+    if not len(agents.pillar):
         return no_walls(), 1
-    walls = walls_from_rings(people.pillar_rings())
+    walls = walls_from_rings(agents.pillar_rings())
     low, high = np.minimum(walls.start, walls.end), np.maximum(walls.start, walls.end)
-    block, blocks = EVERY * people.pitch, int(np.ceil(people.side / (EVERY * people.pitch)))
+    block, blocks = EVERY * agents.pitch, int(np.ceil(agents.side / (EVERY * agents.pitch)))
     starts, lists = [0], []
     for column in range(blocks):
         for row in range(blocks):
@@ -133,7 +133,7 @@ def walls_of(people: Crowd) -> tuple[Walls, int]:
 
 
 def parameters_of(name: str) -> Any:
-    """Return what a model is told here: ten neighbours within 5 m where it can be told, the numbers of PARAMETERS, and else what it has by default."""
+    """Return the parameters of a model here: ten neighbours within 5 m where it has these, the numbers of PARAMETERS, and else its defaults."""
     parameters = model_named(name).Parameters
     known = getattr(parameters, "__dataclass_fields__", {})
     return parameters(**{key: value for key, value in SHARED.items() if key in known}, **PARAMETERS.get(name, {}))
@@ -141,7 +141,7 @@ def parameters_of(name: str) -> Any:
 
 @kernel
 def find_blocks(start, stop, position, per_metre, blocks, zone):
-    """Write the block, which is the row of the wall lists, that each of the rows start..stop stands in; who left the ground has the nearest."""
+    """Write the block, which is the row of the wall lists, that each of the rows start..stop stands in; an agent off the ground has the nearest."""
     for row in range(start, stop):
         column, line = int(position[row, 0] * per_metre), int(position[row, 1] * per_metre)
         zone[row] = min(max(column, 0), blocks - 1) * blocks + min(max(line, 0), blocks - 1)
@@ -176,18 +176,18 @@ class MeasuredTeam(Team):
 class Walker:
     """A crowd that walks by one of crowdsim's models: index, choice and integration, as in a run, without all else that a run does."""
 
-    def __init__(self, people: Crowd, model: str, threads: int = 1) -> None:
-        count = len(people)
-        self.wish, self.radius, self.maximum = people.velocity, people.radius, people.maximum
-        self.position, self.velocity, self.reach = people.position.copy(), people.velocity.copy(), np.full(count, np.inf, np.float32)
+    def __init__(self, agents: Crowd, model: str, threads: int = 1) -> None:
+        count = len(agents)
+        self.wish, self.radius, self.maximum = agents.velocity, agents.radius, agents.maximum
+        self.position, self.velocity, self.reach = agents.position.copy(), agents.velocity.copy(), np.full(count, np.inf, np.float32)
         self.active, self.layer, self.zone = np.ones(count, np.uint8), np.zeros(count, np.int32), np.zeros(count, np.int64)
         self.entity, self.out = np.arange(1, count + 1), empty_choice(count)
         self.tentative, self.walked = np.empty((count, 2)), np.empty((count, 2))
-        self.walls, self._blocks = walls_of(people)
-        self._per_block = 1.0 / (EVERY * people.pitch)
+        self.walls, self._blocks = walls_of(agents)
+        self._per_block = 1.0 / (EVERY * agents.pitch)
         self.index, self.team = CellIndex(CELL), MeasuredTeam(threads)
         self.model: AvoidanceModel = model_named(model)(parameters_of(model))
-        self.stages: dict[str, float] = {"index": 0.0, "choose": 0.0, "integrate": 0.0}  # s by the wall clock since somebody set them to 0
+        self.stages: dict[str, float] = {"index": 0.0, "choose": 0.0, "integrate": 0.0}  # s by the wall clock since they were set to 0
 
     def step(self) -> None:
         """Walk one tick."""
@@ -215,8 +215,8 @@ class Walker:
 class Pair:
     """Two crowds, each walked by a thread of its own that shares no work with the other: what a machine's second core is worth at best."""
 
-    def __init__(self, people: Crowd, model: str) -> None:
-        self.walkers = [Walker(people, model) for _ in range(2)]
+    def __init__(self, agents: Crowd, model: str) -> None:
+        self.walkers = [Walker(agents, model) for _ in range(2)]
         self._pool = ThreadPoolExecutor(1)
 
     def step(self) -> None:

@@ -1,4 +1,4 @@
-"""What a benchmark came to, as one JSON object; how it is kept, shown, and set beside earlier ones."""
+"""The results of a benchmark, as one JSON object; how they are stored, shown, and set beside earlier ones."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from crowdsim.errors import CrowdsimError
 
 FORMAT = 1
 PRODUCTS = tuple(dict.fromkeys(peer.product for peer in PEERS))
+OF_NOW = {"ways": "paths", "mesh ways": "mesh paths"}  # What scenes and models are called that had another name: in the history, and on the command line.
 BUSY = 0.25  # Cores that others use, above which it is said that times, and to some degree ratios, are theirs too.
 
 
 def run_bench(
     *, quick: bool = False, scenes: Sequence[str] | None = None, products: Sequence[str] = PRODUCTS, note: Callable[[str], None] = print
 ) -> dict[str, Any]:
-    """Measure the scenes and return what they came to.
+    """Measure the scenes and return the results.
 
     Parameters
     ----------
     quick : bool
-        Fewer people and rounds: about a minute.
+        Fewer agents and rounds: about a minute.
     scenes : sequence of str, optional
         Names of `crowdsim.bench.scenes.SCENES`; all of them by default.
     products : sequence of str
         Peers to be measured; those that are not installed are named as missing.
     note : callable
-        Is told what is going on.
+        Called with what is going on.
 
     Returns
     -------
     dict
         format, quick, machine (see `crowdsim.bench.rounds.machine`; memory_gb), load_after, scenes, missing. A scene has name, about, agents, rounds,
         cores_of_others and rows.
-        A row has product, model, version, threads, agents (of ways: how many), cpu_ns (median of processor times, ns an agent and step) with its least and
+        A row has product, model, version, threads, agents (of paths: how many), cpu_ns (median of processor times, ns an agent and step) with its least and
         most; a peer's row also beside, alike, and ratio, ratio_least, ratio_most: its time over that of our model beside it in the same round.
 
     Raises
@@ -50,7 +51,10 @@ def run_bench(
     from crowdsim.bench.scenes import SCENES
 
     known = [scene.name for scene in SCENES]
-    for name in scenes or ():
+    for name in OF_NOW.keys() & set(scenes or ()):
+        note(f'the scene "{name}" is called "{OF_NOW[name]}" now')
+    scenes = [OF_NOW.get(name, name) for name in scenes or ()]
+    for name in scenes:
         if name not in known:
             raise CrowdsimError(f'There is no scene "{name}". Known are {", ".join(known)}.')
     missing = {product: f"not installed (pip install {product})" for product in products if installed(product) is None}
@@ -76,13 +80,13 @@ def _memory_gb() -> float:
 
 
 def as_text(document: dict[str, Any], table: Callable[..., str]) -> str:
-    """Return what a benchmark came to as a person reads it; `table` lays rows out."""
-    told = document["machine"]
-    versions = ", ".join(f"{name} {number}" for name, number in told["versions"].items() if number)
+    """Return the results of a benchmark as text; `table` lays rows out."""
+    host = document["machine"]
+    versions = ", ".join(f"{name} {number}" for name, number in host["versions"].items() if number)
     lines = [
-        f"{told['processor']}, {told['cores']} cores, {told['memory_gb']:g} GB, {told['system']}",
-        f"Python {told['python']}, {versions}",
-        f"load of the machine {told['load'][0]:g} before, {document['load_after'][0]:g} after",
+        f"{host['processor']}, {host['cores']} cores, {host['memory_gb']:g} GB, {host['system']}",
+        f"Python {host['python']}, {versions}",
+        f"load of the machine {host['load'][0]:g} before, {document['load_after'][0]:g} after",
     ]
     for scene in document["scenes"]:
         lines += ["", f"{scene['name']}: {scene['about']}; {scene['rounds']} rounds by turns"]
@@ -108,7 +112,7 @@ def _alike(row: dict[str, Any]) -> str:
 
 
 def keep(document: dict[str, Any], file: Path) -> None:
-    """Add what a benchmark came to, as one line, to the end of a file, which is made if it is missing.
+    """Add the results of a benchmark, as one line, to the end of a file, which is made if it is missing.
 
     Raises
     ------
@@ -123,8 +127,8 @@ def keep(document: dict[str, Any], file: Path) -> None:
         raise CrowdsimError(f'"{file}" cannot be written: {error.strerror or error}.') from None
 
 
-def kept(file: Path) -> list[dict[str, Any]]:
-    """Return what was kept in a file, oldest first.
+def read_history(file: Path) -> list[dict[str, Any]]:
+    """Return the results in a file, oldest first.
 
     Raises
     ------
@@ -145,6 +149,10 @@ def kept(file: Path) -> list[dict[str, Any]]:
             entry = json.loads(line)
             if entry["format"] != FORMAT or not isinstance(entry["scenes"], list):
                 raise ValueError
+            for scene in entry["scenes"]:
+                scene["name"] = OF_NOW.get(scene["name"], scene["name"])
+                for row in scene["rows"]:
+                    row.update({key: OF_NOW.get(row[key], row[key]) for key in ("model", "beside") if key in row})
             found.append(entry)
         except (ValueError, TypeError, KeyError):
             raise CrowdsimError(f"{file}:{number}: this line is no benchmark of format {FORMAT}. Delete it.") from None
@@ -154,7 +162,7 @@ def kept(file: Path) -> list[dict[str, Any]]:
 def history_rows(entries: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return how ratios went: names of columns, and a row for each peer in each scene, with a column for each entry.
 
-    Entries of other numbers of people are other scenes: ``--quick`` is never set beside a whole run.
+    Entries of other numbers of agents are other scenes: ``--quick`` is never set beside a whole run.
     """
     dates = [f"{entry['machine']['date'][:10]} {entry['machine']['versions'].get('crowdsim') or '?'}" for entry in entries]
     cells: dict[tuple[str, ...], dict[int, str]] = {}

@@ -1,4 +1,4 @@
-"""Ways through a hall of pillars: ours beside those of JuPedSim's router, between the same points."""
+"""Paths through a hall of pillars: ours beside those of JuPedSim's router, between the same points."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def points_in(ground: Any, count: int, seed: int = 2) -> NDArray[np.float64]:
     return found[:count]
 
 
-def our_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
-    """Return a function that finds the ways of points without width and returns their lengths, (n,) float64, m: search, and the string pulled tight."""
+def our_paths(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
+    """Return a function that finds the paths of points without width and returns their lengths, (n,) float64, m: search, and the string pulled tight."""
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.setup.build import build_world
     from crowdsim.setup.paths import lengths_of
@@ -47,55 +47,55 @@ def our_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) 
     groups = [{"name": "all", "agents": agents, "radius": 0.04}]
     text = {"version": 1, "tick": 0.01, "geometry": {"walkable": {"wkt": shapely.to_wkt(ground, 9)}}, "groups": groups}
     built = build_world(parse_scenario(json.dumps(text), file="bench"))
-    goal = np.array([built.world.itineraries[number].goals[0] for number in built.population.itinerary.tolist()], dtype=np.int32)
+    goal = np.array([built.world.itineraries[number].goals[0] for number in built.agents.itinerary.tolist()], dtype=np.int32)
     position, polygon, radius = built.agents.position.copy(), built.polygon.copy(), np.zeros(len(goal))
     return lambda: lengths_of(built.world, position, polygon, goal, radius)[1]
 
 
-def jupedsim_ways(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
-    """Return a function that asks JuPedSim's router for the same ways."""
+def jupedsim_paths(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
+    """Return a function that finds the same paths with JuPedSim's router."""
     import jupedsim
 
     router = jupedsim.RoutingEngine(ground)
     pairs = [(tuple(a), tuple(b)) for a, b in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def ask() -> NDArray[np.float64]:
-        ways = [np.array(router.compute_waypoints(a, b)) for a, b in pairs]
-        return np.array([float(np.hypot(*np.diff(way, axis=0).T).sum()) for way in ways])
+    def find() -> NDArray[np.float64]:
+        paths = [np.array(router.compute_waypoints(a, b)) for a, b in pairs]
+        return np.array([float(np.hypot(*np.diff(path, axis=0).T).sum()) for path in paths])
 
-    return ask
+    return find
 
 
-def measure_ways(
+def measure_paths(
     count: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], float]:
-    """Measure ways of points, by turns; see `crowdsim.bench.scenes.Scene.run`. A row's `longer` is the mean length of its ways beside ours."""
+    """Measure paths of points, by turns; see `crowdsim.bench.scenes.Scene.run`. A row's `longer` is the mean length of its paths beside ours."""
     from crowdsim.bench.rounds import busy_seconds, installed
-    from crowdsim.bench.rows import spread, told_times
+    from crowdsim.bench.rows import spread, times_of
 
     ground = pillar_hall()
     places = points_in(ground, 2 * count)
     begin, end = places[:count], places[count:]
     note("building the mesh")
-    askers = {"crowdsim": our_ways(ground, begin, end)}
+    finders = {"crowdsim": our_paths(ground, begin, end)}
     if "jupedsim" in products:
         try:
-            askers["jupedsim"] = jupedsim_ways(ground, begin, end)
+            finders["jupedsim"] = jupedsim_paths(ground, begin, end)
         except ImportError:
             missing["jupedsim"] = "not installed (pip install jupedsim)"
-    lengths = {product: ask() for product, ask in askers.items()}  # the first of each, which may compile, is nobody's speed
-    times: dict[str, list[float]] = {product: [] for product in askers}
+    lengths = {product: find() for product, find in finders.items()}  # the first of each may compile, and does not count
+    times: dict[str, list[float]] = {product: [] for product in finders}
     note("taking turns")
     busy, own, started = busy_seconds(), time.process_time(), time.perf_counter()
     for _ in range(rounds):
-        for product, ask in askers.items():
+        for product, find in finders.items():
             since = time.process_time()
-            ask()
+            find()
             times[product].append((time.process_time() - since) / count * 1e9)
     others = max(0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - started))
-    rows = [{"product": "crowdsim", "model": "mesh ways", "version": installed("crowdsim"), **told_times(times["crowdsim"], count, 1)}]
-    if "jupedsim" in askers:
-        row = {"product": "jupedsim", "model": "RoutingEngine", "version": installed("jupedsim"), "beside": "mesh ways", "alike": "kind"}
+    rows = [{"product": "crowdsim", "model": "mesh paths", "version": installed("crowdsim"), **times_of(times["crowdsim"], count, 1)}]
+    if "jupedsim" in finders:
+        row = {"product": "jupedsim", "model": "RoutingEngine", "version": installed("jupedsim"), "beside": "mesh paths", "alike": "kind"}
         longer = round(float(np.mean(lengths["jupedsim"] / lengths["crowdsim"])), 4)
-        rows.append({**row, "longer": longer, **told_times(times["jupedsim"], count, 1), **spread(times["jupedsim"], times["crowdsim"])})
+        rows.append({**row, "longer": longer, **times_of(times["jupedsim"], count, 1), **spread(times["jupedsim"], times["crowdsim"])})
     return rows, others

@@ -1,7 +1,7 @@
 """Other simulators that pip installs, each stepping the crowd that ours steps.
 
-Each builder takes a `Crowd` and returns a function that does one step of the peer, its neighbour search and its integration inside. Peers are given what
-they can be told: positions, radii, speeds, goals, pillars, ten neighbours, 5 m. All of them step on one thread; none offers more inside a step.
+Each builder takes a `Crowd` and returns a function that does one step of the peer, its neighbour search and its integration inside. Peers get all
+that they take: positions, radii, speeds, goals, pillars, ten neighbours, 5 m. All of them step on one thread; none offers more inside a step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Peer:
     alike : str
         "same" where both compute the same velocities, "kind" where the idea is the same, "other" where it is another kind of model.
     build : callable
-        Given a `Crowd`, returns a step, and a function that tells more about it after the last, or None.
+        Given a `Crowd`, returns a step, and a function that returns more about the last one, or None.
     tick : float, s
     most_agents : int
         More would take minutes for a step.
@@ -50,49 +50,49 @@ class Peer:
         return version(self.product)
 
 
-def pyrvo_simulator(people: Crowd) -> Any:
+def pyrvo_simulator(agents: Crowd) -> Any:
     """Return RVO2, as the wheel `pyrvo` ships it, with a crowd in it."""
     import pyrvo
 
     simulator = pyrvo.RVOSimulator(TICK, RANGE, NEIGHBOURS, HORIZON, WALL_HORIZON, 0.25, 2.0)
-    for row in range(len(people)):
+    for row in range(len(agents)):
         simulator.add_agent(
-            tuple(people.position[row]), RANGE, NEIGHBOURS, HORIZON, WALL_HORIZON, float(people.radius[row]), float(people.maximum[row]),
-            tuple(people.velocity[row]),
+            tuple(agents.position[row]), RANGE, NEIGHBOURS, HORIZON, WALL_HORIZON, float(agents.radius[row]), float(agents.maximum[row]),
+            tuple(agents.velocity[row]),
         )  # fmt: skip
-        simulator.set_agent_pref_velocity(row, tuple(people.velocity[row]))
-    for ring in people.pillar_rings():
+        simulator.set_agent_pref_velocity(row, tuple(agents.velocity[row]))
+    for ring in agents.pillar_rings():
         simulator.add_obstacle([tuple(corner) for corner in ring[::-1].tolist()])  # counter-clockwise
     simulator.process_obstacles()
     return simulator
 
 
-def _pyrvo(people: Crowd) -> tuple[Callable[[], Any], None]:
-    return pyrvo_simulator(people).do_step, None
+def _pyrvo(agents: Crowd) -> tuple[Callable[[], Any], None]:
+    return pyrvo_simulator(agents).do_step, None
 
 
 def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable[[int], dict[str, float]]]]:
-    """Return the builder of a model of JuPedSim: everybody steers straight to the goal, the router is asked as ever."""
+    """Return the builder of a model of JuPedSim: all agents steer straight to their goals, the router works as ever."""
 
-    def build(people: Crowd) -> tuple[Callable[[], Any], Callable[[int], dict[str, float]]]:
-        """Return JuPedSim's step of a crowd, and what tells the share of its steering."""
+    def build(agents: Crowd) -> tuple[Callable[[], Any], Callable[[int], dict[str, float]]]:
+        """Return JuPedSim's step of a crowd, and a function for the share of its steering."""
         import jupedsim
         import shapely
 
-        ground = shapely.box(-MARGIN, -MARGIN, people.side + MARGIN, people.side + MARGIN)
-        ground = shapely.Polygon(ground.exterior, [ring.tolist() for ring in people.pillar_rings()])
+        ground = shapely.box(-MARGIN, -MARGIN, agents.side + MARGIN, agents.side + MARGIN)
+        ground = shapely.Polygon(ground.exterior, [ring.tolist() for ring in agents.pillar_rings()])
         simulation = jupedsim.Simulation(model=getattr(jupedsim, model)(), geometry=ground, dt=JUPEDSIM_TICK)
         stage = simulation.add_direct_steering_stage()
         journey = simulation.add_journey(jupedsim.JourneyDescription([stage]))
         parameters = getattr(jupedsim, f"{model}AgentParameters")
-        for row in range(len(people)):
-            given = {"position": tuple(people.position[row]), "desired_speed": float(people.speed[row]), "journey_id": journey, "stage_id": stage}
+        for row in range(len(agents)):
+            values = {"position": tuple(agents.position[row]), "desired_speed": float(agents.speed[row]), "journey_id": journey, "stage_id": stage}
             if model == "GeneralizedCentrifugalForceModel":  # an ellipse that grows with speed: its least half axis is the radius
-                given |= {"a_min": float(people.radius[row]), "b_min": float(people.radius[row])}
+                values |= {"a_min": float(agents.radius[row]), "b_min": float(agents.radius[row])}
             else:
-                given["radius"] = float(people.radius[row])
-            agent = simulation.add_agent(parameters(**given))
-            simulation.agent(agent).target = tuple(people.goal[row])
+                values["radius"] = float(agents.radius[row])
+            agent = simulation.add_agent(parameters(**values))
+            simulation.agent(agent).target = tuple(agents.goal[row])
         simulation.set_tracing(True)
 
         def more(_: int) -> dict[str, float]:
@@ -105,28 +105,28 @@ def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable
 
 
 def _navground(behaviour: str) -> Callable[[Crowd], tuple[Callable[[], Any], None]]:
-    """Return the builder of a behaviour of navground; bodies are not pushed apart, since nobody else here does that."""
+    """Return the builder of a behaviour of navground; agents are not pushed apart, since no other peer does that."""
 
-    def build(people: Crowd) -> tuple[Callable[[], Any], None]:
+    def build(agents: Crowd) -> tuple[Callable[[], Any], None]:
         """Return navground's step of a crowd."""
         from navground import core, sim
 
         world = sim.World()
         world.ignore_collisions = True
-        for row in range(len(people)):
+        for row in range(len(agents)):
             kinematics: Any = core.Kinematics.make_type("Omni")
             one: Any = core.Behavior.make_type(behaviour)
-            kinematics.max_speed = float(people.maximum[row])
-            one.optimal_speed, one.horizon, one.safety_margin = float(people.speed[row]), RANGE, 0.0
+            kinematics.max_speed = float(agents.maximum[row])
+            one.optimal_speed, one.horizon, one.safety_margin = float(agents.speed[row]), RANGE, 0.0
             if hasattr(one, "max_number_of_neighbors"):
                 one.max_number_of_neighbors = NEIGHBOURS
             if behaviour == "ORCA":
                 one.time_horizon, one.static_time_horizon = HORIZON, WALL_HORIZON
-            one.target = core.Target.Point(people.goal[row], 0.1)
-            agent = sim.Agent(float(people.radius[row]), one, kinematics, None, [sim.state_estimations.BoundedStateEstimation(RANGE)])
-            agent.position, agent.velocity = people.position[row], people.velocity[row]
+            one.target = core.Target.Point(agents.goal[row], 0.1)
+            agent = sim.Agent(float(agents.radius[row]), one, kinematics, None, [sim.state_estimations.BoundedStateEstimation(RANGE)])
+            agent.position, agent.velocity = agents.position[row], agents.velocity[row]
             world.add_agent(agent)
-        for ring in people.pillar_rings():
+        for ring in agents.pillar_rings():
             for corner, after in zip(ring, np.roll(ring, -1, axis=0), strict=True):
                 world.add_wall(sim.Wall(corner, after))
 

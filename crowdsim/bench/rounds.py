@@ -1,4 +1,4 @@
-"""Taking turns: who is measured, for how long, and on which machine. Ratios of turns in the same round are results; times are of the machine."""
+"""Taking turns: what is measured, for how long, and on which machine. Ratios of turns in the same round are results; times are of the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from crowdsim.version import __version__
 
 WARM_TICKS = 20
 STEPS = 3  # a turn: one step to warm the caches up again, untimed, and these
-SLOW_NS = 8e3  # an agent and step: who is slower warms up for two ticks, is timed for one step a turn, and leaves after SLOW_ROUNDS
+SLOW_NS = 8e3  # an agent and step: a slower runner warms up for two ticks, is timed for one step a turn, and leaves after SLOW_ROUNDS
 SLOW_ROUNDS = 3
 
 
@@ -30,11 +30,11 @@ class Runner:
     Attributes
     ----------
     row : dict
-        What is to be said of it: product, model, threads and so on.
+        What it is: product, model, threads and so on.
     agents : int
     step : callable
     more : callable or None
-        Given how many steps there were since it was last asked, returns numbers to be noted.
+        Given how many steps there were since its last call, returns numbers to be noted.
     close : callable or None
     cpu, wall : list of float, ns an agent and step
         For each turn the processor time of the whole process, and the time on the wall's clock.
@@ -54,7 +54,7 @@ class Runner:
 
     def warm_up(self) -> None:
         """Walk until caches, memory and the crowd are as they will be; see how slow it is."""
-        self.step()  # what comes with a first step is nobody's speed: compiling, trees
+        self.step()  # a first step may compile and build trees, and does not count
         begin = time.process_time()
         self.step()
         self.slow = (time.process_time() - begin) / self.agents * 1e9 > SLOW_NS
@@ -81,11 +81,11 @@ class Runner:
     def result(self) -> dict[str, Any]:
         """Return the row with medians; millions of agent-steps a second by the processor's time on one thread, by the wall's on more."""
         own = self.wall if self.row["threads"] > 1 else self.cpu
-        told: dict[str, Any] = {**self.row, "agents": self.agents, "cpu_ns": middle(self.cpu), "wall_ns": middle(self.wall)}
-        told |= {"million_a_second": round(1e3 / float(np.median(own)), 4), "turns": len(self.cpu)}
+        found: dict[str, Any] = {**self.row, "agents": self.agents, "cpu_ns": middle(self.cpu), "wall_ns": middle(self.wall)}
+        found |= {"million_a_second": round(1e3 / float(np.median(own)), 4), "turns": len(self.cpu)}
         for name in self.noted[0] if self.noted else ():
-            told[name] = round(float(np.median([one[name] for one in self.noted])), 3)
-        return told
+            found[name] = round(float(np.median([one[name] for one in self.noted])), 3)
+        return found
 
 
 def middle(values: list[float]) -> float:
@@ -94,7 +94,7 @@ def middle(values: list[float]) -> float:
 
 
 def take_turns(runners: list[Runner], rounds: int) -> float:
-    """Warm all up, then let them step in turns; return how many cores others used meanwhile, nan where the system does not tell."""
+    """Warm all up, then let them step in turns; return how many cores others used meanwhile, nan where the system does not say."""
     for runner in runners:
         runner.warm_up()
     busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
@@ -107,7 +107,7 @@ def take_turns(runners: list[Runner], rounds: int) -> float:
 
 
 def busy_seconds() -> float:
-    """Return the processor time of everybody on the machine, in s, to 10 ms a core; nan where /proc/stat does not tell."""
+    """Return the processor time of all processes on the machine, in s, to 10 ms a core; nan where /proc/stat does not say."""
     try:
         user, nice, system, _, _, interrupts, soft, *_ = map(int, Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:])
     except (OSError, ValueError):
@@ -133,9 +133,9 @@ def installed(product: str) -> str | None:
 def machine() -> dict[str, Any]:
     """Return what the numbers were taken on, and when."""
     cpu = platform.processor() or platform.machine()
-    told = Path("/proc/cpuinfo")
-    if told.is_file():
-        models = [line.partition(":")[2].strip() for line in told.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
+    facts = Path("/proc/cpuinfo")
+    if facts.is_file():
+        models = [line.partition(":")[2].strip() for line in facts.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
         cpu = models[0] if models else cpu
     versions = {"crowdsim": __version__} | {name: installed(name) for name in ("numpy", "numba", "llvmlite", "pyrvo", "jupedsim", "navground")}
     return {

@@ -22,7 +22,7 @@ def spread(above: list[float], below: list[float]) -> dict[str, float]:
     return {"ratio": round(float(np.median(ratios)), 3), "ratio_least": round(float(ratios.min()), 3), "ratio_most": round(float(ratios.max()), 3)}
 
 
-def told_times(times: list[float], agents: int, threads: int) -> dict[str, Any]:
+def times_of(times: list[float], agents: int, threads: int) -> dict[str, Any]:
     """Return what a row says of its times, ns an agent and step by rounds: their median, the least and the most."""
     middle = float(np.median(times))
     return {

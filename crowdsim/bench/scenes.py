@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from crowdsim.bench.crowds import TICK, Walker, crowd
-from crowdsim.bench.paths import measure_ways
+from crowdsim.bench.paths import measure_paths
 from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import Runner, installed, take_turns
-from crowdsim.bench.rows import spread, told_times
+from crowdsim.bench.rows import spread, times_of
 
 OURS = ("orca", "toi", "hrvo", "sampled-hrvo")  # The models beside which peers are set; see `crowdsim.bench.peers`.
 TICK_WARM = 20  # Ticks of the whole tick before it is timed: paths are planned in the first ones.
@@ -27,11 +27,11 @@ class Scene:
     ----------
     name, about : str
     agents, quick_agents : int
-        How many people, and with ``--quick``.
+        How many, and with ``--quick``.
     rounds, quick_rounds : int
         Turns of each.
     run : callable
-        Given agents, rounds, products, the dict of who is missing, and a function that is told what is going on, returns rows and the cores of others.
+        Given agents, rounds, products, the dict of what is missing, and a function that takes what is going on, returns rows and the cores of others.
     """
 
     name: str
@@ -63,23 +63,23 @@ def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
 
     def run(agents: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]) -> tuple[list[dict[str, Any]], float]:
         """Measure as `Scene.run` says."""
-        people = crowd(agents, ground)
+        all_agents = crowd(agents, ground)
         runners = []
         for model in OURS:
             row = {"product": "crowdsim", "model": model, "version": installed("crowdsim"), "threads": 1, "tick_s": TICK}
-            walker = Walker(people, model)
-            runners.append(Runner(row, len(people), walker.step, close=walker.close))
+            walker = Walker(all_agents, model)
+            runners.append(Runner(row, len(all_agents), walker.step, close=walker.close))
         for peer in PEERS:
             if peer.product not in products:
                 continue
             note(f"setting up {peer.product} {peer.model}")
-            fewer = crowd(peer.most_agents, ground) if len(people) > peer.most_agents else people
+            fewer = crowd(peer.most_agents, ground) if len(all_agents) > peer.most_agents else all_agents
             try:
                 step, _ = peer.build(fewer)
             except ImportError:
                 missing[peer.product] = f"not installed (pip install {peer.product})"
                 continue
-            except Exception as error:  # whatever a peer does not like about the crowd: its row is missing, and it is said why
+            except Exception as error:  # whatever a peer does not like about the crowd: its row is missing, with the reason
                 missing[f"{peer.product} {peer.model} on {ground} ground"] = f"refused the crowd: {error}"
                 continue
             row = {"product": peer.product, "model": peer.model, "version": peer.version(), "threads": 1, "tick_s": peer.tick}
@@ -125,11 +125,11 @@ def _whole_tick(
                 times["rvo2"].append(_timed(rvo2.do_step, block, agents))
         others = max(0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - begin))
     rows: list[dict[str, Any]] = [
-        {"product": "crowdsim", "model": "orca, whole tick", "version": installed("crowdsim"), **told_times(times["ours"], agents, ours.team.threads)}
+        {"product": "crowdsim", "model": "orca, whole tick", "version": installed("crowdsim"), **times_of(times["ours"], agents, ours.team.threads)}
     ]
     if times["rvo2"]:
         peer: dict[str, Any] = {"product": "pyrvo", "model": f"RVO2, {TICK_PEER}", "version": installed("pyrvo"), "beside": "orca, whole tick", "alike": "less"}
-        rows.append({**peer, **told_times(times["rvo2"], agents, 1), **spread(times["rvo2"], times["ours"])})
+        rows.append({**peer, **times_of(times["rvo2"], agents, 1), **spread(times["rvo2"], times["ours"])})
     return rows, others
 
 
@@ -144,6 +144,6 @@ def _timed(step: Callable[[], Any], steps: int, agents: int) -> float:
 SCENES = (
     Scene("open", "a step of a crowd of one a square metre on open ground: index, neighbours, model, integration", 10_000, 2_500, 9, 5, _steps("open")),
     Scene("pillars", "the same among pillars, about 5 m apart", 2_500, 1_000, 9, 5, _steps("pillars")),
-    Scene("ways", "ways of points between random places of a hall of 50 m with 300 pillars; agents are ways", 1_000, 300, 9, 5, measure_ways),
+    Scene("paths", "paths of points between random places of a hall of 50 m with 300 pillars; agents are paths", 1_000, 300, 9, 5, measure_paths),
     Scene("tick", "all that a run does in a tick, recording included, beside RVO2's bare step with the same agents", 10_000, 2_500, 8, 5, _whole_tick),
 )

@@ -1,4 +1,4 @@
-"""A square with columns that people cross in four directions, as a scenario, and the same agents in RVO2."""
+"""A square with columns that agents cross in four directions, as a scenario, and the same agents in RVO2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TICK = 0.05  # s
 
 
 def document(agents: int, seed: int = 1) -> str:
-    """Return a square with columns, `agents` people at random places, and goals at its four sides and in the middle."""
+    """Return a square with columns, so many agents at random places, and goals at its four sides and in the middle."""
     side = float(np.sqrt(agents))
     columns = [{"box": [x, y, x + 0.8, y + 0.8]} for x in np.arange(10.0, side - 5, 20.0).tolist() for y in np.arange(10.0, side - 5, 20.0).tolist()]
     strip = {"west": [0, 0, 2, side], "east": [side - 2, 0, side, side], "south": [2, 0, side - 2, 2], "north": [2, side - 2, side - 2, side]}

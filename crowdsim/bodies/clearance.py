@@ -1,4 +1,4 @@
-"""Whether a body may be pushed to a place, as far as walls are concerned."""
+"""Whether a disc may be pushed to a place, as far as walls are concerned."""
 
 # mypy: allow-untyped-defs
 
@@ -8,18 +8,18 @@ import numpy as np
 
 from crowdsim.kernels.decorator import kernel, lean_kernel
 
-GRACE_M = 1e-4  # A push may leave a body this much nearer to a wall than its radius: rounding of the walk along walls would else hold it fast.
+GRACE_M = 1e-4  # A push may leave a disc this much nearer to a wall than its radius: rounding of the walk along walls would else stop it.
 ROUNDING_M = 1e-9  # "No nearer than before" is meant up to a nanometre: a push along a wall is rounded, at map coordinates by a tenth of that.
 _BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it.
-_MOST_WALLS = 4  # Walls that a body is moved off in turn; a corner has two.
+_MOST_WALLS = 4  # Walls that a disc is moved off in turn; a corner has two.
 _LESS = np.float32(0.999999)  # What rounding to float32 may add to a distance is taken off again: it has to be a lower bound.
-_LEAST_BEND = 0.1  # A push that keeps less than this part of its length along a wall goes into the wall: it parts nobody (its square counts, 1 %).
-_LEAST_SLIDE = 1e-6  # Below this part the side to which a body slides would be a matter of rounding.
+_LEAST_BEND = 0.1  # A push that keeps less than this part of its length along a wall goes into the wall: it parts no discs (its square counts, 1 %).
+_LEAST_SLIDE = 1e-6  # Below this part the side to which a disc slides would be a matter of rounding.
 
 
 @lean_kernel
 def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
-    """Tell whether a disc may be pushed from (x, y) straight to (to_x, to_y).
+    """Return whether a disc may be pushed from (x, y) straight to (to_x, to_y).
 
     It may if it stays its radius clear of every wall on whose free side it is, and of the ends of those beyond which it would be, or no nearer than it
     was, and its centre crosses none.
@@ -63,7 +63,7 @@ def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
 
 @lean_kernel
 def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radius):
-    """Tell whether the walls let a disc be pushed, far from walls without looking at them.
+    """Return whether the walls let a disc be pushed, far from walls without looking at them.
 
     Parameters
     ----------
@@ -107,17 +107,17 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius, slides):
     x, y, dx, dy, radius : float, m
         Where the disc is, the push, and how large the disc is.
     slides : bool
-        Whether it goes along the wall by the whole length of the push where it can: before what does not make way, as a cart, a body that is between it
+        Whether it goes along the wall by the whole length of the push where it can: before what does not make way, as a cart, a disc that is between it
         and a wall leaves to the side, however squarely it is pressed. That never brings it nearer to either.
 
     Returns
     -------
     dx, dy : float, m
-        What of the push is along the wall, or nothing where that is refused too, or too little to part anybody.
+        What of the push is along the wall, or nothing where that is refused too, or too little to part discs.
 
     Notes
     -----
-    Two bodies in a corner, each between the other and a wall, could not part otherwise. Walls that are equally near count together, so that their
+    Two discs in a corner, each between the other and a wall, could not part otherwise. Walls that are equally near count together, so that their
     order does not matter. Twin: `tests/reference/clearance.py`.
     """
     length = np.sqrt(dx * dx + dy * dy)
@@ -131,12 +131,12 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius, slides):
         return 0.0, 0.0
     lost = (dx * into_x + dy * into_y) / square
     ex, ey = dx - lost * into_x, dy - lost * into_y
-    kept = np.sqrt(ex * ex + ey * ey)
-    if lost > 0.0 and slides and kept > _LEAST_SLIDE * length:
-        sx, sy = ex * (length / kept), ey * (length / kept)
+    left = np.sqrt(ex * ex + ey * ey)
+    if lost > 0.0 and slides and left > _LEAST_SLIDE * length:
+        sx, sy = ex * (length / left), ey * (length / left)
         if may_be_pushed(shape, zone_wall, begin, end, x, y, x + sx, y + sy, radius):
             return sx, sy
-    if lost <= 0.0 or kept < _LEAST_BEND * length:
+    if lost <= 0.0 or left < _LEAST_BEND * length:
         return 0.0, 0.0
     if not may_be_pushed(shape, zone_wall, begin, end, x, y, x + ex, y + ey, radius):
         return 0.0, 0.0
@@ -145,14 +145,14 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius, slides):
 
 @kernel
 def move_off_walls(start, stop, position, tentative, radius, zone, wall_distance, reach, frame, out, clear):
-    """Move bodies that would be within walls off them, as walking does in the end.
+    """Move discs that would be within walls off them, as walking does in the end.
 
     Parameters
     ----------
     start, stop : int
         Range of rows.
     position, tentative : (n, 2) float64, m
-        Where bodies are, and where they would be.
+        Where discs are, and where they would be.
     radius : (n,) float64, m
     zone : (n,) int64
         Row of the wall lists.
@@ -162,7 +162,7 @@ def move_off_walls(start, stop, position, tentative, radius, zone, wall_distance
         The wall lists are whole within this distance of `position`.
     frame : WallFrame
     out : (n, 2) float64, m
-        Receives the tentative positions, clear of walls where that can be had in a few moves. Whoever steps farther than its radius, and so may have
+        Receives the tentative positions, clear of walls where that can be had in a few moves. A disc that steps farther than its radius, and so may have
         crossed a wall, is left as it is.
     clear : (n,) float32, m
         Receives a lower bound of the distance from `out` to any wall.
@@ -230,7 +230,7 @@ def _towards(shape, wall, ux, uy, x, y, height):
 
 @lean_kernel
 def _is_beyond(shape, wall, ux, uy, x, y):
-    """Tell whether the point of a wall that is nearest to a point is one of its ends."""
+    """Return whether the point of a wall that is nearest to a point is one of its ends."""
     return (shape[wall, 0] - x) * ux + (shape[wall, 1] - y) * uy > 0.0 or (shape[wall, 2] - x) * ux + (shape[wall, 3] - y) * uy < 0.0
 
 

@@ -16,7 +16,7 @@ from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.kernels.simd import append_set, bit_count, bits, difference, load, numbers, spread
 
 FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
-LOOK_AHEAD_M = 0.05  # Gaps up to this are known after a scan: discs with wider ones are looked at again only when somebody has moved half of it.
+LOOK_AHEAD_M = 0.05  # Gaps up to this are known after a scan: discs with wider ones are looked at again only when a disc has moved half of it.
 TOUCH_M = 1e-6  # Overlaps up to a micrometre count as touching: they are not pushed apart, so that a crowd comes to rest and costs nothing then.
 _LEAST_ALONG = 1e-6  # Share of a push that is rounding.
 _SLACK_M = 1e-3  # Far above the float32 rounding of the coarse test.
@@ -27,7 +27,7 @@ _U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255
 OVERLAP, NORMAL_X, NORMAL_Y, SCALE, PUSH_X, PUSH_Y = range(6)
 TABLE_COLUMNS = 6
 
-# Whether a disc can be pushed: it cannot, it can, or it is part of something that keeps to its way: such discs may lie over one another.
+# Whether a disc can be pushed: it cannot, it can, or it is part of an obstacle, which keeps to its path: such discs may lie over one another.
 FIXED, MOVABLE, DRIVEN = (np.uint8(code) for code in range(3))
 
 # How a disc can make way for another: not at all, along a wall, or straight.

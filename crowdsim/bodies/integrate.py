@@ -13,7 +13,7 @@ from crowdsim.tunable import param
 
 @dataclass(frozen=True)
 class BodyParameters:
-    """How bodies may move."""
+    """How agents may move."""
 
     top_speed: float = param(
         1.2, "", low=1.0, high=5.0, source="ours",
@@ -24,7 +24,7 @@ class BodyParameters:
 
 @kernel
 def integrate(start, stop, position, velocity, maximum_speed, tick_length, out_velocity, out_position):
-    """Write where everyone would be after a tick, none faster than its maximum speed.
+    """Write where agents would be after a tick, none faster than its maximum speed.
 
     Parameters
     ----------

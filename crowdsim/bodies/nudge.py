@@ -1,4 +1,4 @@
-"""Asking aside: who stands in the way of somebody who walks takes a small step ([Pathfinding undated], section 8)."""
+"""Asking aside: an agent that stands in the way of a walker takes a small step ([Pathfinding undated], section 8)."""
 
 # mypy: allow-untyped-defs
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import plane_numbers, share_ground, window
 from crowdsim.kernels.decorator import kernel
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
@@ -21,15 +21,15 @@ NO_CANDIDATE = -1
 
 @dataclass(frozen=True)
 class NudgeParameters:
-    """Who is asked aside, and how far it goes."""
+    """Which agents are asked aside, and how far they go."""
 
     nudging: bool = param(
         False, "", source="[Pathfinding undated], section 8",
-        why="whether those who stand step aside for those who walk; off, a stander in a doorway keeps it shut unless it is pushed out",
+        why="whether stationary agents step aside for walkers; off, one in a doorway keeps it shut unless it is pushed out",
     )  # fmt: skip
     nudge_distance: float = param(
         1.2, "m", above=0.0, high=100.0, source="[Pathfinding undated], section 8 (kNudgeDist)",
-        why="how far a stander steps aside: two bodies and a bit; larger opens ways wider and scatters those who stand",
+        why="how far a stationary agent steps aside: two diameters and a bit; larger opens paths wider and scatters a crowd that stands",
     )
     nudge_reached: float = param(
         0.05, "m", low=0.0, high=10.0, source="[Pathfinding undated], section 7 (WALK_THRESHOLD)",
@@ -37,7 +37,7 @@ class NudgeParameters:
     )
     nudge_contact: float = param(
         0.01, "m", low=0.0, high=1.0, source="ours",
-        why="gap up to which bodies count as touching: those that overlapped have been pushed apart by the end of the tick; larger asks before they touch",
+        why="gap up to which agents count as touching: those that overlapped have been pushed apart by the end of the tick; larger asks before they touch",
     )  # fmt: skip
     nudge_patience: float = param(
         3.0, "s", above=0.0, high=1e6, source="ours",
@@ -46,47 +46,47 @@ class NudgeParameters:
 
 
 @dataclass(frozen=True)
-class HeldParameters:
-    """When somebody who walks counts as held up by somebody who stands."""
+class BlockedParameters:
+    """When a stationary agent counts as blocking a walker."""
 
     held_share: float = param(
         1.0 / 3.0, "", low=0.0, high=1.0, source="ours",
-        why="share of its speed, along its way, below which a walker is held up; larger asks those who only slow others down, 0 nobody who is not touched",
+        why="share of its preferred speed, in that direction, below which a walker is blocked; larger asks agents that only slow others, 0 those that touch",
     )  # fmt: skip
     held_time: float = param(
         0.5, "s", low=0.0, high=1e6, source="ours",
-        why="for how long it has to be; smaller asks at every dodge, larger lets a way be shut for longer",
+        why="for how long it has to be; smaller asks at every dodge, larger lets a path be shut for longer",
     )  # fmt: skip
 
 
-def count_held(
+def count_blocked(
     entity: NDArray[np.int64], wants: NDArray[np.bool_], stands: NDArray[np.bool_], velocity: NDArray[np.float64], preferred_velocity: NDArray[np.float64],
-    blocker: NDArray[np.int64], share: float, held: NDArray[np.int32],
+    blocker: NDArray[np.int64], share: float, blocked: NDArray[np.int32],
 ) -> NDArray[np.int32]:  # fmt: skip
-    """Count for how many ticks in a row those who stand have held up those who walk.
+    """Count for how many ticks in a row stationary agents have blocked walkers.
 
-    Velocity obstacles keep bodies from touching, so a stander in the way of somebody who avoids it would never be asked aside on contact.
+    Velocity obstacles keep agents from touching, so a stationary agent in the way of one that avoids it would never be asked aside on contact.
 
     Parameters
     ----------
     entity : (n,) int64
         Ascending.
     wants : (n,) bool
-        Who is on its way.
+        Agents that are on their way.
     stands : (n,) bool
     velocity, preferred_velocity : (n, 2) float64, m/s
         Of the last tick.
     blocker : (n,) int64
         Of the last tick: entity whose constraint bound the velocity, 0 none, -1 a wall.
     share : float
-        Of the preferred speed, along the preferred direction, below which one is held up.
-    held : (n,) int32, ticks
+        Of the preferred speed, along the preferred direction, below which an agent is blocked.
+    blocked : (n,) int32, ticks
         The count so far.
 
     Returns
     -------
     (n,) int32, ticks
-        One more where the stander named by `blocker`, be it always the same or not, has held the walker up; else 0. Twin: `tests/reference/nudge.py`.
+        One more where the agent that `blocker` names, always the same or not, is stationary and blocks the walker; else 0. Twin: `tests/reference/nudge.py`.
     """
     result = np.zeros(len(entity), dtype=np.int32)
     rows = np.flatnonzero(wants & (blocker > 0))
@@ -98,19 +98,19 @@ def count_held(
     rows = rows[(along < share * wish) & (wish > 0.0)]
     by = rows_of_entities(entity, blocker[rows])
     rows = rows[(by >= 0) & stands[by]]
-    result[rows] = held[rows] + 1
+    result[rows] = blocked[rows] + 1
     return result
 
 
 def rows_of_entities(entity: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row of each of `wanted`, (k,), in the ascending `entity`, (n,); -1 for who is not there."""
+    """Return the row of each of `wanted`, (k,), in the ascending `entity`, (n,); -1 for those that are not there."""
     place = np.minimum(np.searchsorted(entity, wanted), max(0, len(entity) - 1))
     return np.where(entity[place] == wanted, place, -1) if len(entity) else np.full(len(wanted), -1, dtype=np.int64)
 
 
 @kernel
 def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands, gap, widest, out):
-    """Find for each stander the walker that touches it and wants to go where it stands.
+    """Find for each stationary agent the walker that touches it and wants to go where it stands.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
     radius : (n,) float64, m
     preferred_velocity : (n, 2) float64, m/s
     wants, stands : (n,) uint8
-        Who is on its way, and who can be asked aside.
+        Agents that are on their way, and agents that can be asked aside.
     gap : float, m
-        Bodies no farther from each other than this touch.
+        Agents no farther from each other than this touch.
     widest : float, m
         Largest radius of all.
     out : (n,) int64
@@ -131,7 +131,7 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
 
     Notes
     -----
-    Who touches somebody on the way past, and wants away from it, asks nothing. Twin: `tests/reference/nudge.py`.
+    A walker that touches an agent in passing, and wants away from it, asks nothing. Twin: `tests/reference/nudge.py`.
     """
     x, y, row_of_slot, first = cells.x, cells.y, cells.row, cells.start
     has_heights = cells.z.size > 0
@@ -156,7 +156,7 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
                     away = np.sqrt(dx * dx + dy * dy)
                     if away > radius[row] + radius[walker] + gap or away > nearest or (away == nearest and walker > out[row]):
                         continue
-                    # On one spot nobody's way is past: then wanting to go anywhere is enough.
+                    # On one spot no direction leads away: then any preferred velocity will do.
                     if preferred_velocity[walker, 0] * dx + preferred_velocity[walker, 1] * dy <= 0.0 and away > 0.0:
                         continue
                     if has_heights and not share_ground(cells.z, cells.slope_x, cells.slope_y, cells.step, slot, other, -dx, -dy):
@@ -167,7 +167,7 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
 
 @kernel
 def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, target, choice):
-    """Choose where standers step aside to: the first of four places at some distance that can be walked to straight.
+    """Choose where stationary agents step aside to: the first of four places at some distance that can be walked to straight.
 
     Parameters
     ----------
@@ -175,11 +175,11 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
         Range of rows.
     mesh : NavMesh
     polygon : (k,) int64
-        Polygon under each stander.
+        Polygon under each of them.
     position : (k, 2) float64, m
     radius : (k,) float64, m
     away : (k, 2) float64
-        Unit vector from whoever asks to the stander.
+        Unit vector from the walker that asks to the agent.
     distance : float, m, > 0
     target : (k, 2) float64, m
         Receives the places.
@@ -188,7 +188,7 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
 
     Notes
     -----
-    A place can be walked to if the body keeps clear of walls all the way: a place behind a thin wall is walkable ground too, and useless. Other agents do not
+    A place will do if the agent keeps clear of walls on the whole line: a place behind a thin wall is walkable ground too, and useless. Other agents do not
     count. Source: [Pathfinding undated], section 8. Twin: `tests/reference/nudge.py`.
     """
     if start == stop:
@@ -207,20 +207,20 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
                 dx, dy = uy, -ux
             else:
                 dx, dy = -ux, -uy
-            if is_clear_way(mesh, polygon[row], x, y, x + dx, y + dy, radius[row], flood, state, crossed):
+            if is_clear_line(mesh, polygon[row], x, y, x + dx, y + dy, radius[row], flood, state, crossed):
                 target[row, 0], target[row, 1], choice[row] = x + dx, y + dy, candidate
                 break
 
 
 @kernel
-def find_blocked_lines(start, stop, asked, mesh, polygon, position, to, radius, out):
-    """Find out whose straight line to a point walls are in.
+def find_blocked_lines(start, stop, rows, mesh, polygon, position, to, radius, out):
+    """Find the agents with walls in their straight line to a point.
 
     Parameters
     ----------
     start, stop : int
-        Range of `asked`.
-    asked : (k,) int64
+        Range of `rows`.
+    rows : (k,) int64
         Rows of the agents.
     mesh : NavMesh
     polygon : (n,) int64
@@ -228,7 +228,7 @@ def find_blocked_lines(start, stop, asked, mesh, polygon, position, to, radius, 
         Ends of the lines of all agents.
     radius : (n,) float64, m
     out : (k,) uint8
-        Receives 1 where the body does not get there straight; see `is_clear_way`.
+        Receives 1 where the agent does not get there straight; see `is_clear_line`.
 
     Notes
     -----
@@ -238,6 +238,6 @@ def find_blocked_lines(start, stop, asked, mesh, polygon, position, to, radius, 
         return
     flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
     for query in range(start, stop):
-        row = asked[query]
-        is_clear = is_clear_way(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
+        row = rows[query]
+        is_clear = is_clear_line(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
         out[query] = 0 if is_clear else 1

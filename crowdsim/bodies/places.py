@@ -1,4 +1,4 @@
-"""Places that agents may go to: whether bodies leave room there, how far off those are who walk, and which are the best for whom."""
+"""Places that agents may go to: whether others leave distance there, how far off walkers are, and which are best for an agent."""
 
 # mypy: allow-untyped-defs
 
@@ -24,17 +24,17 @@ class PlaceParameters:
     )  # fmt: skip
     place_gap: float = param(
         0.1, "m", low=0.0, high=10.0, source="ours",
-        why="least gap between the widest bodies at two places; smaller has room for more, larger for fewer who stand more at ease",
+        why="least gap between the widest agents at two places; smaller has distance for more, larger for fewer at more ease",
     )  # fmt: skip
     place_patience: float = param(
         5.0, "s", above=0.0, high=1e6, source="ours",
-        why="an agent that takes so much longer than twice the time of its way to its place stands where it is; smaller gives up sooner in a crowd",
+        why="an agent that takes so much longer than twice the time that its place is away stands where it is; smaller gives up sooner in a crowd",
     )  # fmt: skip
 
 
 @lean_kernel
-def measure_room(start, stop, place, standing_x, standing_y, reach, widest, walking_x, walking_y, room):
-    """Find how far the nearest walker is from each place that those who stand leave free.
+def measure_distances(start, stop, place, standing_x, standing_y, reach, widest, walking_x, walking_y, distance):
+    """Find how far the nearest walker is from each place that agents that stand leave free.
 
     Parameters
     ----------
@@ -42,19 +42,19 @@ def measure_room(start, stop, place, standing_x, standing_y, reach, widest, walk
         Range of places.
     place : (n, 2) float64, m
     standing_x, standing_y : (s,) float64, m
-        Where bodies stand or are about to, by x, ascending.
+        Where agents stand or are about to, by x, ascending.
     reach : (s,) float64, m
-        Places no farther from a body than this are taken.
+        Places no farther from the agent than this are taken.
     widest : float, m
         No reach is larger.
     walking_x, walking_y : (w,) float64, m
         Where walkers are, by x, ascending.
-    room : (n,) float64, m
+    distance : (n,) float64, m
         Receives the distance to the nearest walker, inf without one; `TAKEN` for places that are taken.
 
     Notes
     -----
-    Bodies are looked at from the place on to both sides, until they are too far off in x alone. Twin: `tests/reference/places.py`.
+    Agents are looked at from the place on to both sides, until they are too far off in x alone. Twin: `tests/reference/places.py`.
     """
     for i in range(start, stop):
         x, y = place[i, 0], place[i, 1]
@@ -66,7 +66,7 @@ def measure_room(start, stop, place, standing_x, standing_y, reach, widest, walk
             is_taken = np.sqrt(dx * dx + dy * dy) <= reach[other]
             other += 1
         if is_taken:
-            room[i] = TAKEN
+            distance[i] = TAKEN
             continue
         least = np.inf
         right = np.searchsorted(walking_x, x)
@@ -82,7 +82,7 @@ def measure_room(start, stop, place, standing_x, standing_y, reach, widest, walk
             if dx * dx > least:
                 break
             least = min(least, dx * dx + dy * dy)
-        room[i] = np.sqrt(least)
+        distance[i] = np.sqrt(least)
 
 
 @lean_kernel
@@ -116,35 +116,35 @@ def _is_better(worth, away, other_worth, other_away):
 
 
 @lean_kernel
-def rank_places(place, room, x, y, waited_for, away, scratch, order):
-    """Find the best places for an agent: of so many of the nearest those with the most room, then the others, the nearest first.
+def rank_places(place, distance, x, y, waited_for, away, scratch, order):
+    """Find the best places for an agent: of so many of the nearest those farthest from walkers, then the others, the nearest first.
 
     Parameters
     ----------
     place : (n, 2) float64, m
-    room : (n,) float64, m
-        See `measure_room`.
+    distance : (n,) float64, m
+        See `measure_distances`.
     x, y : float, m
         Where the agent is.
     waited_for : int, > 0
-        How many of the nearest free places are ranked by their room; of equally near ones, the first.
+        How many of the nearest free places are ranked by their distance to walkers; of equally near ones, the first.
     away, scratch : (n,) float64
         Scratch.
     order : (k,) int64, k > 0
-        Receives the best places, the best first; of those with as much room the nearest, and of them the first.
+        Receives the best places, the best first; of those as far from walkers the nearest, and of them the first.
 
     Returns
     -------
     int
-        How many it received: all free places, if they are not more than there is room for.
+        How many it received: all free places, if `order` is long enough.
 
     Notes
     -----
     Twin: `tests/reference/places.py`.
     """
     free = 0
-    for i in range(room.size):
-        if room[i] == TAKEN:
+    for i in range(distance.size):
+        if distance[i] == TAKEN:
             continue
         away[i] = np.hypot(place[i, 0] - x, place[i, 1] - y)
         scratch[free] = away[i]
@@ -153,16 +153,16 @@ def rank_places(place, room, x, y, waited_for, away, scratch, order):
     if free > waited_for:
         farthest = _smallest(scratch, free, waited_for - 1)
         ties = waited_for
-        for i in range(room.size):
-            if room[i] != TAKEN and away[i] < farthest:
+        for i in range(distance.size):
+            if distance[i] != TAKEN and away[i] < farthest:
                 ties -= 1
     count = 0
-    for i in range(room.size):
-        if room[i] == TAKEN:
+    for i in range(distance.size):
+        if distance[i] == TAKEN:
             continue
-        worth = room[i] if away[i] < farthest else 0.0
+        worth = distance[i] if away[i] < farthest else 0.0
         if away[i] == farthest and ties > 0:
-            worth = room[i]
+            worth = distance[i]
             ties -= 1
         scratch[i] = worth
         if count < order.size:

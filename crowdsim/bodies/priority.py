@@ -1,4 +1,4 @@
-"""Giving way by waiting time: where two are in each other's way, the one who has waited longer goes first."""
+"""Giving way by waiting time: where two agents are in each other's way, the one that has waited longer goes first."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from crowdsim.tunable import param
 
-WITH_EACH_OTHER = 0.5  # Cosine of the angle between two ways below which they are not in one direction, 60 degrees: who goes the same way queues.
+WITH_EACH_OTHER = 0.5  # Cosine of the angle between two directions below which they differ, 60 degrees: agents in one direction queue.
 FORGETS = 4  # Ticks of waiting that a tick of getting on takes back: a queue that moves by starts does not wait.
-_SHARE = 0.5  # Of its speed at which somebody makes room: it walks back and aside.
+_SHARE = 0.5  # Of its speed at which an agent makes room: it walks back and aside.
 
 
 @dataclass(frozen=True)
 class PriorityParameters:
-    """Who goes first where people are in each other's way."""
+    """Which agents go first where they are in each other's way."""
 
     priority: str = param(
         "none", "", choices=("none", "waiting"), source="ours",
-        why="waiting: who has waited less makes room for one that comes its way and has waited longer; none: avoidance alone decides",
+        why="waiting: agents that have waited less make room for those that come towards them and have waited longer; none: avoidance alone decides",
     )  # fmt: skip
     priority_after: float = param(
         1.0, "s", low=0.0, high=1e6, source="ours",
-        why="for how long one must have got on by less than held_share of its speed to be let through; smaller makes room at every dodge",
+        why="for how long an agent must have got on by less than blocked_share of its speed to be let through; smaller makes room at every dodge",
     )  # fmt: skip
     priority_margin: float = param(
         0.5, "s", low=0.0, high=1e6, source="ours",
@@ -33,7 +33,7 @@ class PriorityParameters:
     )  # fmt: skip
     priority_reach: float = param(
         1.0, "m", low=0.0, high=100.0, source="ours",
-        why="how far ahead of it, from body to body, others make room; larger clears a longer way and moves more people",
+        why="how far ahead of it, from disc to disc, others make room; larger clears more of its path and moves more agents",
     )  # fmt: skip
 
 
@@ -49,21 +49,21 @@ def count_waiting(
     walks : (n,) bool
         The others wait for nothing: 0.
     share : float
-        Of what it wants, along its way, below which one does not get on.
+        Of the wanted velocity, in its direction, below which an agent does not get on.
     waited : (n,) int32
     """
     square = wanted[:, 0] * wanted[:, 0] + wanted[:, 1] * wanted[:, 1]
     along = wanted[:, 0] * velocity[:, 0] + wanted[:, 1] * velocity[:, 1]
-    is_held = along < share * square
-    result = np.where(is_held, waited + 1, np.maximum(waited - FORGETS, 0))
+    is_blocked = along < share * square
+    result = np.where(is_blocked, waited + 1, np.maximum(waited - FORGETS, 0))
     return np.where(walks & (square > 0.0), result, 0).astype(np.int32)
 
 
-def who_gives_way(
+def find_right_of_way(
     position: NDArray[np.float64], radius: NDArray[np.float64], wanted: NDArray[np.float64], part: NDArray[np.int32], waited: NDArray[np.int32],
     entity: NDArray[np.int64], walks: NDArray[np.bool_], after: int, margin: int, reach: float,
 ) -> NDArray[np.int64]:  # fmt: skip
-    """Find out who makes room for whom.
+    """Find the agent that each agent gives way to.
 
     Parameters
     ----------
@@ -82,12 +82,12 @@ def who_gives_way(
     Returns
     -------
     (n,) int64
-        Row of the one that each makes room for, -1 for nobody: of several who go first the one that has waited longest, then the lowest entity.
+        Row of that agent, -1 for none: of several that go first the one that has waited longest, then the lowest entity.
 
     Notes
     -----
-    Somebody makes room if it is ahead of the other within `reach` and in the strip that the other needs, goes another way, and has waited less by `margin`. So
-    the one that has waited longest of all makes room for nobody. Twin: `tests/reference/priority.py`.
+    An agent gives way if it is ahead of the other within `reach` and in the strip that the other needs, goes in another direction, and has waited less
+    by `margin`. So the one that has waited longest of all gives way to none. Twin: `tests/reference/priority.py`.
     """
     result = np.full(len(position), -1, dtype=np.int64)
     speed = np.sqrt(wanted[:, 0] * wanted[:, 0] + wanted[:, 1] * wanted[:, 1])
@@ -100,12 +100,12 @@ def who_gives_way(
     tree = shapely.STRtree(shapely.points(position[others]))
     a, b = tree.query(shapely.points(position[first]), predicate="dwithin", distance=farthest)
     a, b = first[a], others[b]
-    way = wanted[a] / speed[a][:, None]
+    heading = wanted[a] / speed[a][:, None]
     to = position[b] - position[a]
-    ahead = way[:, 0] * to[:, 0] + way[:, 1] * to[:, 1]
-    aside = np.abs(way[:, 0] * to[:, 1] - way[:, 1] * to[:, 0])
+    ahead = heading[:, 0] * to[:, 0] + heading[:, 1] * to[:, 1]
+    aside = np.abs(heading[:, 0] * to[:, 1] - heading[:, 1] * to[:, 0])
     both = radius[a] + radius[b]
-    same = (way[:, 0] * wanted[b, 0] + way[:, 1] * wanted[b, 1]) / speed[b]
+    same = (heading[:, 0] * wanted[b, 0] + heading[:, 1] * wanted[b, 1]) / speed[b]
     yields = (a != b) & (part[a] == part[b]) & (ahead > 0.0) & (ahead <= reach + both) & (aside < both) & (same < WITH_EACH_OTHER)
     yields &= waited[a].astype(np.int64) >= waited[b].astype(np.int64) + max(1, margin)
     a, b = a[yields], b[yields]
@@ -120,19 +120,19 @@ def who_gives_way(
 def make_room(
     position: NDArray[np.float64], wanted: NDArray[np.float64], speed: NDArray[np.float64], rows: NDArray[np.int64], to: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return what those who make room would like to do, (k, 2) m/s: half of it the way that the other goes, half to the side of it on which they are.
+    """Return the preferred velocities of agents that make room, (k, 2) m/s: half in the direction of the other, half to the side on which they are.
 
     Parameters
     ----------
     position, wanted : (n, 2) float64
     speed : (n,) float64, m/s
     rows, to : (k,) int64
-        Who makes room for whom.
+        Which agents make room, and for which.
     """
     length = np.sqrt(wanted[to, 0] * wanted[to, 0] + wanted[to, 1] * wanted[to, 1])
-    way = wanted[to] / length[:, None]
+    heading = wanted[to] / length[:, None]
     away = position[rows] - position[to]
-    left = way[:, 0] * away[:, 1] - way[:, 1] * away[:, 0] > 0.0
-    side = np.where(left[:, None], np.column_stack([-way[:, 1], way[:, 0]]), np.column_stack([way[:, 1], -way[:, 0]]))
-    found: NDArray[np.float64] = (way + side) * (np.sqrt(0.5) * _SHARE * speed[rows])[:, None]
+    left = heading[:, 0] * away[:, 1] - heading[:, 1] * away[:, 0] > 0.0
+    side = np.where(left[:, None], np.column_stack([-heading[:, 1], heading[:, 0]]), np.column_stack([heading[:, 1], -heading[:, 0]]))
+    found: NDArray[np.float64] = (heading + side) * (np.sqrt(0.5) * _SHARE * speed[rows])[:, None]
     return found

@@ -1,4 +1,4 @@
-"""Who is near the straight line that an agent walks along: what replanning asks ([Pathfinding undated], section 9)."""
+"""Which agents have others near the straight line that they walk along, for replanning ([Pathfinding undated], section 9)."""
 
 # mypy: allow-untyped-defs
 
@@ -18,65 +18,62 @@ _LONGEST_PIECE_M = 2.0  # Lines are looked along in pieces: the square round a p
 
 @dataclass(frozen=True)
 class ReplanParameters:
-    """When agents that have a way ask for a new one."""
+    """When agents that have a path ask for a new one."""
 
     replanning: bool = param(
         False, "", source="[Pathfinding undated], section 9",
-        why="whether agents ask for new ways when people stand in theirs; off, only those do that were pushed off theirs, or whose way was shut",
+        why="whether agents ask for new paths when others stand in theirs; off, only those do that were pushed off theirs, or lost it to a shut door",
     )  # fmt: skip
     replan_trigger: float = param(
         1.8, "m", low=0.0, high=1000.0, source="[Pathfinding undated], section 9 (kReplanTriggerDist)",
-        why="somebody who moved this near to the line to the next corner lets an agent look at that line; larger looks more often",
+        why="another agent that moved this near to the line to the next corner lets an agent look at that line; larger looks more often",
     )
     replan_moved: float = param(
         0.05, "m", low=0.0, high=100.0, source="[Pathfinding undated], section 9 (kMovedEps)",
-        why="how far one has to get, since it last counted, to count as having moved; smaller lets pushes of resting people set off searches",
+        why="how far an agent has to get, since it last counted, to count as having moved; smaller lets pushes in a resting crowd set off searches",
     )
     replan_cooldown: float = param(
         0.5, "s", low=0.0, high=1e6, source="[Pathfinding undated], section 9 (kReplanCooldownMs)",
-        why="least time from an agent's last way to its next replan; smaller answers sooner and costs searches",
+        why="least time from an agent's last path to its next replan; smaller answers sooner and costs searches",
     )
 
 
 @kernel
-def find_near_lines(start, stop, asked, plane, position, to, part, height, slope, step, cells, owner, reach, widest, out):
-    """Find out whether anybody of some agents is near the line that leads from an agent to a point.
+def find_near_lines(start, stop, rows, plane, position, to, part, heights, cells, owner, reach, out):
+    """Find the agents that have one of some others near the line to a point.
 
     Parameters
     ----------
     start, stop : int
-        Range of `asked`.
-    asked : (k,) int64
-        Rows of the agents whose lines are looked along.
+        Range of `rows`.
+    rows : (k,) int64
+        Rows of these agents.
     plane : (k,) int32
         Plane of `cells` in which others are looked for.
     position, to : (n, 2) float64, m
         Ends of the lines of all agents.
     part : (n,) int32
         Ground that each is on; others do not count.
-    height : (n,) float64, m
-    slope : (n, 2) float64
-    step : float, m
-        Somebody this much above or below the plane under the agent is on other ground; see `crowdsim.geometry.cells.Heights`. Both without entries on
-        level ground.
+    heights : Heights
+        An agent `step` above or below the plane under another is on other ground; without entries on level ground.
     cells : Cells
         Of the agents that are looked for.
     owner : (m,) int64
         Their rows.
     reach : (m,) float64, m
         How near to the line each has to be; negative: does not count.
-    widest : float, m
-        The largest of them.
     out : (k,) uint8
-        Receives 1 where somebody else than the agent itself is that near.
+        Receives 1 where another than the agent itself is that near.
 
     Notes
     -----
     Twin: `tests/reference/nudge.py`.
     """
+    height, slope, step = heights
     has_heights = height.size > 0
+    widest = max(0.0, reach.max())
     for query in range(start, stop):
-        row = asked[query]
+        row = rows[query]
         x, y, to_x, to_y = position[row, 0], position[row, 1], to[row, 0], to[row, 1]
         length = np.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
         pieces = max(1, int(np.ceil(length / max(_LONGEST_PIECE_M, widest))))

@@ -1,8 +1,8 @@
 """Where over the width of a region's rim do agents come in? A crowd takes the whole of it.
 
-The shortest path leads to the nearest point of a region, so that all who come from one side come in at the same end of its rim. In front of a rim those
-who come at the same time form a crowd. They are ordered by the lines along which a liquid would flow in, so that their ways do not cross, and each gets
-the place over the width that it has in that order: the first of four the middle of the first quarter.
+The shortest path leads to the nearest point of a region, so that all agents from one side come in at the same end of its rim. In front of a rim those
+that come at the same time form a crowd. They are ordered by the lines along which a liquid would flow in, so that their paths do not cross, and each
+gets the place over the width that it has in that order: the first of four the middle of the first quarter.
 """
 
 # mypy: allow-untyped-defs
@@ -10,23 +10,25 @@ the place over the width that it has in that order: the first of four the middle
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.tunable import param
 
 NO_CROWD = -1
-CORNER_ON_RIM, COMES_NEAR = 1, 2  # What `find_crowds` is told of an agent.
+CORNER_ON_RIM, HEADS_THERE = 1, 2  # How an agent goes to its region, for `find_crowds`.
 PATH, HERE, AHEAD, ORDER, WEIGHT = range(5)  # What the columns of `place` are.
-FADE_M = 1.0  # Over so much of the reach an agent comes to count: nobody is turned aside all at once.
-ASLANT = 1.0  # Who is in front of a region goes at most so far aside for each metre ahead: 45 degrees, not across the way of others.
+FADE_M = 1.0  # Over so much of the reach the weight of an agent grows: none is turned aside all at once.
+ASLANT = 1.0  # An agent in front of a region goes at most so far aside for each metre ahead: 45 degrees, not across the paths of others.
 BESIDE = 10.0  # How that is let go beside the front, in metres more for each metre: there an agent has to walk along it.
-MOST_OUT_M = 0.7  # Who comes from beside steers at most so far ahead of its place, to turn in as aslant: others would push it past the end of the front.
-EDGE_M = 0.06  # How far bodies keep off the ends of a front where they can: 0 leaves too many there under HRVO, twice as much too few under sampled HRVO.
+MOST_OUT_M = 0.7  # An agent from beside steers at most so far ahead of its place, to turn in as aslant: others would push it past the end of the front.
+EDGE_M = 0.06  # How far agents keep off the ends of a front where they can: 0 leaves too many there under HRVO, twice as much too few under sampled HRVO.
 LEVEL_M = 1e-6  # Differences of distance that are rounding.
 
 
@@ -42,7 +44,7 @@ class SpreadParameters:
     spread_crowd: float = param(
         3.0, "agents", above=0.0, high=1000.0, source="ours",
         why="so many others in front of a rim turn an agent to its place altogether, fewer in proportion: one alone walks the shortest path; smaller spreads "
-        "those who come in twos and threes, larger only a crowd",
+        "agents in twos and threes, larger only a crowd",
     )  # fmt: skip
     spread_width: float = param(
         3.5, "diameters", low=1.0, high=1000.0, source="ours",
@@ -62,9 +64,9 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
     source : (n,) int32
         Index of the region that each walks to.
     wants : (n,) uint8
-        CORNER_ON_RIM for those whose next corner is on the rim of that region; COMES_NEAR for those that go straight there, wherever over the rim; else 0.
+        CORNER_ON_RIM for agents with their next corner on the rim of that region; HEADS_THERE for those that go straight there, wherever over the rim; else 0.
     position, corner : (n, 2) float64, m
-        As corner of those that come near, their positions.
+        As corner of those with HEADS_THERE, their positions.
     radius : (n,) float64, m
     reach, least : float
         See `SpreadParameters`.
@@ -113,26 +115,49 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         place[row, WEIGHT] = weight
 
 
+class Crowds(NamedTuple):
+    """Agents that share fronts.
+
+    Attributes
+    ----------
+    member : (k,) int64
+        Rows of agents in crowds, crowd by crowd and in order of rows.
+    first, last : (k,) int64
+        Where in `member` the crowd of each begins and ends.
+    front : (n,) int32
+        Of each agent, as `find_crowds` wrote it.
+    place : (n, 5) float64
+        How each stands to its front, as `find_crowds` wrote it.
+    """
+
+    member: NDArray[np.int64]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    front: NDArray[np.int32]
+    place: NDArray[np.float64]
+
+
+def crowds_of(front: NDArray[np.int32], place: NDArray[np.float64]) -> Crowds:
+    """Return the crowds before fronts, by what `find_crowds` wrote."""
+    found = np.flatnonzero(front >= 0)
+    member = found[np.argsort(front[found], kind="stable")]
+    own = front[member]
+    return Crowds(member, np.searchsorted(own, own), np.searchsorted(own, own, side="right"), front, place)
+
+
 @kernel
-def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner):
+def lead_aside(start, stop, crowds, mesh, fronts, polygon, position, radius, full, velocity, corner):
     """Lead the members start..stop - 1 of crowds to their places.
 
     Parameters
     ----------
     start, stop : int
-    member : (k,) int64
-        Rows of those in crowds, crowd by crowd and in order of rows.
-    first, last : (k,) int64
-        Where in `member` the crowd of each begins and ends.
+    crowds : Crowds
     mesh : NavMesh
     fronts : Fronts
     polygon : (n,) int64
     position : (n, 2) float64, m
     radius : (n,) float64, m
-    crowd : (n,) int32
-        Front of each, as `find_crowds` wrote it.
-    place : (n, 5) float64
-        How each stands to its front, as `find_crowds` wrote it.
     full : float
         How many others turn an agent to its place altogether.
     velocity, corner : (n, 2) float64
@@ -140,14 +165,14 @@ def lead_aside(start, stop, member, first, last, mesh, fronts, polygon, position
     """
     if start == stop:
         return
-    _lead_rows(
-        start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner,
-        make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64),
-    )  # fmt: skip
+    work = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, full, velocity, corner, work)
 
 
 @lean_kernel
-def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, velocity, corner, flood, state, crossed):
+def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, full, velocity, corner, work):
+    member, first, last, crowd, place = crowds
+    flood, state, crossed = work
     for k in range(start, stop):
         row = member[k]
         before, others = 0.0, 0.0
@@ -175,7 +200,7 @@ def _lead_rows(start, stop, member, first, last, mesh, fronts, polygon, position
         out = share * min(MOST_OUT_M, max(0.0, abs(to - here) / ASLANT - ahead)) if here != inside else 0.0
         x, y = position[row, 0], position[row, 1]
         tx, ty = 0.5 * (ax + bx) + to * ux - out * uy, 0.5 * (ay + by) + to * uy + out * ux
-        if not is_clear_way(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):
+        if not is_clear_line(mesh, polygon[row], x, y, tx, ty, radius[row], flood, state, crossed):
             continue
         apart = np.hypot(tx - x, ty - y)
         if apart <= 0.0:

@@ -1,4 +1,4 @@
-"""Which way a body faces: it turns to where it goes, and no faster than bodies turn ([Pathfinding undated], section 7)."""
+"""In which direction an agent looks: it turns to where it goes, at a limited rate ([Pathfinding undated], section 7)."""
 
 # mypy: allow-untyped-defs
 
@@ -12,23 +12,23 @@ from crowdsim.geometry.directions import turned
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.tunable import param
 
-HALF_TURN_RAD = 3.141592653589793  # Who can turn so far in a tick faces any way at once.
-LEAST_SPEED_M_S = 0.05  # Slower steps, a hand's breadth in two seconds, are shuffling: where they go is chance, and nobody turns to it.
+HALF_TURN_RAD = 3.141592653589793  # An agent that can turn so far in a tick looks in any direction at once.
+LEAST_SPEED_M_S = 0.05  # Slower steps, a hand's breadth in two seconds, are shuffling: where they go is chance, and no agent turns to it.
 
 
 @dataclass(frozen=True)
 class TurnParameters:
-    """How bodies turn."""
+    """How agents turn."""
 
     rotation_speed: float = param(
         6.283185307179586, "rad/s", low=0.0, source="[Pathfinding undated], section 7 (rotationSpeed, named there without a number)",
-        why="how fast people turn to where they go: one turn a second; larger faces the way sooner, 0 never turns. It changes no steps, only headings",
+        why="how fast agents turn to where they go: one turn a second; larger looks there sooner, 0 never turns. It changes no steps, only headings",
     )  # fmt: skip
 
 
 @lean_kernel
 def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
-    """Turn the bodies first..last - 1 to where they go.
+    """Turn agents to where they go.
 
     Parameters
     ----------
@@ -37,17 +37,17 @@ def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
     velocity : (n, 2) float64, m/s
         Of the last step.
     walks : (n,) uint8
-        1 for those who go by themselves; the others keep their headings.
+        1 for agents that go by themselves; the others keep their headings.
     heading : (n, 2) float64
         Unit vectors.
     turn_x, turn_y : float
-        Unit vector at the angle, up to half a turn, that a body can turn in the tick (`direction_at`).
+        Unit vector at the angle, up to half a turn, that an agent can turn in the tick (`direction_at`).
     out : (n, 2) float64
         Receives the new headings.
 
     Notes
     -----
-    Somebody who goes straight back turns to the left. Source: [Pathfinding undated], section 7. Twin: `tests/reference/turn.py`.
+    An agent that goes straight back turns to the left. Source: [Pathfinding undated], section 7. Twin: `tests/reference/turn.py`.
     """
     for row in range(start, stop):
         vx, vy = velocity[row, 0], velocity[row, 1]

@@ -18,8 +18,8 @@ MOST_SHOWN = 5  # Entries of the history that stand side by side, the newest.
 
 
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer people and rounds: about a minute; the whole takes some.")] = False,
-    scenes: Annotated[list[str] | None, typer.Option("--scene", metavar="NAME", help="Only this scene: open, pillars, ways, tick; may be repeated.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer agents and rounds: about a minute; the whole takes some.")] = False,
+    scenes: Annotated[list[str] | None, typer.Option("--scene", metavar="NAME", help="Only this scene: open, pillars, paths, tick; may be repeated.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was measured to this file (.json).")] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Add what was measured to the history.")] = False,
     history: Annotated[bool, typer.Option("--history", help="Measure nothing: show how the ratios went.")] = False,
@@ -31,14 +31,14 @@ def bench(
 
     Processor times of one machine say little about another; ratios of the same round do. Products that are not installed are named.
     """
-    from crowdsim.bench.document import as_text, history_rows, kept, run_bench
+    from crowdsim.bench.document import as_text, history_rows, read_history, run_bench
     from crowdsim.bench.document import keep as keep_document
 
     if history:
         idle = [name for name, given in (("--quick", quick), ("--scene", scenes), ("--out", out), ("--keep", keep)) if given]
         if idle:
             raise CrowdsimError(f"--history measures nothing, and leaves nothing to do for {' and '.join(idle)}. Leave out one or the other.")
-        entries = kept(file)
+        entries = read_history(file)
         if json:
             say_json(entries)
             return int(ExitCode.OK)

@@ -104,7 +104,7 @@ class RunCounts:
     def note(self, events: NDArray[Any]) -> None:
         """Add the tick that was just done, and what happened in it, as `Simulation.step` returns it."""
         run = self.run
-        agents, here = run.world.agents, run.world.people_count
+        agents, here = run.world.agents, run.world.agent_count
         rows = agents.entity[:here] - 1
         place, present = self._place.copy(), np.zeros(self.count, dtype=np.bool_)
         place[rows, :2], place[rows, 2], present[rows] = agents.position[:here], run.world.heights()[:here], True

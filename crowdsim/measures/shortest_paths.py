@@ -100,7 +100,7 @@ def shortest_path_lengths(
     begins, ends = np.searchsorted(reached["person"], people), np.searchsorted(reached["person"], people, side="right")
     legs: list[tuple[Any, ...]] = []
     for row, (person, begin, end) in enumerate(zip(people.tolist(), begins.tolist(), ends.tolist(), strict=True)):
-        itinerary = world.itineraries[built.population.itinerary[person - 1]]
+        itinerary = world.itineraries[built.agents.itinerary[person - 1]]
         if not 0 < end - begin <= len(itinerary.goals):
             continue
         offset = len(itinerary.goals) - (end - begin)
@@ -109,7 +109,7 @@ def shortest_path_lengths(
             continue
         places = [(*place[row], layer[row]), *((each["x"], each["y"], each["layer"]) for each in reached[begin : end - 1])]
         for (goal, speed), (x, y, floor) in zip(meant, places, strict=True):
-            legs.append((row, person, x, y, floor, goal, built.agents.speed[person - 1] if np.isnan(speed) else speed))
+            legs.append((row, person, x, y, floor, goal, built.agents.desired_speed[person - 1] if np.isnan(speed) else speed))
     return _sums(built, np.array(legs, dtype=_LEG), len(people))
 
 

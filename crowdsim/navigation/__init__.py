@@ -1,11 +1,11 @@
 """Where may one walk, and how does one get there? Plain functions on arrays that know nothing of the world.
 
-In: walkable ground as shapely polygons, goals, bodies as radii and positions. Out: meshes, paths as corridors or waypoints, the next corner, the position after
+In: walkable ground as shapely polygons, goals, agents as radii and positions. Out: meshes, paths as corridors or waypoints, the next corner, the position after
 a step. This is the front door; each name is imported when it is first used.
 
 One package a question: `mesh` (where can an agent walk?), `goals` (where does a path end?), `tiles` (which part of the mesh is what while the ground changes?),
-`corridor` (where next along a path?), `search` (which portals?), `planning` (who is served when?), `visibility` (shortest paths over corners), `stationary`
-(ways round agents that stand), `grid` (paths over cells), `local_grid` (a way round what stands just ahead).
+`corridor` (where next along a path?), `search` (which portals?), `planning` (which request is served when?), `visibility` (shortest paths over corners),
+`stationary` (paths round stationary agents), `grid` (paths over cells), `local_grid` (a path round what stands just ahead).
 """
 
 from __future__ import annotations

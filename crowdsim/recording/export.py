@@ -107,8 +107,8 @@ def _make_tables(base: sqlite3.Connection) -> None:
     base.executescript("""PRAGMA journal_mode=OFF;
         PRAGMA synchronous=OFF;
         BEGIN;
-        CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL, pos_x REAL NOT NULL, pos_y REAL NOT NULL,
-            ori_x REAL NOT NULL, ori_y REAL NOT NULL);
+        CREATE TABLE trajectory_data (frame INTEGER NOT NULL, id INTEGER NOT NULL,
+            pos_x REAL NOT NULL, pos_y REAL NOT NULL, ori_x REAL NOT NULL, ori_y REAL NOT NULL);
         CREATE TABLE metadata (key TEXT NOT NULL UNIQUE PRIMARY KEY, value TEXT NOT NULL);
         CREATE TABLE geometry (hash INTEGER NOT NULL, wkt TEXT NOT NULL);
         CREATE UNIQUE INDEX geometry_hash ON geometry(hash);

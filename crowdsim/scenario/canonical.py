@@ -7,6 +7,7 @@ from typing import Any
 
 import shapely
 
+from crowdsim.scenario import schema
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
 from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
@@ -174,8 +175,13 @@ def _visits(visits: tuple[Visit, ...], scenario: Scenario) -> list[Any]:
     return found
 
 
-def _data(distribution: Distribution | None) -> Any:
-    return distribution.data() if distribution is not None else None
+def _keys_of_agents(item: Group | ListedAgent, scenario: Scenario) -> dict[str, Any]:
+    """Return the keys that groups and single agents have in common; None where an agent has none of its own."""
+    data: dict[str, Any] = {}
+    for key in schema.Bodies.model_fields:
+        value = item.visits if key == "goals" else getattr(item, key)
+        data[key] = value.data() if isinstance(value, Distribution) else _visits(value, scenario) if isinstance(value, tuple) else value
+    return data
 
 
 def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
@@ -190,15 +196,13 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         data["agents"] = [_agent(group.listed[index], scenario) for index in order]
     else:
         data["count"] = group.count
+    keys = _keys_of_agents(group, scenario)
     data |= {
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
-        "goals": _visits(group.visits, scenario),
+        "goals": keys.pop("goals"),
         "leave_on_arrival": group.leave_on_arrival,
-        "speed": group.speed.data(),
-        "radius": group.radius.data(),
-        "premovement": group.premovement.data(),
-        "immovable": group.immovable,
+        **keys,
         "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
         "navigation": _own_navigation(group),
     }
@@ -215,17 +219,8 @@ def _own_navigation(group: Group) -> dict[str, Any] | None:
 
 
 def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:
-    return _without_none(
-        {
-            "id": agent.id,
-            "position": list(agent.position) if agent.position is not None else None,
-            "speed": _data(agent.speed),
-            "radius": _data(agent.radius),
-            "premovement": _data(agent.premovement),
-            "goals": _visits(agent.visits, scenario) if agent.visits is not None else None,
-            "immovable": agent.immovable,
-        }
-    )
+    position = list(agent.position) if agent.position is not None else None
+    return _without_none({"id": agent.id, "position": position, **_keys_of_agents(agent, scenario)})
 
 
 def _block(data: dict[str, Any], depth: int) -> list[str]:

@@ -193,8 +193,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()
-    goals = table.finished()
-    groups = resolver.finished(goals)
+    goals, groups = table.goals, resolver.groups()
     navigations = navigations_in(sections.get("navigation"), groups, _indices(draft))
     check_numbers(reader.grid_maps, navigations, root, problems, notes)
     if geometry is not None:

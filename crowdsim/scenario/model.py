@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
-from crowdsim.scenario.distributions import Distribution
+from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.parameters import Chosen
@@ -121,7 +121,7 @@ class Visit:
 
 @dataclass(frozen=True)
 class ListedAgent:
-    """An agent that is listed one by one; what is None is as in its group.
+    """An agent that is listed one by one; what is None is as in its group, whose fields have the same names.
 
     Attributes
     ----------
@@ -132,12 +132,12 @@ class ListedAgent:
     immovable : bool or None
     """
 
-    id: int | None
-    position: tuple[float, float] | None
-    speed: Distribution | None
-    radius: Distribution | None
-    premovement: Distribution | None
-    visits: tuple[Visit, ...] | None
+    id: int | None = None
+    position: tuple[float, float] | None = None
+    speed: Distribution | None = None
+    radius: Distribution | None = None
+    premovement: Distribution | None = None
+    visits: tuple[Visit, ...] | None = None
     immovable: bool | None = None
 
 
@@ -149,7 +149,7 @@ class Group:
     ----------
     name : str
     count : int
-        Number of agents, however they are given.
+        Number of agents, however the file lists them.
     positions : (count, 2) float64, m, or None
     listed : tuple of ListedAgent
         Empty, or one for each agent.
@@ -180,11 +180,11 @@ class Group:
     positions: NDArray[np.float64] | None
     listed: tuple[ListedAgent, ...]
     region: Any
-    visits: tuple[Visit, ...]
-    leave_on_arrival: bool
-    speed: Distribution
-    radius: Distribution
-    premovement: Distribution
+    visits: tuple[Visit, ...] = ()
+    leave_on_arrival: bool = True
+    speed: Distribution = WEIDMANN_SPEED
+    radius: Distribution = DEFAULT_RADIUS
+    premovement: Distribution = NO_PREMOVEMENT
     avoidance: Chosen | None = None
     navigation: Chosen | None = None
     immovable: bool = False

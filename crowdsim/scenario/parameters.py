@@ -145,8 +145,8 @@ def _navigation() -> Mapping[str, Owner]:
 
 def _bodies() -> Mapping[str, Owner]:
     own = (
-        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Held"), ("spread", "Spread"), ("replan", "Replan"),
-        ("priority", "Priority"), ("places", "Place"),
+        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Blocked"), ("spread", "Spread"),
+        ("replan", "Replan"), ("priority", "Priority"), ("places", "Place"),
     )  # fmt: skip
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
     return {"bodies": (*found, _imported("crowdsim.navigation.local_grid.detours", "LocalGridParameters"))}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import shapely
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution, complaint, distribution_from
+from crowdsim.scenario.distributions import Distribution, complaint, distribution_from
 from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import FloorNames
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
@@ -22,7 +22,7 @@ from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, 
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
 UNKNOWN = -1  # index of a goal that could not be resolved; its problem has been reported
-_BOUNDS: dict[str, dict[str, Any]] = {
+_BOUNDS: dict[str, dict[str, Any]] = {  # of the keys of agents that are drawn
     "speed": {"least": 0.0, "most": 50.0, "unit": "m/s", "positive": True},
     "radius": {"least": 0.0, "most": 20.0, "unit": "m", "positive": True},
     "premovement": {"least": 0.0, "most": 1e9, "unit": "s", "positive": False},
@@ -46,7 +46,15 @@ def _pair(point: Sequence[float]) -> tuple[float, float]:
 
 
 class GoalTable:
-    """The goals of a scenario while they are resolved: named ones, and points that stand inline."""
+    """The goals of a scenario: named ones, and points that stand inline.
+
+    Attributes
+    ----------
+    goals : tuple of Goal
+        All of them, ascending by name.
+    exits : set of int
+        Which of them agents leave the world at; of nearest_of, those whose parts are all such.
+    """
 
     def __init__(self, draft: Draft, reader: AreaReader, problems: Problems, floors: FloorNames) -> None:
         self.floors = floors
@@ -54,10 +62,22 @@ class GoalTable:
         self.known = draft.goal_names
         self.goals_are_known = draft.goals_are_known
         self.shapes = draft.goals
-        self.named: dict[str, Goal] = {name: self._goal(name, shape, reader) for name, shape in draft.goals.items()}
-        self.inline: dict[str, Goal] = {}
-        self._members = self._flattened()
-        self._exits: dict[str, bool] = {}
+        goals = {name: self._goal(name, shape, reader) for name, shape in draft.goals.items()}
+        self._inline: dict[Path, str] = {}  # names of the points that stand inline, by where
+        for index, group in draft.groups.items():
+            path: Path = ("groups", index)
+            goals |= self._points(group.goals, (*path, "goals"))
+            for row, agent in enumerate(group.agents or ()):
+                goals |= self._points(agent.goals, (*path, "agents", row, "goals"))
+        if len(goals) > MAX_GOALS:
+            problems.add(("goals",), f"{len(goals):,} goals, but there may be at most {MAX_GOALS:,}", "Let agents share goals.")
+        members = self._flattened()
+        self._index = {name: index for index, name in enumerate(sorted(goals))}
+        for name, parts in members.items():
+            goals[name] = replace(goals[name], parts=tuple(sorted(self._index[part] for part in parts)))
+        self.goals = tuple(goals[name] for name in self._index)
+        named_exits = {index for index, goal in enumerate(self.goals) if goal.kind == "exit"}
+        self.exits = {index for index, goal in enumerate(self.goals) if named_exits.issuperset(goal.parts or (index,))}
 
     def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
         path = ("goals", name)
@@ -102,7 +122,7 @@ class GoalTable:
 
     def is_known(self, name: str, path: Path) -> bool:
         """Return whether the file has a goal of this name; add a problem if not."""
-        if name in self.named or name in self.known or not self.goals_are_known:
+        if name in self.known or not self.goals_are_known:
             return True
         if self.problems.is_full:
             self.problems.uncollected += 1
@@ -111,52 +131,40 @@ class GoalTable:
         self.problems.add(path, f'there is no goal "{name}"', way_out)
         return False
 
-    def is_exit(self, name: str) -> bool:
-        """Return whether agents leave the world at this goal; for nearest_of, at all of its parts."""
-        if name not in self._exits:
-            parts = self._members.get(name, {name})
-            self._exits[name] = bool(parts) and all(part in self.named and self.named[part].kind == "exit" for part in parts)
-        return self._exits[name]
-
-    def visits(self, shape: Any, path: Path) -> list[tuple[str, float | None]]:
-        """Return a sequence of goals as (name, speed), adding points that stand inline."""
-        items = shape if isinstance(shape, list) else [shape]
+    def visits(self, shape: Any, path: Path) -> tuple[Visit, ...]:
+        """Return a sequence of goals; add a problem for each that there is not."""
         found = []
-        for index, item in enumerate(items):
-            at = (*path, index) if isinstance(shape, list) else path
-            if isinstance(item, schema.VisitPoint):
-                goal = self._inline(item, at)
-                self.inline[goal.name] = goal
-                found.append((goal.name, item.speed))
-                continue
-            name, speed = (item, None) if isinstance(item, str) else (item.goal, item.speed)
-            if self.is_known(name, at if isinstance(item, str) else (*at, "goal")):
-                found.append((name, speed))
-            if self.is_exit(name) and index < len(items) - 1:
+        for at, item, is_last in _steps(shape, path):
+            name = item if isinstance(item, str) else self._inline.get(at) or item.goal
+            speed = None if isinstance(item, str) or item.speed is None else float(item.speed)
+            visit = Visit(self._index.get(name, UNKNOWN), speed)
+            if at in self._inline or self.is_known(name, at if isinstance(item, str) else (*at, "goal")):
+                found.append(visit)
+            if not is_last and visit.goal in self.exits:
                 self.problems.add(
                     at, f'"{name}" is an exit: agents leave the world there and never reach what comes after it', "Make it a region, or put it last."
                 )
+        return tuple(found)
+
+    def _points(self, shape: Any, path: Path) -> dict[str, Goal]:
+        """Return the points that stand inline in a sequence of goals, by name."""
+        found = {}
+        for at, item, _ in _steps(shape, path):
+            if isinstance(item, schema.VisitPoint):
+                (x, y), within = _pair(item.point), float(item.arrive_within)
+                layer = self.floors.layer(item, at, shapely.Point(x, y))
+                name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m{self.floors.text(layer)}"
+                found[name] = Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
+                self._inline[at] = name
         return found
 
-    def _inline(self, shape: schema.VisitPoint, path: Path) -> Goal:
-        (x, y), within = _pair(shape.point), float(shape.arrive_within)
-        layer = self.floors.layer(shape, path, shapely.Point(x, y))
-        name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m{self.floors.text(layer)}"
-        return Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
 
-    def finished(self) -> tuple[Goal, ...]:
-        """Return all goals, ascending by name."""
-        goals = {**self.named, **self.inline}
-        if len(goals) > MAX_GOALS:
-            self.problems.add(("goals",), f"{len(goals):,} goals, but there may be at most {MAX_GOALS:,}", "Let agents share goals.")
-        order = {name: index for index, name in enumerate(sorted(goals))}
-        result = []
-        for name in order:
-            goal = goals[name]
-            if goal.kind == "nearest_of":
-                goal = Goal(name, "nearest_of", parts=tuple(sorted(order[part] for part in self._members.get(name, ()) if part in order)))
-            result.append(goal)
-        return tuple(result)
+def _steps(shape: Any, path: Path) -> Iterator[tuple[Path, Any, bool]]:
+    """Go through a sequence of goals, which may be one alone or None: where each stands, its shape, and whether it is the last."""
+    if isinstance(shape, list):
+        yield from (((*path, index), item, index == len(shape) - 1) for index, item in enumerate(shape))
+    elif shape is not None:
+        yield path, shape, True
 
 
 class GroupResolver:
@@ -176,7 +184,7 @@ class GroupResolver:
         self._total = 0
         self._widths = 0.0  # own widths a second
         self._hastiest: tuple[float, float, Path] | None = None
-        self._wanted: list[tuple[Group, list[tuple[str, float | None]], list[Any]]] = []
+        self._groups: list[Group] = []
 
     def add(self, index: int, shape: schema.GroupShape) -> None:
         """Check one group of the file."""
@@ -189,34 +197,39 @@ class GroupResolver:
         self._total += count
         if self._total > MAX_AGENTS >= self._total - count:
             self.problems.add(path, f"with this group the scenario has {self._total:,} agents, but there may be at most {MAX_AGENTS:,}")
-        distributions = {name: self._distribution(getattr(shape, name), name, (*path, name)) for name in _BOUNDS}
-        speed = distributions["speed"] or WEIDMANN_SPEED
-        radius = distributions["radius"] or DEFAULT_RADIUS
-        visits = self.goals.visits(shape.goals, (*path, "goals")) if shape.goals is not None else []
-        self._check_stay(shape, visits, (*path, "leave_on_arrival"))
-        listed_visits, agents = self._listed(shape, path, speed, radius)
-        self._check_step(speed, radius, [own for _, own in visits], path)
         region = self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None
         spot = shapely.Point(shape.positions[0]) if shape.positions else region
         group = Group(
             name=shape.name,
             count=count,
             positions=np.array(shape.positions, dtype=np.float64).reshape(-1, 2) + 0.0 if shape.positions is not None else None,
-            listed=tuple(agents),
+            listed=(),
             region=region,
-            visits=(),
             leave_on_arrival=shape.leave_on_arrival,
-            speed=speed,
-            radius=radius,
-            premovement=distributions["premovement"] or NO_PREMOVEMENT,
             avoidance=self._own("avoidance", path),
             navigation=self._own("navigation", path),
-            immovable=bool(shape.immovable),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
+            **self._keys_of_agents(shape, path),
         )
-        self._wanted.append((group, visits, listed_visits))
+        self._check_stay(shape, group.visits, (*path, "leave_on_arrival"))
+        self._check_step(group.speed, group.radius, group.visits, path)
+        self._groups.append(replace(group, listed=tuple(self._listed(group, shape, path))))
+
+    def _keys_of_agents(self, shape: schema.Bodies, path: Path) -> dict[str, Any]:
+        """Return what the file says under the keys that groups and single agents have in common."""
+        found: dict[str, Any] = {}
+        for key, value in shape:
+            if value is None or key not in schema.Bodies.model_fields:
+                continue
+            if key == "goals":
+                found["visits"] = self.goals.visits(value, (*path, key))
+            elif key not in _BOUNDS:
+                found[key] = value
+            elif (distribution := self._distribution(value, key, (*path, key))) is not None:
+                found[key] = distribution
+        return found
 
     def _own(self, name: str, group: Path) -> Chosen | None:
         """Return a section of a group's own (how it avoids others, how it finds its path) if it says anything else there than the scenario."""
@@ -243,8 +256,6 @@ class GroupResolver:
         return len(shape.positions if shape.positions is not None else shape.agents or ())
 
     def _distribution(self, shape: Any, name: str, path: Path) -> Distribution | None:
-        if shape is None:
-            return None
         distribution = distribution_from(shape)
         wrong = complaint(shape, distribution, **_BOUNDS[name])
         if wrong is not None:
@@ -252,37 +263,32 @@ class GroupResolver:
             return None
         return distribution
 
-    def _listed(self, shape: schema.GroupShape, path: Path, speed: Distribution, radius: Distribution) -> tuple[list[Any], list[ListedAgent]]:
-        visits: list[Any] = []
-        agents: list[ListedAgent] = []
+    def _listed(self, group: Group, shape: schema.GroupShape, path: Path) -> Iterator[ListedAgent]:
         for index, agent in enumerate(shape.agents or ()):
             at = (*path, "agents", index)
             if agent.id is not None:
                 if agent.id in self._ids:
                     self.problems.add((*at, "id"), f"{agent.id} is the id of {self._ids[agent.id]} already", "ids tell agents apart in the whole scenario.")
                 self._ids.setdefault(agent.id, item_text(at))
-            own = {name: self._distribution(getattr(agent, name), name, (*at, name)) for name in _BOUNDS}
             position = _pair(agent.position) if agent.position is not None else None
-            agents.append(ListedAgent(agent.id, position, own["speed"], own["radius"], own["premovement"], None, agent.immovable))
-            wanted = self.goals.visits(agent.goals, (*at, "goals")) if agent.goals is not None else None
-            if wanted is not None:
-                self._check_stay(shape, wanted, (*at, "goals"))
-            visits.append(wanted)
-            if own["speed"] or own["radius"] or wanted:
-                self._check_step(own["speed"] or speed, own["radius"] or radius, [special for _, special in wanted or ()], at)
-        return visits, agents
+            own = ListedAgent(agent.id, position, **self._keys_of_agents(agent, at))
+            if own.visits is not None:
+                self._check_stay(shape, own.visits, (*at, "goals"))
+            if own.speed or own.radius or own.visits:
+                self._check_step(own.speed or group.speed, own.radius or group.radius, own.visits or (), at)
+            yield own
 
-    def _check_stay(self, shape: schema.GroupShape, visits: Sequence[tuple[str, float | None]], path: Path) -> None:
-        if not shape.leave_on_arrival and visits and self.goals.is_exit(visits[-1][0]):
+    def _check_stay(self, shape: schema.GroupShape, visits: Sequence[Visit], path: Path) -> None:
+        if not shape.leave_on_arrival and visits and visits[-1].goal in self.goals.exits:
             self.problems.add(
                 path,
-                f'the last goal "{visits[-1][0]}" is an exit, where agents leave the world: they cannot stay',
+                f'the last goal "{self.goals.goals[visits[-1].goal].name}" is an exit, where agents leave the world: they cannot stay',
                 "Make it a region, or leave out leave_on_arrival.",
             )
 
-    def _check_step(self, speed: Distribution, radius: Distribution, visit_speeds: Sequence[float | None], path: Path) -> None:
+    def _check_step(self, speed: Distribution, radius: Distribution, visits: Sequence[Visit], path: Path) -> None:
         """Remember which agent walks farthest in a tick, measured by its own width."""
-        fastest = max([speed.high, *(own for own in visit_speeds if own is not None)])
+        fastest = max([speed.high, *(visit.speed for visit in visits if visit.speed is not None)])
         widths = fastest / (2.0 * radius.low)
         if widths > self._widths:
             self._widths, self._hastiest = widths, (fastest, 2.0 * radius.low, path)
@@ -298,15 +304,6 @@ class GroupResolver:
         where = ("tick",) if self.problems.root.at(("tick",)) is not None else path
         self.problems.add(where, message, f"Agents would jump over each other: take a tick of at most {width / fastest:.2g} s.")
 
-    def finished(self, goals: Sequence[Goal]) -> tuple[Group, ...]:
-        """Return all groups, ascending by name, with their goals as indices."""
-        order = {goal.name: index for index, goal in enumerate(goals)}
-
-        def resolved(visits: Sequence[tuple[str, float | None]]) -> tuple[Visit, ...]:
-            return tuple(Visit(order.get(name, UNKNOWN), float(speed) if speed is not None else None) for name, speed in visits)
-
-        result = []
-        for group, visits, listed_visits in self._wanted:
-            agents = tuple(agent if own is None else replace(agent, visits=resolved(own)) for agent, own in zip(group.listed, listed_visits, strict=True))
-            result.append(replace(group, visits=resolved(visits), listed=agents))
-        return tuple(sorted(result, key=lambda group: group.name))
+    def groups(self) -> tuple[Group, ...]:
+        """Return all groups, ascending by name."""
+        return tuple(sorted(self._groups, key=lambda group: group.name))

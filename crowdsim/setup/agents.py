@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,61 +18,73 @@ from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.setup import packing
 from crowdsim.setup.draws import draw_distribution
-from crowdsim.setup.placement import WALL_MARGIN_M, Placed, place
-from crowdsim.world.random import Stream, agent_key
+from crowdsim.setup.placement import WALL_MARGIN_M, place
+from crowdsim.world.columns import AGENT_COLUMNS
+from crowdsim.world.random import Stream, agent_key, draw_uniform
+from crowdsim.world.world import Itinerary
 
 DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is refused without a try.
 USUAL_DENSEST = 0.7  # Share up to which crowds in plain rooms are placed without trouble; what a message advises.
 NO_ID = -1
+_COLUMNS = {column.name for column in AGENT_COLUMNS}
 
 
 @dataclass(frozen=True, eq=False)
 class Agents:
     """All agents of a scenario in the order of identity: explicit ids ascending, then by name of the group and index in it.
 
+    A field that has the name of a column is what the agents have in that column when they come into the world.
+
     Attributes
     ----------
-    key : (n,) uint64
-        Key of the agent's random streams.
     id : (n,) int64
         Explicit id, -1 where there is none.
-    group : (n,) int32
-        Index into the scenario's groups.
     index : (n,) int32
         Index in the group.
+    label : list of str
+        What a user calls each: ``#7`` by its id, else ``crowd[3]``.
+    highest_speed : (n,) float64, m/s
+        Of its own desired speed and those of its goals.
+    itineraries : list of Itinerary
+        The different ones, each agent's by the column `itinerary`.
+    key : (n,) uint64
+        Key of the agent's random streams.
+    group : (n,) int32
+        Index into the scenario's groups.
+    itinerary : (n,) int32
     position : (n, 2) float64, m
     radius : (n,) float64, m
-    speed : (n,) float64, m/s
-        Desired speed on free ground.
-    premovement : (n,) float64, s
+    desired_speed : (n,) float64, m/s
+        On free ground, where the first goal has no speed of its own.
     start_tick : (n,) int64
         First tick in which the agent may move: the first that begins when its premovement time has passed.
-    plan : (n,) int32
-        Index into `plans`.
-    plans : tuple of tuple of Visit
-        The different sequences of goals.
-    leaves : (n,) bool
-        Leaves the world at its last goal, else it stays there and stands.
+    symmetry_draw : (n,) float64
+        One draw in 0..1 for each.
     is_immovable : (n,) bool
         Is never pushed and never asked aside.
     """
 
-    key: NDArray[np.uint64]
     id: NDArray[np.int64]
-    group: NDArray[np.int32]
     index: NDArray[np.int32]
+    label: list[str]
+    highest_speed: NDArray[np.float64]
+    itineraries: list[Itinerary]
+    key: NDArray[np.uint64]
+    group: NDArray[np.int32]
+    itinerary: NDArray[np.int32]
     position: NDArray[np.float64]
     radius: NDArray[np.float64]
-    speed: NDArray[np.float64]
-    premovement: NDArray[np.float64]
+    desired_speed: NDArray[np.float64]
     start_tick: NDArray[np.int64]
-    plan: NDArray[np.int32]
-    plans: tuple[tuple[Visit, ...], ...]
-    leaves: NDArray[np.bool_]
+    symmetry_draw: NDArray[np.float64]
     is_immovable: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.key)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return what the agents have in columns when they come into the world, by the names of these."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in _COLUMNS}
 
 
 def resolve_agents(scenario: Scenario) -> Agents:
@@ -93,9 +105,9 @@ def resolve_agents(scenario: Scenario) -> Agents:
         If agents do not fit into their region, with the numbers.
     """
     groups = scenario.groups
-    counts = [group.count for group in groups]
+    counts = [each.count for each in groups]
     group = np.repeat(np.arange(len(groups), dtype=np.int32), counts)
-    index = np.concatenate([np.arange(count, dtype=np.int32) for count in counts]) if counts else np.zeros(0, dtype=np.int32)
+    index = np.concatenate([np.zeros(0, dtype=np.int32), *(np.arange(count, dtype=np.int32) for count in counts)])
     ids = np.full(len(group), NO_ID, dtype=np.int64)
     base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     for number, each in enumerate(groups):
@@ -105,68 +117,71 @@ def resolve_agents(scenario: Scenario) -> Agents:
     order = np.lexsort((index, group, ids, ids == NO_ID))
     group, index, ids = group[order], index[order], ids[order]
     names = [each.name for each in groups]
-    rows = zip(group.tolist(), index.tolist(), ids.tolist(), strict=True)
-    key = np.fromiter((agent_key(names[number], row, None if own == NO_ID else own) for number, row, own in rows), dtype=np.uint64, count=len(group))
-    drawn = {name: _draw(scenario, name, stream, group, index, key) for name, stream in _STREAMS.items()}
-    plan, plans = _plans(groups, group, index)
+    identity = list(zip(group.tolist(), index.tolist(), ids.tolist(), strict=True))
+    key = np.array([agent_key(names[number], row, None if own == NO_ID else own) for number, row, own in identity], dtype=np.uint64)
+    radius, speed, premovement = (
+        _draw(scenario, *_values(groups, order, name), stream, key)
+        for name, stream in (("radius", Stream.RADIUS), ("speed", Stream.SPEED), ("premovement", Stream.PREMOVEMENT))
+    )
+    itineraries, itinerary = _itineraries(groups, order, group)
+    highest = np.array([max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in itineraries])
+    immovable, which = _values(groups, order, "immovable")
     return Agents(
-        key=key,
         id=ids,
-        group=group,
         index=index,
-        position=_positions(scenario, group, index, key, drawn["radius"]),
-        radius=drawn["radius"],
-        speed=drawn["speed"],
-        premovement=drawn["premovement"],
-        start_tick=ticks_in(drawn["premovement"], scenario.tick),
-        plan=plan,
-        plans=plans,
-        leaves=np.array([each.leave_on_arrival for each in groups], dtype=np.bool_)[group] if groups else np.zeros(0, dtype=np.bool_),
-        is_immovable=_immovable(groups, group, index),
+        label=[f"#{own}" if own != NO_ID else f"{names[number]}[{row}]" for number, row, own in identity],
+        highest_speed=np.maximum(speed, highest[itinerary]),
+        itineraries=itineraries,
+        key=key,
+        group=group,
+        itinerary=itinerary,
+        position=_positions(scenario, group, index, key, radius),
+        radius=radius,
+        desired_speed=speed,
+        start_tick=ticks_in(premovement, scenario.tick),
+        symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, key, 0.0, 1.0),
+        is_immovable=np.array(immovable, dtype=np.bool_)[which],
     )
 
 
-_STREAMS = {"speed": Stream.SPEED, "radius": Stream.RADIUS, "premovement": Stream.PREMOVEMENT}
-
-
-def _draw(scenario: Scenario, name: str, stream: Stream, group: NDArray[np.int32], index: NDArray[np.int32], key: NDArray[np.uint64]) -> NDArray[np.float64]:
-    """Return the drawn numbers of all agents; agents with one distribution are drawn together."""
-    rows_of: dict[Distribution, list[NDArray[np.int64]]] = {}
-    for number, each in enumerate(scenario.groups):
-        rows = np.flatnonzero(group == number)
-        own = [getattr(agent, name) for agent in each.listed]
-        if any(own):
-            for row in rows:
-                rows_of.setdefault(own[index[row]] or getattr(each, name), []).append(np.array([row]))
+def _values(groups: Sequence[Group], order: NDArray[np.int64], name: str) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the different values that a key has, and which one each agent has, (n,) in an order: its own, else that of its group."""
+    known: dict[Any, int] = {}
+    which: list[int] = []
+    for group in groups:
+        shared = getattr(group, name)
+        if group.listed:
+            own = [getattr(agent, name) for agent in group.listed]
+            which += [known.setdefault(shared if value is None else value, len(known)) for value in own]
         else:
-            rows_of.setdefault(getattr(each, name), []).append(rows)
+            which += [known.setdefault(shared, len(known))] * group.count
+    return list(known), np.array(which, dtype=np.int64)[order]
+
+
+def _draw(
+    scenario: Scenario, distributions: Sequence[Distribution], which: NDArray[np.int64], stream: Stream, key: NDArray[np.uint64]
+) -> NDArray[np.float64]:
+    """Return a drawn number for each agent; agents with one distribution are drawn together."""
     out = np.empty(len(key))
-    for distribution, parts in rows_of.items():
-        together = np.concatenate(parts)
-        out[together] = draw_distribution(distribution, scenario.seed, int(stream), key[together])
+    together = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=len(distributions))))
+    for distribution, rows in zip(distributions, together, strict=False):
+        out[rows] = draw_distribution(distribution, scenario.seed, int(stream), key[rows])
     return out
 
 
-def _plans(groups: Sequence[Group], group: NDArray[np.int32], index: NDArray[np.int32]) -> tuple[NDArray[np.int32], tuple[tuple[Visit, ...], ...]]:
-    """Return which sequence of goals each agent has, and the different ones."""
-    known: dict[tuple[Visit, ...], int] = {}
-    whole = np.array([known.setdefault(each.visits, len(known)) for each in groups], dtype=np.int32)
-    plan = whole[group] if len(groups) else np.zeros(0, dtype=np.int32)
-    for row in np.flatnonzero(np.isin(group, [number for number, each in enumerate(groups) if each.listed])):
-        visits = groups[group[row]].listed[index[row]].visits
-        if visits is not None:
-            plan[row] = known.setdefault(visits, len(known))
-    return plan, tuple(known)
+def _itineraries(groups: Sequence[Group], order: NDArray[np.int64], group: NDArray[np.int32]) -> tuple[list[Itinerary], NDArray[np.int32]]:
+    """Return the different itineraries, in the order in which agents have them first, and which one each agent has."""
+    visits, which = _values(groups, order, "visits")
+    known: dict[tuple[int, bool], int] = {}
+    itinerary = np.empty(len(order), dtype=np.int32)
+    for row, (of_agent, number) in enumerate(zip(which.tolist(), group.tolist(), strict=True)):
+        itinerary[row] = known.setdefault((of_agent, groups[number].leave_on_arrival), len(known))
+    return [_itinerary(visits[number], leaves) for number, leaves in known], itinerary
 
 
-def _immovable(groups: Sequence[Group], group: NDArray[np.int32], index: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return who is never pushed and never asked aside: as its group says, unless it says something else itself."""
-    result = np.array([each.immovable for each in groups], dtype=np.bool_)[group] if groups else np.zeros(0, dtype=np.bool_)
-    for row in np.flatnonzero(np.isin(group, [number for number, each in enumerate(groups) if each.listed])):
-        own = groups[group[row]].listed[index[row]].immovable
-        if own is not None:
-            result[row] = own
-    return result
+def _itinerary(visits: Sequence[Visit], leaves: bool) -> Itinerary:
+    speeds = tuple(np.nan if visit.speed is None else visit.speed for visit in visits)
+    return Itinerary(tuple(visit.goal for visit in visits), speeds, leaves)
 
 
 def _positions(
@@ -178,23 +193,22 @@ def _positions(
         if each.positions is not None:
             position[rows] = each.positions[index[rows]]
         elif each.listed:
-            given = np.array([agent.position or (np.nan, np.nan) for agent in each.listed])
-            position[rows] = given[index[rows]]
+            listed = np.array([agent.position or (np.nan, np.nan) for agent in each.listed])
+            position[rows] = listed[index[rows]]
     if not np.isnan(position).any():
         return position
     regions, of_group = _distinct_regions(scenario)
     region = of_group[group]
     wanted = np.isnan(position[:, 0])
-    _refuse_hopeless(scenario, regions, region, group, radius, wanted)
+    crowds = [(ground, area, (region == number) & wanted) for number, (ground, area) in enumerate(regions)]
+    _refuse_hopeless(scenario, crowds, group, radius)
     layer = np.array([max(0, each.layer) for each in scenario.groups])[group]
-    problems: list[Problem] = []
-    for number in np.unique(layer[wanted]).tolist():  # floor by floor: who stands on another takes no room
+    status, free_at_once = np.zeros(len(key), dtype=np.uint8), np.ones(len(key), dtype=np.bool_)
+    for number in np.unique(layer[wanted]).tolist():  # floor by floor: an agent on another takes no room here
         rows = np.flatnonzero(layer == number)
         placed = place(scenario.geometry.grounds[number], [area for _, area in regions], region[rows], key[rows], radius[rows], position[rows], scenario.seed)
-        if (placed.status != packing.PLACED).any():
-            problems += _misfits(scenario, regions, region[rows], group[rows], radius[rows], wanted[rows], placed)
-        position[rows] = placed.position
-    if problems:
+        position[rows], status[rows], free_at_once[rows] = placed.position, placed.status, placed.free_at_once
+    if problems := _misfits(scenario, crowds, group, radius, status, free_at_once):
         raise ScenarioError(problems)
     return position
 
@@ -216,63 +230,53 @@ def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArra
 
 
 def _open_ground(scenario: Scenario, ground: Any, radius: float) -> Any:
-    """Return where centres of bodies are that keep clear of what is closed at the begin; all ground where nothing is."""
+    """Return where the centre of an agent keeps clear of what is closed at the beginning; all ground where nothing is."""
     closed = [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)]
     if not closed:
         return ground
-    kept_off = shapely.union_all(closed, grid_size=GRID_M).buffer(radius, join_style="mitre")
-    left = cleaned(shapely.difference(ground, kept_off, grid_size=GRID_M))
+    too_near = shapely.union_all(closed, grid_size=GRID_M).buffer(radius, join_style="mitre")
+    left = cleaned(shapely.difference(ground, too_near, grid_size=GRID_M))
     return ground if left.is_empty else left
 
 
-def _refuse_hopeless(
-    scenario: Scenario,
-    regions: Sequence[tuple[Any, Any]],
-    region: NDArray[np.int32],
-    group: NDArray[np.int32],
-    radius: NDArray[np.float64],
-    wanted: NDArray[np.bool_],
-) -> None:
-    """Raise where the bodies of a region would cover more of the ground than discs can."""
+_Crowd = tuple[Any, Any, NDArray[np.bool_]]  # the ground of a floor, a region on it, and which agents look for places there
+
+
+def _refuse_hopeless(scenario: Scenario, crowds: Sequence[_Crowd], group: NDArray[np.int32], radius: NDArray[np.float64]) -> None:
+    """Raise where the agents of a region would cover more of the ground than discs can."""
     problems = []
-    for number, (ground, area) in enumerate(regions):
-        rows = (region == number) & wanted
-        if not rows.any():
-            continue
-        within = shapely.intersection(ground, shapely.buffer(area, float(radius[rows].max()))).area
-        if bodies_area(radius[rows]) > DENSEST * within:
+    for ground, area, rows in crowds:
+        within = shapely.intersection(ground, shapely.buffer(area, float(radius[rows].max(initial=0.0)))).area
+        if discs_area(radius[rows]) > DENSEST * within:
             problems += _too_many(scenario, ground, area, rows, group, radius, "they cannot fit")
     if problems:
         raise ScenarioError(problems)
 
 
-def bodies_area(radius: NDArray[np.float64]) -> float:
+def discs_area(radius: NDArray[np.float64]) -> float:
     """Return the area that discs of these radii ((n,) m) cover together, m2."""
     return float(np.pi * np.sum(radius * radius))
 
 
 def _misfits(
     scenario: Scenario,
-    regions: Sequence[tuple[Any, Any]],
-    region: NDArray[np.int32],
+    crowds: Sequence[_Crowd],
     group: NDArray[np.int32],
     radius: NDArray[np.float64],
-    wanted: NDArray[np.bool_],
-    placed: Placed,
+    status: NDArray[np.uint8],
+    free_at_once: NDArray[np.bool_],
 ) -> list[Problem]:
     """Return one problem for each group some of whose agents found no place."""
     problems = []
-    for number, (ground, area) in enumerate(regions):
-        rows = (region == number) & wanted
-        homeless = rows & (placed.status == packing.HOMELESS)
+    for ground, area, rows in crowds:
+        homeless = rows & (status == packing.HOMELESS)
         for each in np.unique(group[homeless]):
             own = scenario.groups[each]
             needed = float(radius[homeless & (group == each)].max()) + WALL_MARGIN_M
             message = f'"{own.name}": no point of the region was found that is {needed:.3g} m from all walls (the radius and 1 cm)'
             problems.append(_problem(own, message, "Widen the region, or make the radius smaller."))
-        crowded = rows & (placed.status == packing.CROWDED)
-        if crowded.any():
-            problems += _too_many(scenario, ground, area, rows, group, radius, f"{int((rows & placed.free_at_once).sum()):,} found room")
+        if (rows & (status == packing.CROWDED)).any():
+            problems += _too_many(scenario, ground, area, rows, group, radius, f"{int((rows & free_at_once).sum()):,} found room")
     return problems
 
 
@@ -281,14 +285,14 @@ def _too_many(
 ) -> list[Problem]:
     """Return the problem of a region with too many agents, once for each of its groups."""
     size = float(shapely.intersection(ground, area).area)
-    asked, covered = int(rows.sum()), bodies_area(radius[rows])
+    wanted, covered = int(rows.sum()), discs_area(radius[rows])
     sizes = f"radius {radius[rows].min():.3g}" if np.ptp(radius[rows]) == 0.0 else f"radii {radius[rows].min():.3g} to {radius[rows].max():.3g}"
     message = (
-        f"{asked:,} agents ({sizes} m) on {size:.4g} m2 are {asked / size:.3g} a square metre, and their bodies would cover {covered / size:.0%} of it: "
+        f"{wanted:,} agents ({sizes} m) on {size:.4g} m2 are {wanted / size:.3g} a square metre, and their bodies would cover {covered / size:.0%} of it: "
         f"{outcome}"
     )
-    fitting = int(asked * USUAL_DENSEST * size / covered)
-    way_out = f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {asked:,} need about {covered / USUAL_DENSEST:.3g} m2."
+    fitting = int(wanted * USUAL_DENSEST * size / covered)
+    way_out = f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {wanted:,} need about {covered / USUAL_DENSEST:.3g} m2."
     return [_problem(scenario.groups[each], f'"{scenario.groups[each].name}": {message}', way_out) for each in np.unique(group[rows])]
 
 
@@ -316,8 +320,3 @@ def chosen_rows(scenario: Scenario, agents: Agents, chosen: Sequence[int | str])
     ids = np.array([item for item in chosen if isinstance(item, int)], dtype=np.int64)
     groups = [number for number, group in enumerate(scenario.groups) if group.name in chosen]
     return np.isin(agents.group, groups) | (np.isin(agents.id, ids) & (agents.id != NO_ID))
-
-
-def agent_label(scenario: Scenario, agents: Agents, row: int) -> str:
-    """Return how messages and tables name the agent in a row: ``#7`` by its id, else ``crowd[3]``."""
-    return f"#{agents.id[row]}" if agents.id[row] != NO_ID else f"{scenario.groups[agents.group[row]].name}[{agents.index[row]}]"

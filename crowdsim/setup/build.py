@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,38 +37,44 @@ from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import listed
-from crowdsim.setup.agents import Agents, agent_label, resolve_agents
+from crowdsim.setup.agents import Agents, resolve_agents
 from crowdsim.setup.mesh_parts import mesh_parts
 from crowdsim.setup.things import give_things
-from crowdsim.world.random import Stream, draw_uniform
-from crowdsim.world.world import Itinerary, Population, World
+from crowdsim.world.world import World
 
-LEAST_KEPT_VERTICES = 2000  # Of a plan whose mesh is kept on disk: it takes some 0.2 s to build; smaller ones are as soon built as read.
-WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: a body may be pushed, or stand off its polygon's edge by rounding.
+LEAST_CACHED_VERTICES = 2000  # Of a ground whose mesh goes to the disk cache: it takes some 0.2 s to build; smaller ones are as soon built as read.
+WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: an agent may be pushed, or stand off its polygon's edge by rounding.
 
 
 @dataclass(frozen=True, eq=False)
 class Built:
-    """A world and who is to live in it.
+    """A world and the agents that will be in it.
 
     Attributes
     ----------
     scenario : Scenario
     world : World
     agents : Agents
-    population : Population
     polygon : (n,) int64
         Polygon of the mesh under each agent.
     mesh_build : MeshBuild
-        Of the ground as it is at the begin.
+        Of the ground as it is at the beginning.
     """
 
     scenario: Scenario
     world: World
     agents: Agents
-    population: Population
     polygon: NDArray[np.int64]
     mesh_build: MeshBuild
+
+    @property
+    def maximum_speed(self) -> NDArray[np.float64]:
+        """Speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed`, (n,) float64, m/s."""
+        return self.agents.highest_speed * float(self.scenario.bodies.values["top_speed"])
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return what the agents have in columns when they come into the world, by the names of these."""
+        return {**self.agents.columns(), "maximum_speed": self.maximum_speed}
 
 
 def build_world(scenario: Scenario) -> Built:
@@ -85,37 +91,14 @@ def build_world(scenario: Scenario) -> Built:
     mesh_build = mesh_of(scenario, agents, [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)])
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
-    itineraries, itinerary = _itineraries(agents)
     tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
-    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], itineraries, tiles, shapes)
+    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], agents.itineraries, tiles, shapes)
     give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
-    layer = np.array([group.layer for group in scenario.groups], dtype=np.int32)[agents.group] if len(agents) else np.zeros(0, dtype=np.int32)
-    locate_many(0, len(agents), mesh_build.mesh, agents.position, layer, polygon)
+    layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
+    locate_many(0, len(agents), mesh_build.mesh, agents.position, layers[agents.group], polygon)
     _refuse_lost(scenario, agents, polygon)
-    first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in itineraries] or [np.nan])[itinerary] if len(agents) else agents.speed
-    population = Population(
-        key=agents.key,
-        label=[agent_label(scenario, agents, row) for row in range(len(agents))],
-        group=agents.group,
-        itinerary=itinerary,
-        position=agents.position,
-        layer=mesh_build.mesh.polygon_layer[polygon],
-        radius=agents.radius,
-        speed=np.where(np.isnan(first_speed), agents.speed, first_speed),
-        maximum_speed=maximum_speeds(scenario, agents, itineraries, itinerary),
-        start_tick=agents.start_tick,
-        symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, agents.key, 0.0, 1.0),
-        is_immovable=agents.is_immovable,
-    )
-    return Built(scenario, world, agents, population, polygon, mesh_build)
-
-
-def maximum_speeds(scenario: Scenario, agents: Agents, itineraries: list[Itinerary], itinerary: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed` (m/s)."""
-    highest = np.array([np.nanmax([*each.speeds, -1.0]) for each in itineraries] or [-1.0])
-    fastest = np.maximum(agents.speed, highest[itinerary]) if len(agents) else agents.speed
-    return fastest * float(scenario.bodies.values["top_speed"])
+    return Built(scenario, world, agents, polygon, mesh_build)
 
 
 def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:
@@ -139,10 +122,10 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
         parameters = replace(parameters, widest_body=widest)
     if parameters.tile_size > 0.0:
         _refuse_tiles(scenario)
-    fastest = float(agents.speed.max()) if len(agents) else 0.0
+    fastest = float(agents.desired_speed.max()) if len(agents) else 0.0
     try:
         reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
-        return _kept_mesh(scenario, parameters, reach, closed)
+        return _cached_mesh(scenario, parameters, reach, closed)
     except NavigationError as error:
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
 
@@ -185,11 +168,11 @@ def _refuse_tiles(scenario: Scenario) -> None:
         raise ScenarioError(Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file))
 
 
-def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
-    """Return the mesh of a scenario's ground; a large one is kept on disk, under a hash of what it is made of."""
+def _cached_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
+    """Return the mesh of a scenario's ground; a large one comes from the disk cache, under a hash of its inputs."""
     geometry = scenario.geometry
     exits = {layer: area for layer in range(-1, len(geometry.floors)) if (area := _exits(scenario, layer)) is not None}
-    if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_KEPT_VERTICES:
+    if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_CACHED_VERTICES:
         return _built_mesh(geometry, exits, parameters, reach, closed)
     parts = [repr((parameters, reach, geometry.clearance, geometry.sheet_floors, [floor.plane for floor in geometry.floors])).encode()]
     parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
@@ -207,15 +190,15 @@ def _kept_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, clo
         mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
         return {**{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()}, **{f"walls.{name}": np.asarray(each) for name, each in walls.items()}}
 
-    kept = kept_arrays("meshes", __file__, parts, make)
+    cached = kept_arrays("meshes", __file__, parts, make)
     if fresh:
         return fresh[0]
     if parameters.tile_size > 0.0:
-        tiles = TiledMesh.from_state(kept)
+        tiles = TiledMesh.from_state(cached)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
 
     def fields(group: str, names: tuple[str, ...]) -> list[Any]:
-        arrays = [kept[f"{group}.{name}"] for name in names]
+        arrays = [cached[f"{group}.{name}"] for name in names]
         return [array if array.ndim else float(array) for array in arrays]
 
     return MeshBuild(NavMesh(*fields("mesh", NavMesh._fields)), Walls(*fields("walls", Walls._fields)), parameters, exits.get(-1))
@@ -260,16 +243,17 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
 
 
-def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None, cells: Callable[[], Grid] | None = None) -> Any:
-    """Return a planner as the scenario says, or as `chosen`, one of `Scenario.navigations`, does; see `planner_of`.
+def planner_of(built: Built, chosen: Chosen, world: World | None = None, grid: Grid | None = None) -> Any:
+    """Return a planner as one of `Scenario.navigations` says.
 
     Parameters
     ----------
-    scenario : Scenario
-    world : World
-    chosen : Chosen, optional
-    cells : callable, optional
-        Makes the cells of a grid, where the planner asks for them.
+    built : Built
+    chosen : Chosen
+    world : World, optional
+        Where it searches; by default the one that was built.
+    grid : Grid, optional
+        For a planner over cells; by default that of `grid_of`.
 
     Returns
     -------
@@ -281,29 +265,19 @@ def make_planner(scenario: Scenario, world: World, chosen: Chosen | None = None,
     ScenarioError
         If it cannot work on this ground.
     """
-    chosen = chosen or scenario.navigation
-    kind = planner_kind(chosen.name)
-    _refuse_terrain(scenario, chosen, kind.knows_terrain)
+    world, kind = world or built.world, planner_kind(chosen.name)
+    _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
-        planner = kind.make(PlannerGround(world.mesh, world.goals, cells or _no_cells), chosen)
+        planner = kind.make(PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen) if grid is None else grid), chosen)
     except NavigationError as error:
-        raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+        raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
     if kind.over_cells or not (standing := chosen.parameters(StationaryParameters)).round_standers:
         return planner
     return StationaryPlanner(planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs))
 
 
-def planner_of(built: Built, chosen: Chosen) -> Any:
-    """Return a planner as one of `Scenario.navigations` says, whatever its paths are made of; see `make_planner`."""
-    return make_planner(built.scenario, built.world, chosen, lambda: grid_of(built, chosen))
-
-
-def _no_cells() -> Grid:
-    raise NotImplementedError("the cells of a grid are made of the ground that a scenario was built on: see planner_of")
-
-
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
-    """Return a problem of a way to find ways, at the group that has it as its own, else at the scenario's navigation."""
+    """Return a problem of a navigation, at the group that has it as its own, else at the scenario's."""
     for group in scenario.groups:
         if group.navigation == chosen:
             return Problem(f"{group.item}.navigation", message, way_out, *group.place)
@@ -311,24 +285,24 @@ def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out:
 
 
 def _refuse_terrain(scenario: Scenario, chosen: Chosen, is_known: bool = False) -> None:
-    """Raise where the ground has speeds that a planner knows nothing of: its ways would be called the best and are not."""
+    """Raise where the ground has speeds that a planner knows nothing of: its paths would be called the best and are not."""
     if not is_known and scenario.geometry.named_speeds:
         raise ScenarioError(
             _about_navigation(
-                scenario, chosen, f"{chosen.name} looks for short ways and knows no speeds of ground, but the geometry has terrain with speeds of its own "
-                f"({listed(scenario.geometry.named_speeds)})", "Take navigation: mesh, whose ways are quick ones, or leave the terrain out.",
+                scenario, chosen, f"{chosen.name} looks for short paths and knows no speeds of ground, but the geometry has terrain with speeds of its own "
+                f"({listed(scenario.geometry.named_speeds)})", "Take navigation: mesh, whose paths are quick ones, or leave the terrain out.",
             )
         )  # fmt: skip
 
 
 def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
-    """Return (n,) bool: which agents find their way as `chosen`, one of `Scenario.navigations`, says."""
+    """Return (n,) bool: which agents find their paths as `chosen`, one of `Scenario.navigations`, says."""
     groups = np.array([built.scenario.navigation_of(group) == chosen for group in built.scenario.groups], dtype=np.bool_)
     return groups[built.agents.group]
 
 
 def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
-    """Return the cells that agents find ways on, as they are at the begin: those of [Pathfinding undated], made of the areas and obstacles of the scenario.
+    """Return the cells that agents find paths on, as they are at the beginning: those of [Pathfinding undated], from the areas and obstacles of the scenario.
 
     Parameters
     ----------
@@ -347,17 +321,17 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     if not built.world.is_level or len(geometry.floor_names) > 1:
         where = f"this geometry has {len(geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
         raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
-    radius, ways = built.agents.radius[agents_of(built, chosen)], chosen.parameters(PathParameters)
-    widest = ways.agent_radius or (float(radius.max()) if len(radius) else 0.0)
+    radius, paths = built.agents.radius[agents_of(built, chosen)], chosen.parameters(PathParameters)
+    widest = paths.agent_radius or (float(radius.max()) if len(radius) else 0.0)
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
     layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
     raster = layout.raster if layout.raster is not None and layout.raster.cell == cells.cell_size else None
     areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
-    # What is closed at the begin can be opened: it is no wall for good.
+    # What is closed at the beginning can be opened: it is no wall for good.
     build = built.mesh_build if all(area.available for area in geometry.areas) else mesh_of(scenario, built.agents)
     walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
-    keeps_off = ways.keep_off_edges and (raster is None or raster.kept is None)  # what cells keep from obstacles already, they keep from edges, too
+    keeps_off = paths.keep_off_edges and (raster is None or raster.kept is None)  # what cells keep from obstacles already, they keep from edges, too
     try:
         grid = build_grid(areas, [each.polygon for each in geometry.obstacles], parameters, walls if keeps_off else None, raster)
     except NavigationError as error:
@@ -392,29 +366,12 @@ def goal_shape(goal: Goal) -> GoalShape:
     return GoalShape(goal.area, layer=goal.layer)
 
 
-def _itineraries(agents: Agents) -> tuple[list[Itinerary], NDArray[np.int32]]:
-    """Return the different itineraries, and which one each agent has."""
-    known: dict[tuple[int, bool], int] = {}
-    which = np.empty(len(agents), dtype=np.int32)
-    for row, key in enumerate(zip(agents.plan.tolist(), agents.leaves.tolist(), strict=True)):
-        which[row] = known.setdefault(key, len(known))
-    itineraries = [
-        Itinerary(
-            tuple(visit.goal for visit in agents.plans[plan]),
-            tuple(np.nan if visit.speed is None else visit.speed for visit in agents.plans[plan]),
-            leaves,
-        )
-        for plan, leaves in known
-    ]
-    return itineraries, which
-
-
 def _refuse_lost(scenario: Scenario, agents: Agents, polygon: NDArray[np.int64]) -> None:
     lost = np.flatnonzero(polygon < 0)
     if len(lost):
         problems = [
             Problem(
-                agent_label(scenario, agents, row),
+                agents.label[row],
                 f"stands at ({agents.position[row, 0]:g}, {agents.position[row, 1]:g}), which is outside the walkable ground",
                 "Move it, or extend the ground.",
                 scenario.file,

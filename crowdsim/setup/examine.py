@@ -1,6 +1,6 @@
-"""A closer look at a scenario before it runs: who stands in a wall, who cannot get to a goal and at which gap, how large the recording will be.
+"""A closer look at a scenario before it runs: agents in walls, agents that cannot get to a goal and at which gap, the size of the recording.
 
-The same mesh or grid, the same radii and the same search as in the run are used, so that what is found here is what would happen.
+The mesh or grid, the radii and the search are those of the run, so that what is found here is what would happen.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
-from crowdsim.setup.gaps import problem_of, shut_out, widest_way
+from crowdsim.setup.gaps import problem_of, shut_out, widest_path
 from crowdsim.setup.locked import Locks
-from crowdsim.setup.paths import WayFinder
+from crowdsim.setup.paths import Legs, PathFinder
 
-IN_WALL_M = 0.01  # A body may start this much nearer to a wall than its radius: what rounds off in a plan drawn by hand. More is a mistake.
+IN_WALL_M = 0.01  # An agent may start this much nearer to a wall than its radius: what rounds off in a floor plan drawn by hand. More is a mistake.
 # Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.
 COMPRESSED_SHARE, TRACED_SHARE = 0.25, 0.5
-TICK_BYTES = 190  # Of digests, timings and counts on disk, whoever is there.
-MOST_NAMED = 3  # Agents of a group that stand in walls and are told one by one; each has its own place.
-MOST_GAPS = 50  # Polygons of a goal from which the widest way is looked for; each costs some twenty searches.
-_ALL = 1 << 40
+TICK_BYTES = 190  # Of digests, timings and counts on disk, however many agents there are.
+MOST_NAMED = 3  # Agents of a group that stand in walls and are reported one by one; each has its own place.
+MOST_GAPS = 50  # Polygons from which the widest path to a goal is searched for; each costs some twenty searches.
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,9 @@ class Facts:
     area_m2 : float
     polygons, walls : int
     shortest_way_m, longest_way_m : float
-        Of the ways that agents would take; 0 without ways.
+        Length of the paths that agents would take; 0 without paths.
     recording_bytes : int
-        Estimate, if everybody stayed to the end.
+        Estimate, if all agents stayed to the end.
     """
 
     agents: int
@@ -69,7 +68,7 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
     Returns
     -------
     problems : list of Problem
-        Agents in walls, agents without a way to one of their goals.
+        Agents in walls, agents without a path to one of their goals.
     facts : Facts
 
     Raises
@@ -78,9 +77,9 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
         If a planner cannot work on this ground.
     """
     problems = agents_in_walls(built)
-    ways: list[float] = []
-    problems += agents_without_way(built, ways)
-    return problems, _facts(built, ways)
+    lengths: list[float] = []
+    problems += agents_without_path(built, lengths)
+    return problems, _facts(built, lengths)
 
 
 def agents_in_walls(built: Built) -> list[Problem]:
@@ -106,63 +105,53 @@ def agents_in_walls(built: Built) -> list[Problem]:
     return problems
 
 
-def agents_without_way(built: Built, ways: list[float]) -> list[Problem]:
-    """Return a problem for each gap behind which agents never have a way to one of their goals; `ways` receives the lengths of the first ways (m).
+def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
+    """Return a problem for each gap behind which agents never have a path to one of their goals; `lengths` receives those of the first paths (m).
 
-    Who has none at the begin and gets one when something opens waits for that.
+    An agent that has none at the beginning and gets one when something opens waits for that.
     """
-    world, agents = built.world, built.agents
-    finder, locks = WayFinder(built), Locks(built)
+    finder, locks, legs = PathFinder(built), Locks(built), Legs(built)
+    position, polygon = legs.position, legs.polygon
     problems: list[Problem] = []
-    rows = np.arange(len(agents))
-    stage = 0
-    position, polygon = agents.position.copy(), built.polygon.copy()
-    while True:
-        goals = [world.itineraries[built.population.itinerary[row]].goals for row in rows.tolist()]
-        rows = rows[np.array([len(each) > stage for each in goals], dtype=bool)]
-        if not len(rows):
-            return problems
-        goal = np.array([each[stage] for each in goals if len(each) > stage], dtype=np.int32)
+    while len(rows := legs.rows):
+        goal = legs.goal
         status, length, piece = finder.lengths_of(rows, position[rows], polygon[rows], goal)
-        if stage == 0:
-            ways += length[status == FOUND].tolist()
+        if legs.number == 0:
+            lengths += length[status == FOUND].tolist()
         never = np.flatnonzero(status != FOUND)
-        never = never[~locks.ever_has_way(rows[never], position[rows[never]], goal[never])]
+        never = never[~locks.ever_has_path(rows[never], position[rows[never]], goal[never])]
         for wanted in np.unique(goal[never]).tolist():
             without = rows[never[goal[never] == wanted]]
             on_mesh = shut_out(finder, wanted, without, position, polygon, problems)
-            problems += _no_way(built, wanted, without[~on_mesh], position, polygon)
-        arrived = status == FOUND
-        rows, piece = rows[arrived], piece[arrived]
-        position[rows] = world.goals.pole[piece]
-        polygon[rows] = world.goals.piece_polygon[piece]
-        stage += 1
+            problems += _no_path(built, wanted, without[~on_mesh], position, polygon)
+        legs.go_on(np.where(status == FOUND, piece, -1))
+    return problems
 
 
-def _no_way(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> list[Problem]:
-    """Return one problem for each group and each gap that holds agents back from a goal."""
+def _no_path(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> list[Problem]:
+    """Return one problem for each group and each gap that keeps agents from a goal."""
     world, agents = built.world, built.agents
     name = built.scenario.goals[goal].name
     is_off = world.goals.goal_start[goal] == world.goals.goal_start[goal + 1]
     gaps: dict[int, tuple[float, float, float] | None] = {}
-    held: dict[tuple[int, Any], list[int]] = {}
+    blocked: dict[tuple[int, Any], list[int]] = {}
     for row in rows.tolist():
         place = int(polygon[row])
         if not is_off and place not in gaps and len(gaps) < MOST_GAPS:
             narrowest = 2.0 * float(agents.radius[rows[polygon[rows] == place]].min())
-            gaps[place] = widest_way(world.mesh, world.goals, position[row], place, goal, narrowest)
+            gaps[place] = widest_path(world.mesh, world.goals, position[row], place, goal, narrowest)
         gap = gaps[place] if place in gaps else next(iter(gaps.values()), None)  # one of the known gaps stands for those that were not looked for
-        held.setdefault((int(agents.group[row]), gap), []).append(row)
-    return [_held_back(built, name, is_off, gap, who, position[who[0]]) for (_, gap), who in held.items()]
+        blocked.setdefault((int(agents.group[row]), gap), []).append(row)
+    return [_blocked_by(gap, built, name, is_off, own, position[own[0]]) for (_, gap), own in blocked.items()]
 
 
-def _held_back(built: Built, goal: str, is_off: bool, gap: tuple[float, float, float] | None, rows: list[int], start: NDArray[np.float64]) -> Problem:
+def _blocked_by(gap: tuple[float, float, float] | None, built: Built, goal: str, is_off: bool, rows: list[int], start: NDArray[np.float64]) -> Problem:
     has, needs, its, it = ("has", "needs", "its", "it") if len(rows) == 1 else ("have", "need", "their", "them")
     if is_off:
-        return problem_of(built, rows, f'{has} no way to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
+        return problem_of(built, rows, f'{has} no path to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
     if gap is None:
         return problem_of(
-            built, rows, f'{has} no way to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is not connected',
+            built, rows, f'{has} no path to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is not connected',
             f"Connect the two parts, or give {it} another goal.",
         )  # fmt: skip
     width, x, y = gap
@@ -170,19 +159,19 @@ def _held_back(built: Built, goal: str, is_off: bool, gap: tuple[float, float, f
     least, most = float(radii.min()), float(radii.max())
     sizes = f"radius of {most:.3g} m" if least == most else f"radii of {least:.3g} to {most:.3g} m"
     return problem_of(
-        built, rows, f'{has} no way to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest way has a gap of '
+        built, rows, f'{has} no path to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest path has a gap of '
         f"{width:.3f} m at ({x:.2f}, {y:.2f})",
         f"Make the gap at least {2.0 * most:.3g} m, or the radius at most {width / 2.0:.3f} m.",
     )  # fmt: skip
 
 
 def notes_left(scenario: Scenario) -> list[Problem]:
-    """Return the loader's notes without those that `examine` looks into exactly, with the mesh and the radii that were drawn: it tells what is true of them."""
+    """Return the loader's notes without those that `examine` looks into exactly, with the mesh and the drawn radii: it reports what is true of them."""
     guesses = {cut_off_message(goal.name, group.name) for goal in scenario.goals for group in scenario.groups}
     return [note for note in scenario.notes if not note.message.endswith(NEAR_WALL) and note.message not in guesses]
 
 
-def _facts(built: Built, ways: list[float]) -> Facts:
+def _facts(built: Built, lengths: list[float]) -> Facts:
     scenario = built.scenario
     frames = scenario.stop.ticks // scenario.record.ticks_per_frame + 1
     recorded = int(recorded_rows(scenario, built.agents).sum())
@@ -197,7 +186,7 @@ def _facts(built: Built, ways: list[float]) -> Facts:
         area_m2=float(sum(ground.area for ground in scenario.geometry.grounds)),
         polygons=built.world.mesh.polygon_count,
         walls=len(built.world.walls.start),
-        shortest_way_m=min(ways, default=0.0),
-        longest_way_m=max(ways, default=0.0),
+        shortest_way_m=min(lengths, default=0.0),
+        longest_way_m=max(lengths, default=0.0),
         recording_bytes=int(frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE) + scenario.stop.ticks * TICK_BYTES),
     )

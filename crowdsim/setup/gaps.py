@@ -1,4 +1,4 @@
-"""Gaps that hold agents back: the narrowest place of the widest way, and doors that a grid shuts though a body fits through."""
+"""Gaps that block agents: the narrowest place of the widest path, and doors that a grid closes though an agent fits through."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
-from crowdsim.setup.agents import agent_label
 from crowdsim.setup.build import Built
-from crowdsim.setup.paths import WayFinder, lengths_of
+from crowdsim.setup.paths import PathFinder, lengths_of
 
 _ALL = 1 << 40
 
 
 def shut_out(
-    finder: WayFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], problems: list[Problem]
+    finder: PathFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], problems: list[Problem]
 ) -> NDArray[np.bool_]:
-    """Tell of agents without a way over their grid that the mesh has a way for: padding and cells shut a door.
+    """Report agents without a path over their grid that have one over the mesh: padding and cells close a door.
 
     Parameters
     ----------
-    finder : WayFinder
+    finder : PathFinder
     goal : int
     rows : (k,) int64
-        Agents without a way, by place in the order of identity.
+        Agents without a path, by place in the order of identity.
     position : (n, 2) float64, m
     polygon : (n,) int64
         Where all agents are.
@@ -41,44 +40,44 @@ def shut_out(
     Returns
     -------
     (k,) bool
-        Whom that was told of.
+        Which of them were reported.
     """
     built = finder.built
-    agents, told = built.agents, np.zeros(len(rows), dtype=np.bool_)
+    agents, reported = built.agents, np.zeros(len(rows), dtype=np.bool_)
     on_grid = np.array([finder.grid_under(row) is not None for row in rows.tolist()], dtype=np.bool_)
     if not on_grid.any():
-        return told
+        return reported
     status, _, _ = lengths_of(built.world, position[rows], polygon[rows], np.full(len(rows), goal, dtype=np.int32), agents.radius[rows])
-    told = on_grid & (status == FOUND)
-    for group in np.unique(agents.group[rows[told]]).tolist():
-        held = rows[told & (agents.group[rows] == group)]
-        problems.append(_shut_door(finder, goal, held, position, polygon))
-    return told
+    reported = on_grid & (status == FOUND)
+    for group in np.unique(agents.group[rows[reported]]).tolist():
+        blocked = rows[reported & (agents.group[rows] == group)]
+        problems.append(_shut_door(finder, goal, blocked, position, polygon))
+    return reported
 
 
-def _shut_door(finder: WayFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> Problem:
-    """Return the problem of agents of one group whose grid shuts the way that they would have on foot."""
+def _shut_door(finder: PathFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> Problem:
+    """Return the problem of agents of one group whose grid closes a path that they have over the mesh."""
     built = finder.built
     under = finder.grid_under(int(rows[0]))
     assert under is not None
-    cells, ways = under[1].parameters, under[0].parameters(PathParameters)
+    cells, paths = under[1].parameters, under[0].parameters(PathParameters)
     widest = rows[np.argmax(built.agents.radius[rows])]
     radius = float(built.agents.radius[widest])
-    kept = ways.agent_radius or radius
-    needed, at_edges = 2.0 * (kept + cells.object_padding) + cells.cell_size, 2.0 * kept * ways.keep_off_edges + cells.cell_size
-    gap = widest_way(built.world.mesh, built.world.goals, position[widest], int(polygon[widest]), goal, np.inf)
+    size = paths.agent_radius or radius
+    needed, at_edges = 2.0 * (size + cells.object_padding) + cells.cell_size, 2.0 * size * paths.keep_off_edges + cells.cell_size
+    gap = widest_path(built.world.mesh, built.world.goals, position[widest], int(polygon[widest]), goal, np.inf)
     name = built.scenario.goals[goal].name
     has, it = ("has", "its") if len(rows) == 1 else ("have", "their")
     message = (
-        f'{has} no way to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding of {cells.object_padding:g} m a body of '
-        f"{kept:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
+        f'{has} no path to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding of {cells.object_padding:g} m a body of '
+        f"{size:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
     )
     if gap is None or gap[0] >= needed:
-        return problem_of(built, rows.tolist(), message, "Take smaller cells or less padding, or navigation: mesh, which has a way.")
+        return problem_of(built, rows.tolist(), message, "Take smaller cells or less padding, or navigation: mesh, which has a path.")
     spare = max(gap[0] - 2.0 * radius, 0.002)  # below that, cells of a millimetre are as good a proposal as any
     padding, cell = min(cells.object_padding, _rounded_down(spare / 4.0)), min(cells.cell_size, _rounded_down(0.45 * spare))
     return problem_of(
-        built, rows.tolist(), f"{message}, and the widest way has one of {gap[0]:.3f} m at ({gap[1]:.2f}, {gap[2]:.2f})",
+        built, rows.tolist(), f"{message}, and the widest path has one of {gap[0]:.3f} m at ({gap[1]:.2f}, {gap[2]:.2f})",
         f"Take navigation: {{kind: grid, cell_size: {cell:g}, object_padding: {padding:g}}}, which opens it, or navigation: mesh.",
     )  # fmt: skip
 
@@ -89,10 +88,10 @@ def _rounded_down(value: float) -> float:
     return float(f"{np.floor(value / step + 1e-9) * step:.12g}")
 
 
-def widest_way(
+def widest_path(
     mesh: NavMesh, goals: GoalPieces, position: NDArray[np.float64], polygon: int, goal: int, too_wide: float
 ) -> tuple[float, float, float] | None:
-    """Find the narrowest place of the widest way to a goal.
+    """Find the narrowest place of the widest path to a goal.
 
     Parameters
     ----------
@@ -102,14 +101,14 @@ def widest_way(
     polygon : int
     goal : int
     too_wide : float, m
-        A width for which there is no way.
+        A width for which there is no path.
 
     Returns
     -------
     (width, x, y) or None
-        Width (m) and middle of the gap; None if there is no way even for a point.
+        Width (m) and middle of the gap; None if there is no path even for a point.
     """
-    planner = MeshPlanner(mesh, goals, kind="optimal")  # says at once that there is no way
+    planner = MeshPlanner(mesh, goals, kind="optimal")  # reports at once that there is no path
     widths = planner.widths
     widths = widths[widths < too_wide]
 
@@ -119,7 +118,7 @@ def widest_way(
 
     if ask(0.0).status[0] != FOUND:
         return None
-    low, high = 0, len(widths)  # a body of widths[low - 1] fits, one of widths[high] does not
+    low, high = 0, len(widths)  # an agent as wide as widths[low - 1] fits, one as wide as widths[high] does not
     while low < high:
         middle = (low + high) // 2
         if ask(float(widths[middle])).status[0] == FOUND:
@@ -153,6 +152,6 @@ def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
 
 def problem_of(built: Built, rows: list[int], message: str, way_out: str) -> Problem:
     """Return a problem of some agents of one group, called by the first of them."""
-    scenario = built.scenario
+    agents = built.agents
     more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-    return Problem(agent_label(scenario, built.agents, rows[0]) + more, message, way_out, *scenario.groups[built.agents.group[rows[0]]].place)
+    return Problem(agents.label[rows[0]] + more, message, way_out, *built.scenario.groups[agents.group[rows[0]]].place)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import shapely
 
@@ -19,10 +20,11 @@ from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 from crowdsim.setup.build import Built, goal_shape, mesh_of, mesh_steps
 
-MOST_KEPT = 64  # Grounds that are kept: a door that opens and closes again and again is built twice. Some 0.3 MB each for a plan of a thousand corners.
-
+MOST_KNOWN = 64  # Grounds at hand: a door that opens and closes again and again is built twice. Some 0.3 MB each for a floor plan of a thousand corners.
 JOIN_GAP_M = 0.01  # What comes nearer to the line along which two floors meet is not cut out of them.
 MOST_LOOKED_AT = 40_000  # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a second.
+C = TypeVar("C")  # what is closed: an area, or the number of a floor and an area
+G = TypeVar("G")  # a ground
 
 
 class BuiltGround(NamedTuple):
@@ -38,10 +40,102 @@ class BuiltGround(NamedTuple):
     goals: GoalPieces
 
 
-class Grounds:
-    """Builds grounds and keeps the last ones.
+class _Grounds(Generic[C, G]):
+    """Builds grounds and has the last ones at hand.
 
-    What is built depends on the closed areas alone, not on what was open before; so a run that goes on from a saved state stands on the same ground.
+    What is built depends on what is closed alone, not on what was open before; so a run that goes on from a saved state stands on the same ground.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, G] = {}
+        self._foreseen: dict[Hashable, G] = {}
+        self._rests: dict[Hashable, int] = {}
+
+    def foresee(self, closed: Sequence[C]) -> None:
+        """Build a ground before it is needed, and have it at hand for good."""
+        self._foreseen[self._key(closed)] = self.with_closed(closed)
+
+    def is_foreseen(self, closed: Sequence[C]) -> bool:
+        """Return whether a ground was built before the first tick: this depends on the scenario alone, not on what a run has done so far."""
+        return self._key(closed) in self._foreseen
+
+    def with_closed(self, closed: Sequence[C]) -> G:
+        """Return the ground with some areas closed.
+
+        Parameters
+        ----------
+        closed : sequence
+            Areas as shapely polygons (m), on several floors each with the number of its floor. Where two overlap, the first has the common part.
+
+        Raises
+        ------
+        ScenarioError, NavigationError
+            If it cannot be meshed.
+        """
+        key = self._key(closed)
+        if key in self._foreseen:
+            return self._foreseen[key]
+        if key not in self._known:
+            self._known[key] = self._build_at_once(closed)
+        found = self._known[key] = self._known.pop(key)  # the last one used is the last to go
+        while len(self._known) > MOST_KNOWN:
+            del self._known[next(iter(self._known))]
+        return found
+
+    def steps(self, closed: Sequence[C]) -> Steps[G]:
+        """Build a ground as `with_closed` does, resting in between, as often if it is known already: what is known is no part of a run's state."""
+        key = self._key(closed)
+        if key not in self._known:
+            self._rests.pop(key, None)
+        if key in self._rests:
+            yield from itertools.repeat("known", self._rests[key])
+        else:
+            self._known[key] = yield from self._counted(key, self._build_in_steps(closed))
+        return self.with_closed(closed)
+
+    def _counted(self, key: Hashable, steps: Steps[G]) -> Steps[G]:
+        """Do steps, and remember how many there were."""
+        count = 0
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                self._rests[key] = count
+                return end.value
+            count += 1
+            yield "made"
+
+    def _build_in_steps(self, closed: Sequence[C]) -> Steps[G]:
+        """Build a ground in steps."""
+        raise NotImplementedError
+
+    def _build_at_once(self, closed: Sequence[C]) -> G:
+        return at_once(self._build_in_steps(closed))
+
+    def _key(self, closed: Sequence[Any]) -> Hashable:
+        return _key(closed)
+
+
+class _WholeGrounds(_Grounds[C, BuiltGround]):
+    """Grounds whose mesh is built as a whole."""
+
+    def __init__(self, built: Built, closed: Sequence[C] = ()) -> None:
+        super().__init__()
+        self._built = built
+        self._goals = [goal_shape(goal) for goal in built.scenario.goals]
+        self._foreseen[self._key(closed)] = BuiltGround(built.mesh_build, built.world.goals)
+
+    @staticmethod
+    def work_of(ground: BuiltGround, before: BuiltGround) -> int:
+        """Return what building a ground counts as where work decides: one for each polygon that is cut."""
+        return ground.build.mesh.polygon_count
+
+    def _with_goals(self, build: MeshBuild) -> BuiltGround:
+        return BuiltGround(build, cut_goals(build.mesh, self._goals))
+
+
+class Grounds(_WholeGrounds[Any]):
+    """Grounds of one floor.
 
     Parameters
     ----------
@@ -51,63 +145,17 @@ class Grounds:
         The areas that are closed on it.
     """
 
-    def __init__(self, built: Built, closed: Sequence[Any] = ()) -> None:
-        self._built = built
-        self._goals = [goal_shape(goal) for goal in built.scenario.goals]
-        self._kept: dict[tuple[bytes, ...], BuiltGround] = {_key(closed): BuiltGround(built.mesh_build, built.world.goals)}
-        self._foreseen: dict[tuple[bytes, ...], BuiltGround] = dict(self._kept)
-        self._rests: dict[tuple[bytes, ...], int] = {}
-
-    def foresee(self, closed: Sequence[Any]) -> None:
-        """Build a ground before it is needed, and keep it for good."""
-        self._foreseen[_key(closed)] = self.with_closed(closed)
-
-    def is_foreseen(self, closed: Sequence[Any]) -> bool:
-        """Return whether a ground was built before the first tick: this depends on the scenario alone, not on what a run has done so far."""
-        return _key(closed) in self._foreseen
-
-    def steps(self, closed: Sequence[Any]) -> Steps[BuiltGround]:
-        """Build a ground as `with_closed` does, resting in between, as often if it is known already: what is known is no part of a run's state."""
-        yield from _resting(self._kept, self._rests, _key(closed), self._made(closed))
-        return self.with_closed(closed)
-
-    def _made(self, closed: Sequence[Any]) -> Steps[BuiltGround]:
+    def _build_in_steps(self, closed: Sequence[Any]) -> Steps[BuiltGround]:
         build = yield from mesh_steps(self._built.scenario, self._built.mesh_build, closed)
         yield "mesh"
-        return BuiltGround(build, cut_goals(build.mesh, self._goals))
+        return self._with_goals(build)
 
-    @staticmethod
-    def work_of(ground: BuiltGround, before: BuiltGround) -> int:
-        """Return what building a ground counts as where work decides: one for each polygon that is cut."""
-        return ground.build.mesh.polygon_count
-
-    def with_closed(self, closed: Sequence[Any]) -> BuiltGround:
-        """Return the ground with some areas closed.
-
-        Parameters
-        ----------
-        closed : sequence of shapely Polygon or MultiPolygon, m
-            Where two overlap, the first has the common part.
-
-        Raises
-        ------
-        ScenarioError
-            If it cannot be meshed.
-        """
-        key = _key(closed)
-        if key in self._foreseen:
-            return self._foreseen[key]
-        if key not in self._kept:
-            build = mesh_of(self._built.scenario, self._built.agents, closed)
-            self._kept[key] = BuiltGround(build, cut_goals(build.mesh, self._goals))
-        found = self._kept[key] = self._kept.pop(key)  # the last one used is the last to go
-        while len(self._kept) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
-        return found
+    def _build_at_once(self, closed: Sequence[Any]) -> BuiltGround:
+        return self._with_goals(mesh_of(self._built.scenario, self._built.agents, closed))
 
 
-class FloorGrounds:
-    """Builds grounds of several floors, from which something is cut out, and keeps the last ones.
+class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
+    """Grounds of several floors; what is closed is cut out of them.
 
     Parameters
     ----------
@@ -115,71 +163,39 @@ class FloorGrounds:
 
     Notes
     -----
-    What is cut out has no ground inside. Where it touches the foot or the head of a stair, that floor stays as it is: people go round it on their own.
+    What is cut out has no ground inside. Where it touches the foot or the head of a stair, that floor stays as it is: agents go round it on their own.
     """
 
     def __init__(self, built: Built) -> None:
-        self._built = built
-        self._goals = [goal_shape(goal) for goal in built.scenario.goals]
         self._lines = [(layer, shapely.LineString(join.line)) for join in joins_of(built.scenario.geometry.floors) for layer in join.floors]
-        self._own = BuiltGround(built.mesh_build, built.world.goals)
-        self._kept: dict[tuple[tuple[int, bytes], ...], BuiltGround] = {}
-        self._rests: dict[tuple[tuple[int, bytes], ...], int] = {}
-
-    def is_foreseen(self, closed: Sequence[tuple[int, Any]]) -> bool:
-        """Return whether a ground was built before the first tick: only the scenario's own is."""
-        return not self._cut(closed)
+        super().__init__(built)
 
     def steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
-        """Build a ground as `with_closed` does, resting in between."""
-        cut = self._cut(closed)
-        if cut:
-            yield from _resting(self._kept, self._rests, _key_on_floors(cut), self._made(cut))
+        """Build a ground as `with_closed` does, resting in between; the scenario's own is there."""
+        if not self.is_foreseen(closed):
+            yield from super().steps(closed)
         return self.with_closed(closed)
 
-    work_of = staticmethod(Grounds.work_of)
-
-    def with_closed(self, closed: Sequence[tuple[int, Any]]) -> BuiltGround:
-        """Return the ground without some places.
-
-        Parameters
-        ----------
-        closed : sequence of (int, shapely Polygon or MultiPolygon)
-            Number of the floor, and what is cut out of it (m).
-
-        Raises
-        ------
-        ScenarioError
-            If it cannot be meshed.
-        """
-        cut = self._cut(closed)
-        if not cut:
-            return self._own
-        key = _key_on_floors(cut)
-        if key not in self._kept:
-            self._kept[key] = at_once(self._made(cut))
-        found = self._kept[key] = self._kept.pop(key)
-        while len(self._kept) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
-        return found
+    def _build_in_steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
+        scenario, cut, left = self._built.scenario, self._cut(closed), []
+        for number, floor in enumerate(scenario.geometry.floors):
+            areas = [area for layer, area in cut if layer == number]
+            left.append(replace(floor, ground=ground_without(floor.ground, areas, None)[0]) if areas else floor)
+        yield "ground"
+        build = mesh_of(replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents)
+        yield "mesh"
+        return self._with_goals(build)
 
     def _cut(self, closed: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
         """Return what is cut out of which floor: all but what touches a line along which two floors meet."""
         return [(layer, area) for layer, area in closed if all(each != layer or line.distance(area) > JOIN_GAP_M for each, line in self._lines)]
 
-    def _made(self, cut: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
-        scenario, left = self._built.scenario, []
-        for number, floor in enumerate(scenario.geometry.floors):
-            mine = [area for layer, area in cut if layer == number]
-            left.append(replace(floor, ground=ground_without(floor.ground, mine, None)[0]) if mine else floor)
-        yield "ground"
-        build = mesh_of(replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents)
-        yield "mesh"
-        return BuiltGround(build, cut_goals(build.mesh, self._goals))
+    def _key(self, closed: Sequence[tuple[int, Any]]) -> Hashable:
+        return tuple((layer, area.wkb) for layer, area in self._cut(closed))
 
 
-class TiledGrounds:
-    """Builds the tiles of grounds, each only where it is another than before, and keeps the last ones.
+class TiledGrounds(_Grounds[Any, dict[int, TileMesh]]):
+    """Grounds of tiles, by number: each tile is built only where it is another than before. In closed areas there is no ground.
 
     Parameters
     ----------
@@ -188,32 +204,11 @@ class TiledGrounds:
     """
 
     def __init__(self, built: Built) -> None:
+        super().__init__()
         tiles, build = built.world.tiles, built.mesh_build
         assert tiles is not None
         self._walkable, self._exits = built.scenario.geometry.walkable, build.openings
         self._rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, build.parameters)
-        self._kept: dict[tuple[bytes, ...], dict[int, TileMesh]] = {}
-        self._foreseen: set[tuple[bytes, ...]] = set()
-        self._rests: dict[tuple[bytes, ...], int] = {}
-
-    def foresee(self, closed: Sequence[Any]) -> None:
-        """Build a ground before it is needed."""
-        self.with_closed(closed)
-        self._foreseen.add(_key(closed))
-
-    def is_foreseen(self, closed: Sequence[Any]) -> bool:
-        """Return whether a ground was built before the first tick; see `Grounds.is_foreseen`."""
-        return _key(closed) in self._foreseen
-
-    def steps(self, closed: Sequence[Any]) -> Steps[dict[int, TileMesh]]:
-        """Build tiles as `with_closed` does, resting in between."""
-        yield from _resting(self._kept, self._rests, _key(closed), self._made(closed))
-        return self.with_closed(closed)
-
-    def _made(self, closed: Sequence[Any]) -> Steps[dict[int, TileMesh]]:
-        left, openings = ground_without(self._walkable, closed, self._exits)
-        yield "ground"
-        return (yield from self._rebuilder.steps(left, openings))
 
     @staticmethod
     def work_of(ground: dict[int, TileMesh], before: dict[int, TileMesh]) -> int:
@@ -224,52 +219,34 @@ class TiledGrounds:
         """Return the ground with some areas closed, as a shapely geometry in metres."""
         return ground_without(self._walkable, closed, None)[0]
 
-    def with_closed(self, closed: Sequence[Any]) -> dict[int, TileMesh]:
-        """Return the tiles of the ground with some areas closed, by number; in closed areas there is no ground.
+    def _build_in_steps(self, closed: Sequence[Any]) -> Steps[dict[int, TileMesh]]:
+        left, openings = ground_without(self._walkable, closed, self._exits)
+        yield "ground"
+        return (yield from self._rebuilder.steps(left, openings))
 
-        Parameters
-        ----------
-        closed : sequence of shapely Polygon or MultiPolygon, m
-
-        Raises
-        ------
-        NavigationError
-            If it cannot be meshed.
-        """
-        key = _key(closed)
-        if key not in self._kept:
-            self._kept[key] = self._rebuilder.tiles_of(*ground_without(self._walkable, closed, self._exits))
-        found = self._kept[key] = self._kept.pop(key)
-        while len(self._kept) > MOST_KEPT:
-            del self._kept[next(iter(self._kept))]
-        return found
-
-
-def _resting(kept: dict[Any, Any], rests: dict[Any, int], key: Hashable, steps: Steps[Any]) -> Steps[None]:
-    """Keep under a key what steps come to; where that is known, rest as often as it was done, and do nothing."""
-    if key not in kept:
-        rests.pop(key, None)
-    if key in rests:
-        for _ in range(rests[key]):
-            yield "known"
-        return
-    count = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            kept[key], rests[key] = end.value, count
-            return
-        count += 1
-        yield "made"
-
-
-def _key_on_floors(cut: Sequence[tuple[int, Any]]) -> tuple[tuple[int, bytes], ...]:
-    return tuple((layer, area.wkb) for layer, area in cut)
+    def _build_at_once(self, closed: Sequence[Any]) -> dict[int, TileMesh]:
+        return self._rebuilder.tiles_of(*ground_without(self._walkable, closed, self._exits))
 
 
 def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:
     return tuple(area.wkb for area in closed)
+
+
+def changes_by_the_clock(events: Sequence[Event], obstacles: Sequence[Obstacle], most_ticks: int) -> list[tuple[int, int | None, int | None, bool]]:
+    """Return what opens and closes by the clock, if nothing else happens: tick, index of the event or of the obstacle, and whether it opens.
+
+    Parameters
+    ----------
+    events : sequence of Event
+    obstacles : sequence of Obstacle
+    most_ticks : int
+        How long the run may last. Obstacles are looked through for half a second at most.
+    """
+    changes: list[tuple[int, int | None, int | None, bool]] = []
+    changes += [(event.tick, number, None, event.opens) for number, event in enumerate(events) if event.tick >= 0]
+    looked_at = min(most_ticks, MOST_LOOKED_AT // max(1, len(obstacles)))
+    changes += [(tick, None, number, not closed) for tick, number, closed in grounds_of_obstacles(obstacles, looked_at)]
+    return sorted(changes, key=lambda change: change[0])  # stable: of events in one tick the later ones have the last word
 
 
 def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], obstacles: Sequence[Obstacle] = (), most_ticks: int = 0) -> list[list[Any]]:
@@ -286,22 +263,18 @@ def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], 
     available = [area.available for area in areas]
     standing: dict[int, Any] = {}
     found: list[list[Any]] = []
-    changes: list[tuple[int, int, int, bool]] = [(event.tick, 0, event.area, event.opens) for event in events if event.tick >= 0]
-    if obstacles:
-        looked_at = min(most_ticks, MOST_LOOKED_AT // len(obstacles))
-        changes += [(tick, 1, number, not closed) for tick, number, closed in grounds_of_obstacles(obstacles, looked_at)]
-    changes.sort(key=lambda change: change[0])  # stable: of events in one tick the later ones have the last word
-    for number, (tick, kind, which, opens) in enumerate(changes):
-        if kind == 0:
-            available[which] = opens
-        elif opens:
-            del standing[which]
-        else:
-            standing[which] = obstacles[which].outline(tick)
+    changes = changes_by_the_clock(events, obstacles, most_ticks)
+    for number, (tick, event, obstacle, opens) in enumerate(changes):
+        if event is not None:
+            available[events[event].area] = opens
+        elif obstacle is not None:
+            standing.pop(obstacle, None)
+            if not opens:
+                standing[obstacle] = obstacles[obstacle].outline(tick)
         if number + 1 == len(changes) or changes[number + 1][0] != tick:
             closed = [each.polygon for each in closed_areas(areas, available)] + [standing[each] for each in sorted(standing)]
             if _key(closed) not in map(_key, found):
                 found.append(closed)
-        if len(found) == MOST_KEPT:
+        if len(found) == MOST_KNOWN:
             break
     return found

@@ -1,4 +1,4 @@
-"""Who is locked in by what happens while a scenario runs: the grounds that there will be, one after the other, and who has no way on the last of them."""
+"""Agents that are locked in by what happens while a scenario runs: the grounds that there will be, and which agents have no path on the last of them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.obstacles import grounds_of_obstacles
 from crowdsim.setup.build import Built, goal_shape
 from crowdsim.setup.gaps import problem_of
-from crowdsim.setup.grounds import MOST_LOOKED_AT, BuiltGround, FloorGrounds, Grounds
-from crowdsim.setup.paths import WayFinder, lengths_of
+from crowdsim.setup.grounds import BuiltGround, FloorGrounds, Grounds, changes_by_the_clock
+from crowdsim.setup.paths import Legs, PathFinder, lengths_of
 from crowdsim.world.world import World
 
-MOST_GOALS = 16  # Of a group, up to which it is counted who cannot be through in time; agents with places of their own each cost a search.
-MOST_GROUNDS = 32  # Different grounds that ways are looked for on, the last ones and the first; each costs a mesh and a search for those who have no way yet.
+MOST_GOALS = 16  # Of a group, up to which the agents that cannot be through in time are counted; agents with places of their own each cost a search.
+MOST_GROUNDS = 32  # Different grounds that are searched, the last ones and the first; each costs a mesh and a search for the agents that have no path yet.
 
 
 @dataclass(frozen=True)
@@ -35,15 +34,15 @@ class Era:
     Attributes
     ----------
     tick : int
-        0 is the begin; -1 is no time that is known before.
+        0 is the beginning; -1 is no time that is known before.
     areas : tuple of bool
         Which areas are available.
     obstacles : tuple of (int, int)
         Which obstacles stand as closed ground, each with the first tick in which it stands at that place.
     by : str
-        What began it, for people; empty for the begin.
+        What began it, for messages; empty for the beginning.
     way_out : str
-        What to do where that locks somebody in.
+        What to do where that locks agents in.
     """
 
     tick: int
@@ -54,7 +53,7 @@ class Era:
 
     @property
     def closed(self) -> frozenset[tuple[int, int]]:
-        """What is closed: each area as (its number, -1), each obstacle with its tick. Who has a way has one where less is closed, too."""
+        """What is closed: each area as (its number, -1), each obstacle with its tick. An agent that has a path has one where less is closed, too."""
         return frozenset([(number, -1) for number, is_open in enumerate(self.areas) if not is_open] + list(self.obstacles))
 
 
@@ -65,27 +64,24 @@ def eras_of(scenario: Scenario) -> list[Era]:
     clock is done, and one that is closed so, and that nothing ever opens, as closed at the very end.
     """
     areas, last = scenario.geometry.areas, scenario.stop.ticks
-    clocked = [number for number, event in enumerate(scenario.events) if 0 <= event.tick <= last]
-    changes: list[tuple[int, int, int, bool]] = [(scenario.events[number].tick, 0, number, scenario.events[number].opens) for number in clocked]
-    if scenario.obstacles:
-        most = min(last, MOST_LOOKED_AT // len(scenario.obstacles))
-        changes += [(tick, 1, number, not closed) for tick, number, closed in grounds_of_obstacles(scenario.obstacles, most)]
     available, standing, places = [area.available for area in areas], dict[int, int](), dict[tuple[int, bytes], int]()
     found = [Era(0, tuple(available))]
-    for tick, kind, number, opens in sorted(changes, key=lambda change: change[0]):  # stable: of events in one tick the later ones have the last word
-        if kind == 0:
+    for tick, number, obstacle, opens in changes_by_the_clock(scenario.events, scenario.obstacles, last):
+        if tick > last:
+            break
+        if number is not None:
             event = scenario.events[number]
             available[event.area] = opens
             name = areas[event.area].name
             by = f'"{name}" {"opens" if opens else "closes"} at {event.at:g} s (events[{number}])'
-            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when everybody is through, or leave them another way."
-        else:
-            standing.pop(number, None)
+            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when all agents are through, or leave them another path."
+        elif obstacle is not None:
+            standing.pop(obstacle, None)
             if not opens:
-                standing[number] = places.setdefault((number, shapely.to_wkb(scenario.obstacles[number].outline(tick))), tick)
-            name = scenario.obstacles[number].name
+                standing[obstacle] = places.setdefault((obstacle, shapely.to_wkb(scenario.obstacles[obstacle].outline(tick))), tick)
+            name = scenario.obstacles[obstacle].name
             by = f'"{name}" {"is out of the way" if opens else "stands in the way"} from {tick * scenario.tick:g} s on (obstacles)'
-            way_out = f'Let "{name}" go on or vanish, or leave them another way.'
+            way_out = f'Let "{name}" go on or vanish, or leave them another path.'
         found.append(Era(tick, tuple(available), tuple(sorted(standing.items())), by, way_out))
     waiting = [event for event in scenario.events if event.tick < 0]
     opened = {event.area for event in waiting if event.opens}
@@ -97,13 +93,13 @@ def eras_of(scenario: Scenario) -> list[Era]:
         if event.tick < 0 and not event.opens and event.area not in ever_opened:
             available[event.area] = False
             name = areas[event.area].name
-            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), or leave them another way."
+            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), or leave them another path."
             found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), f'"{name}" closes (events[{number}])', way_out))
     return found
 
 
 class Locks:
-    """Looks for ways on the grounds of a scenario, one after the other.
+    """Searches for paths on the grounds of a scenario, one after the other.
 
     Parameters
     ----------
@@ -115,43 +111,35 @@ class Locks:
         first = Era(0, tuple(area.available for area in built.scenario.geometry.areas))
         self._grounds: Grounds | FloorGrounds = FloorGrounds(built) if built.scenario.geometry.floors else Grounds(built, self._closed(first))
 
-    def ever_has_way(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return (k,) bool: which agents have a way to their goals, (k,), from where they are, (k, 2) m, on one of the grounds that there will be."""
-        has_way = np.zeros(len(rows), dtype=np.bool_)
+    def ever_has_path(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return (k,) bool: which agents have a path to their goals, (k,), from where they are, (k, 2) m, on one of the grounds that there will be."""
+        has_path = np.zeros(len(rows), dtype=np.bool_)
         closed = {era.closed: era for era in self._eras}
         most_open = [era for own, era in closed.items() if not any(other < own for other in closed)]
         for era in most_open[-MOST_GROUNDS:]:
-            asks = np.flatnonzero(~has_way)
+            asks = np.flatnonzero(~has_path)
             if len(asks):
-                has_way[asks] = self._has_way(era, rows[asks], position[asks], goal[asks])
-        return has_way
+                has_path[asks] = self._has_path(era, rows[asks], position[asks], goal[asks])
+        return has_path
 
     def notes(self) -> list[Problem]:
-        """Return a note for each group whose last way to a goal is closed for good while the scenario runs."""
+        """Return a note for each group whose last path to a goal is closed for good while the scenario runs."""
         if len(self._eras) < 2:
             return []
-        built, world = self._built, self._built.world
-        goals_of = [world.itineraries[number].goals for number in built.population.itinerary.tolist()]
-        rows = np.flatnonzero([len(goals) > 0 for goals in goals_of])
-        position, stage = built.agents.position.copy(), 0
+        start, legs = self._built.world.goals.goal_start, Legs(self._built)
         notes: list[Problem] = []
-        while len(rows):
-            goal = np.array([goals_of[row][stage] for row in rows.tolist()], dtype=np.int32)
-            notes += self._closed_for_good(rows, position[rows], goal)
-            first = world.goals.goal_start[goal]
-            has_pieces = first < world.goals.goal_start[goal + 1]
-            rows, first = rows[has_pieces], first[has_pieces]
-            position[rows] = world.goals.pole[first]
-            stage += 1
-            rows = rows[np.array([len(goals_of[row]) > stage for row in rows.tolist()], dtype=np.bool_)]
+        while len(legs.rows):
+            notes += self._closed_for_good(legs.rows, legs.position[legs.rows], legs.goal)
+            first = start[legs.goal]
+            legs.go_on(np.where(first < start[legs.goal + 1], first, -1))
         return notes
 
     def _closed_for_good(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> list[Problem]:
-        """Return notes of those who have no way in the end, and had one before: by group and what closed it."""
+        """Return notes of agents that have no path in the end, and had one before: by group and what closed it."""
         eras = self._eras
-        lost = np.flatnonzero(~self._has_way(eras[-1], rows, position, goal))
+        lost = np.flatnonzero(~self._has_path(eras[-1], rows, position, goal))
         since = np.zeros(len(rows), dtype=np.int64)
-        shut, earliest = [eras[-1].closed], len(eras) - 1  # On these grounds nobody of the lost has a way, nor where more is closed; from that one on.
+        shut, earliest = [eras[-1].closed], len(eras) - 1  # On these grounds none of the lost has a path, nor where more is closed; from that one on.
         for number in range(len(eras) - 2, -1, -1):
             if not len(lost):
                 break
@@ -160,14 +148,14 @@ class Locks:
                 continue
             if len(shut) >= MOST_GROUNDS and number > 0:
                 continue
-            has_way = self._has_way(eras[number], rows[lost], position[lost], goal[lost])
-            since[lost[has_way]] = earliest
+            has_path = self._has_path(eras[number], rows[lost], position[lost], goal[lost])
+            since[lost[has_path]] = earliest
             if number == 0 and earliest > 1:  # Not every ground was looked at: it closed at some time before.
                 by = f"{eras[earliest].by or 'all that goes by the clock'}, or something before that"
-                way_out = "Let what closed their way open again, close it when everybody is through, or leave them another way."
+                way_out = "Let what closed their path open again, close it when all agents are through, or leave them another path."
                 eras = eras.copy()
                 eras[earliest] = replace(eras[earliest], tick=-1, by=by, way_out=way_out)
-            lost = lost[~has_way]
+            lost = lost[~has_path]
             shut.append(eras[number].closed)
             earliest = number
         notes = []
@@ -178,22 +166,22 @@ class Locks:
         return notes
 
     def _note(self, eras: list[Era], number: int, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> Problem:
-        """Return the note of those of one group who have had no way since an era began."""
+        """Return the note of agents of one group that have had no path since an era began."""
         before, era = eras[number - 1], eras[number]
         goals = np.unique(goal).tolist()
         late = 0
         if era.tick >= 0 and len(goals) <= MOST_GOALS:
             late = sum(self._late(before, era, rows[goal == each], position[goal == each], each) for each in goals)
         where = f'goal "{self._built.scenario.goals[goals[0]].name}"' if len(goals) == 1 else f"their {len(goals):,} goals"
-        message = f"no way to {where} any more once {era.by}, until the end of the run: "
+        message = f"no path to {where} any more once {era.by}, until the end of the run: "
         if len(rows) == 1:
             message = f"has {message}it is locked in if it is not through by then" + (", and it cannot be" if late else "")
         else:
-            message = f"have {message}who is not through by then is locked in" + (f", and {late:,} of {len(rows):,} cannot be" if late else "")
+            message = f"have {message}those not through by then are locked in" + (f", and {late:,} of {len(rows):,} cannot be" if late else "")
         return problem_of(self._built, rows.tolist(), message, era.way_out)
 
     def _late(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: int) -> int:
-        """Return how many cannot get to where the goal still is in reach before the way is closed, though nobody else were there."""
+        """Return how many cannot get to where the goal still is in reach before the path is closed, even without the others."""
         built, scenario = self._built, self._built.scenario
         if scenario.geometry.floors or not built.world.is_level:
             return 0
@@ -204,8 +192,8 @@ class Locks:
         if not parts:
             return 0
         with self._world(before) as (world, _, polygon_at):
-            aim = cut_goals(world.mesh, [GoalShape(shapely.union_all(parts))])
-            there = World(world.mesh, world.walls, aim, ["there"], [])
+            areas = cut_goals(world.mesh, [GoalShape(shapely.union_all(parts))])
+            there = World(world.mesh, world.walls, areas, ["there"], [])
             try:
                 polygon = polygon_at(rows, position)
                 asks = np.flatnonzero(polygon >= 0)
@@ -217,11 +205,11 @@ class Locks:
             finally:
                 there.close()
         own = rows[asks]
-        ready = built.agents.start_tick[own] * scenario.tick + length / built.population.maximum_speed[own]
+        ready = built.agents.start_tick[own] * scenario.tick + length / built.maximum_speed[own]
         return int(np.count_nonzero((status != FOUND) | (ready > era.tick * scenario.tick)))
 
-    def _has_way(self, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return (k,) bool: who has a way on one ground."""
+    def _has_path(self, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return (k,) bool: which agents have a path on one ground."""
         found = np.zeros(len(rows), dtype=np.bool_)
         built = self._built
         with self._world(era) as (world, mesh_build, polygon_at):
@@ -229,7 +217,7 @@ class Locks:
             asks = np.flatnonzero(polygon >= 0)
             areas = tuple(replace(area, available=is_open) for area, is_open in zip(built.scenario.geometry.areas, era.areas, strict=True))
             scenario = replace(built.scenario, geometry=replace(built.scenario.geometry, areas=areas))
-            finder = WayFinder(replace(built, world=world, scenario=scenario, mesh_build=mesh_build))
+            finder = PathFinder(replace(built, world=world, scenario=scenario, mesh_build=mesh_build))
             for grid in finder.grids:
                 if grid is not None:
                     for number, tick in era.obstacles:
@@ -268,7 +256,7 @@ class Locks:
 
 
 def locked_in(built: Built) -> list[Problem]:
-    """Return notes of who is locked in for good by what happens while a scenario runs; see `Locks.notes`."""
+    """Return notes of agents that are locked in for good by what happens while a scenario runs; see `Locks.notes`."""
     return Locks(built).notes() if _may_lock(built.scenario) else []
 
 

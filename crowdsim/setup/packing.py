@@ -32,7 +32,7 @@ class Discs(NamedTuple):
     area : (n,) int32
         Area that the centre has to stay in, beside area 0.
     fixed : (n,) bool
-        Was given a position and keeps it.
+        Had a position before and keeps it.
     key : (n,) uint64
         Key of the disc's random numbers.
     drawn : (n,) int64

@@ -1,4 +1,4 @@
-"""The ways of agents to their first goals as lines, for pictures: each found by the planner of its group."""
+"""The paths of agents to their first goals as lines, for pictures: each found by the planner of its group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.trace import make_tracing, trace_way
+from crowdsim.navigation.corridor.corridors import Corridor
+from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, agents_of, planner_of
@@ -19,7 +20,7 @@ _ALL = 1 << 40
 
 @dataclass(frozen=True)
 class Line:
-    """A part of a way, on one floor.
+    """A part of a path, on one floor.
 
     Attributes
     ----------
@@ -37,21 +38,20 @@ class Line:
 
 
 def lines_of(built: Built, most: int) -> list[Line]:
-    """Return the ways of agents to their first goals.
+    """Return the paths of agents to their first goals.
 
     Parameters
     ----------
     built : Built
     most : int
-        Of how many agents, evenly over all that have a goal; who has no way has no line.
+        Of how many agents, evenly over all that have a goal; an agent without a path has no line.
 
     Raises
     ------
     ScenarioError
         If a planner cannot work on this ground.
     """
-    world, population = built.world, built.population
-    goals = [world.itineraries[number].goals for number in population.itinerary.tolist()]
+    goals = [built.world.itineraries[number].goals for number in built.agents.itinerary.tolist()]
     rows = np.flatnonzero([len(each) > 0 for each in goals])
     rows = rows[:: max(1, -(-len(rows) // most))]
     lines: list[Line] = []
@@ -90,13 +90,13 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
         row, first = entity - 1, int(answers.start[place])
         (x, y), radius = agents.position[row].tolist(), float(agents.radius[row])
         length, piece = int(answers.start[place + 1]) - first, int(answers.piece[place])
-        parts = trace_way(mesh, goals, answers.cells, first, length, int(built.polygon[row]), piece, x, y, radius, tracing)
+        parts = trace_path(mesh, goals, Corridor(answers.cells, first, length, int(built.polygon[row]), piece), x, y, radius, tracing)
         assert parts >= 0, "there is room for the longest corridor"
         lines += _by_floor(row, mesh.polygon_layer[tracing.over[:parts]], tracing.place[: parts + 1])
     return lines
 
 
 def _by_floor(row: int, layer: NDArray[np.int64], points: NDArray[np.float64]) -> list[Line]:
-    """Part a way where it changes floors."""
-    ends = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
-    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(ends) if first < last]
+    """Part a path where it changes floors."""
+    parts = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
+    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(parts) if first < last]

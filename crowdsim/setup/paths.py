@@ -1,23 +1,25 @@
-"""The ways that agents would take if each were alone: whether there is one, how long it is, and to which piece of the goal it leads."""
+"""The paths that agents would take if each were alone: whether there is one, how long it is, and to which piece of the goal it leads."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
 from crowdsim.navigation.planning.mesh_planner import usual_planner
 from crowdsim.navigation.planning.protocol import Planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, agents_of, grid_of, make_planner
+from crowdsim.setup.build import Built, agents_of, grid_of, planner_of
 from crowdsim.world.world import World
 
 _ALL = 1 << 40
-_Ways = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
+_Paths = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
 
 
 def lengths_of(
@@ -29,7 +31,7 @@ def lengths_of(
     *,
     planner: Planner | None = None,
     in_time: bool = False,
-) -> _Ways:
+) -> _Paths:
     """Search for corridors and measure them, without a budget.
 
     Parameters
@@ -40,7 +42,7 @@ def lengths_of(
     goal : (n,) int32
     radius : (n,) float64, m
     planner : Planner, optional
-        An idle one; by default that of a scenario that does not say how ways are found.
+        An idle one; by default that of a scenario that does not say how paths are found.
     in_time : bool
         Give not lengths along the surface, but how far one would go in the same time on level ground.
 
@@ -49,9 +51,9 @@ def lengths_of(
     status : (n,) uint8
         FOUND or UNREACHABLE.
     length : (n,) float64, m
-        inf where there is no way.
+        inf where there is no path.
     piece : (n,) int32
-        Piece of the goal at the end; -1 where there is no way.
+        Piece of the goal at the end; -1 where there is no path.
     """
     count = len(goal)
     planner = planner or usual_planner(world.mesh, world.goals)
@@ -65,11 +67,54 @@ def lengths_of(
     if world.is_even:
         measure_corridors(*corridors, length)
         return status, length, piece
-    measure_ways(*corridors, length, effort)
+    measure_paths(*corridors, length, effort)
     return status, effort if in_time else length, piece
 
 
-class WayFinder:
+class Legs:
+    """Agents that go from goal to goal, all of them one leg at a time; from a goal they go on where its piece has its middle.
+
+    Parameters
+    ----------
+    built : Built
+
+    Attributes
+    ----------
+    rows : (k,) int64
+        Agents on this leg, by place in the order of identity.
+    goal : (k,) int32
+    speed : (k,) float64, m/s
+        Desired speed on this leg.
+    position, polygon : (n, 2) float64, m, and (n,) int64
+        Where all agents have got to.
+    number : int
+        How many legs came before.
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._goals, self._own_speed = built.world.goals, built.agents.desired_speed
+        self._itineraries = [built.world.itineraries[number] for number in built.agents.itinerary.tolist()]
+        self.position, self.polygon = built.agents.position.copy(), built.polygon.copy()
+        self.number = 0
+        self._begin(np.arange(len(built.agents)))
+
+    def _begin(self, rows: NDArray[np.int64]) -> None:
+        self.rows = rows[np.array([len(self._itineraries[row].goals) > self.number for row in rows.tolist()], dtype=np.bool_)]
+        own = [self._itineraries[row] for row in self.rows.tolist()]
+        self.goal = np.array([each.goals[self.number] for each in own], dtype=np.int32)
+        speed = np.array([each.speeds[self.number] for each in own], dtype=np.float64)
+        self.speed = np.where(np.isnan(speed), self._own_speed[self.rows], speed)
+
+    def go_on(self, piece: NDArray[Any]) -> None:
+        """Begin the next leg from pieces of the goals, (k,); agents with -1 have not got there and drop out."""
+        there = piece >= 0
+        rows, piece = self.rows[there], piece[there]
+        self.position[rows], self.polygon[rows] = self._goals.pole[piece], self._goals.piece_polygon[piece]
+        self.number += 1
+        self._begin(rows)
+
+
+class PathFinder:
     """Asks for each agent the planner that its group has in the run.
 
     Parameters
@@ -85,7 +130,7 @@ class WayFinder:
     def __init__(self, built: Built) -> None:
         self.built = built
         self._whose = {number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)}
-        self._planners = [None if chosen.over_cells else make_planner(built.scenario, built.world, chosen) for chosen in built.scenario.navigations]
+        self._planners = [None if chosen.over_cells else planner_of(built, chosen) for chosen in built.scenario.navigations]
         self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.over_cells else None for chosen in built.scenario.navigations]
 
     def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
@@ -95,13 +140,13 @@ class WayFinder:
                 return self.built.scenario.navigations[number], grid
         return None
 
-    def lengths_of(self, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32]) -> _Ways:
-        """Search and measure ways, without a budget.
+    def lengths_of(self, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32]) -> _Paths:
+        """Search for paths and measure them, without a budget.
 
         Parameters
         ----------
         rows : (n,) int64
-            Who asks, by place in the order of identity.
+            The agents, by place in the order of identity.
         position : (n, 2) float64, m
         polygon : (n,) int64
         goal : (n,) int32
@@ -109,7 +154,7 @@ class WayFinder:
         Returns
         -------
         status, length, piece
-            See `lengths_of`. A way over cells that ends before the goal is none.
+            See `lengths_of`. A path over cells that ends before the goal is none.
         """
         count = len(rows)
         status, length, piece = np.full(count, UNREACHABLE, dtype=np.uint8), np.full(count, np.inf), np.full(count, -1, dtype=np.int32)
@@ -128,10 +173,10 @@ class WayFinder:
 
     def _over(
         self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
-    ) -> _Ways:
-        """Search and measure ways over cells."""
+    ) -> _Paths:
+        """Search for paths over cells and measure them."""
         goals = self.built.world.goals
-        planner = make_planner(self.built.scenario, self.built.world, chosen, lambda: grid)
+        planner = planner_of(self.built, chosen, grid=grid)
         chooser = planner.chooser(self.built.world.mesh, goals)
         which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
@@ -146,7 +191,7 @@ class WayFinder:
 
 
 def ideal_times(built: Built) -> NDArray[np.float64]:
-    """Return how long each agent would take if it were alone: its quickest way over the mesh through its goals at its desired speed.
+    """Return how long each agent would take if it were alone: its quickest path over the mesh through its goals at its desired speed.
 
     Parameters
     ----------
@@ -155,24 +200,16 @@ def ideal_times(built: Built) -> NDArray[np.float64]:
     Returns
     -------
     (n,) float64, s
-        By place in the order of identity; nan for those without a goal, inf where there is no way. A goal counts as reached where an agent counts as
-        arrived; from an area the way goes on from the area's middle.
+        By place in the order of identity; nan for those without a goal, inf where there is no path. A goal counts as reached where an agent counts as
+        arrived; from an area the path goes on from the area's middle.
     """
-    world, agents, population = built.world, built.agents, built.population
-    itineraries = [world.itineraries[number] for number in population.itinerary.tolist()]
-    total = np.where([len(each.goals) > 0 for each in itineraries], 0.0, np.nan)
-    position, polygon = agents.position.copy(), built.polygon.copy()
+    world, legs = built.world, Legs(built)
+    total = np.full(len(built.agents), np.nan)
+    total[legs.rows] = 0.0
     within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
-    rows, stage = np.flatnonzero(~np.isnan(total)), 0
-    while len(rows):
-        goal = np.array([itineraries[row].goals[stage] for row in rows], dtype=np.int32)
-        speed = np.array([itineraries[row].speeds[stage] for row in rows])
-        speed = np.where(np.isnan(speed), agents.speed[rows], speed)
-        _, length, piece = lengths_of(world, position[rows], polygon[rows], goal, agents.radius[rows], in_time=True)
-        there = piece >= 0
-        reach = np.where(there, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
-        total[rows] += np.maximum(0.0, length - reach) / speed
-        position[rows[there]], polygon[rows[there]] = world.goals.pole[piece[there]], world.goals.piece_polygon[piece[there]]
-        stage += 1
-        rows = rows[there & np.array([len(itineraries[row].goals) > stage for row in rows], dtype=bool)]
+    while len(rows := legs.rows):
+        _, length, piece = lengths_of(world, legs.position[rows], legs.polygon[rows], legs.goal, built.agents.radius[rows], in_time=True)
+        reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
+        total[rows] += np.maximum(0.0, length - reach) / legs.speed
+        legs.go_on(piece)
     return total

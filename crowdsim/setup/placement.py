@@ -15,11 +15,11 @@ from crowdsim.setup.area_grid import Areas, NearWalls, Spots
 from crowdsim.setup.packing import Discs, Waiting
 from crowdsim.world.random import Stream
 
-WALL_MARGIN_M = 0.01  # Beyond the radius: a body that touches a wall exactly would start with a contact.
-GAP_M = 0.01  # Between bodies that are placed one by one; larger makes crowds of 4 a square metre harder to place.
+WALL_MARGIN_M = 0.01  # Beyond the radius: an agent that touches a wall exactly would start with a contact.
+GAP_M = 0.01  # Between agents that are placed one by one; larger makes crowds of 4 a square metre harder to place.
 PACKED_GAP_M = 0.002  # Aimed at when a dense crowd is pushed apart, so that rounding leaves no contact.
 VALID_TRIES = 40  # Spots on free ground that an agent tries before it takes the best and waits to be pushed apart.
-ALL_TRIES = 4_000  # Spots in all: a region of which a thousandth is wide enough for the body is still found.
+ALL_TRIES = 4_000  # Spots in all: a region of which a thousandth is wide enough for the agent is still found.
 STEPS_PER_AGENT, LEAST_STEPS = 300, 300_000  # Pushes in all. A plain room needs 2 an agent at 4 a square metre (radius 0.2 m), 10 at 5.
 _NOTHING = np.zeros(0, dtype=np.int32)
 _MOST_CELLS = 4_000_000  # Cells of all grids of the areas together: some 20 MB.
@@ -64,10 +64,10 @@ def place(
     region : (n,) int32
         Index of each disc's region.
     key : (n,) uint64
-        Keys of the random numbers. Rows are in the order of identity; what is drawn depends on the key alone, who is placed first on the row.
+        Keys of the random numbers. Rows are in the order of identity; what is drawn depends on the key alone, which is placed first on the row.
     radius : (n,) float64, m, > 0
     position : (n, 2) float64, m
-        Given positions, which are kept; nan where one is wanted.
+        Positions that stay as they are; nan where one is wanted.
     seed : int, >= 0
 
     Returns
@@ -76,7 +76,7 @@ def place(
 
     Notes
     -----
-    Some 2 us a disc at 1 a square metre (radius 0.2 m), 20 us at 4, 40 us at 5; in plain rooms up to 6 succeed (bodies cover 0.75 of the ground).
+    Some 2 us a disc at 1 a square metre (radius 0.2 m), 20 us at 4, 40 us at 5; in plain rooms up to 6 succeed (discs cover 0.75 of the ground).
     """
     fixed = ~np.isnan(position[:, 0])
     if fixed.all():
@@ -139,8 +139,8 @@ def _layout(
     edges: NDArray[np.float64], window: tuple[NDArray[np.float64], NDArray[np.float64]], least_cell: float, most_cells: int, reach: float
 ) -> tuple[float, float, float, int, int]:
     """Return corner, cell size and numbers of cells of a grid over the part of an area in a window, bounded in cells and in entries of its lists."""
-    ends = edges.reshape(-1, 2)
-    low, high = np.maximum(ends.min(axis=0), window[0]), np.minimum(ends.max(axis=0), window[1])
+    points = edges.reshape(-1, 2)
+    low, high = np.maximum(points.min(axis=0), window[0]), np.minimum(points.max(axis=0), window[1])
     size = np.maximum(high - low, 0.0)
     cell = max(least_cell, float(np.sqrt(size[0] * size[1] / most_cells)), float(size.max()) / most_cells)
     spans = np.abs(edges[:, 2:] - edges[:, :2]).sum(axis=1)

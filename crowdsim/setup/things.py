@@ -24,7 +24,7 @@ class Door:
     wanted : bool
         As it is to be, once there is ground for it.
     asked : bool, or None
-        What a program has asked for since the last tick.
+        What a program has ordered since the last tick.
     """
 
     area: ToggledArea

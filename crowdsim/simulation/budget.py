@@ -42,7 +42,7 @@ class Account(ABC):
     def __init__(self, tasks: Slicer, planning: int, ground: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
         self.tasks = tasks
         self._planning, self._ground, self._clock = planning, ground, clock
-        self._meter: Meter | None = None  # of a tick in which slices were handed out before planning began
+        self._meter: Meter | None = None  # of a tick with slices before planning began
         self._early, self._early_ns, self._began = NOTHING, 0, 0
 
     @abstractmethod
@@ -79,7 +79,7 @@ class Account(ABC):
 
 
 def _both(early: Spent, late: Spent) -> Spent:
-    """Return what two parts of a tick came to."""
+    """Return the sum of two parts of a tick."""
     return Spent(early.slices + late.slices, early.granted + late.granted, early.used + late.used, late.oldest_ticks)
 
 
@@ -175,7 +175,7 @@ class RecordedBudget(Account):
         Raises
         ------
         CrowdsimError
-            If the recorded run did not come to this tick.
+            If the recorded run did not reach this tick.
         """
         if tick not in self._granted:
             last = max(self._granted, default=0)
@@ -210,7 +210,7 @@ def milliseconds_of(scenario: Scenario) -> float:
 
 
 def budget_of(scenario: Scenario, *, planning: int, ground: int, granted: Mapping[int, int] | None = None) -> AnyBudget:
-    """Return the budget that a scenario asks for.
+    """Return the budget of a scenario.
 
     Parameters
     ----------

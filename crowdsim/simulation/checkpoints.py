@@ -1,4 +1,4 @@
-"""When checkpoints are taken, and what they may be taken up by."""
+"""When checkpoints are taken, and which runs may take them up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Running(Protocol):
 
     @property
     def tick(self) -> int:
-        """The tick that the run has come to."""
+        """The tick that the run has reached."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives, as named arrays."""
@@ -117,7 +117,7 @@ def take_up(simulation: Running, start: Start) -> None:
         simulation.restore(state)
     except (SavedError, CrowdsimError) as error:
         raise RecordingError(
-            f"{where}: its state after tick {checkpoint.tick} does not belong to this scenario, or somebody has changed it: {error}. "
+            f"{where}: its state after tick {checkpoint.tick} does not belong to this scenario, or the file was changed: {error}. "
             "Go on from another checkpoint of the run, if there is one, or run the scenario anew."
         ) from error
 
@@ -149,7 +149,7 @@ class Rotation:
     run_id : str
         Of the recording.
     every_ticks : int
-        Ticks between checkpoints; 0 takes none but those that are asked for.
+        Ticks between checkpoints; 0 takes none but those that a caller takes.
     """
 
     def __init__(self, out: Path, run_id: str, every_ticks: int) -> None:

@@ -33,7 +33,7 @@ class Stopped:
     damaged : tuple of str
         What is wrong with checkpoints that cannot be read.
     is_meant : bool
-        It is the run that its name means: that which has it, else the newest that came to its end without a name or has a checkpoint, else the newest.
+        It is the run that its name means: that which has it, else the newest that reached its end without a name or has a checkpoint, else the newest.
     """
 
     out: Path
@@ -50,12 +50,12 @@ class Stopped:
 
     @property
     def writer(self) -> str:
-        """Who writes to it now, as words; empty if nobody."""
+        """The process that writes to it now, as words; empty if none does."""
         return next((found.writer for found in self.files if found.is_live), "")
 
     @property
     def unnamed(self) -> Found | None:
-        """A file of the run that came to its end, and was killed before it had its name."""
+        """A file of the run that reached its end, and was killed before it had its name."""
         return next((found for found in self.files if found.state is RunState.FINISHED and out_of(found.path) is not None), None)
 
     def last_checkpoint(self, at: float | None = None) -> tuple[Path, Checkpoint] | None:
@@ -64,7 +64,7 @@ class Stopped:
         return max(reached, key=lambda pair: pair[1].tick) if reached else None
 
     def steps(self, *, by_file: bool = False) -> list[tuple[str, str]]:
-        """Return what can be done: in words, and by which command; the best first. Empty if it came to its end and has its name, or is going on.
+        """Return what can be done: in words, and by which command; the best first. Empty if it reached its end and has its name, or is going on.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a user of the library gives to steer agents, as rows and arrays; mistakes are told here, before anything is changed."""
+"""What a user of the library gives to steer agents, as rows and arrays; mistakes are reported here, before anything is changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]
     Raises
     ------
     CrowdsimError
-        If somebody is not there, or it is not clear who is meant.
+        If an agent is not there, or a name fits none.
     """
     given = np.atleast_1d(np.asarray(entity)).ravel()
     if given.dtype.kind in "UO" and all(isinstance(name, str) for name in given):

@@ -1,4 +1,4 @@
-"""What a program can do to a run from outside: send agents elsewhere, steer them, change their bodies and the ground."""
+"""What a program can do to a run from outside: send agents elsewhere, steer them, change their radii and the ground."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.system import System
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
-from crowdsim.systems.paths.lost_paths import lose_paths
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
@@ -46,9 +45,9 @@ class Interventions:
     def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
         """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
 
-        Whose way leads within `navigation.same_target` of the new goal keeps it ([Pathfinding undated], section 7).
+        An agent with a path that leads within `navigation.same_target` of the new goal keeps it ([Pathfinding undated], section 7).
 
-        Who has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
+        One that has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
         the world or stay, as their group says.
 
         Parameters
@@ -63,21 +62,21 @@ class Interventions:
         CrowdsimError
             If there is no such goal or agent.
         """
-        self._refuse_if_finished("send anybody to a goal")
+        self._refuse_if_finished("send agents to a goal")
         rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
         if goal is not None and goal not in names:
             near = suggestion(goal, names) if isinstance(goal, str) else ""
             known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
-        if goal is not None:  # a target where the way leads already is no new request ([Pathfinding undated], section 7)
+        if goal is not None:  # a target where the path leads already is no new request ([Pathfinding undated], section 7)
             keeps = self.world.planning.keep_paths(rows, names.index(goal))
             agents.goal[rows[keeps]] = names.index(goal)
             self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
             rows = rows[~keeps]
         waits = agents.start_tick[rows] > self.world.tick
         if goal is not None:
-            had_way = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
-            wish_to_replan(agents, rows[had_way], ReplanCause.GOAL_MOVED)
+            had_path = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
+            wish_to_replan(agents, rows[had_path], ReplanCause.GOAL_MOVED)
         self.world.planning.lose_paths(rows)
         agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
         agents.goal[rows] = names.index(goal) if goal is not None else -1
@@ -103,7 +102,7 @@ class Interventions:
         CrowdsimError
             If there is no such agent, or a velocity is not two finite numbers.
         """
-        self._refuse_if_finished("steer anybody")
+        self._refuse_if_finished("steer agents")
         rows, agents = self._rows(entity), self.world.agents
         if velocity is not None:
             agents.preferred_velocity[rows] = velocities_of(velocity, len(rows))
@@ -114,7 +113,7 @@ class Interventions:
     def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
         """Make agents wider or thinner, from the next tick on.
 
-        Who has a portal ahead of it that is too narrow now asks for another way, and who had none is given another chance. A body that has no room where
+        An agent with a portal ahead of it that is too narrow now asks for another path, and so does one that had none. An agent that has no room where
         it is, is pushed clear of walls and others as far as there is any.
 
         Parameters
@@ -129,7 +128,7 @@ class Interventions:
         CrowdsimError
             If there is no such agent, or it cannot have such a radius.
         """
-        self._refuse_if_finished("change anybody")
+        self._refuse_if_finished("change agents")
         rows = self._rows(entity)
         set_radii(self.built, self._plan, rows, radius)
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
@@ -137,7 +136,7 @@ class Interventions:
     def set_area_available(self, name: str, available: bool) -> None:
         """Open or close an area of the scenario in the next tick, before anything else happens in it.
 
-        A closed area is a wall along its outline: nobody walks through it, and whoever had a way through it gets another. Bodies on the wall's line, or
+        A closed area is a wall along its outline: no agent walks through it, and those with a path through it get another. Agents on the wall's line, or
         in an area that is too narrow for them, are put where they have room; those inside a wider area are shut in.
 
         Parameters
@@ -161,7 +160,7 @@ class Interventions:
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def put_obstacle(self, name: str, shape: Mapping[str, Any], position: ArrayLike, **more: Any) -> None:
-        """Let an obstacle appear in the next tick and stand there; whoever is in its place is put beside it.
+        """Let an obstacle appear in the next tick and stand there; agents in its place are put beside it.
 
         Parameters
         ----------
@@ -244,7 +243,7 @@ class Interventions:
     def remove_tile(self, column: int, row: int) -> None:
         """Take a tile of the ground out in the next tick, before anything else happens in it, or as soon as the budget allows.
 
-        Ways over it are asked for anew. Who stands on it stands still, with the path status STALE, until the tile is back; handles of it are stale for good.
+        Agents with paths over it ask for others. Those on it stand still, with the path status STALE, until the tile is back; handles of it are stale for good.
         Until then all is as it was. What is ordered between two ticks lands together, and nothing before what was ordered earlier.
 
         Parameters
@@ -260,7 +259,7 @@ class Interventions:
         self._order_tile(column, row, goes=True)
 
     def add_tile(self, column: int, row: int) -> None:
-        """Put a tile back that was taken out, when `remove_tile` would take one out: those on it go on, those who had found no way ask again.
+        """Put a tile back that was taken out, when `remove_tile` would take one out: agents on it go on, those that had found no path ask again.
 
         Parameters
         ----------
@@ -298,7 +297,7 @@ class Interventions:
 
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
-        return rows_of(entity, self.world.agents.entity[: self.world.people_count], self.built.population.label)
+        return rows_of(entity, self.world.agents.entity[: self.world.agent_count], self.built.agents.label)
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:

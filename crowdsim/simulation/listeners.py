@@ -1,4 +1,4 @@
-"""Listeners: what a user of the library wants to be told while a simulation runs."""
+"""Listeners: functions of a user that are called for events while a simulation runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Listener = tuple[EventKind | None, Callable[[Any], Any]]
 
 
 class Listeners:
-    """Tells every event to every listener of its kind once, in the order of the events."""
+    """Calls every listener once for each event of its kind, in the order of the events."""
 
     def __init__(self) -> None:
         self._all: list[Listener] = []
@@ -38,14 +38,14 @@ class Listeners:
         return forget
 
     def take(self, events: NDArray[Any]) -> None:
-        """Note events that are to be told."""
+        """Note events to call listeners for."""
         if len(events):
             self._events.append(events)
 
-    def tell(self) -> None:
-        """Tell all events that were not told yet.
+    def call(self) -> None:
+        """Call the listeners for all events that are noted.
 
-        A listener's exception goes on to the caller with a note that says where it came from. What was not told then is told the next time.
+        A listener's exception goes on to the caller with a note that says where it came from. Calls that are left then are made the next time.
         """
         while self._calls or self._events:
             if not self._calls:
@@ -66,7 +66,7 @@ class Listeners:
                 raise
 
     def _wanted(self, events: NDArray[Any]) -> Any:
-        """Return the events that somebody listens for, with attributes; most are of no interest to anybody, and a record costs a microsecond."""
+        """Return the events that a listener is for, with attributes; most have none, and a record costs a microsecond."""
         kinds = {kind for kind, _ in self._all}
         if None not in kinds:
             events = events[np.isin(events["kind"], [int(kind) for kind in kinds if kind is not None])]

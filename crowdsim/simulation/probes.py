@@ -47,6 +47,11 @@ class Probes:
     ----------
     names : sequence of str
         The systems, in their order.
+
+    Attributes
+    ----------
+    worst_tick_ns : int
+        The longest tick so far.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -54,25 +59,20 @@ class Probes:
         self.last: NDArray[np.int64] = np.zeros(len(names), dtype=np.int64)
         self.total: NDArray[np.int64] = np.zeros(len(names), dtype=np.int64)
         self.ticks = 0
-        self._worst = 0
+        self.worst_tick_ns = 0
 
     def note(self, readings: NDArray[np.int64]) -> None:
         """Take the readings of one tick, ns, shape (systems,)."""
         self.last = readings
         self.total += readings
         self.ticks += 1
-        self._worst = max(self._worst, int(readings.sum()))
+        self.worst_tick_ns = max(self.worst_tick_ns, int(readings.sum()))
 
     def take(self, readings: NDArray[np.int64]) -> None:
         """Take the readings of ticks that were done before, in another process; ns, shape (ticks, systems)."""
         self.total += readings.sum(axis=0)
         self.ticks += len(readings)
-        self._worst = max(self._worst, int(readings.sum(axis=1).max(initial=0)))
-
-    @property
-    def worst_tick_ns(self) -> int:
-        """The longest tick so far."""
-        return self._worst
+        self.worst_tick_ns = max(self.worst_tick_ns, int(readings.sum(axis=1).max(initial=0)))
 
     def slowest(self, count: int = 3) -> list[tuple[str, float]]:
         """Return the systems that took most, as (name, milliseconds a tick), the slowest first."""

@@ -54,7 +54,7 @@ class Recorder:
     Attributes
     ----------
     until : int or None
-        The last tick that is kept; None keeps all. What comes later is computed and not written.
+        The last tick that is recorded; None records all. What comes later is computed and not written.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Recorder:
         self.writer = RecordingWriter(out, header, layout, force=force, goes_on=goes_on, agents=int(chosen.sum()))
 
     def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
-        """Keep the unchanging facts of all agents, their spawning, and where they stand before the first tick that is recorded."""
+        """Record the unchanging facts of all agents, their spawning, and where they stand before the first tick that is recorded."""
         rows = np.zeros(len(agents), dtype=ROSTER_DTYPE)
         for name in ("entity", "key", "group", "radius", "desired_speed", "maximum_speed", "start_tick"):
             rows[name] = getattr(agents, name)
@@ -121,7 +121,7 @@ class Recorder:
         self._frames = self.writer.committed.frames
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
-        """Keep a frame if this tick has one."""
+        """Record a frame if this tick has one."""
         if tick % self.every == 0 and not self._is_past(tick):
             self._keep_frame(tick, agents)
 
@@ -133,22 +133,22 @@ class Recorder:
         self._frames += 1
 
     def _kept_rows(self, agents: AgentColumns) -> Any:
-        people = self._world.people_count
+        count = self._world.agent_count
         if self._chosen is None and self._region is None:
-            return slice(people)
+            return slice(count)
         keep = np.zeros(len(agents), dtype=bool)
-        keep[:people] = True if self._chosen is None else self._chosen[agents.entity[:people] - 1]
+        keep[:count] = True if self._chosen is None else self._chosen[agents.entity[:count] - 1]
         if self._region is not None:
             keep = keep & shapely.intersects_xy(self._region, agents.position[:, 0], agents.position[:, 1])
         return keep
 
     def trace_system(self, tick: int, system: int, writes: Sequence[str], agents: AgentColumns) -> None:
-        """Keep digests of what a system wrote, in a traced run."""
+        """Record digests of what a system wrote, in a traced run."""
         if not self._is_past(tick):
             self.writer.trace(tick, system, {name: getattr(agents, name) for name in writes})
 
     def tick(self, tick: Tick, readings: NDArray[np.int64], events: NDArray[Any]) -> None:
-        """Keep the numbers and events of a tick that is over."""
+        """Record the numbers and events of a tick that is over."""
         if self._is_past(tick.number):
             return
         if len(events):
@@ -171,7 +171,7 @@ class Recorder:
 
 
 def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
-    """Return what is kept for every agent; of a traced run that keeps all, also what only its digests know."""
+    """Return what is recorded of every agent; of a traced run that records all, also what only its digests know."""
     chosen = tuple(column for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
     return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS) else chosen
 

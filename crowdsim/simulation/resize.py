@@ -1,4 +1,4 @@
-"""Bodies that change their size during a run: what has to follow, and which ways have become too narrow."""
+"""Agents that change their radius during a run: what has to follow, and which paths have become too narrow."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.systems.paths.lost_paths import lose_paths
 from crowdsim.systems.paths.progress import forget_path
@@ -16,7 +16,7 @@ from crowdsim.world.events import EventKind
 
 
 def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> None:
-    """Give agents other radii; who has a portal ahead that is too narrow now, or waits for a way, or had none, asks anew.
+    """Give agents other radii; those with a portal ahead that is too narrow now, or without a path, ask anew.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     Raises
     ------
     CrowdsimError
-        If a radius is not positive, or so small that its body could be jumped over, or wider than the ground was prepared for.
+        If a radius is not positive, or so small that others could jump over the agent, or wider than the ground was prepared for.
     """
     world, agents = built.world, built.world.agents
     wanted = _checked(built, plan, rows, radius)
@@ -39,12 +39,12 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     if not len(rows):
         return
     agents.radius[rows] = wanted
-    widest = float(agents.radius[: world.people_count].max())
-    fastest = float(built.agents.speed.max()) if len(built.agents) else 0.0
+    widest = float(agents.radius[: world.agent_count].max())
+    fastest = float(built.agents.desired_speed.max()) if len(built.agents) else 0.0
     world.reach_walls(model_reach(built.scenario, fastest) + widest + WALL_REACH_MARGIN_M)
-    agents.wall_distance[rows] = 0.0  # what was promised was promised to another body
+    agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
-    agents.corner_post[rows] = NOTHING_HELD
+    agents.corner_post[rows] = NOT_CACHED
     hopeless = (agents.activity[rows] == AgentState.STANDING) & (agents.goal[rows] >= 0) & (agents.path_status[rows] != PathStatus.NONE)
     asks = hopeless | (agents.path_status[rows] == PathStatus.PENDING)
     found = np.flatnonzero((agents.path_status[rows] != PathStatus.NONE) & ~asks)
@@ -63,7 +63,7 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
 
 
 def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
-    """Return the radii that are asked for, if they can be."""
+    """Return the radii that are wanted, if they can be."""
     agents = built.world.agents
     try:
         wanted = np.broadcast_to(np.asarray(radius, dtype=np.float64), (len(rows),)).copy()
@@ -79,7 +79,7 @@ def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike
     if len(thin):
         place = thin[0]
         raise CrowdsimError(
-            f"{built.population.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick of {tick:g} s, farther than a body of radius "
+            f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick of {tick:g} s, farther than an agent of radius "
             f"{wanted[place]:g} m is wide: others would jump over it. Make the radius at least {step[place] / 2.0:.3g} m, or the tick shorter."
         )
     widest, place = float(wanted.max()), int(np.argmax(wanted))
@@ -90,10 +90,10 @@ def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike
         )
     for paths in plan.paths:
         mine = paths.mine()[rows]
-        if mine.any() and float(wanted[mine].max()) > paths.widest_body:
+        if mine.any() and float(wanted[mine].max()) > paths.widest_agent:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
-                f"{built.population.label[int(agents.entity[rows[place]]) - 1]} finds its way on a grid, which knows distances for radii up to "
-                f"{paths.widest_body:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, which serves any radius."
+                f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} finds its path on a grid, which knows distances for radii up to "
+                f"{paths.widest_agent:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, which serves any radius."
             )
     return wanted

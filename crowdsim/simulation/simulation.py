@@ -74,7 +74,7 @@ class Simulation(Interventions):
         For a scenario with a budget in milliseconds: how much work each tick grants, as `crowdsim.simulation.budget.recorded_grants` reads it from a
         recording. The run then does what that one did, and no clock decides.
     start : Start, optional
-        Where the run begins, if not with everybody at the places of the scenario.
+        Where the run begins, if not with all agents at the places of the scenario.
     systems : sequence of classes of systems
         Of your own, beside those that the scenario names; see docs/guides/plug-ins.md.
 
@@ -134,7 +134,7 @@ class Simulation(Interventions):
             raise
 
     def _begin(self, order: Sequence[type[System]], start: Start | None) -> None:
-        """Make the systems and let everybody in, or put all where a checkpoint stands."""
+        """Make the systems and spawn all agents, or put them where a checkpoint stands."""
         setup = Setup(self.built, self.budget, self.team, self.recorder, paths_of_groups(self.built, self.budget))
         own = {kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters)) for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)}
         setup = replace(setup, own=tuple(own.values()))
@@ -142,7 +142,7 @@ class Simulation(Interventions):
         self._watch = self.system(Watch)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
         self.world.run_in_turn([Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)])
-        self.world.spawn(self.built.population, self.built.polygon)
+        self.world.spawn(self.built.columns(), self.built.polygon)
         events = self.world.events.take()
         if start is not None:
             take_up(self, start)
@@ -188,10 +188,10 @@ class Simulation(Interventions):
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(self.world.agents, self.world.people_count, self.built.population.label, self.world.goal_names)
+        return AgentsView(self.world.agents, self.world.agent_count, self.built.agents.label, self.world.goal_names)
 
     def step(self) -> NDArray[Any]:
-        """Do one tick, tell its events to those who listen, and return them.
+        """Do one tick, call the listeners of its events, and return them.
 
         Steps go on whatever `why_over` says, until the run is finished.
 
@@ -207,12 +207,12 @@ class Simulation(Interventions):
         """
         self._refuse_if_finished("step on")
         if self._is_stepping:
-            raise CrowdsimError("a callback cannot step the simulation that is telling it an event. Note what is to be done, and do it after the step.")
+            raise CrowdsimError("a callback cannot step the simulation that calls it. Note what is to be done, and do it after the step.")
         self._is_stepping = True
         try:
             events = self._step()
             self._listeners.take(events)
-            self._listeners.tell()
+            self._listeners.call()
         finally:
             self._is_stepping = False
         return events.view(np.recarray)
@@ -220,7 +220,7 @@ class Simulation(Interventions):
     def _step(self) -> NDArray[Any]:
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
-        tick.counts["agents"] = self.world.people_count
+        tick.counts["agents"] = self.world.agent_count
         self.world.process(tick)
         readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number
@@ -255,7 +255,7 @@ class Simulation(Interventions):
         Raises
         ------
         CrowdsimError
-            If the simulation was finished before its end, the times are none, or checkpoints are asked for without a recording.
+            If the simulation was finished before its end, the times are none, or there are to be checkpoints without a recording.
         """
         if time_limit is not None and not time_limit >= 0.0:
             raise CrowdsimError(f"the time limit is {time_limit} s, but must be at least 0 s.")
@@ -312,13 +312,13 @@ class Simulation(Interventions):
         if stop.when_all_arrived and not np.any((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
             if not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))):
-                return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "nobody can go on"
+                return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "no agent can go on"
         if self.world.tick >= stop.ticks:
             return "time is up"
-        return "everybody left is stuck" if self._watch.is_all_stuck(self.world.tick) else ""
+        return "all that are left are stuck" if self._watch.is_all_stuck(self.world.tick) else ""
 
     def verdict(self, ended: str = "") -> Verdict:
-        """Return what the run has come to so far."""
+        """Return what the run has resulted in so far."""
         probes = self.probes
         ms = dict(probes.slowest(len(probes.names)))
         return self.ledger.verdict(
@@ -351,7 +351,7 @@ class Simulation(Interventions):
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""
         try:
             self.team.close()
-            if self.recorder is not None and self.recorder.writer.is_over:  # whoever stepped was told why
+            if self.recorder is not None and self.recorder.writer.is_over:  # the caller that stepped knows why
                 self._verdict = self._verdict or self.verdict("not over")
             elif self._verdict is None:
                 self._end(self.verdict("not over"), "closed before its end")
@@ -369,13 +369,13 @@ class Simulation(Interventions):
         except CrowdsimError as second:
             if error is None:
                 raise
-            error.add_note(str(second))  # what happened first is what is told first
+            error.add_note(str(second))  # the first error is reported first
 
     def on(self, kind: EventKind | str | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Call `callback(event)` after each tick for each event of a kind, in the order of the events.
 
-        An event has the attributes tick, entity, kind, value, x and y. Those of tick 0, where everybody spawns, are told after the first tick. A callback may
-        set goals and velocities; an exception that it raises ends the step after the tick is whole, and what was not told yet is told after the next one.
+        An event has the attributes tick, entity, kind, value, x and y. Calls for tick 0, in which all agents spawn, come after the first tick. A callback may
+        set goals and velocities; an exception that it raises ends the step after the tick is whole, and the calls that are left come after the next one.
 
         Parameters
         ----------
@@ -422,7 +422,7 @@ class Simulation(Interventions):
 
 
 def _let_go(recorder: Recorder, owner: int) -> None:
-    """Make safe what a simulation that nobody holds any more has recorded; in a forked child the file is the parent's."""
+    """Make safe what a simulation has recorded that was dropped; in a forked child the file is the parent's."""
     if os.getpid() == owner:
         recorder.let_go()
 

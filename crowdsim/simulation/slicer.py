@@ -1,10 +1,10 @@
-"""The time slicer: long work is cut into slices, and whoever is due and has waited longest gets the next one.
+"""The time slicer: long work is cut into slices, and the task that is due and has waited longest gets the next one.
 
 The loop is that of [Norberg 2004], section 3.3: take the first task of a priority queue, let it do one slice, put it back by the time at which it wants the
 next, and look at the limit after every slice. So the limit is overrun by less than one slice, on average by half of one.
 
-A task is in the queue from the tick on at which it is due. The queue is ordered by the tick since which a task has waited, less its head start, then by who
-waited first. So among equals everybody has a slice in turn, and a head start is a priority that starves nobody: a task that others with a head start of
+A task is in the queue from the tick on at which it is due. The queue is ordered by the tick since which a task has waited, less its head start, then by which
+waited first. So among equals each has a slice in turn, and a head start is a priority that starves no task: one that others with a head start of
 h ticks keep from the processor has waited h ticks longer at some time, and then comes first.
 """
 
@@ -22,14 +22,14 @@ from numpy.typing import NDArray
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.slices import Spent, Wish, Work
 
-DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and hands out searches more often, see docs/learn/budget.md.
+DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and changes searches more often, see docs/learn/budget.md.
 
 
 class Meter(Protocol):
     """Says when the slices of a tick are over."""
 
     def is_spent(self) -> bool:
-        """Return whether there is no further slice; asked before every slice, so after every one."""
+        """Return whether there is no further slice; looked at before every slice, so after every one."""
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
         """Return how much the next slice may do; `is_alone` where no other task is due."""
@@ -54,7 +54,7 @@ class WorkMeter:
         return self._left <= 0
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
-        """Return a slice; all that is left where nobody else is due, since no clock has to be looked at in between."""
+        """Return a slice; all that is left where no other task is due, since no clock has to be looked at in between."""
         return self._left if is_alone else min(slice_size, self._left)
 
     def note(self, used: int) -> None:
@@ -92,20 +92,8 @@ class ClockMeter:
         self._has_run = True
 
 
-class GrantMeter:
-    """Ends a tick when the tasks were granted as much as in a run that was recorded: the same slices again.
-
-    Parameters
-    ----------
-    granted : int
-    """
-
-    def __init__(self, granted: int) -> None:
-        self._left = granted
-
-    def is_spent(self) -> bool:
-        """Return whether everything was granted again."""
-        return self._left <= 0
+class GrantMeter(WorkMeter):
+    """Ends a tick when the tasks were granted as much work as in a run that was recorded: the same slices again."""
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
         """Return a slice."""
@@ -155,7 +143,7 @@ class Slicer:
         ----------
         name : str
         work : callable
-            Does one slice: it is given how much it may do, and returns what it did and what it wants next.
+            Does one slice: takes how much it may do, and returns what it did and what it wants next.
         due : int
             Tick at which it wants its first slice.
         period : int, ticks
@@ -187,7 +175,7 @@ class Slicer:
         return len(self._tasks)
 
     def run(self, now: int, meter: Meter, only: str | None = None) -> Spent:
-        """Hand out slices until nobody is due or the meter says that it is enough.
+        """Run slices until no task is due or the meter ends the tick.
 
         Parameters
         ----------
@@ -205,7 +193,7 @@ class Slicer:
             raise RuntimeError("a task cannot run the slicer that is running it")
         self._is_running = True
         slices = granted = used = 0
-        task: _Task | None = None  # that goes on, nobody else being due: it need not queue
+        task: _Task | None = None  # that goes on, since no other is due: it need not queue
         is_alone = True
         is_spent, grant, note, size = meter.is_spent, meter.grant, meter.note, self.slice_size
         try:
@@ -239,7 +227,7 @@ class Slicer:
         try:
             used, wish = task.work(most)
         except BaseException:
-            self._put(task)  # nothing is lost: who catches this can go on
+            self._put(task)  # nothing is lost: a caller that catches this can go on
             raise
         task.since = now
         if wish is Wish.NEXT_TICK:
@@ -252,7 +240,7 @@ class Slicer:
             task.due = task.since = max(task.due + task.period, now + 1)
         elif not self._ready and (not self._later or self._later[0][0] > now) and self._tasks.get(task.name) is task:
             return used, task  # alone as before: what was added meanwhile is due later
-        self._put(task)  # if it was taken off during its slice, nobody will find it there
+        self._put(task)  # if it was taken off during its slice, `_first` drops it
         return used, None
 
     def _put(self, task: _Task) -> None:
@@ -277,7 +265,7 @@ class Slicer:
         return None
 
     def _next(self, now: int, only: str | None) -> tuple[_Task | None, bool]:
-        """Return the task that is next, taken out of the queue, and whether no other is due; None where there is none, or not the only one asked for."""
+        """Return the task that is next, taken out of the queue, and whether no other is due; None where there is none, or another than `only` is the next."""
         if len(self._tasks) == 1:  # as in most ticks: nothing has to be put in order, and at the beginning of a tick every line costs
             (task,) = self._tasks.values()
             if task.due > now or (only is not None and task.name != only):
@@ -293,7 +281,7 @@ class Slicer:
         return first, self._first() is None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return where everybody is in the queue, as named arrays; what the tasks do is their owners' to keep."""
+        """Return where each task is in the queue, as named arrays; what the tasks do is saved by their owners."""
         tasks = {f"task/{name}": np.array([task.due, task.since, task.turn], dtype=np.int64) for name, task in sorted(self._tasks.items())}
         return {**tasks, "turns": np.array([self._turns], dtype=np.int64)}
 

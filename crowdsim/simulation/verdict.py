@@ -1,4 +1,4 @@
-"""The verdict: what a run came to, honestly. The ledger counts along; at the end nobody is left out."""
+"""The verdict: what a run resulted in, honestly. The ledger counts along; at the end no agent is left out."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from crowdsim.world.events import EventKind
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
-    "replans_people_ahead": "people ahead", "replans_held_up": "held up", "replans_way_shut": "way shut", "replans_goal_moved": "goal moved",
-    "replans_pushed_off": "pushed off", "replans_no_local_way": "no local way",
+    "replans_people_ahead": "agents ahead", "replans_held_up": "blocked", "replans_way_shut": "path shut", "replans_goal_moved": "goal moved",
+    "replans_pushed_off": "pushed off", "replans_no_local_way": "no local path",
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ class Left:
     stuck_for_s : float
         0 if it was not stuck.
     waits_for : str
-        Whom or what it waits for, if it is stuck for somebody or something; may be empty.
+        The agent or thing that it waits for, if it is stuck because of one; may be empty.
     """
 
     agent: str
@@ -53,7 +53,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Flow:
-    """How many got through an exit.
+    """How many agents got through an exit.
 
     Attributes
     ----------
@@ -73,15 +73,15 @@ class Flow:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run came to.
+    """What a run resulted in.
 
     Attributes
     ----------
     scenario : str
     ended : str
-        Why the run ended: ``all arrived``, ``time is up``, ``everybody left is stuck``, ``time limit``, ``interrupted``.
+        Why the run ended: ``all arrived``, ``time is up``, ``all that are left are stuck``, ``time limit``, ``interrupted``.
     agents, arrived, standing : int
-        All, those who reached their last goal (and were not sent on since), those without a goal (they had none, or are done and stay).
+        All, those that reached their last goal (and were not sent on since), those without a goal (they had none, or are done and stay).
     arrivals : dict of str to int
         By goal.
     not_arrived : int
@@ -95,16 +95,16 @@ class Verdict:
         Simulated time at which the run began: above 0 where it goes on from a checkpoint of another.
     ticks : int
     deepest_overlap_m : float
-        Between two bodies, after they were pushed apart.
+        Between two agents, after they were pushed apart.
     overlap_pairs_ticks : int
-        Pairs of bodies that still overlapped, summed over ticks.
+        Pairs of agents that still overlapped, summed over ticks.
     symmetries_broken : int
     strays : int
-        How often somebody was pushed off its way so far that it asked for a new one.
+        How often an agent was pushed so far off its path that it asked for a new one.
     nudges : int
-        How often somebody was asked aside.
+        How often an agent was asked aside.
     replans : dict of str to int
-        How often somebody who had a way asked for a new one, by cause; those who strayed are not among them.
+        How often an agent that had a path asked for a new one, by cause; those that strayed are not among them.
     deadlocked : dict of str to int
         How many were ever stuck for 30 s, by the cause that was found then; those in queues that get on are not among them.
     expansions : int
@@ -181,10 +181,10 @@ class Ledger:
     def __init__(self, built: Built) -> None:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
-        self._has_arrived = np.zeros(len(built.population) + 1, dtype=bool)  # by entity
-        self._last_goal = np.full(len(built.population) + 1, -1, dtype=np.int32)  # by entity: where it arrived last, and in which tick
-        self._last_tick = np.zeros(len(built.population) + 1, dtype=np.int64)
-        self._deadlocked = np.zeros((len(built.population) + 1, len(Cause)), dtype=bool)  # by entity and cause
+        self._has_arrived = np.zeros(len(built.agents) + 1, dtype=bool)  # by entity
+        self._last_goal = np.full(len(built.agents) + 1, -1, dtype=np.int32)  # by entity: where it arrived last, and in which tick
+        self._last_tick = np.zeros(len(built.agents) + 1, dtype=np.int64)
+        self._deadlocked = np.zeros((len(built.agents) + 1, len(Cause)), dtype=bool)  # by entity and cause
         names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
         self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
 
@@ -229,12 +229,12 @@ class Ledger:
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        saved, people = Saved.of(state), len(self._built.population)
+        saved, agents = Saved.of(state), len(self._built.agents)
         self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
-        self._has_arrived = saved.take("has_arrived", "?", (people + 1,))
-        self._deadlocked = saved.take("deadlocked", "?", (people + 1, len(Cause)))
-        self._last_goal = saved.take("last_goal", "i4", (people + 1,), low=-1, high=len(self._built.scenario.goals) - 1)
-        self._last_tick = saved.take("last_tick", "i8", (people + 1,), low=0, high=MOST)
+        self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
+        self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
+        self._last_goal = saved.take("last_goal", "i4", (agents + 1,), low=-1, high=len(self._built.scenario.goals) - 1)
+        self._last_tick = saved.take("last_tick", "i8", (agents + 1,), low=0, high=MOST)
         numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
         self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
 
@@ -242,27 +242,27 @@ class Ledger:
         self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str,
         first_tick: int, going_on: Sequence[int] = (),
     ) -> Verdict:
-        """Return what the run came to; `going_on` are the entities of obstacles that will yet go on."""
+        """Return what the run resulted in; `going_on` are the entities of obstacles that will yet go on."""
         scenario, numbers = self._built.scenario, self._numbers
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
-        found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.population), agents.is_stuck == 1, going_on))
+        found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.agents), agents.is_stuck == 1, going_on))
         finds_all = np.array([scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_)
         reasons = [reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]])) for row in walkers.tolist()]
         deadlocked = self._deadlocked
-        tally: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for reason in reasons:
-            tally[reason] = tally.get(reason, 0) + 1
+            counts[reason] = counts.get(reason, 0) + 1
         order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
         arrived = int(self._has_arrived.sum())
         return Verdict(
             scenario=scenario.name,
             ended=ended,
-            agents=len(self._built.population),
+            agents=len(self._built.agents),
             arrived=arrived,
             standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
             arrivals={goal.name: int(count) for goal, count in zip(scenario.goals, self._arrivals, strict=True) if count or goal.kind == "exit"},
             not_arrived=len(walkers),
-            reasons=dict(sorted(tally.items(), key=lambda item: (-item[1], item[0]))),
+            reasons=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
             left=[self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]])) for i in order[:MOST_NAMED]],
             last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
             simulated_s=self._seconds(tick),
@@ -288,7 +288,7 @@ class Ledger:
         )
 
     def _flows(self) -> list[Flow]:
-        """Return the flow through each exit that enough people took."""
+        """Return the flow through each exit that enough agents took."""
         scenario, found = self._built.scenario, []
         for number, goal in enumerate(scenario.goals):
             ticks = self._last_tick[self._last_goal == number]
@@ -304,11 +304,11 @@ class Ledger:
         return round(ticks * self._built.scenario.tick, 9)
 
     def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
-        labels = self._built.population.label
+        labels = self._built.agents.label
         stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
-        holder = "a wall" if waits_for == WALL else "" if waits_for == NOBODY else labels[waits_for - 1] if waits_for <= len(labels) else "an obstacle"
+        blocker = "a wall" if waits_for == WALL else "" if waits_for == NOBODY else labels[waits_for - 1] if waits_for <= len(labels) else "an obstacle"
         x, y = agents.position[row].tolist()
-        return Left(labels[int(agents.entity[row]) - 1], x, y, reason, stuck, holder)
+        return Left(labels[int(agents.entity[row]) - 1], x, y, reason, stuck, blocker)
 
 
 def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, finds_all: bool = True) -> str:
@@ -317,13 +317,13 @@ def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, fin
     if state == AgentState.WAITING:
         return "premovement time not over"
     if status == PathStatus.UNREACHABLE:
-        return "no way to its goal that is wide enough" if finds_all else "its planner found no path to its goal"
+        return "no path to its goal that is wide enough" if finds_all else "its planner found no path to its goal"
     if status == PathStatus.STALE:
         return "the ground under it was taken out"
     if status == PathStatus.ENCLOSED:
         return "shut in where it stands"
     if status == PathStatus.NEAREST_REACHABLE:
-        return "no way to its goal; it goes as near as it can"
+        return "no path to its goal; walks as close as it can"
     if status in (PathStatus.NONE, PathStatus.PENDING):
         return "still waits for its path"
     return f"stuck: {Cause(cause).words}" if cause != NOT_DIAGNOSED else "on its way"

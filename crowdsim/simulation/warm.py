@@ -1,6 +1,6 @@
 """Kernels are compiled, or loaded from the cache, before the first tick, so that no tick's time is that of the compiler.
 
-What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is run for a few ticks, and a pile of bodies is taken
+What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is run for a few ticks, and a pile of agents is taken
 apart in which plain pushes would do harm: together they call every kernel of a tick with the types of a real run. What they call is listed
 (`crowdsim.kernels.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the
 scenarios after it and finds no kernel that was not ready.
@@ -108,16 +108,16 @@ groups:
     goals: [{point: [7, 2]}]
 navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
 """
-# Ten bodies in the corner of the room, found by trying: few piles need pushes that are held back.
+# Ten agents in a corner of the room, found by trying: few piles need pushes that are scaled down.
 _PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
 _NO_LAW = "speed_density=none"
 _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here: what follows its corridors.
-_FREE_VERTICES = "vertices in free ground"  # Only some meshes have corners there, which nobody knows before the mesh is built.
+_FREE_VERTICES = "vertices in free ground"  # Only some meshes have corners there, which is known when the mesh is built.
 _played: set[str] = set()
 
 
 class Scene(NamedTuple):
-    """A small scene that calls all kernels that something in a scenario may ask for.
+    """A small scene that calls all kernels that something in a scenario may call.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class Scene(NamedTuple):
     sets : tuple of str
         Settings of it.
     explaining : bool
-        Whether choices are told.
+        Whether choices are explained.
     """
 
     needs: tuple[str, ...]
@@ -146,7 +146,7 @@ def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining
     simulate : callable
         `crowdsim.simulation.simulation.Simulation`, which makes the scenes of the warm-up run.
     explaining : bool
-        Also those that tell what stood behind choices; they are compiled for nobody else.
+        Also those that explain choices; no other run has them compiled.
     """
     scenes = [scene for scene in scenes_of(scenario, explaining=explaining) if not _played.issuperset(scene.needs)]
     if not scenes or numba.config.DISABLE_JIT:
@@ -158,7 +158,7 @@ def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining
     compiled = make_ready(needed_by(names))
     for scene in scenes:
         if compiled or not the_list().scenes.keys() >= set(scene.needs):
-            with contextlib.suppress(CrowdsimError):  # what cannot be together is told of the scenario itself, where that is built
+            with contextlib.suppress(CrowdsimError):  # what cannot be together is reported of the scenario itself, where that is built
                 play(scene, simulate)
 
 
@@ -170,7 +170,7 @@ def warm_ground(mesh: NavMesh) -> None:
     mesh : NavMesh
         Of the run.
     """
-    if mesh.vertex_room.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
+    if mesh.vertex_clearance.size and _FREE_VERTICES not in _played and not numba.config.DISABLE_JIT:
         _played.add(_FREE_VERTICES)
         make_ready(needed_by([_FREE_VERTICES]))
 
@@ -182,9 +182,9 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
     ----------
     scenario : Scenario
     explaining : bool
-        Whether choices are told.
+        Whether choices are explained.
     """
-    # A plug-in is not run here: what it does wrong shall be told with the tick and the agent of the run.
+    # A plug-in is not run here: its mistakes are reported with the tick and the agent of the run.
     models = [chosen.name for chosen in scenario.models if origin_of(chosen.name) is None] or ["none"]
     kinds = [chosen.name for chosen in scenario.navigations if origin_of(chosen.name) is None] or [_USUAL]
     law, geometry, bodies = f"speed_density={scenario.speed_density.name}", scenario.geometry, scenario.bodies.values
@@ -205,7 +205,7 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
 
 
 def all_scenes() -> list[Scene]:
-    """Return every scene that a scenario can ask for, each choice beside the first of the others; that of all first choices comes first."""
+    """Return every scene that a scenario can need, each choice beside the first of the others; that of all first choices comes first."""
     owners = {section.name: list(section.owners()) for section in SECTIONS}
     models = [model for model in available_models() if origin_of(model) is None]
     kinds = [kind for kind in owners["navigation"] if origin_of(kind) is None]
@@ -222,9 +222,9 @@ def all_scenes() -> list[Scene]:
 
 def crowd(model: str, kind: str, law: str, *, explaining: bool = False) -> Scene:
     """Return the scene of avoidance, navigation, and a law of speed and density."""
-    more = ("budget.work=500",) if paths_lead_over_cells(kind) else ()  # so that ways are found over cells within these ticks
-    told = (f"avoidance={model}, explained",) if explaining else ()
-    needs = (f"avoidance={model}", f"navigation={kind}", *(() if law == _NO_LAW else (law,)), *told)
+    more = ("budget.work=500",) if paths_lead_over_cells(kind) else ()  # so that paths over cells are found within these ticks
+    explained = (f"avoidance={model}, explained",) if explaining else ()
+    needs = (f"avoidance={model}", f"navigation={kind}", *(() if law == _NO_LAW else (law,)), *explained)
     return Scene(needs, _SCENE, (f"avoidance={model}", f"navigation={kind}", law, *more), explaining)
 
 
@@ -239,7 +239,7 @@ def changing_ground(kind: str) -> Scene:
 
 
 def in_the_way(name: str, kind: str, *sets: str) -> Scene:
-    """Return the scene of people who stand about."""
+    """Return the scene of stationary agents."""
     return Scene((f"{name}, {kind}",), _IN_THE_WAY, (f"navigation={kind}", *sets))
 
 
@@ -261,11 +261,11 @@ def play(scene: Scene, simulate: Callable[..., Any]) -> None:
 
 
 def _straighten(simulation: Any) -> None:
-    world, nobody = simulation.world, np.zeros(0, dtype=np.int64)
+    world, none = simulation.world, np.zeros(0, dtype=np.int64)
     agents = world.agents
     straighten_many(
-        world.mesh, world.goals, world.corridors.cells, agents.corridor_start[nobody], agents.corridor_length[nobody], agents.corridor_capacity[nobody],
-        world.polygons()[nobody], agents.goal_piece[nobody], agents.position[nobody], agents.radius[nobody], nobody,
+        world.mesh, world.goals, world.corridors.portals, agents.corridor_start[none], agents.corridor_length[none], agents.corridor_capacity[none],
+        world.polygons()[none], agents.goal_piece[none], agents.position[none], agents.radius[none], none,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """What happens in a tick? The systems in the order in which they run.
 
-`TICK_ORDER` is the table of contents. Everyone decides on the world as it was, then everyone moves; an arrival is recorded before it leaves.
+`TICK_ORDER` is the table of contents. All agents decide on the world as it was, then all move; an agent that arrives is recorded before it leaves.
 """
 
 from crowdsim.systems.arrive import Arrive
@@ -35,25 +35,25 @@ TICK_ORDER: tuple[type[System], ...] = (
     Gates,  # areas open and close
     Depart,  # premovement times run out
     Index,  # sort agents into cells
-    Notice,  # who is held up by somebody who stands
-    Replan,  # who has a way and needs a new one
+    Notice,  # agents that a stationary agent blocks
+    Replan,  # agents that have a path and need another
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
-    Gauge,  # how much everybody has got on along its path
+    Gauge,  # how far each agent has got along its path
     Spread,  # in front of a region a crowd takes the width of its rim
-    GoRound,  # a local way round those who stand, where that is asked for
-    SlowDown,  # in a crowd, where a law of speed and density is asked for
-    Nudge,  # who stands in the way steps aside, and who has come to a region moves in
-    GiveWay,  # who has waited longer goes first, where that is asked for
-    BreakSymmetry,  # whom a symmetry holds is turned a little
+    GoRound,  # a local path round stationary agents, where the scenario says so
+    SlowDown,  # in a crowd, where the scenario has a law of speed and density
+    Nudge,  # stationary agents step aside for walkers, and those in a region move in
+    GiveWay,  # agents that have waited longer go first, where the scenario says so
+    BreakSymmetry,  # agents that a symmetry blocks are turned a little
     Avoid,  # safe velocities
     Integrate,  # tentative positions
-    Separate,  # overlapping bodies apart
+    Separate,  # overlapping agents apart
     Walk,  # onto the mesh, clear of walls
-    Measure,  # how deep bodies overlap
-    Turn,  # which way everybody faces
+    Measure,  # how deep agents overlap
+    Turn,  # in which direction each agent looks
     Arrive,  # next goal, or arrived
-    Watch,  # who is stuck
+    Watch,  # agents that are stuck, and why
     Record,  # digests, and a frame if it is time
     Retire,  # the arrived leave
 )

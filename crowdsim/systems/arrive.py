@@ -1,4 +1,4 @@
-"""Arrive: who is at its goal turns to the next, or has arrived."""
+"""Arrive: an agent at its goal turns to the next, or has arrived."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Arrive(System):
     ----------
     world : World
     places : Places
-        For those who stay.
+        Of agents that stay.
     """
 
     reads = (
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven",
-        "is_immovable", "is_stuck", "blocker",
+        "is_immovable", "is_stuck", "blocker", "desired_speed", "yield_target",
     )  # fmt: skip
     writes = ("activity", "goal", "stage", "desired_speed", *LOST, "remaining", "is_yielding", "yield_target", "yield_tick")
     counts = ("arrivals",)
@@ -43,7 +43,7 @@ class Arrive(System):
         return cls(setup.world, Places(setup.world, setup.of_bodies(PlaceParameters), setup.scenario.seed))
 
     def process(self, tick: Tick) -> None:
-        """Test everyone who walks; structure changes (leaving the world) wait for Retire."""
+        """Test each agent that walks; structure changes (leaving the world) wait for Retire."""
         self._places.move_up(tick)
         world, agents = self.world, self.world.agents
         wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
@@ -55,7 +55,7 @@ class Arrive(System):
         if not len(there):
             return
         waited = there[agents.path_status[there] == PathStatus.PENDING]
-        if len(waited):  # nobody waits for the answer any more
+        if len(waited):  # the answer is not needed any more
             world.planning.forget(agents.entity[waited])
         lose_paths(agents, there)
         forget_path(agents, there)

@@ -15,16 +15,16 @@ from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
 from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
 from crowdsim.world.columns import AgentState, Diagnosis
 from crowdsim.world.world import World
 
 
 class Avoid(System):
-    """Let the models choose a velocity for everyone who walks.
+    """Let the models choose a velocity for each agent that walks.
 
-    Every model is shown the whole crowd, as it was at the end of the last tick, and asked for its own agents: who is avoided does not depend on
-    whose model avoids him, and the order of the models changes nothing.
+    Every model sees the whole crowd as it was at the end of the last tick, and chooses for its own agents: each avoids agents of all models
+    alike, and the order of the models changes nothing.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ class Avoid(System):
     labels : sequence of str
         What a user calls each agent, by entity - 1; for errors.
     explained : (agents,) bool, optional
-        By entity - 1, whose choices are explained in every tick; may be set anew between ticks.
+        By entity - 1: the agents with choices that are explained in every tick; may be set anew between ticks.
     """
 
     reads = (
         "entity", "group", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach",
-        "is_driven", "is_yielding",
+        "is_driven", "is_yielding", "diagnosis",
     )
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")
@@ -57,21 +57,21 @@ class Avoid(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Avoid:
-        """Make the system with the models of the groups; choices are explained where somebody asks and the run is recorded."""
+        """Make the system with the models of the groups; choices are explained where the scenario names agents and the run is recorded."""
         scenario, built = setup.scenario, setup.built
         wanted = scenario.record.explain
         explained = chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
-        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.population.label, explained)
+        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.agents.label, explained)
 
     def process(self, tick: Tick) -> None:
-        """Show the models the crowd, keep what each chose for its own."""
+        """Show the models the crowd, and take what each chose for its own agents."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
         active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)).view(np.uint8)
         is_obstacle = agents.activity == AgentState.OBSTACLE
         active[is_obstacle] = KEEPS_ITS_VELOCITY
-        # On slopes in the direction that each likes to go; Integrate keeps the limit in the direction that it goes.
-        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, agents.preferred_velocity)
+        # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.
+        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * shares_in_plan(self.world, tick, agents.preferred_velocity)
         view = CrowdView(
             agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, fastest, active, world.polygons(),
             agents.layer, tick.cells, world.walls, agents.neighbour_reach,

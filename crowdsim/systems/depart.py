@@ -17,6 +17,6 @@ class Depart(System):
         """Turn WAITING into WALKING from the start tick on."""
         agents = self.world.agents
         waiting = agents.activity == AgentState.WAITING
-        starting = waiting & (agents.start_tick < tick.number)  # tick n ends at n ticks: who starts at n moves from then on
+        starting = waiting & (agents.start_tick < tick.number)  # tick n ends at n ticks: an agent that starts at n moves from then on
         agents.activity[starting] = AgentState.WALKING
         tick.counts["waiting"] = self.count_of(waiting) - self.count_of(starting)

@@ -26,22 +26,22 @@ from crowdsim.world.world import World
 
 
 class Drive(System):
-    """Move obstacles as their timetables say; people see them at once, searches when they stand.
+    """Move obstacles as their timetables say; agents see them at once, searches when they stand.
 
-    An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing that people do changes where it is.
+    An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing that agents do changes where it is.
 
     Parameters
     ----------
     world : World
     grounds : sequence of shapely Polygon or MultiPolygon, m
-        On which people can be put who are where something appears, floor by floor.
+        On which agents can be put that are where an obstacle appears, floor by floor.
 
     Notes
     -----
-    Avoidance is shown the velocity that an obstacle is going to have in this tick, not that of the last one: it cannot decide otherwise any more.
+    Avoidance sees the velocity that an obstacle is going to have in this tick, not that of the last one: it cannot change any more.
     """
 
-    reads = ("entity", "activity", "position", "radius", "path_status")
+    reads = ("entity", "activity", "position", "radius", "layer", "path_status")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
         "corridor_length", "goal_piece", "strays", "path_status", "replan_wish",
@@ -68,7 +68,7 @@ class Drive(System):
         return not self._obstacles()
 
     def process(self, tick: Tick) -> None:
-        """Let obstacles come and go, and say how fast they are."""
+        """Let obstacles come and go, and set their velocities."""
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
         if not (known := self._obstacles()):
             return
@@ -103,7 +103,7 @@ class Drive(System):
         self._note(tick, EventKind.OBSTACLE_GONE, known, numbers)
 
     def _add(self, tick: int, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]) -> None:
-        """Put in what appears, after those were put out of the way who stand there."""
+        """Put in obstacles that appear, after the agents there were put elsewhere."""
         for number in numbers.tolist():
             entity, each = known[number]
             obstacle = each.obstacle
@@ -115,18 +115,17 @@ class Drive(System):
 
     def _polygon_under(self, place: NDArray[np.float64], middle: tuple[float, float], layer: int) -> NDArray[np.int64]:
         """Return the polygons under the discs of an obstacle; discs that reach beyond the ground have that of its middle."""
-        asked = np.vstack([place, middle])
-        found = np.empty(len(asked), dtype=np.int64)
-        locate_many(0, len(asked), self.world.mesh, asked, np.full(len(asked), max(0, layer), dtype=np.int32), found)
+        points = np.vstack([place, middle])
+        found = np.empty(len(points), dtype=np.int64)
+        locate_many(0, len(points), self.world.mesh, points, np.full(len(points), max(0, layer), dtype=np.int32), found)
         return np.where(found[:-1] >= 0, found[:-1], max(0, int(found[-1])))
 
     def _make_room(self, tick: int, obstacle: Obstacle) -> None:
-        """Put people out of the way of something that appears where they are: to the nearest place where it leaves them room."""
+        """Put agents that are where an obstacle appears to the nearest places that are clear of it."""
         world, agents = self.world, self.world.agents
         outline = obstacle.outline(tick)
-        people = np.arange(world.people_count)
-        people = people[agents.layer[people] == max(0, obstacle.layer)]
-        rows = people[shapely.distance(shapely.points(agents.position[people]), outline) < agents.radius[people]]
+        on_floor = np.flatnonzero(agents.layer[: world.agent_count] == max(0, obstacle.layer))
+        rows = on_floor[shapely.distance(shapely.points(agents.position[on_floor]), outline) < agents.radius[on_floor]]
         if len(rows):
             closed = (*closed_areas_of(world), *standing_obstacles(world, tick))
             others = [each for each in closed if each.layer == obstacle.layer]
@@ -143,7 +142,7 @@ class Drive(System):
         self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), places, numbers)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return which rows are whose, what is closed, and the obstacles that are others than in the scenario."""
+        """Return the discs of each obstacle, which stand, and the obstacles that are others than in the scenario."""
         known = [each for _, each in self._obstacles()]
         sent = {f"sent/{number}/{name}": array for number, each in enumerate(known) if each.is_sent for name, array in arrays_of(each.obstacle).items()}
         first, is_closed = np.array([each.first_disc for each in known], dtype=np.int64), np.array([each.is_closed for each in known], dtype=np.bool_)
@@ -165,7 +164,7 @@ class Drive(System):
         self._check_rows(saved)
 
     def _check_rows(self, saved: Saved) -> None:
-        """Look whether the rows of obstacles are those of the ones that are there, and note which is whose."""
+        """Require that the rows of obstacles are those of the ones that are there, and give each its component."""
         agents, known = self.world.agents, self._obstacles()
         discs = [(first, entity) for entity, each in known if each.is_there for first in range(each.first_disc, each.first_disc + len(each.obstacle.radius))]
         is_same = sorted(first for first, _ in discs) == agents.entity[agents.activity == AgentState.OBSTACLE].tolist()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.areas import closed_areas, closed_at_the_begin
+from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
 from crowdsim.setup.things import Door
@@ -26,25 +26,26 @@ from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
 
-SAME_PLACE_M = 1e-6  # Something that stands is where it was if it has moved by less: rounding of its path. Nothing goes on so slowly.
+SAME_PLACE_M = 1e-6  # An obstacle that stands is where it was if it has moved by less: rounding of its path. None moves so slowly.
 
 
 class Gates(System):
     """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
-    What stands in the way is read from the obstacles of the world, see `Drive`; what finds paths is told of each change when it is put in, `World.planning`.
+    Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in, `World.planning`.
 
     Parameters
     ----------
     setup : Setup
     grounds : Grounds, FloorGrounds or TiledGrounds
-        What builds ground is a task of the slicer, see `Rebuild`; a ground that was foreseen is put in at once.
+        Ground is built as a task of the slicer, see `Rebuild`; a ground that was foreseen is put in at once.
     triggers : Triggers
         For events that wait for agents.
     """
 
     reads = (
         "entity", "group", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece",
+        "guessed",
     )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance",
@@ -68,7 +69,7 @@ class Gates(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Gates:
-        """Make the system; grounds that the clock asks for are built before the first tick."""
+        """Make the system; grounds that the clock demands are built before the first tick."""
         built, scenario, areas = setup.built, setup.scenario, setup.scenario.geometry.areas
         grounds: Grounds | FloorGrounds | TiledGrounds
         if scenario.geometry.floors:
@@ -78,8 +79,8 @@ class Gates(System):
             for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
                 grounds.foresee(closed)
 
-        def chosen(who: int | str) -> NDArray[np.bool_]:
-            return chosen_rows(scenario, built.agents, (who,))
+        def chosen(agents: int | str) -> NDArray[np.bool_]:
+            return chosen_rows(scenario, built.agents, (agents,))
 
         meetings = [None if event.met is None else (chosen(event.met[0]), chosen(event.met[1])) for event in scenario.events]
         return cls(setup, grounds, Triggers(setup.world, scenario.events, meetings))
@@ -158,7 +159,7 @@ class Gates(System):
 
     def _cut_out_by(self, order: Order | None) -> list[Any]:
         """Return what an order closes, as the grounds take it; of None, what is closed now."""
-        return self._cut_out(self.closed() if order is None else (*self._areas_closed(order.available), *order.obstacles))
+        return self._cut_out(self.closed() if order is None else (*closed_areas_of(self.world, order.available.tolist()), *order.obstacles))
 
     def _cut_out(self, closed: Sequence[Closed]) -> list[Any]:
         """Return closed things as the grounds take them: as polygons, on floors with the number of the floor."""
@@ -203,10 +204,6 @@ class Gates(System):
         change_tiles(self.world, self._tick, new)
         self._tell_of(self._tick, GroundChange(self.closed(), False, is_new=False))
 
-    def _areas_closed(self, available: NDArray[np.bool_]) -> tuple[Closed, ...]:
-        shut = closed_areas([door.area for door in self._doors], available.tolist())
-        return tuple(Closed(each.name, each.polygon, is_ground=True) for each in shut)
-
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         self.world.planning.stand_on(tick, change, self._team)
 
@@ -215,7 +212,7 @@ class Gates(System):
         return (*closed_areas_of(self.world), *self._obstacles)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is open, what is over, what is being built, and who has done what events wait for."""
+        """Return what is open, what is over, what is being built, and which agents have done what events wait for."""
         triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
         doors = self._doors
         asked = np.array([-1 if door.asked is None else int(door.asked) for door in doors], dtype=np.int64)

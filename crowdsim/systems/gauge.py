@@ -1,11 +1,11 @@
-"""Gauge: how much everybody has got on along its path."""
+"""Gauge: how far each agent has got along its path."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
 from crowdsim.setup.groups import guessing_groups
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
@@ -18,9 +18,9 @@ _LEVEL = np.zeros((0, 2))
 
 
 class Gauge(System):
-    """Note by how much everybody's least remaining length has fallen; Watch finds out from it who is stuck.
+    """Note by how much the least remaining length of each agent has fallen; Watch finds out from it which are stuck.
 
-    It stands after Follow, since then everybody's direction belongs to the place where it is. What a new path does to it stands in
+    It stands after Follow, since then the direction of each agent belongs to its position. What a new path does to it stands in
     `crowdsim.systems.paths.progress`.
 
     Parameters
@@ -28,7 +28,7 @@ class Gauge(System):
     world : World
     tick_length : float, s
     guesses : (groups,) bool
-        Whose agents walk on guesses while they wait for their paths; the others go on along the paths that they had, or stand.
+        Groups with agents that walk on guesses while they wait for their paths; others go on along the paths that they had, or stand.
     """
 
     reads = ("activity", "goal", "group", "path_status", "is_driven", "position", "surface", "next_corner", "preferred_velocity", *NOTED)
@@ -40,7 +40,7 @@ class Gauge(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Gauge:
-        """Make the system, which has to know whose agents guess."""
+        """Make the system, which has to know the groups that guess."""
         return cls(setup.world, setup.scenario.tick, guessing_groups(setup.scenario))
 
     @property
@@ -49,7 +49,7 @@ class Gauge(System):
         return self._tick % self.every != 0
 
     def process(self, tick: Tick) -> None:
-        """Look at everybody if it is time."""
+        """Look at all agents if it is time."""
         self._tick = tick.number
         world, agents = self.world, self.world.agents
         if self.is_idle:
@@ -62,5 +62,5 @@ class Gauge(System):
         slope = _LEVEL if world.is_even else world.mesh.polygon_slope[world.polygons()]
         tick.team.run(
             note_progress, len(agents), towards, agents.next_corner, agents.preferred_velocity, agents.goal, world.goals.goal_start, world.goals.pole, slope,
-            agents.position, agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress,
+            agents.position, Progress(agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress),
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""GiveWay: where people are in each other's way, those who have waited longer go first."""
+"""GiveWay: where agents are in each other's way, those that have waited longer go first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import HeldParameters
-from crowdsim.bodies.priority import PriorityParameters, count_waiting, make_room, who_gives_way
+from crowdsim.bodies.nudge import BlockedParameters
+from crowdsim.bodies.priority import PriorityParameters, count_waiting, find_right_of_way, make_room
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
@@ -19,14 +19,14 @@ from crowdsim.world.world import World
 
 
 class GiveWay(System):
-    """Let those who have waited less make room for those who come their way and have waited longer, where that is asked for.
+    """Let agents that have waited less make room for those that come towards them and have waited longer, where the scenario says so.
 
     Parameters
     ----------
     world : World
     parameters : PriorityParameters
     held_share : float
-        Of its speed, along its way, below which somebody waits.
+        Share of its preferred speed, in that direction, below which an agent waits.
     """
 
     reads = ("entity", "activity", "is_driven", "position", "radius", "velocity", "preferred_velocity", "desired_speed", "surface", "layer", "waited_ticks")
@@ -36,20 +36,20 @@ class GiveWay(System):
     def __init__(self, world: World, parameters: PriorityParameters, held_share: float) -> None:
         super().__init__(world)
         self.parameters, self.held_share = parameters, held_share
-        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # who made room in the last tick: an event is noted when that begins
+        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # agents that made room in the last tick: an event is noted when that begins
 
     @classmethod
     def from_setup(cls, setup: Setup) -> GiveWay:
         """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(HeldParameters).held_share)
+        return cls(setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(BlockedParameters).held_share)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it."""
+        """Whether the scenario goes without it."""
         return self.parameters.priority != "waiting"
 
     def process(self, tick: Tick) -> None:
-        """Count who waits, and let the others make room."""
+        """Count how long agents have waited, and let the others make room."""
         tick.counts["giving_way"] = 0.0
         if self.parameters.priority != "waiting":
             return
@@ -57,7 +57,7 @@ class GiveWay(System):
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         agents.waited_ticks[:] = count_waiting(agents.preferred_velocity, agents.velocity, walks, self.held_share, agents.waited_ticks)
         part, _ = self.world.ground_of(agents.position)
-        to = who_gives_way(
+        to = find_right_of_way(
             agents.position, agents.radius, agents.preferred_velocity, part, agents.waited_ticks, agents.entity, walks,
             ticks_of(own.priority_after, tick.length), ticks_of(own.priority_margin, tick.length), own.priority_reach,
         )  # fmt: skip
@@ -69,7 +69,7 @@ class GiveWay(System):
         tick.counts["giving_way"] = float(len(rows))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return who made room in the last tick."""
+        """Return which agents made room in the last tick."""
         return {"last": self._last.copy()}
 
     def restore(self, state: Arrays | Saved) -> None:

@@ -1,4 +1,4 @@
-"""GoRound: walkers look on a small grid for a way round what stands between them and the next corner of their path."""
+"""GoRound: walkers look on a small grid for a path round what stands between them and their next corner."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, Standing, Walking, find_local_paths
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
-from crowdsim.setup.groups import shares_round_standers
+from crowdsim.setup.groups import shares_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.world import World
 
-_CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
-# Of the grid of those whose paths lead round standers, where no other was asked for: as large as there are, for those who stand in rows.
+_CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
+# Of the grid for paths that lead round stationary agents, where the scenario has no local grid: as large as can be, for agents that stand in rows.
 _ROUND_CELLS, _ROUND_CELL_M = 64, 0.15
-_HAS_WAY = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
+_HAS_PATH = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
 
 
 class GoRound(System):
-    """Turn preferred velocities to where the local grid leads: of everybody, or of those alone whose paths are to lead round those who stand.
+    """Turn preferred velocities to where the local grid leads: of all agents, or of those alone that are to go round stationary agents.
 
-    The path knows walls, the grid also those who stand and obstacles that move, where they are now. Where no way leads to the next corner, a walker
-    goes as near as can be, and from there on straight along its path: whoever stands there may step aside. Replan hears of it.
+    The path knows walls, the grid also stationary agents and obstacles that move, where they are now. Where no path leads to the next corner, a
+    walker goes as near as can be, and from there on straight along its path: the agents that stand there may step aside. Replan hears of it.
 
-    Without local grids, the paths of some groups lead round those who stand (`round_standers`): their walkers look where somebody who stands cuts the line
-    to their next corner, and go through where no way round is.
+    Without local grids, the paths of some groups lead round stationary agents (`round_standers`): their walkers look where one cuts the line to
+    their next corner, and go through where no path leads round it.
 
     Parameters
     ----------
     world : World
     parameters : LocalGridParameters
     replans : bool
-        Whether agents ask for new ways.
+        Whether agents ask for new paths.
     shares : (groups,) float64, optional
-        `obstacle_radius_share` of groups on corridors whose paths lead round those who stand; EVERY_LINE of others. None do by default;
+        `obstacle_radius_share` of groups on corridors with paths that lead round stationary agents; EVERY_LINE of others. None do by default;
         with local grids they change nothing.
     """
 
@@ -62,17 +62,17 @@ class GoRound(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> GoRound:
-        """Make the system for all agents, or for those whose paths lead round agents that stand."""
+        """Make the system for all agents, or for those with paths that lead round stationary agents."""
         replans = setup.of_bodies(ReplanParameters).replanning
-        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_standers(setup.scenario))
+        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_stationary(setup.scenario))
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it."""
+        """Whether the scenario goes without it."""
         return not self.parameters.local_grid and self._shares is None
 
     def process(self, tick: Tick) -> None:
-        """Ask the grids of those who have a way; without anybody who stands there is nothing to ask."""
+        """Look on the grids of agents that have a path, where any agent stands."""
         agents = self.world.agents
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
         if self.is_idle:
@@ -80,56 +80,56 @@ class GoRound(System):
         is_for_all = self._shares is None
         agents.local_way[:] = NOT_ASKED
         stands = np.flatnonzero(standing(agents) | (is_for_all & (agents.activity == AgentState.OBSTACLE)))
-        walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_WAY)
+        walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_PATH)
         share = np.full(len(agents), EVERY_LINE)
         if self._shares is not None:
             share = self._shares[agents.group]  # of obstacles, which have no group, the last
-            # Who is stuck going round goes through: people stand so thick that the way round is another one at every step.
+            # Agents that are stuck going round go through: where others stand so thick, the path round them changes at every step.
             walks &= (share != EVERY_LINE) & (agents.is_stuck == 0)
-        asked = np.flatnonzero(walks)
+        looking = np.flatnonzero(walks)
         if not len(stands):
-            agents.priced_portal[:] = -1  # nothing is shut where nobody stands
-        if not len(stands) or not len(asked):
+            agents.priced_portal[:] = -1  # nothing is shut where no agent stands
+        if not len(stands) or not len(looking):
             return
-        aim, outcome = self._ask(tick, asked, stands, share[asked])
-        agents.local_way[asked] = outcome
-        way = aim - agents.position[asked]
-        far = np.hypot(way[:, 0], way[:, 1])
+        waypoint, outcome = self._look(tick, looking, stands, share[looking])
+        agents.local_way[looking] = outcome
+        line = waypoint - agents.position[looking]
+        far = np.hypot(line[:, 0], line[:, 1])
         turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_PATH) & (far >= self._cell))
-        rows, way, far = asked[turns], way[turns], far[turns]
+        rows, line, far = looking[turns], line[turns], far[turns]
         speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
-        agents.preferred_velocity[rows] = way * (speed / far)[:, None]
+        agents.preferred_velocity[rows] = line * (speed / far)[:, None]
         if self.replans and is_for_all:
-            wish_to_replan(agents, asked[outcome == NO_PATH], ReplanCause.NO_LOCAL_WAY)
-            self._remember(tick, asked, aim, outcome)
-        tick.counts["local_grids"] = float(len(asked))
+            wish_to_replan(agents, looking[outcome == NO_PATH], ReplanCause.NO_LOCAL_WAY)
+            self._remember(tick, looking, waypoint, outcome)
+        tick.counts["local_grids"] = float(len(looking))
         tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_PATH)
 
-    def _remember(self, tick: Tick, asked: NDArray[np.int64], aim: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
-        """Let those who follow corridors remember at which portals there is no way, for their next searches."""
+    def _remember(self, tick: Tick, looking: NDArray[np.int64], waypoint: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
+        """Let agents on corridors remember the portals at which their grids found no path, for their next searches."""
         agents, own = self.world.agents, self.parameters
-        follows = self.world.on_corridors()[asked] & has_way(agents.path_status[asked]) & (agents.corridor_length[asked] > 0)
+        follows = self.world.on_corridors()[looking] & has_path(agents.path_status[looking]) & (agents.corridor_length[looking] > 0)
         shut = follows & (outcome == NO_PATH)
         reach = 0.5 * self._side * self._cell
-        forget_old(agents, asked, tick.number)
-        forget_open(self.world, asked[follows & ~shut], reach)
-        remember_shut(self.world, asked[shut], aim[shut], reach, tick.number + ticks_of(own.local_grid_memory, tick.length))
+        forget_old(agents, looking, tick.number)
+        forget_open(self.world, looking[follows & ~shut], reach)
+        remember_shut(self.world, looking[shut], waypoint[shut], reach, tick.number + ticks_of(own.local_grid_memory, tick.length))
 
-    def _ask(
-        self, tick: Tick, asked: NDArray[np.int64], stands: NDArray[np.int64], share: NDArray[np.float64]
+    def _look(
+        self, tick: Tick, looking: NDArray[np.int64], stands: NDArray[np.int64], share: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
         """Return where the grids of agents lead, (k, 2) m, and what they say of the straight line, (k,)."""
         world, agents, side, cell = self.world, self.world.agents, self._side, self._cell
-        body = agents.radius[stands]
-        widest = float(max(body.max() + agents.radius[asked].max(), share.max() * body.max()))
+        radius = agents.radius[stands]
+        widest = float(max(radius.max() + agents.radius[looking].max(), share.max() * radius.max()))
         world.reach_walls(side * cell + widest)  # a grid's corner is 0.71 of a side away
         part, _ = world.ground_of(agents.position)
         cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
         walls = world.walls
         walking = Walking(agents.position, agents.next_corner, agents.radius, part, world.polygons())
-        aim, outcome = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.uint8)
+        waypoint, outcome = np.empty((len(looking), 2)), np.empty(len(looking), dtype=np.uint8)
         tick.team.run(
-            find_local_paths, len(asked), asked, np.zeros(len(asked), dtype=np.int32), share, walking, Standing(cells, stands, body, widest),
-            (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, aim, outcome, at_least=64,
+            find_local_paths, len(looking), looking, np.zeros(len(looking), dtype=np.int32), share, walking, Standing(cells, stands, radius, widest),
+            (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, waypoint, outcome, at_least=64,
         )  # fmt: skip
-        return aim, outcome
+        return waypoint, outcome

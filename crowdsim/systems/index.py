@@ -1,4 +1,4 @@
-"""Index: agents are sorted into cells, once a tick, for everyone who looks for neighbours."""
+"""Index: agents are sorted into cells, once a tick, for all systems that look for neighbours."""
 
 from __future__ import annotations
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from crowdsim.bodies.integrate import integrate
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
 
 
 class Integrate(System):
-    """Write where everybody would be at the end of the tick."""
+    """Write where each agent would be at the end of the tick."""
 
     reads = ("position", "chosen_velocity", "maximum_speed", "surface")
     writes = ("chosen_velocity", "tentative_position")
@@ -16,5 +16,5 @@ class Integrate(System):
         """One explicit Euler step."""
         world, agents = self.world, self.world.agents
         chosen = agents.chosen_velocity.copy()
-        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * self.shares_in_plan(tick, chosen)
+        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * shares_in_plan(self.world, tick, chosen)
         tick.team.run(integrate, len(agents), agents.position, chosen, fastest, tick.length, agents.chosen_velocity, agents.tentative_position)

@@ -1,11 +1,11 @@
-"""Notice: who is held up by somebody who stands."""
+"""Notice: agents that a stationary agent blocks."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, count_held
+from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, count_blocked
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
@@ -15,7 +15,7 @@ from crowdsim.world.world import World
 
 
 def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: who walks, or steps aside."""
+    """Return (n,) bool: agents that walk, or step aside."""
     return (agents.activity == AgentState.WALKING) | (agents.is_yielding != 0)
 
 
@@ -25,21 +25,21 @@ def ticks_of(seconds: float, tick_length: float) -> int:
 
 
 class Notice(System):
-    """Count for how long walkers have been held up by standers, for Replan and Nudge; for nobody else.
+    """Count for how long stationary agents have blocked walkers, for Replan and Nudge alone.
 
     Parameters
     ----------
     world : World
-    parameters : HeldParameters
+    parameters : BlockedParameters
     is_wanted : bool
-        Whether anybody asks.
+        Whether one of these two is at work.
     """
 
     reads = ("entity", "activity", "is_driven", "is_yielding", "velocity", "preferred_velocity", "blocker", "held_ticks")
     writes = ("held_ticks",)
     counts = ("held_up",)
 
-    def __init__(self, world: World, parameters: HeldParameters, is_wanted: bool) -> None:
+    def __init__(self, world: World, parameters: BlockedParameters, is_wanted: bool) -> None:
         super().__init__(world)
         self.parameters, self.is_wanted = parameters, is_wanted
 
@@ -47,15 +47,15 @@ class Notice(System):
     def from_setup(cls, setup: Setup) -> Notice:
         """Make the system; it is wanted where agents step aside or ask for new paths."""
         wanted = setup.of_bodies(NudgeParameters).nudging or setup.of_bodies(ReplanParameters).replanning
-        return cls(setup.world, setup.of_bodies(HeldParameters), wanted)
+        return cls(setup.world, setup.of_bodies(BlockedParameters), wanted)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it."""
+        """Whether the scenario goes without it."""
         return not self.is_wanted
 
     def process(self, tick: Tick) -> None:
-        """Look at what the last tick came to."""
+        """Look at what the last tick resulted in."""
         agents = self.world.agents
         tick.counts["held_up"] = 0.0
         if not self.is_wanted:
@@ -64,7 +64,7 @@ class Notice(System):
         if not np.any(stands):
             agents.held_ticks[:] = 0
             return
-        agents.held_ticks[:] = count_held(
+        agents.held_ticks[:] = count_blocked(
             agents.entity, on_their_way(agents), stands, agents.velocity, agents.preferred_velocity, agents.blocker, self.parameters.held_share,
             agents.held_ticks,
         )  # fmt: skip

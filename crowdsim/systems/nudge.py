@@ -1,14 +1,14 @@
-"""Nudge: those who stand in the way of others step aside."""
+"""Nudge: agents that stand in the way of others step aside."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import HeldParameters, NudgeParameters, choose_aside, find_touching, rows_of_entities
+from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, choose_aside, find_touching, rows_of_entities
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
 from crowdsim.systems.notice import on_their_way, ticks_of
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
@@ -16,17 +16,17 @@ from crowdsim.world.world import World
 
 
 class Nudge(System):
-    """Ask standers aside whom a walker touches, or who hold one up, and lead those who step aside.
+    """Ask stationary agents aside that a walker touches, or that block one, and lead those that step aside.
 
-    Who is asked, by whom, and where it goes follows from where everybody was when the tick began. Somebody who steps aside is on its way as well: it asks those
-    aside who stand in its own way. Afterwards it stands, or waits, at the new place.
+    Which agents are asked, by which, and where they go follows from the positions at the begin of the tick. An agent that steps aside counts as
+    a walker: it asks those aside that stand in its way. Afterwards it stands, or waits, at the new place.
 
     Parameters
     ----------
     world : World
     parameters : NudgeParameters
     held_time : float, s
-        For how long a walker has to be held up.
+        For how long a walker has to be blocked.
     tick_length : float, s
     """
 
@@ -47,11 +47,11 @@ class Nudge(System):
     @classmethod
     def from_setup(cls, setup: Setup) -> Nudge:
         """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, setup.of_bodies(NudgeParameters), setup.of_bodies(HeldParameters).held_time, setup.scenario.tick)
+        return cls(setup.world, setup.of_bodies(NudgeParameters), setup.of_bodies(BlockedParameters).held_time, setup.scenario.tick)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it, and nobody has come to a region to stay."""
+        """Whether the scenario goes without it, and no agent moves into a region."""
         return not self._does
 
     def process(self, tick: Tick) -> None:
@@ -68,7 +68,7 @@ class Nudge(System):
         self._lead(tick)
 
     def _end(self, tick: Tick) -> None:
-        """Let those stand again who are there, who have tried for long enough, or who walk by now."""
+        """End the steps of agents that are there, that have tried for long enough, or that walk by now."""
         agents = self.world.agents
         rest = agents.yield_target - agents.position
         is_there = np.hypot(rest[:, 0], rest[:, 1]) <= self.parameters.nudge_reached
@@ -77,19 +77,19 @@ class Nudge(System):
         agents.is_yielding[~(may & ~is_there & (tick.number < last))] = Stepping.NOWHERE
 
     def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
-        """Ask aside whom somebody touches, else whom somebody has been held up by for long enough: the nearest asks, of those equally near the first."""
+        """Ask agents aside that a walker touches, else those that have blocked one for long enough: the nearest asks, of those equally near the first."""
         agents = self.world.agents
         walker, touches = self._touching(tick, stands)
-        self._holding_up(stands, walker)
+        self._blocked(stands, walker)
         asked = np.flatnonzero(walker >= 0)
         if not len(asked):
             return
         by = walker[asked]
         target, goes = self._places(tick, asked, self._away(asked, by))
-        # Whoever asks from the side of a corridor points all four ways at walls: then the way that it goes counts, which leads along the corridor.
+        # From the side of a corridor all four directions point at walls: then the one in which the walker goes counts, which leads along the corridor.
         refused = np.flatnonzero(~goes)
         if len(refused):
-            target[refused], goes[refused] = self._places(tick, asked[refused], self._own_way(by[refused]))
+            target[refused], goes[refused] = self._places(tick, asked[refused], self._headings(by[refused]))
         rows = asked[goes]
         agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = Stepping.ASIDE, target[goes], tick.number
         agents.nudges[rows] += 1
@@ -99,7 +99,7 @@ class Nudge(System):
         self.world.events.note(tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]])
 
     def _places(self, tick: Tick, asked: NDArray[np.int64], away: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return where those who are asked can go, (k, 2), m, and who can; see `choose_aside`."""
+        """Return where the agents that are asked can go, (k, 2), m, and which can; see `choose_aside`."""
         agents = self.world.agents
         target, choice = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.int64)
         tick.team.run(
@@ -109,7 +109,7 @@ class Nudge(System):
         return target, choice >= 0
 
     def _touching(self, tick: Tick, stands: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return for each stander the walker that touches it, -1 for none, and where there is one."""
+        """Return for each stationary agent the walker that touches it, -1 for none, and where there is one."""
         agents = self.world.agents
         assert tick.cells is not None, "Index runs before Nudge"
         walker = np.empty(len(agents), dtype=np.int64)
@@ -119,35 +119,35 @@ class Nudge(System):
         )
         return walker, walker >= 0
 
-    def _holding_up(self, stands: NDArray[np.bool_], walker: NDArray[np.int64]) -> None:
-        """Add to `walker` who has been held up for long enough by a stander that nobody touches."""
+    def _blocked(self, stands: NDArray[np.bool_], walker: NDArray[np.int64]) -> None:
+        """Add to `walker` those that stationary agents have blocked for long enough, where no walker touches them."""
         agents = self.world.agents
-        held = np.flatnonzero(agents.held_ticks >= self.held_ticks)
-        by = rows_of_entities(agents.entity, agents.blocker[held])
+        blocked = np.flatnonzero(agents.held_ticks >= self.held_ticks)
+        by = rows_of_entities(agents.entity, agents.blocker[blocked])
         counts = (by >= 0) & stands[by]
         counts &= walker[by] < 0
-        held, by = held[counts], by[counts]
-        way = agents.position[by] - agents.position[held]
-        order = np.lexsort((held, np.hypot(way[:, 0], way[:, 1]), by))
+        blocked, by = blocked[counts], by[counts]
+        line = agents.position[by] - agents.position[blocked]
+        order = np.lexsort((blocked, np.hypot(line[:, 0], line[:, 1]), by))
         first = np.flatnonzero(np.diff(by[order], prepend=-1))
-        walker[by[order][first]] = held[order][first]
+        walker[by[order][first]] = blocked[order][first]
 
     def _away(self, asked: NDArray[np.int64], by: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return unit vectors from those who ask to those asked; where both are on one spot, the way that the asker goes."""
+        """Return unit vectors from walkers to the agents that they ask; where both are on one spot, the walker's own direction."""
         away = self.world.agents.position[asked] - self.world.agents.position[by]
         length = np.hypot(away[:, 0], away[:, 1])
         same = length == 0.0
-        return np.where(same[:, None], self._own_way(by), away / np.where(same, 1.0, length)[:, None])
+        return np.where(same[:, None], self._headings(by), away / np.where(same, 1.0, length)[:, None])
 
-    def _own_way(self, by: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return unit vectors of where agents want to go; along x for those who want nowhere."""
+    def _headings(self, by: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the directions of preferred velocities, as unit vectors; along x for agents that have none."""
         wish = self.world.agents.preferred_velocity[by]
         length = np.hypot(wish[:, 0], wish[:, 1])
         none = length == 0.0
         return np.where(none[:, None], np.array([1.0, 0.0]), wish / np.where(none, 1.0, length)[:, None])
 
     def _lead(self, tick: Tick) -> None:
-        """Set the preferred velocities of those who step aside or in: straight to the place, and no farther."""
+        """Set the preferred velocities of agents that step aside or in: straight to the place, and no farther."""
         agents = self.world.agents
         rows = np.flatnonzero(agents.is_yielding)
         tick.counts["yielding"] = float(len(rows))
@@ -158,5 +158,5 @@ class Nudge(System):
         speed = np.minimum(agents.desired_speed[rows], length / tick.length)
         agents.preferred_velocity[rows] = rest * (speed / np.maximum(length, 1e-300))[:, None]
         if not self.world.is_level:
-            agents.preferred_velocity[rows] *= self.shares_in_plan(tick, agents.preferred_velocity)[rows, None]
+            agents.preferred_velocity[rows] *= shares_in_plan(self.world, tick, agents.preferred_velocity)[rows, None]
         agents.next_corner[rows] = agents.yield_target[rows]

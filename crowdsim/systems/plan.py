@@ -27,7 +27,7 @@ class Plan(System):
     ----------
     world : World
     paths : sequence of Paths
-        One for each planner, for groups that are no other's.
+        One for each planner; each group belongs to one of them.
     budget : Budget
         Says how far the searches of all planners get in a tick.
 
@@ -55,7 +55,7 @@ class Plan(System):
         return made
 
     def process(self, tick: Tick) -> None:
-        """Let all ask, then search."""
+        """Take requests, then search."""
         self.budget.begin()
         for each in self.paths:
             each.ask(tick)

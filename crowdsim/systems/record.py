@@ -1,4 +1,4 @@
-"""Record: the state at the end of a tick is digested, and kept if the tick has a frame; those who arrived in it are still there."""
+"""Record: the state at the end of a tick is digested, and recorded if the tick has a frame; agents that arrived in it are still there."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Record(System):
         return cls(setup.world, setup.recorder, setup.own)
 
     def process(self, tick: Tick) -> None:
-        """Digest and keep."""
+        """Digest, and record the frame."""
         agents = self.world.agents
         digests = column_digests({name: getattr(agents, name) for name in self._columns})
         tick.digests = self.last = np.concatenate([digests, state_digests(self.own)]) if self.own else digests

@@ -1,4 +1,4 @@
-"""Replan: agents that have a way ask for a new one, when there is a cause and not too often."""
+"""Replan: agents that have a path ask for a new one, when there is a cause and not too often."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.model import WALL
-from crowdsim.bodies.nudge import HeldParameters, find_blocked_lines
+from crowdsim.bodies.nudge import BlockedParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
-from crowdsim.geometry.cells import CellIndex, Cells
+from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.navigation.grid.parameters import PathParameters
-from crowdsim.setup.groups import goes_round_standers
+from crowdsim.setup.groups import leads_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.notice import ticks_of
-from crowdsim.systems.paths.lost_paths import ask_anew
+from crowdsim.systems.paths.lost_paths import ask_anew, wish_to_replan
 from crowdsim.systems.paths.progress import forget_path
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -27,28 +26,29 @@ _COUNTED = {
     ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
     ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
 }  # fmt: skip
-SLIDES_SHARE = 0.5  # Of its radius: who follows waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
-STOPPED_SHARE = 0.1  # Of its desired speed: slower, who follows waypoints along a wall is taken to be stopped by it. Larger asks again while it still gets on.
-_CELL_M = 2.0  # Of the index of those who stand; results do not depend on it.
+SLIDES_SHARE = 0.5  # Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
+STOPPED_SHARE = 0.1  # Of its desired speed: slower, an agent on waypoints counts as stopped by the wall beside it. Larger asks again while it still gets on.
+_CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
+_LEVEL = Heights(np.zeros(0), np.zeros((0, 2)), np.inf)  # of ground that is level
 
 
 class Replan(System):
-    """Let agents ask for new ways: because of people ahead, when held up, when a way was shut or a goal moved.
+    """Let agents ask for new paths: because of agents ahead, when blocked, when a path was shut or a goal moved.
 
-    Every agent looks ahead once in a cooldown, all at different ticks. If somebody near the line to its next corner has moved since it last looked,
-    and somebody who stands cuts that line, it wants a new way. So does who is bound by a wall that is in that line: it was pushed off its way. Those who
-    follow waypoints look for walls always, and want a new way if one all but stops them, too: nothing else leads them back, as a corridor does on a mesh.
+    Every agent looks ahead once in a cooldown, all at different ticks. If an agent near the line to its next corner has moved since it last looked,
+    and a stationary agent cuts that line, it wants a new path. So does an agent that is bound by a wall in that line: it was pushed off its path.
+    Agents on waypoints look for walls always, and want a new path if one all but stops them, too: nothing else leads them back, as a corridor does.
 
     Parameters
     ----------
     world : World
     parameters : ReplanParameters
     held_time : float, s
-        For how long a walker has to be held up.
+        For how long a walker has to be blocked.
     obstacle_share : float
-        Share of its radius in which a stander cuts a line: that which searches go round.
-    heeds_people : (groups,) bool
-        Whose searches go round those who stand. Where they do not, another search because of people ahead would find the same way, and none is made.
+        Share of its radius in which a stationary agent cuts a line: that which searches go round.
+    goes_round : (groups,) bool
+        Groups with searches that go round stationary agents. Others would find the same path again because of agents ahead, and do not ask.
     tick_length : float, s
     """
 
@@ -60,11 +60,11 @@ class Replan(System):
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
     def __init__(
-        self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, heeds_people: NDArray[np.bool_],
+        self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, goes_round: NDArray[np.bool_],
         tick_length: float,
     ) -> None:  # fmt: skip
         super().__init__(world)
-        self.parameters, self.obstacle_share, self.heeds_people = parameters, obstacle_share, heeds_people
+        self.parameters, self.obstacle_share, self.goes_round = parameters, obstacle_share, goes_round
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
         self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
         self._standing = CellIndex(_CELL_M)
@@ -73,10 +73,10 @@ class Replan(System):
     def from_setup(cls, setup: Setup) -> Replan:
         """Make the system; it looks at those agents ahead that the paths of a group lead round."""
         scenario = setup.scenario
-        heeds = np.array([goes_round_standers(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
-        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if goes_round_standers(chosen)]
+        heeds = np.array([leads_round_stationary(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
+        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if leads_round_stationary(chosen)]
         share = max(shares, default=PathParameters().obstacle_radius_share)
-        return cls(setup.world, setup.of_bodies(ReplanParameters), setup.of_bodies(HeldParameters).held_time, share, heeds, scenario.tick)
+        return cls(setup.world, setup.of_bodies(ReplanParameters), setup.of_bodies(BlockedParameters).held_time, share, heeds, scenario.tick)
 
     def process(self, tick: Tick) -> None:
         """Look for causes, grant wishes."""
@@ -96,11 +96,11 @@ class Replan(System):
         self._grant(tick, walks)
 
     def _is_due(self, tick: Tick) -> NDArray[np.bool_]:
-        """Return (n,) bool: whose turn it is to look ahead; everybody has one in a cooldown."""
+        """Return (n,) bool: the agents that look ahead in this tick; each does once in a cooldown."""
         return (tick.number + self.world.agents.entity) % self.cooldown == 0
 
     def _look_for_walls(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Let those of some agents on waypoints ask again who have a wall in their line, or are stopped by one."""
+        """Let agents on waypoints ask again that have a wall in their line, or are stopped by one."""
         agents = self.world.agents
         wish_to_replan(agents, self._blocked(tick, rows, SLIDES_SHARE), ReplanCause.PUSHED_OFF)
         speed = np.hypot(agents.velocity[rows, 0], agents.velocity[rows, 1])
@@ -108,7 +108,7 @@ class Replan(System):
         wish_to_replan(agents, rows[is_stopped], ReplanCause.PUSHED_OFF)
 
     def _look(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
-        """Find out who has somebody, or a wall, in its way."""
+        """Find the agents that have others, or a wall, in their way."""
         agents = self.world.agents
         got = agents.position - agents.counted_position
         has_moved = got[:, 0] * got[:, 0] + got[:, 1] * got[:, 1] >= self.parameters.replan_moved * self.parameters.replan_moved
@@ -117,11 +117,11 @@ class Replan(System):
         due = np.flatnonzero(walks & self._is_due(tick))
         if len(due):
             wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
-            due = due[self._somebody_moved(tick, due)]
+            due = due[self._some_agent_moved(tick, due)]
             tick.counts["replan_triggers"] = float(len(due))
-            due = due[self._somebody_stands(tick, due)]
+            due = due[self._some_agent_stands(tick, due)]
             tick.counts["replan_cuts"] = float(len(due))
-            wish_to_replan(agents, due[self.heeds_people[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
+            wish_to_replan(agents, due[self.goes_round[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
         wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
 
     def _blocked(self, tick: Tick, rows: NDArray[np.int64], share: float = 1.0) -> NDArray[np.int64]:
@@ -134,16 +134,16 @@ class Replan(System):
         )  # fmt: skip
         return rows[is_blocked == 1]
 
-    def _somebody_moved(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (k,) bool: near whose line somebody has moved since it last looked; looks are a cooldown apart."""
+    def _some_agent_moved(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: agents near whose line another has moved since they last looked; looks are a cooldown apart."""
         agents = self.world.agents
         assert tick.cells is not None, "Index runs before Replan"
         reach = np.where(tick.number - agents.moved_tick < self.cooldown, self.parameters.replan_trigger, -1.0)
         planes = tick.cells.plane[tick.cells.slot[rows]]
         return self._near(tick, rows, planes, tick.cells, np.arange(len(agents)), reach)
 
-    def _somebody_stands(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (k,) bool: whose line somebody who stands cuts."""
+    def _some_agent_stands(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return (k,) bool: agents with a stationary agent in their line."""
         agents = self.world.agents
         stands = np.flatnonzero(standing(agents))
         if not len(rows) or not len(stands):
@@ -154,19 +154,18 @@ class Replan(System):
     def _near(
         self, tick: Tick, rows: NDArray[np.int64], planes: NDArray[np.int32], cells: Cells, owner: NDArray[np.int64], reach: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Return (k,) bool: near whose line to its next corner somebody of some others is; see `find_near_lines`."""
+        """Return (k,) bool: agents near whose line to their next corner one of some others is; see `find_near_lines`."""
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
-        height, slope, step = (heights.z, heights.slope, heights.step) if heights is not None else (np.zeros(0), np.zeros((0, 2)), np.inf)
         is_near = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, height, slope, float(step), cells, owner, reach,
-            max(0.0, float(reach.max())), is_near, at_least=256,
+            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, heights or _LEVEL, cells, owner, reach, is_near,
+            at_least=256,
         )  # fmt: skip
         return is_near.view(np.bool_)
 
     def _grant(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
-        """Let those ask again who want to, and whose last way is a cooldown old; who was sent elsewhere, or lost its way, asks already."""
+        """Let agents ask again that want to, once their last path is a cooldown old; one that was sent elsewhere, or lost its path, asks already."""
         agents = self.world.agents
         if not np.any(agents.replan_wish):
             return

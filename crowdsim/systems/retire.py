@@ -1,4 +1,4 @@
-"""Retire: who has arrived leaves the world, after its last position was recorded."""
+"""Retire: agents that have arrived leave the world, after their last positions were recorded."""
 
 from __future__ import annotations
 

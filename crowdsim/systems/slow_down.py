@@ -1,4 +1,4 @@
-"""SlowDown: in a crowd people like to walk slower, where the scenario asks for a law of speed and density."""
+"""SlowDown: in a crowd agents prefer to walk slower, where the scenario has a law of speed and density."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class SlowDown(System):
     def __init__(self, world: World, law: SpeedLaw | None) -> None:
         super().__init__(world)
         self.law = law
-        self._people = CellIndex(CELL_M)
+        self._crowd = CellIndex(CELL_M)
 
     @classmethod
     def from_setup(cls, setup: Setup) -> SlowDown:
@@ -39,11 +39,11 @@ class SlowDown(System):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it."""
+        """Whether the scenario goes without it."""
         return self.law is None
 
     def process(self, tick: Tick) -> None:
-        """Slow everybody down who walks on its own account; count those who lose more than half of their speed."""
+        """Slow down agents that walk by themselves; count those that lose more than half of their speed."""
         tick.counts["slowed"] = 0.0
         if self.law is None or not len(self.world.agents):
             return
@@ -51,13 +51,13 @@ class SlowDown(System):
         assert tick.cells is not None, "Index runs before SlowDown"
         walking = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         wanted, density = agents.preferred_velocity.copy(), np.empty(len(agents))
-        people, cells = world.people_count, tick.cells
-        if people < len(agents):  # a cart is no crowd
+        count, cells = world.agent_count, tick.cells
+        if count < len(agents):  # a cart is no crowd
             part, heights = world.ground_of(agents.position)
-            cells = self._people.build(agents.position[:people], part[:people], heights=heights)
+            cells = self._crowd.build(agents.position[:count], part[:count], heights=heights)
         self.law.apply(
-            cells, world.walls, world.polygons()[:people], wanted[:people], walking[:people].view(np.uint8), tick.team,
-            agents.preferred_velocity[:people], density[:people],
+            cells, world.walls, world.polygons()[:count], wanted[:count], walking[:count].view(np.uint8), tick.team,
+            agents.preferred_velocity[:count], density[:count],
         )  # fmt: skip
         squares = np.sum(agents.preferred_velocity * agents.preferred_velocity, axis=1)
         tick.counts["slowed"] = self.count_of(4.0 * squares < np.sum(wanted * wanted, axis=1))

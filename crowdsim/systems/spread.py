@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.places import PlaceParameters
-from crowdsim.bodies.spread import COMES_NEAR, SpreadParameters, find_crowds, lead_aside
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
+from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, crowds_of, find_crowds, lead_aside
+from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.world.columns import AgentState, has_way
+from crowdsim.systems.base.system import System, Tick, shares_in_plan
+from crowdsim.world.columns import AgentState, has_path
 from crowdsim.world.world import World
 
-HEEDS_NOBODY = "none"  # The avoidance model whose agents walk through each other.
+HEEDS_NONE = "none"  # The avoidance model with agents that walk through each other.
 
 
 class Spread(System):
@@ -27,7 +27,7 @@ class Spread(System):
     world : World
     parameters : SpreadParameters
     heeds : (groups,) bool
-        Whose agents heed others: those that walk through others need no place beside them.
+        Groups with agents that heed others: those that walk through others need no place beside them.
     moves_in : bool
         Whether agents that stay at a region go on to places of their own in it (`Places`): those take its ground, not the width of its rim.
     """
@@ -46,14 +46,14 @@ class Spread(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Spread:
-        """Make the system for those groups whose agents avoid others."""
+        """Make the system for the groups with agents that avoid others."""
         scenario = setup.scenario
-        heeds = np.array([scenario.model_of(group).name != HEEDS_NOBODY for group in scenario.groups], dtype=np.bool_)
+        heeds = np.array([scenario.model_of(group).name != HEEDS_NONE for group in scenario.groups], dtype=np.bool_)
         return cls(setup.world, setup.of_bodies(SpreadParameters), heeds, setup.of_bodies(PlaceParameters).moving_in)
 
     @property
     def is_idle(self) -> bool:
-        """Whether the scenario does not ask for it."""
+        """Whether the scenario goes without it."""
         return self.parameters.spread_reach == 0.0
 
     def process(self, tick: Tick) -> None:
@@ -61,8 +61,8 @@ class Spread(System):
         world, agents, own = self.world, self.world.agents, self.parameters
         if self.is_idle:
             return
-        straight = (agents.corner_post == GOAL_HELD) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_way(agents.path_status)
-        straight &= self.of_groups(self.heeds)
+        straight = (agents.corner_post == STRAIGHT_TO_GOAL) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_path(agents.path_status)
+        straight &= world.of_groups(self.heeds)
         if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))
         if np.count_nonzero(straight) < 2:
@@ -74,31 +74,29 @@ class Spread(System):
         wants, corner = straight.view(np.uint8), agents.next_corner
         if world.corridor_groups is not None:  # over cells a path ends at some point inside, and its next corner is one of cells
             on_cells = straight & ~world.on_corridors()
-            wants, corner = np.where(on_cells, np.uint8(COMES_NEAR), wants), np.where(on_cells[:, None], agents.position, corner)
+            wants, corner = np.where(on_cells, np.uint8(HEADS_THERE), wants), np.where(on_cells[:, None], agents.position, corner)
         crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
         tick.team.run(
             find_crowds, rows, fronts, source, wants, agents.position, corner, agents.radius, float(own.spread_reach), float(own.spread_width), crowd, place,
         )
-        found = np.flatnonzero(crowd >= 0)
-        member = found[np.argsort(crowd[found], kind="stable")]
-        own_crowd = crowd[member]
-        first, last = np.searchsorted(own_crowd, own_crowd), np.searchsorted(own_crowd, own_crowd, side="right")
+        crowds = crowds_of(crowd, place)
+        member = crowds.member
         if len(member) < 2:
             return
-        pace = None if world.is_even else self.shares_in_plan(tick, agents.preferred_velocity)
+        pace = None if world.is_even else shares_in_plan(self.world, tick, agents.preferred_velocity)
         tick.team.run(
-            lead_aside, len(member), member, first, last, world.mesh, fronts, world.polygons(), agents.position, agents.radius, crowd, place,
-            float(own.spread_crowd), agents.preferred_velocity, agents.next_corner, at_least=64,
+            lead_aside, len(member), crowds, world.mesh, fronts, world.polygons(), agents.position, agents.radius, float(own.spread_crowd),
+            agents.preferred_velocity, agents.next_corner, at_least=64,
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
-            agents.preferred_velocity[member] *= (self.shares_in_plan(tick, agents.preferred_velocity)[member] / pace[member])[:, None]
+            agents.preferred_velocity[member] *= (shares_in_plan(self.world, tick, agents.preferred_velocity)[member] / pace[member])[:, None]
 
     def _stays(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` are on their way to where they stay, (k,) bool."""
         agents, lists = self.world.agents, self.world.itineraries
         known, of_rows = np.unique(agents.itinerary[rows], return_inverse=True)
-        ends = [-1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1] for i in known.tolist()]
-        return np.array(ends, dtype=np.int64)[of_rows] == agents.goal[rows]
+        last = [-1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1] for i in known.tolist()]
+        return np.array(last, dtype=np.int64)[of_rows] == agents.goal[rows]
 
     def _fronts_now(self) -> Fronts:
         """Return the fronts of the regions on the ground as it is now."""

@@ -1,4 +1,4 @@
-"""Turn: everybody faces where it goes, and stands or walks."""
+"""Turn: each agent looks where it goes, and stands or walks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from crowdsim.world.world import World
 
 
 class Turn(System):
-    """Turn headings to where people go, and say who stands and who walks.
+    """Turn headings to where agents go, and set which stand and which walk.
 
-    Nothing else depends on it: it is what pictures and people who look at a run want to know.
+    Nothing else depends on it: it is for pictures, and for readers of a run.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Turn(System):
         return cls(setup.world, setup.of_bodies(TurnParameters))
 
     def process(self, tick: Tick) -> None:
-        """Who wants to go somewhere walks, also where others hold it; who walks turns."""
+        """An agent with a preferred velocity walks, also where others block it; one that walks turns."""
         agents = self.world.agents
         wants = (agents.preferred_velocity[:, 0] != 0.0) | (agents.preferred_velocity[:, 1] != 0.0)
         agents.gait[:] = np.where(wants & (on_their_way(agents) | (agents.is_driven == 1)), np.uint8(Gait.WALK), np.uint8(Gait.STAND))

@@ -1,19 +1,20 @@
-"""Walk: everybody is moved on the mesh, edge by edge, and keeps clear of walls."""
+"""Walk: each agent is moved on the mesh, edge by edge, and keeps clear of walls."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.corridor.corridors import Corridors
+from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.paths.lost_paths import ask_anew
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-MOST_STRAYS = 6  # Portals that pushes may add to a corridor before a new path is asked for: a detour of a few steps is walked back, a longer one is not.
+MOST_STRAYS = 6  # Portals that pushes may add to a corridor before the agent asks for a new path: a few steps are walked back, a longer detour is not.
 
 
 class Walk(System):
@@ -21,7 +22,7 @@ class Walk(System):
 
     reads = (
         "entity", "group", "activity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity",
-        "path_status", "strays", "corridor_start", "corridor_capacity", "corridor_length",
+        "path_status", "strays", "corridor_start", "corridor_capacity", "corridor_length", "walked_velocity",
     )
     writes = ("position", "surface", "layer", "velocity", "walked_velocity", "wall_distance", "corridor_length", "strays", "path_status")
     counts = ("at_walls", "strayed")
@@ -43,12 +44,11 @@ class Walk(System):
         has_ground = world.has_ground()
         target = agents.tentative_position
         lacks_ground = np.count_nonzero(has_ground) < rows
-        if lacks_ground:  # who has lost its ground cannot be pushed either
+        if lacks_ground:  # an agent that has lost its ground cannot be pushed either
             target = np.where(has_ground[:, None], target, old)
-        tick.team.run(
-            walk_many, rows, world.mesh, world.corridors.cells, agents.corridor_start, agents.corridor_capacity, agents.corridor_length, polygon,
-            old, target, agents.radius, known_clear, agents.position, new_polygon, ahead, agents.wall_distance, touched,
-        )
+        corridors = Corridors(world.corridors.portals, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece, old, agents.radius)
+        walked = Walked(agents.position, new_polygon, ahead, agents.wall_distance, touched)
+        tick.team.run(walk_many, rows, world.mesh, corridors, agents.corridor_capacity, target, known_clear, walked)
         obstacles = np.flatnonzero(agents.activity == AgentState.OBSTACLE)
         touched[obstacles] = 0
         if len(obstacles):
@@ -65,9 +65,9 @@ class Walk(System):
             moved = agents.walked_velocity[at_wall]
             slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
             agents.velocity[at_wall[slower]] = moved[slower]
-        follows = has_way(agents.path_status)
+        follows = has_path(agents.path_status)
         agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0) * follows
-        # Who waits for its path has no corridor but a note of the way back; without room for it, it asks again from where it is.
+        # An agent that waits for its path has no corridor but a trail back; without room for that, it asks again from where it is.
         lost = np.flatnonzero((follows | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)))
         agents.corridor_length[:] = np.maximum(ahead, 0)
         if len(lost):

@@ -1,4 +1,4 @@
-"""Watch: who wants to get on and does not is stuck, and why, once that is a deadlock."""
+"""Watch: agents that want to get on and do not are stuck, and why, once that is a deadlock."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from crowdsim.scenario.model import Event, Goal, Stop
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_TOLD, Cause
+from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_REPORTED, Cause
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-_IS_TOLD = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_TOLD))  # by what the column of causes holds
-AGAIN_LOOKS = 5  # Whoever was in a queue, or in what may last but a moment, is looked at again every so many looks, and is deadlocked if in no queue twice.
-STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more who are stuck: it costs the more, and a jam that grows would be diagnosed in every look.
+_IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_REPORTED))  # by what the column of causes holds
+AGAIN_LOOKS = 5  # An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is deadlocked if in no queue twice.
+STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more stuck agents: it costs the more, and a jam that grows would be diagnosed in every look.
 
 
 class Watch(System):
-    """Once a second, compare each agent's progress with that of ten seconds ago; find out why, for those who have been stuck for 30 s.
+    """Once a second, compare each agent's progress with that of ten seconds ago; find out why agents have been stuck for 30 s.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ class Watch(System):
     goals : sequence of Goal
         Of the scenario.
     events : sequence of Event
-        Of the scenario: while a door is still to open by the clock, who has no way is not stuck.
-    people : int
-        How many agents the scenario has.
+        Of the scenario: while a door is still to open by the clock, an agent without a path is not stuck.
+    agents : int
+        How many the scenario has.
     stop : Stop
-        When the run ends: who has come to 30 s since the last look is told then.
+        When the run ends: agents that have been stuck for 30 s since the last look are reported then.
 
     Notes
     -----
-    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are told apart in `crowdsim.measures.deadlock_causes`: recordings are
+    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are found in `crowdsim.measures.deadlock_causes`: recordings are
     diagnosed by both too.
     """
 
@@ -63,20 +63,20 @@ class Watch(System):
     writes = ("progress_trail", "behind", "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause", "front_tick")
     counts = ("stuck", "deadlocked")
 
-    def __init__(self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], people: int, stop: Stop) -> None:
+    def __init__(self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], agents: int, stop: Stop) -> None:
         super().__init__(world)
         self.tick_length = tick_length
         self.every, self.looks = look_every(tick_length)
-        self.goals, self.events, self.people, self.stop = goals, events, people, stop
+        self.goals, self.events, self.agents, self.stop = goals, events, agents, stop
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Watch:
         """Make the system for all agents that there will ever be."""
         world, scenario = setup.world, setup.scenario
-        return cls(world, scenario.tick, [goal for _, goal in world.query(Goal)], scenario.events, len(setup.built.population), scenario.stop)
+        return cls(world, scenario.tick, [goal for _, goal in world.query(Goal)], scenario.events, len(setup.built.agents), scenario.stop)
 
     def process(self, tick: Tick) -> None:
-        """Compare; tell who got stuck, who got free, and who is deadlocked."""
+        """Compare; note which agents got stuck, got free, and are deadlocked."""
         agents = self.world.agents
         if tick.number % self.every == 0 and len(agents):
             self._compare(tick)
@@ -86,10 +86,10 @@ class Watch(System):
         if tick.number == self.stop.ticks or self.is_all_stuck(tick.number):
             self._diagnose(tick.number, is_last=True)
         tick.counts["stuck"] = self.count_of(agents.is_stuck == 1)
-        tick.counts["deadlocked"] = self.count_of(_IS_TOLD[agents.stuck_cause])
+        tick.counts["deadlocked"] = self.count_of(_IS_REPORTED[agents.stuck_cause])
 
     def is_all_stuck(self, tick: int) -> bool:
-        """Return whether everybody who is left, and what they wait for, has been stuck for as long as ends the run."""
+        """Return whether all agents that are left, and what they wait for, have been stuck for as long as ends the run."""
         agents, limit = self.world.agents, self.stop.stuck_for
         if limit is None or not np.count_nonzero(agents.is_stuck):
             return False
@@ -99,23 +99,23 @@ class Watch(System):
         return bool(np.all((agents.is_stuck[left] == 1) & ((tick - agents.front_tick[left]) * self.tick_length >= limit)))
 
     def _left(self) -> NDArray[np.bool_]:
-        """Return (n,) bool: who is still to arrive, or to set off."""
+        """Return (n,) bool: agents that are still to arrive, or to set off."""
         activity = self.world.agents.activity
         return (activity == AgentState.WALKING) | (activity == AgentState.WAITING)
 
     def _note_obstacles(self, tick: int) -> None:
-        """Where nobody gets on, note who waits for obstacles that will: they do not end the run, nor at once when those have gone."""
+        """Where no agent gets on, note those that wait for obstacles that will: they do not end the run, nor at once when those have gone."""
         agents, left = self.world.agents, self._left()
         if self.stop.stuck_for is not None and np.any(left) and np.all(agents.is_stuck[left] == 1) and discs_going_on(self.world):
             agents.front_tick[self._why(tick).cause == Cause.QUEUE] = tick
 
     def _why(self, tick: int) -> Diagnosed:
-        """Return why those are stuck who are."""
+        """Return why agents are stuck."""
         world = self.world
-        return diagnose(present_moment(world, tick, self.tick_length, self.goals, self.people, world.agents.is_stuck == 1, discs_going_on(world)))
+        return diagnose(present_moment(world, tick, self.tick_length, self.goals, self.agents, world.agents.is_stuck == 1, discs_going_on(world)))
 
     def _compare(self, tick: Tick) -> None:
-        """Find out who is stuck now."""
+        """Find out which agents are stuck now."""
         agents = self.world.agents
         look = tick.number // self.every
         slot = look % self.looks
@@ -126,18 +126,18 @@ class Watch(System):
         )  # fmt: skip
         speed = np.hypot(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
         stuck = wants & is_held_up(agents.progress, then, np.where(agents.is_driven == 1, speed, agents.desired_speed))
-        begins, ends = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
+        begins, frees = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
         log = self.world.events
         log.note(tick.number, EventKind.STUCK, agents.entity[begins], agents.position[begins], agents.blocker[begins])
-        log.note(tick.number, EventKind.UNSTUCK, agents.entity[ends], agents.position[ends], tick.number - agents.stuck_tick[ends])
+        log.note(tick.number, EventKind.UNSTUCK, agents.entity[frees], agents.position[frees], tick.number - agents.stuck_tick[frees])
         agents.stuck_tick[begins] = agents.front_tick[begins] = tick.number
-        agents.stuck_cause[ends] = NOT_DIAGNOSED
+        agents.stuck_cause[frees] = NOT_DIAGNOSED
         agents.is_stuck[:] = stuck
         then[:] = np.where(wants, agents.progress, np.nan)
         self._begin_again(tick, speed)
 
     def _begin_again(self, tick: Tick, speed: NDArray[np.float64]) -> None:
-        """Let those begin again who were pushed back and walk on, for as often as they may."""
+        """Let agents begin again that were pushed back and walk on, for as often as they may."""
         agents = self.world.agents
         gain = agents.progress - agents.behind
         gets_on = gain - agents.last_gain >= REGAINING_SHARE * speed * self.every * tick.length
@@ -151,10 +151,10 @@ class Watch(System):
         agents.setbacks[is_nearer] = 0
 
     def _diagnose(self, tick: int, *, is_last: bool = False) -> None:
-        """Find out why those are stuck who have been so for long, and were not asked about yet, or were in a queue then.
+        """Find out why agents have been stuck for long that were not diagnosed yet, or were in a queue then.
 
-        What may last but a moment is told when it is found again and the front of those who wait has got on in no look for as long as they have been stuck
-        themselves; at the end of a run, when it is found once.
+        What may last but a moment is reported when it is found again and the front of the queue has got on in no look for as long as its agents have
+        been stuck themselves; at the end of a run, when it is found once.
         """
         agents = self.world.agents
         long = (agents.is_stuck == 1) & ((tick - agents.stuck_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
@@ -167,11 +167,11 @@ class Watch(System):
         is_queue, may_pass = found.cause == Cause.QUEUE, np.isin(found.cause, MOMENTARY)
         looked = due | waits
         agents.front_tick[looked] = np.maximum(agents.front_tick[looked], found.front_tick[looked])
-        is_held = ~may_pass | ((tick - agents.front_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
+        is_blocked = ~may_pass | ((tick - agents.front_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
         again = np.where(is_queue, agents.stuck_cause != Cause.QUEUE, is_last | (agents.stuck_cause == NO_QUEUE_ONCE))
-        told = is_held & ((due & (~may_pass | is_last)) | (waits & again))
+        reported = is_blocked & ((due & (~may_pass | is_last)) | (waits & again))
         agents.stuck_cause[due] = LOOK_AGAIN if later > AGAIN_LOOKS // 2 else NO_QUEUE_ONCE  # so that two looks are three seconds apart
         agents.stuck_cause[waits] = NO_QUEUE_ONCE
-        settled = told | (waits & is_queue)
+        settled = reported | (waits & is_queue)
         agents.stuck_cause[settled] = found.cause[settled]
-        self.world.events.note(tick, EventKind.DEADLOCKED, agents.entity[told], agents.position[told], found.cause[told])
+        self.world.events.note(tick, EventKind.DEADLOCKED, agents.entity[reported], agents.position[reported], found.cause[reported])

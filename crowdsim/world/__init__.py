@@ -2,6 +2,6 @@
 
 In: a mesh, goals, and the agents that are there from the beginning. Out: `world.World`, which the systems of the tick read and write. `entities` is what
 exists, with components, and the only importer of esper; `columns` are the arrays with a row for each agent, `events` what is recorded of what happens, `causes`
-why somebody is stuck, `random` the streams of numbers that depend on nobody else, and `checks` looks at a saved state before it is taken up. `declared` holds
-systems to the columns that they declare, and `registry` has the systems of a user's own.
+why an agent is stuck, `random` the streams of numbers that no other agent can change, and `checks` looks at a saved state before it is taken up. `declared`
+holds systems to the columns that they declare, and `registry` has the systems of a user's own.
 """

@@ -1,4 +1,4 @@
-"""Why somebody is stuck, as columns and events hold it; `crowdsim.measures.deadlock_causes` tells causes apart."""
+"""Why an agent is stuck, as columns and events hold it; `crowdsim.measures.deadlock_causes` tells causes apart."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from crowdsim.codes import Code
 
 
 class Cause(Code):
-    """Why somebody is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
+    """Why an agent is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
 
     UNKNOWN = 0  # nothing of what follows
-    NO_PATH = 1  # there is no way to its goal that is wide enough, or the ground under it was taken out
-    ENCLOSED = 2  # it can get nowhere: people who stay, and walls, shut it in
-    STARVED = 3  # its request for a way has been open for long: the budget is used up by others
-    PUSHED_OFF = 4  # a wall stands between it and the point that it steers at: it was pushed off its way
-    GOAL_OCCUPIED = 5  # somebody is where it wants to stand
-    THROUGH_PEOPLE = 6  # its way leads through people who stay
-    HEAD_ON = 7  # people who hold each other go against or across each other
-    ARCH = 8  # people who want through one gap from one side hold each other before it
-    INFEASIBLE = 9  # its way is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the way
-    OBSTACLE = 10  # an obstacle stands in its way for good
-    QUEUE = 11  # it waits behind people who get on, at a gap that others get through, or for an obstacle that goes on by its timetable: no deadlock
+    NO_PATH = 1  # no path to its goal is wide enough, or the ground under it was taken out
+    ENCLOSED = 2  # it can get nowhere: agents that stay, and walls, shut it in
+    STARVED = 3  # its path request has been open for long: others use up the budget
+    PUSHED_OFF = 4  # a wall stands between it and the point that it steers at: it was pushed off its path
+    GOAL_OCCUPIED = 5  # another agent is where it wants to stand
+    THROUGH_PEOPLE = 6  # its path leads through agents that stay
+    HEAD_ON = 7  # agents that block each other go against or across each other
+    ARCH = 8  # agents that want through one gap from one side block each other before it
+    INFEASIBLE = 9  # its path is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the path
+    OBSTACLE = 10  # an obstacle blocks it for good
+    QUEUE = 11  # it waits behind agents that get on, at a gap that others get through, or for an obstacle that goes on by its timetable: no deadlock
 
     @property
     def words(self) -> str:
-        """What people call it."""
+        """Its name in messages and tables."""
         return _WORDS[self]
 
 
@@ -34,5 +34,5 @@ _WORDS = {
 }  # fmt: skip
 NOT_DIAGNOSED = 255  # in columns that hold a cause
 NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.
-LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, as jostling makes them.
-NOT_TOLD = (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE)
+LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, which jostling causes.
+NOT_REPORTED = (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE)

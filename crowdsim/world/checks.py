@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.renumber import places_in
 from crowdsim.saved import Saved
-from crowdsim.world.causes import NOT_TOLD, Cause
+from crowdsim.world.causes import NOT_REPORTED, Cause
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
-OFF_GROUND_M = 0.01  # How far beside its polygon somebody can be: rounding where a mesh is cut anew. Walls hold bodies up to 1 cm in it.
+OFF_GROUND_M = 0.01  # How far beside its polygon an agent can be: rounding where a mesh is cut anew. Walls keep agents within 1 cm of it.
 
 
 def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
@@ -29,7 +29,7 @@ def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
     Parameters
     ----------
     world : World
-        As it was taken back, on its ground.
+        As it was restored, on its ground.
     saved : Saved
         The columns, for the names in errors.
     widest : float, m
@@ -42,17 +42,17 @@ def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
     polygon = _check_places(world, saved)
     _check_corridors(world, saved, polygon)
     agents, mesh = world.agents, world.mesh
-    is_body = (agents.radius > 0.0) & (agents.radius <= widest)
-    saved.require(is_body | (agents.activity == AgentState.OBSTACLE), "radius", f"bodies have radii above 0 up to {widest:g} m")
+    has_size = (agents.radius > 0.0) & (agents.radius <= widest)
+    saved.require(has_size | (agents.activity == AgentState.OBSTACLE), "radius", f"agents have radii above 0 up to {widest:g} m")
     saved.require(agents.guessed < mesh.polygon_count, "guessed", f"there are {mesh.polygon_count} polygons")
     priced = agents.priced_portal
     saved.require(priced < mesh.edge_count, "priced_portal", f"there are {mesh.edge_count} half-edges")
     saved.require((priced < 0) | (mesh.edge_twin[priced] >= 0), "priced_portal", "that is no portal")
     post = agents.corner_post
     vertex = np.where(post < 0, ~post, post) >> VERTEX
-    saved.require(np.isin(post, (NOTHING_HELD, GOAL_HELD)) | (vertex < len(mesh.vertex)), "corner_post", f"there are {len(mesh.vertex)} vertices")
-    causes = (*Cause, *NOT_TOLD)
-    saved.require(np.isin(agents.stuck_cause, causes), "stuck_cause", f"causes are {min(Cause)} to {max(Cause)}, {min(NOT_TOLD)} to {max(NOT_TOLD)}")
+    saved.require(np.isin(post, (NOT_CACHED, STRAIGHT_TO_GOAL)) | (vertex < len(mesh.vertex)), "corner_post", f"there are {len(mesh.vertex)} vertices")
+    causes = (*Cause, *NOT_REPORTED)
+    saved.require(np.isin(agents.stuck_cause, causes), "stuck_cause", f"causes are {min(Cause)} to {max(Cause)}, {min(NOT_REPORTED)} to {max(NOT_REPORTED)}")
 
 
 def _check_places(world: World, saved: Saved) -> NDArray[np.int64]:
@@ -78,19 +78,19 @@ def is_inside(mesh: NavMesh, position: NDArray[np.float64], polygon: NDArray[Any
     """Return which places, (k, 2) m, are in the polygons that they are said to be in, (k,), up to `OFF_GROUND_M`."""
     first = mesh.polygon_start[polygon].astype(np.int64)
     sides = mesh.polygon_start[polygon + 1] - first
-    edge, who = places_in(first, sides), np.repeat(np.arange(len(position)), sides)
+    edge, row = places_in(first, sides), np.repeat(np.arange(len(position)), sides)
     a, b = mesh.vertex[mesh.edge_vertex[edge], :2], mesh.vertex[mesh.edge_end[edge], :2]
-    along, to = b - a, position[who] - a
+    along, to = b - a, position[row] - a
     length = np.hypot(along[:, 0], along[:, 1])
     farthest: NDArray[np.float64] = np.full(len(position), -np.inf)
-    np.maximum.at(farthest, who, (along[:, 1] * to[:, 0] - along[:, 0] * to[:, 1]) / np.where(length > 0.0, length, 1.0))
+    np.maximum.at(farthest, row, (along[:, 1] * to[:, 0] - along[:, 0] * to[:, 1]) / np.where(length > 0.0, length, 1.0))
     found: NDArray[np.bool_] = farthest <= OFF_GROUND_M
     return found
 
 
 def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> None:
-    """Look at the ways of agents: portals that are joined, from the polygon that the agent is in to that of its piece of the goal."""
-    agents, mesh, goals, cells = world.agents, world.mesh, world.goals, world.corridors.cells
+    """Look at the corridors of agents: portals that are joined, from the polygon that the agent is in to that of its piece of the goal."""
+    agents, mesh, goals, cells = world.agents, world.mesh, world.goals, world.corridors.portals
     saved.require(agents.corridor_start < len(cells), "corridor_start", f"the store has {len(cells)} cells")
     saved.require(agents.corridor_length <= agents.corridor_capacity, "corridor_length", "the agent has no room for so many portals")
     pieces = len(goals.piece_polygon)
@@ -98,24 +98,24 @@ def _check_corridors(world: World, saved: Saved, polygon: NDArray[np.int64]) -> 
 
     rows = np.flatnonzero(agents.corridor_length > 0)
     length = agents.corridor_length[rows].astype(np.int64)
-    place, who = places_in(agents.corridor_start[rows], length), np.repeat(np.arange(len(rows)), length)
+    place, of_row = places_in(agents.corridor_start[rows], length), np.repeat(np.arange(len(rows)), length)
     portal = cells[place]
     is_portal = (portal >= 0) & (portal < mesh.edge_count)
     is_portal[is_portal] = mesh.edge_twin[portal[is_portal]] >= 0
-    bad = np.bincount(who[~is_portal], minlength=len(rows))
-    _require_of(saved, rows, bad == 0, len(agents), "its way leads over what is no portal")
+    bad = np.bincount(of_row[~is_portal], minlength=len(rows))
+    _require_of(saved, rows, bad == 0, len(agents), "its path leads over what is no portal")
     leaves, enters = mesh.edge_polygon[portal], mesh.edge_polygon[mesh.edge_twin[portal]]
     last = np.cumsum(length) - 1  # the next portal comes last
     joined = np.ones(len(place), dtype=np.bool_)
-    joined[:-1] = leaves[:-1] == enters[1:]  # who goes over a portal comes to that before it
+    joined[:-1] = leaves[:-1] == enters[1:]  # a portal leads into the polygon that the one before it in the list leaves
     joined[last] = True
-    bad = np.bincount(who[~joined], minlength=len(rows))
-    _require_of(saved, rows, bad == 0, len(agents), "the portals of its way are not joined")
+    bad = np.bincount(of_row[~joined], minlength=len(rows))
+    _require_of(saved, rows, bad == 0, len(agents), "the portals of its path are not joined")
     has_ground = world.has_ground()[rows]
-    _require_of(saved, rows, ~has_ground | (leaves[last] == polygon[rows]), len(agents), "its way begins in another polygon than that which it is in")
+    _require_of(saved, rows, ~has_ground | (leaves[last] == polygon[rows]), len(agents), "its path begins in another polygon than that which it is in")
     piece = agents.goal_piece[rows]
-    ends, may_end = enters[last - length + 1], (piece < 0) | (agents.path_status[rows] == PathStatus.PENDING)  # who waits keeps the way back
-    _require_of(saved, rows, may_end | (ends == goals.piece_polygon[piece] if pieces else True), len(agents), "its way does not end at its goal")
+    ends, may_end = enters[last - length + 1], (piece < 0) | (agents.path_status[rows] == PathStatus.PENDING)  # an agent that waits keeps the path back
+    _require_of(saved, rows, may_end | (ends == goals.piece_polygon[piece] if pieces else True), len(agents), "its path does not end at its goal")
 
 
 def _require_of(saved: Saved, rows: NDArray[np.int64], is_right: NDArray[np.bool_], count: int, what: str) -> None:

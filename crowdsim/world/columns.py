@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.codes import Code
+from crowdsim.codes import Code, Diagnosis, PathStatus
 from crowdsim.saved import FARTHEST_M, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends
 
 
@@ -26,66 +26,43 @@ class AgentState(Code):
     OBSTACLE = 4  # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all agents
 
 
-class PathStatus(Code):
-    """Outcome of a search, the same list for every planner (rule 6 of docs/architecture.md)."""
-
-    NONE = 0
-    PENDING = 1
-    FOUND = 2
-    FOUND_THROUGH_AGENTS = 3
-    NEAREST_REACHABLE = 4
-    ENCLOSED = 5
-    UNREACHABLE = 6
-    OUT_OF_NODES = 7
-    STALE = 8
-
-
 _FOUND, _FOUND_THROUGH_AGENTS = np.uint8(PathStatus.FOUND), np.uint8(PathStatus.FOUND_THROUGH_AGENTS)  # numpy compares its own numbers soonest
 
 
-def has_way(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return of whom (n,) a way to its goal is known, round those who stand or through them."""
+def has_path(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return which agents, (n,), have a path to their goal, round stationary agents or through them."""
     found: NDArray[np.bool_] = (status == _FOUND) | (status == _FOUND_THROUGH_AGENTS)
     return found
 
 
 class Stepping(Code):
-    """Where an agent goes that stands, without a path."""
+    """Where a stationary agent goes, without a path."""
 
     NOWHERE = 0
-    ASIDE = 1  # out of the way of somebody
+    ASIDE = 1  # out of the way of another agent
     IN = 2  # to its place in the region that it has come to
 
 
 class ReplanCause(Code):
-    """Why an agent that had a way asks for a new one."""
+    """Why an agent that had a path asks for a new one."""
 
     NONE = 0
-    PEOPLE_AHEAD = 1  # somebody moved near the line to its next corner, and somebody who stands cuts that line
-    HELD_UP = 2  # somebody who stands has held it up
-    WAY_SHUT = 3  # its way was closed
+    PEOPLE_AHEAD = 1  # an agent moved near the line to its next corner, and a stationary agent cuts that line
+    HELD_UP = 2  # a stationary agent has blocked it
+    WAY_SHUT = 3  # its path was closed
     GOAL_MOVED = 4  # it was sent to another goal
     PUSHED_OFF = 5  # a wall is in the line to its next corner
-    NO_LOCAL_WAY = 6  # its local grid knows no way to its next corner
+    NO_LOCAL_WAY = 6  # its local grid knows no path to its next corner
 
 
 class Gait(Code):
     """Whether an agent goes somewhere by itself ([Pathfinding undated], section 7)."""
 
     STAND = 0
-    WALK = 1  # it wants to, also while others hold it
+    WALK = 1  # it wants to, also while others block it
 
 
-class Diagnosis(Code):
-    """How an avoidance model came to its velocity."""
-
-    NONE = 0  # not asked: the agent stands or waits
-    FEASIBLE = 1  # the velocity keeps every constraint
-    RELAXED = 2  # no velocity kept every constraint of other agents; those were relaxed
-    INFEASIBLE = 3  # not even the walls could be kept
-
-
-FASTEST_M_S = 1e13  # What comes to its place in the next tick has that velocity, wherever it was; who is sent somewhere walks at 50 m/s at most.
+FASTEST_M_S = 1e13  # What comes to its place in the next tick has that velocity, wherever it was; an agent that is sent somewhere walks at 50 m/s at most.
 COUNT, INDEX, FLAG = (0, None), (-1, None), (None, 1)  # of which -1 is none
 PLACE, VELOCITY, TICK = (-FARTHEST_M, FARTHEST_M), (-FASTEST_M_S, FASTEST_M_S), (-MOST_TICKS, MOST_TICKS)
 
@@ -107,6 +84,8 @@ class Column:
         What the values number, in place of the greatest: ``goals``, ``itineraries``, ``groups``.
     special : str
         Numbers that are not finite and can be there: ``nan``, ``inf``.
+    for_life : bool
+        Whether an agent keeps what it came into the world with.
     """
 
     name: str
@@ -118,12 +97,13 @@ class Column:
     within: tuple[float | None, float | None] = (None, None)
     of: str = ""
     special: str = ""
+    for_life: bool = False
 
 
 AGENT_COLUMNS = (
     Column("entity", "int64", "", "entity id; ascending with the row", within=(1, None)),
-    Column("key", "uint64", "", "key of the agent's random streams"),
-    Column("group", "int32", "", "index of the agent's group", within=INDEX, of="groups"),
+    Column("key", "uint64", "", "key of the agent's random streams", for_life=True),
+    Column("group", "int32", "", "index of the agent's group", within=INDEX, of="groups", for_life=True),
     Column("activity", "uint8", "", "AgentState", within=(None, max(AgentState))),
     Column("position", "float64", "m", "centre", width=2, within=PLACE),
     Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere", within=COUNT),
@@ -137,14 +117,14 @@ AGENT_COLUMNS = (
     Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2, within=PLACE),
     Column("radius", "float64", "m", "radius of the body", within=(0.0, WIDEST_M)),
     Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground", within=(0.0, 1e3)),
-    Column("maximum_speed", "float64", "m/s", "speed that avoidance may use", within=(0.0, 1e3), special="inf"),
+    Column("maximum_speed", "float64", "m/s", "speed that avoidance may use", within=(0.0, 1e3), special="inf", for_life=True),
     Column("goal", "int32", "", "index of the current goal; -1 is none", fill=-1, within=INDEX, of="goals"),
     Column("stage", "int32", "", "how many goals of the agent's list were reached", within=COUNT),
-    Column("start_tick", "int64", "tick", "tick at which the premovement time ends", within=TICK),
+    Column("start_tick", "int64", "tick", "tick at which the premovement time ends", within=TICK, for_life=True),
     Column("path_status", "uint8", "", "PathStatus of the last request", within=(None, max(PathStatus))),
     Column("path_tick", "int64", "tick", "when that status was set", fill=-1, within=TICK),
-    Column("corridor_start", "int64", "", "first cell of the agent's block in the corridor store", fill=-1, within=INDEX),
-    Column("corridor_capacity", "int32", "", "cells in that block", within=COUNT),
+    Column("corridor_start", "int64", "", "first portal of the agent's block in the corridor store", fill=-1, within=INDEX),
+    Column("corridor_capacity", "int32", "", "portals that this block has room for", within=COUNT),
     Column("corridor_length", "int32", "", "portals still ahead", within=COUNT),
     Column("next_corner", "float64", "m", "point that the agent steers at", width=2, within=PLACE),
     Column("corner_post", "int32", "", "that corner as crowdsim.navigation.corridor.corner_cache remembers it; -2**31 is not known", fill=-(1 << 31)),
@@ -156,11 +136,11 @@ AGENT_COLUMNS = (
     Column("samples", "int32", "", "velocities that avoidance tried; 0 by models that try none", within=COUNT),
     Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; inf is unknown", fill=np.inf, within=COUNT, special="inf"),
     Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m", within=(0.0, FARTHEST_M)),
-    Column("itinerary", "int32", "", "index of the agent's list of goals", within=INDEX, of="itineraries"),
+    Column("itinerary", "int32", "", "index of the agent's list of goals", within=INDEX, of="itineraries", for_life=True),
     Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1, within=INDEX),
     Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found", within=COUNT),
     Column("guessed", "int32", "", "on a guess: the polygon in which the agent chose a portal, and that behind it; -1 is none", width=2, fill=-1, within=INDEX),
-    Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry", within=(0.0, 1.0)),
+    Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry", within=(0.0, 1.0), for_life=True),
     Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks", within=FLAG),
     Column("remaining", "float64", "m", "length of the path ahead, along the surface; nan is not known", fill=np.nan, within=PLACE, special="nan"),
     Column("behind", "float64", "m", "by how much that is longer than the least so far", within=PLACE),
@@ -180,20 +160,20 @@ AGENT_COLUMNS = (
     Column("setbacks", "uint8", "", "how often its least remaining length has begun again since, by what it did itself"),
     Column("last_gain", "float64", "m", "progress less behind, when it was looked at last", within=PLACE),
     Column("regaining", "uint8", "", "looks, one a second, for which it has got on at half the speed that it prefers"),
-    Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG),
-    Column("held_ticks", "int32", "tick", "for how long somebody who stands has held it up", within=COUNT),
+    Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG, for_life=True),
+    Column("held_ticks", "int32", "tick", "for how long a stationary agent has blocked it", within=COUNT),
     Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since", within=COUNT),
-    Column("is_yielding", "uint8", "", "Stepping: 1 while an agent that stands steps aside, 2 while it goes to its place", within=(None, max(Stepping))),
+    Column("is_yielding", "uint8", "", "Stepping: 1 while a stationary agent steps aside, 2 while it goes to its place", within=(None, max(Stepping))),
     Column("yield_target", "float64", "m", "where that step ends", width=2, within=PLACE),
     Column("yield_tick", "int64", "tick", "when that began, or, to a place in a region, ends at the latest; -1 is never", fill=-1, within=TICK),
     Column("nudges", "int32", "", "how often it was asked aside", within=COUNT),
     Column("counted_position", "float64", "m", "where it last counted as having moved", width=2, within=PLACE),
     Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40), within=TICK),
-    Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new way", within=(None, max(ReplanCause))),
-    Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new way to the goal that it has one to", within=FLAG),
-    Column("replans", "int32", "", "how often it asked for a new way", within=COUNT),
-    Column("local_way", "uint8", "", "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no way", within=(None, 3)),
-    Column("priced_portal", "int32", "", "half-edges of portals where its local grid found no way; -1 is none, and comes last", width=4, fill=-1, within=INDEX),
+    Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new path", within=(None, max(ReplanCause))),
+    Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new path to the goal that it has one to", within=FLAG),
+    Column("replans", "int32", "", "how often it asked for a new path", within=COUNT),
+    Column("local_way", "uint8", "", "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no path", within=(None, 3)),
+    Column("priced_portal", "int32", "", "half-edges of portals where its local grid found no path; -1 is none, comes last", width=4, fill=-1, within=INDEX),
     Column("priced_until", "int64", "tick", "until when it remembers each", width=4, within=TICK),
     Column(
         "is_stuck", "uint8", "", "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal and does not wait by design",

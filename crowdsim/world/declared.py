@@ -20,11 +20,51 @@ class UndeclaredError(CrowdsimError):
     """A system read or wrote a column that it does not declare."""
 
 
+class WriteOnly(np.ndarray):
+    """A column that a system declares to write and not to read: values are assigned to it, kernels and functions write to it, and Python reads nothing of it.
+
+    Attributes
+    ----------
+    of : tuple of str
+        The names of the system and of the column.
+    """
+
+    of: tuple[str, str]
+
+    def __array_finalize__(self, whole: Any) -> None:
+        self.of = getattr(whole, "of", ("", ""))
+
+    def __getitem__(self, key: Any) -> Any:
+        raise self._refused()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.view(np.ndarray)[key] = value
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        if any(isinstance(each, WriteOnly) for each in (*inputs, kwargs.get("where"))):
+            raise self._refused()
+        return getattr(ufunc, method)(*inputs, **{**kwargs, "out": tuple(each.view(np.ndarray) for each in kwargs["out"])})
+
+    def __array_function__(self, function: Any, types: Any, given: Any, more: Any) -> Any:
+        if function is np.copyto and not any(isinstance(each, WriteOnly) for each in given[1:]):
+            return np.copyto(np.asarray(given[0]), *given[1:], **more)
+        raise self._refused()
+
+    def copy(self, *_: Any, **__: Any) -> Any:
+        """Refuse: a copy is read."""
+        raise self._refused()
+
+    def _refused(self) -> UndeclaredError:
+        system, column = self.of
+        return UndeclaredError(f'the system {system} reads the column {column}, and declares only to write it. Add "{column}" to its reads.')
+
+
 class DeclaredColumns:
     """Stands in the place of the columns of a world while a system runs.
 
-    A column that the system neither reads nor writes by its declaration cannot be looked at. Those that it only reads are compared, once it is done, with what
-    they were when it first looked at them: kernels take arrays that can be written, so that they cannot be locked.
+    A column that the system neither reads nor writes by its declaration cannot be looked at, and one that it only writes cannot be read from Python
+    (`WriteOnly`). Those that it only reads are compared, once it is done, with what they were when it first looked at them: kernels take arrays that can be
+    written, so that they cannot be locked. For the same reason a kernel can read what it is to write: for the systems of crowdsim, the tests look for that.
 
     Parameters
     ----------
@@ -47,11 +87,18 @@ class DeclaredColumns:
             if name in ROWS and not self._changes_rows:
                 raise UndeclaredError(f"the system {self._system} adds or removes agents, which only systems of crowdsim's own do")
             return getattr(whole, name)
-        if name not in self._writes and name not in self._before:
+        if name in self._writes:
+            return getattr(whole, name) if name in self._reads else self._write_only(name)
+        if name not in self._before:
             if name not in self._reads:
                 raise UndeclaredError(f'the system {self._system} looks at the column {name}, which it does not declare. Add "{name}" to its reads.')
             self._before[name] = getattr(whole, name).copy()
         return getattr(whole, name)
+
+    def _write_only(self, name: str) -> WriteOnly:
+        column: WriteOnly = getattr(self._whole, name).view(WriteOnly)
+        column.of = (self._system, name)
+        return column
 
     def __setattr__(self, name: str, value: Any) -> None:
         if "_before" in self.__dict__:

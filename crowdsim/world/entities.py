@@ -111,7 +111,7 @@ class Entities:
         return esper.component_for_entity(self._at(entity), kind)
 
     def components(self, entity: int) -> tuple[Any, ...]:
-        """Return the components of an entity, in the order in which it was given them.
+        """Return the components of an entity, in the order in which they were added.
 
         Raises
         ------
@@ -144,10 +144,10 @@ class Entities:
         _enter(self._rows)
         esper.add_processor(processor, priority)
 
-    def process(self, *given: Any) -> None:
-        """Let esper call all processors in their order."""
+    def process(self, *arguments: Any) -> None:
+        """Let esper call all processors in their order, with these arguments."""
         _enter(self._rows)
-        esper.process(*given)
+        esper.process(*arguments)
 
     def restore_rows(self, highest: int, components: dict[int, tuple[object, ...]]) -> None:
         """Have the entities with rows that are the keys of a mapping, and no others; `highest` of them there have ever been."""
@@ -162,20 +162,20 @@ class Entities:
         _enter(self._things)
         return np.array(sorted(FIRST_THING + entity for entity in esper.get_entities()), dtype=np.int64)
 
-    def restore_things(self, saved: Saved, given: int) -> None:
-        """Have the things that were saved: the first `given` are those of the scenario and stay as they are, the others come without components."""
-        highest = saved.whole("highest", given, given + MOST_THINGS)
+    def restore_things(self, saved: Saved, of_scenario: int) -> None:
+        """Have the things that were saved: the first ones, so many, are the scenario's and stay as they are; the others come without components."""
+        highest = saved.whole("highest", of_scenario, of_scenario + MOST_THINGS)
         there = saved.take("entity", "i8", low=FIRST_THING + 1, high=FIRST_THING + highest)
         saved.require(ascends(there), "entity", "entity ids have to ascend")
-        first = np.arange(FIRST_THING + 1, FIRST_THING + given + 1)
-        saved.require(np.array_equal(there[:given], first), "entity", f"the first {given} things are those of the scenario")
-        if not given and not highest:
+        first = np.arange(FIRST_THING + 1, FIRST_THING + of_scenario + 1)
+        saved.require(np.array_equal(there[:of_scenario], first), "entity", f"the first {of_scenario} things are those of the scenario")
+        if not of_scenario and not highest:
             return
         self._found.clear()
         _enter(self._things)
-        kept: dict[int, tuple[Any, ...]] = {entity: esper.components_for_entity(entity) for entity in range(1, given + 1)}
+        components: dict[int, tuple[Any, ...]] = {entity: esper.components_for_entity(entity) for entity in range(1, of_scenario + 1)}
         esper.clear_database()
-        _count_through(highest, {**dict.fromkeys((there - FIRST_THING).tolist(), ()), **kept})
+        _count_through(highest, {**dict.fromkeys((there - FIRST_THING).tolist(), ()), **components})
         self.highest_thing = highest
 
     def state_of_things(self) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Events: what happened to whom, tick by tick."""
+"""Events: what happened to which agent, tick by tick."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class EventKind(Code):
     GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
     STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
-    GROUND_HELD = 11  # its retreat before somebody who comes the other way begins to fade; value: entity of that one
+    GROUND_HELD = 11  # its retreat before an agent that comes towards it begins to fade; value: entity of that one
     AREA_OPENED = 20  # entity: 0; value: index of the area; x, y: a point of it
     AREA_CLOSED = 21  # the same
-    WAY_LOST = 22  # its way led over ground that was cut anew, and it asks for another; value: how many portals of the way were still ahead, or waypoints
+    WAY_LOST = 22  # its path led over ground that was cut anew, and it asks for another; value: how many portals of the path were still ahead, or waypoints
     PUT_OUT = 23  # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
     TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
     TILE_ADDED = 25  # the same
     GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile
     GROUND_BACK = 27  # stands on ground again; value: number of the tile
     NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
-    REPLANNED = 29  # asks for a new way though it had one; value: ReplanCause
+    REPLANNED = 29  # asks for a new path though it had one; value: ReplanCause
     RADIUS_SET = 30  # its body became wider or thinner; value: the new radius, in millimetres
     OBSTACLE_APPEARED = 31  # entity: 0; value: index of the obstacle; x, y: where it is
     OBSTACLE_GONE = 32  # the same
-    OBSTACLE_STANDS = 33  # the same: it has stood for so long that ways are looked for round it
+    OBSTACLE_STANDS = 33  # the same: it has stood for so long that paths lead round it
     OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
     OBSTACLE_SENT = 35  # entity: 0; value: index of the obstacle; a program put it in, sent it elsewhere or took it away; x, y: where it is to stand
     GAVE_WAY = 36  # makes room for one that has waited longer; value: entity of that one

@@ -98,9 +98,9 @@ def complaint_about(system: type[Any]) -> str:
     if odd is not None:
         return f"has the column {odd.name} of {odd.width} x {odd.dtype}, but a column has one or two numbers."
     for kind in ("reads", "writes", "counts"):
-        given = getattr(system, kind)
-        if not isinstance(given, tuple) or not all(isinstance(name, str) for name in given) or len(set(given)) != len(given):
-            return f'has {kind} = {given!r}, but that is a tuple of different names: {kind} = ("a", "b").'
+        names_of_kind = getattr(system, kind)
+        if not isinstance(names_of_kind, tuple) or not all(isinstance(name, str) for name in names_of_kind) or len(set(names_of_kind)) != len(names_of_kind):
+            return f'has {kind} = {names_of_kind!r}, but that is a tuple of different names: {kind} = ("a", "b").'
     unknown = next((name for name in (*system.reads, *system.writes) if name not in NAMES and name not in names), None)
     if unknown is not None:
         return f'declares the column "{unknown}", which there is not. `crowdsim tick` shows columns; one of its own needs columns = (Column(...),).'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +16,7 @@ from crowdsim.navigation.corridor.corridors import CorridorStore
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import heights_at
-from crowdsim.navigation.mesh.wall_lists import flood_wall_lists
+from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import MOST_TICKS, Arrays, Saved
@@ -28,10 +28,9 @@ C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
-FACING = (1.0, 0.0)  # whoever comes into the world
-BORN_WITH = ("key", "group", "itinerary", "maximum_speed", "start_tick", "symmetry_draw", "is_immovable")  # What an agent has and keeps.
+FIRST_HEADING = (1.0, 0.0)  # of what comes into the world
 MOST_DISCS = 2_000_000  # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved one is taken up.
-MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for bodies that have become wider.
+MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for agents that have become wider.
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Itinerary:
     ----------
     goals : tuple of int
     speeds : tuple of float, m/s
-        Desired speed on the way to each; nan keeps the agent's own.
+        Desired speed on the path to each; nan keeps the agent's own.
     leaves : bool
         Whether the agent leaves the world at its last goal, or stands there.
     """
@@ -50,45 +49,6 @@ class Itinerary:
     goals: tuple[int, ...]
     speeds: tuple[float, ...]
     leaves: bool
-
-
-@dataclass(frozen=True)
-class Population:
-    """Agents to be, in ascending order of identity.
-
-    Attributes
-    ----------
-    key : (n,) uint64
-        Keys of their random streams.
-    label : list of str
-        What a user calls each: its id, or group[index].
-    group, itinerary : (n,) int32
-    position : (n, 2) float64, m
-    layer : (n,) int32
-    radius, speed, maximum_speed : (n,) float64
-    start_tick : (n,) int64
-        When the premovement time ends.
-    symmetry_draw : (n,) float64
-        One draw in 0..1 for each.
-    is_immovable : (n,) bool
-        Who is never pushed and never asked aside.
-    """
-
-    key: NDArray[np.uint64]
-    label: list[str]
-    group: NDArray[np.int32]
-    itinerary: NDArray[np.int32]
-    position: NDArray[np.float64]
-    layer: NDArray[np.int32]
-    radius: NDArray[np.float64]
-    speed: NDArray[np.float64]
-    maximum_speed: NDArray[np.float64]
-    start_tick: NDArray[np.int64]
-    symmetry_draw: NDArray[np.float64]
-    is_immovable: NDArray[np.bool_]
-
-    def __len__(self) -> int:
-        return len(self.key)
 
 
 class Planning(Protocol):
@@ -101,7 +61,7 @@ class Planning(Protocol):
         """Forget the requests of agents that changed their mind."""
 
     def keep_paths(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let those keep their paths whose new goal is where they lead; return which do, (k,)."""
+        """Let agents keep paths that lead to their new goal already; return which do, (k,)."""
 
     def lose_paths(self, rows: NDArray[np.int64]) -> None:
         """Take the paths of agents that are sent elsewhere."""
@@ -127,7 +87,7 @@ class World:
     entities : Entities
         Everything that exists, with its components; see `create`, `query` and `components`.
     corridor_groups : (groups,) bool, or None
-        Whose agents follow corridors on the mesh, which have to be kept with them as they walk, None is all; on a grid they follow waypoints.
+        Which groups follow corridors on the mesh; None is all. Corridors have to follow an agent as it walks. On a grid agents follow waypoints.
     planning : Planning
         Set where the systems are made.
     """
@@ -147,7 +107,7 @@ class World:
         self.events = EventLog()
         self.tick = 0
         self.entities = Entities()
-        self._given_things = 0
+        self._scenario_things = 0
         self._first_reach = walls.reach
         self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
 
@@ -170,7 +130,7 @@ class World:
 
     def give(self, *components: object) -> None:
         """Make an entity of the scenario, which is there as long as the world is."""
-        self._given_things += 1
+        self._scenario_things += 1
         self.create(*components)
 
     def delete(self, entity: int) -> None:
@@ -183,7 +143,7 @@ class World:
         ValueError
             If it belongs to the scenario, or is an agent: agents leave when they have arrived.
         """
-        if entity <= FIRST_THING + self._given_things:
+        if entity <= FIRST_THING + self._scenario_things:
             raise ValueError(f"the entity {entity} is an agent, or belongs to the scenario, and cannot be deleted")
         self.entities.delete([entity])
 
@@ -229,7 +189,7 @@ class World:
         return self.of_groups(self.corridor_groups)
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody. Obstacles belong to none of given groups."""
+        """Return (n,) bool: which agents belong to some groups, (groups,) bool; None is all rows, those of obstacles too, which belong to no group."""
         if groups is None:
             return np.ones(len(self.agents), dtype=np.bool_)
         group = self.agents.group
@@ -252,7 +212,7 @@ class World:
         return out
 
     def ground_of(self, position: NDArray[np.float64]) -> tuple[NDArray[np.int32], Heights | None]:
-        """Return what decides who meets whom: the part of the mesh that each agent is on, (n,), and the ground under these positions.
+        """Return what decides which agents can meet: the part of the mesh that each is on, (n,), and the ground under these positions.
 
         On level ground that is the floor, and nothing.
         """
@@ -262,58 +222,55 @@ class World:
         return self.mesh.polygon_part[polygon], Heights(self.heights(position), self.mesh.polygon_slope[polygon], self.mesh.step)
 
     def reach_walls(self, reach: float) -> None:
-        """Let the wall lists reach at least so far (m), for bodies that have become wider."""
+        """Let the wall lists reach at least so far (m), for agents that have become wider."""
         if reach > self.walls.reach:
             self._list_walls(reach)
 
     def _list_walls(self, reach: float) -> None:
-        zone_start, zone_wall = flood_wall_lists(self.mesh, len(self.walls.start), reach)
         if self.tiles is not None:
             self.tiles.wall_reach = reach  # for the lists that are made when tiles change
-        self.walls = self.walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=reach)
+        self.walls = with_lists(self.mesh, self.walls, reach)
 
-    def spawn(self, population: Population, polygon: NDArray[np.int64]) -> slice:
+    def spawn(self, columns: Mapping[str, NDArray[Any]], polygon: NDArray[np.int64]) -> slice:
         """Add agents; return their rows.
 
         Parameters
         ----------
-        population : Population
+        columns : mapping of str to array
+            What they are in these columns, in ascending order of identity: position, radius, desired_speed, itinerary, start_tick, and any other. What is
+            missing follows from these, else it is the fill of its column.
         polygon : (n,) int64
             Polygon of the mesh under each; found once, here, and never looked up again.
         """
-        entity = self.entities.add_rows([(self.itineraries[i],) for i in population.itinerary.tolist()])
-        goal = np.array([self.itineraries[i].goals[0] if self.itineraries[i].goals else -1 for i in population.itinerary.tolist()], dtype=np.int64)
-        ready = np.where(population.start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
-        columns = {
-            "entity": entity,
-            "key": population.key,
-            "group": population.group,
-            "itinerary": population.itinerary,
-            "activity": np.where(goal < 0, int(AgentState.STANDING), ready),
-            "position": population.position,
-            "tentative_position": population.position,
-            "next_corner": population.position,
-            "surface": self.handles_of(polygon),
-            "layer": self.mesh.polygon_layer[polygon],
-            "radius": population.radius,
-            "desired_speed": population.speed,
-            "maximum_speed": population.maximum_speed,
-            "start_tick": population.start_tick,
-            "symmetry_draw": population.symmetry_draw,
-            "is_immovable": population.is_immovable,
-            "counted_position": population.position,
-            "heading": FACING,
-            "goal": goal,
-            "progress_place": population.position,
-        }
-        rows = self.agents.append(len(population), columns)
-        born = {name: getattr(self.agents, name)[rows].copy() for name in ("entity", *BORN_WITH)}
+        own = [self.itineraries[number] for number in columns["itinerary"].tolist()]
+        entity = self.entities.add_rows([(each,) for each in own])
+        goal = np.array([each.goals[0] if each.goals else -1 for each in own], dtype=np.int64)
+        first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in own], dtype=np.float64)
+        ready = np.where(columns["start_tick"] > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
+        rows = self.agents.append(
+            len(entity),
+            {
+                **self._placed(columns["position"], polygon),
+                **columns,
+                "entity": entity,
+                "activity": np.where(goal < 0, int(AgentState.STANDING), ready),
+                "desired_speed": np.where(np.isnan(first_speed), columns["desired_speed"], first_speed),
+                "goal": goal,
+            },
+        )
+        for_life = [name for name, column in self.agents.columns.items() if column.for_life]
+        born = {name: getattr(self.agents, name)[rows].copy() for name in ("entity", *for_life)}
         self._born = {name: np.concatenate([self._born[name], array]) if self._born else array for name, array in born.items()}
-        self.events.note(self.tick, EventKind.SPAWN, entity, population.position, population.group)
+        self.events.note(self.tick, EventKind.SPAWN, entity, self.agents.position[rows], self.agents.group[rows])
         return rows
 
+    def _placed(self, position: NDArray[np.float64], polygon: NDArray[np.int64]) -> dict[str, Any]:
+        """Return the columns of rows that come into the world at places, (k, 2) m, in polygons of the mesh, (k,)."""
+        at_place = dict.fromkeys(("position", "tentative_position", "next_corner", "counted_position", "progress_place"), position)
+        return {**at_place, "surface": self.handles_of(polygon), "layer": self.mesh.polygon_layer[polygon], "heading": FIRST_HEADING}
+
     @property
-    def people_count(self) -> int:
+    def agent_count(self) -> int:
         """Number of agents: the first rows; those behind are obstacles."""
         return len(self.agents) - int(np.count_nonzero(self.agents.activity == AgentState.OBSTACLE))
 
@@ -331,16 +288,14 @@ class World:
         """
         entity = self.entities.add_rows([(component,)] * len(radius))
         columns = {
-            "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE), "position": position,
-            "tentative_position": position, "next_corner": position, "counted_position": position, "surface": self.handles_of(polygon),
-            "layer": self.mesh.polygon_layer[polygon], "radius": radius, "maximum_speed": np.inf, "is_immovable": 1, "progress_place": position,
-            "heading": FACING,
+            **self._placed(position, polygon), "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE),
+            "radius": radius, "maximum_speed": np.inf, "is_immovable": 1,
         }  # fmt: skip
         self.agents.append(len(entity), columns)
         return int(entity[0])
 
     def take_away_obstacles(self, leaving: NDArray[np.bool_]) -> None:
-        """Remove rows of obstacles, (n,) bool; nobody is noted as retired."""
+        """Remove rows of obstacles, (n,) bool, without an event."""
         self.entities.delete(self.agents.entity[leaving].tolist())
         self.agents.remove(~leaving)
 
@@ -367,9 +322,9 @@ class World:
         }
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave.
+        """Take back what `state()` returned.
 
-        What depends on the ground is looked at by `crowdsim.world.checks.check_agents`, once the ground is there.
+        What depends on the ground is checked by `crowdsim.world.checks.check_agents`, once the ground is there.
 
         Raises
         ------
@@ -377,9 +332,9 @@ class World:
             If something in it cannot be.
         """
         saved = Saved.of(state)
-        people = len(self._born["entity"]) if self._born else 0
+        born = len(self._born["entity"]) if self._born else 0
         tick = saved.whole("tick", 0, MOST_TICKS)
-        highest = saved.whole("highest_entity", people, people + MOST_DISCS)
+        highest = saved.whole("highest_entity", born, born + MOST_DISCS)
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
         self._restore_agents(saved.below("agents/"), highest)
         self.corridors.restore(saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity)
@@ -394,7 +349,7 @@ class World:
         self.events = EventLog()
         itinerary = zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True)
         self.entities.restore_rows(highest, {entity: (self.itineraries[i],) if i != NO_ITINERARY else () for entity, i in itinerary})
-        self.entities.restore_things(saved.below("things/"), self._given_things)
+        self.entities.restore_things(saved.below("things/"), self._scenario_things)
 
     def _restore_agents(self, saved: Saved, highest: int) -> None:
         """Take the columns back: agents as they were born, and behind them the discs of obstacles."""
@@ -405,13 +360,13 @@ class World:
         is_agent = np.isin(agents.entity, born["entity"]) if born else np.zeros(len(agents), dtype=np.bool_)
         if born:
             place = np.searchsorted(born["entity"], agents.entity[is_agent])
-            for name in BORN_WITH:
+            for name in [each for each in born if each != "entity"]:
                 right = np.ones(len(agents), dtype=np.bool_)
                 right[is_agent] = getattr(agents, name)[is_agent] == born[name][place]
                 saved.require(right, name, "this agent came into the world with another")
         for name, value in (("activity", int(AgentState.OBSTACLE)), ("group", NO_GROUP), ("itinerary", NO_ITINERARY), ("maximum_speed", np.inf)):
             saved.require(is_agent == (getattr(agents, name) != value), name, f"{value} is that of discs of obstacles, and of no agent")
-        saved.require(agents.activity != AgentState.ARRIVED, "activity", "those who have arrived have left at the end of the tick")
+        saved.require(agents.activity != AgentState.ARRIVED, "activity", "agents that have arrived have left at the end of the tick")
         lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
         saved.require((agents.stage <= np.append(lengths, 0)[agents.itinerary]) | ~is_agent, "stage", "the agent has no such goal on its list")
         saved.require(agents.blocker <= highest, "blocker", "there has been no such entity")

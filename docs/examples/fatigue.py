@@ -26,8 +26,8 @@ class Rest:
 class Tire(System):
     """Slow agents down the more they have walked; one that is tired out rests for a while."""
 
-    after = Gauge  # by then everybody prefers a velocity
-    reads = ("entity", "activity", "velocity")
+    after = Gauge  # by then all agents prefer a velocity
+    reads = ("entity", "activity", "velocity", "preferred_velocity", "fatigue")
     writes = ("preferred_velocity", "fatigue")
     counts = ("resting", "mean_fatigue")
     columns = (Column("fatigue", "float64", "", "0 is fresh, 1 is tired out", within=(0.0, 1.0)),)
@@ -37,15 +37,15 @@ class Tire(System):
     class Parameters:
         """What a scenario can set: `crowdsim parameters systems.Tire --plugin docs/examples/fatigue.py` shows it."""
 
-        endurance: float = param(40.0, "m", above=0.0, high=1e5, why="way after which an agent is tired out; larger lets everybody walk on")
+        endurance: float = param(40.0, "m", above=0.0, high=1e5, why="path length after which an agent is tired out; larger lets all walk on")
         rest: float = param(5.0, "s", above=0.0, high=1e4, why="how long it rests then; larger leaves more people standing")
 
     def process(self, tick):
         """Count what was walked, let the tired rest, and slow the others down."""
         agents, own = self.world.agents, self.parameters
         walks = agents.activity == AgentState.WALKING
-        way = np.hypot(agents.velocity[:, 0], agents.velocity[:, 1]) * tick.length
-        agents.fatigue[walks] = np.minimum(1.0, agents.fatigue[walks] + way[walks] / own.endurance)
+        length = np.hypot(agents.velocity[:, 0], agents.velocity[:, 1]) * tick.length
+        agents.fatigue[walks] = np.minimum(1.0, agents.fatigue[walks] + length[walks] / own.endurance)
         resting = dict(self.world.query(Rest))
         for row in np.flatnonzero(walks & (agents.fatigue == 1.0)):
             entity = int(agents.entity[row])

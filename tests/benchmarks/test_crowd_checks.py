@@ -9,7 +9,7 @@ from tests.crowds import SCENARIOS
 
 
 def test_the_longest_step_is_that_of_the_recorded_positions(tmp_path):
-    """Thirty people in a room: the longest of their steps, taken tick by tick from the run itself."""
+    """Thirty agents in a room: the longest of their steps, taken tick by tick from the run itself."""
     sets = ["groups.crowd.count=30", "stop.after=3", "record.rate=20", "record.columns=[]"]
     longest = 0.0
     with Simulation(load_scenario(SCENARIOS / "bottleneck.yaml", sets=sets), out=tmp_path / "run.h5") as run:

@@ -1,4 +1,4 @@
-"""Looking for people in the way costs 10,000 people that walk less than a tenth of the tick."""
+"""Looking for agents in the way costs 10,000 agents that walk less than a tenth of the tick."""
 
 import pytest
 

@@ -72,7 +72,7 @@ def test_a_refused_push_goes_along_the_wall_and_nowhere_in_a_corner():
     assert bent((3.0, 0.2), (0.03, -0.04)) == (pytest.approx(0.03), pytest.approx(0.0, abs=1e-15))
     assert bent((5.8, 0.2), (0.03, -0.04)) == (0.0, 0.0)
     assert bent((3.0, 0.2), (0.0, -0.04)) == (0.0, 0.0)
-    assert bent((3.0, 0.2), (0.002, -0.04)) == (0.0, 0.0)  # what is left would part nobody
+    assert bent((3.0, 0.2), (0.002, -0.04)) == (0.0, 0.0)  # what is left would part no discs
     assert bent((3.0, 0.2), (0.03, -0.04), reach=0.2) == (0.0, 0.0)
 
 
@@ -114,7 +114,7 @@ def test_move_off_walls_agrees_with_reference_and_leaves_bodies_clear():
         assert twin.nearest_wall(PAIRS, tuple(out[row]), tuple(out[row]), radius[row] - 2e-4)[0] == (0.0, 0.0)
 
 
-def test_whoever_is_clear_of_walls_or_may_have_crossed_one_is_not_moved_off():
+def test_a_disc_that_is_clear_of_walls_or_may_have_crossed_one_is_not_moved_off():
     position = np.array([[3.0, 2.0], [1.75, 2.0], [3.0, 0.25]])
     tentative = np.array([[3.0, 1.9], [2.05, 2.0], [3.0, 0.15]])
     out, _ = moved_off(position, tentative, np.full(3, 0.2))

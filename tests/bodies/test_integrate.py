@@ -1,4 +1,4 @@
-"""Integration walks exactly as far as the velocity says, and nobody too fast."""
+"""Integration walks exactly as far as the velocity says, and no agent too fast."""
 
 import numpy as np
 

@@ -1,22 +1,22 @@
-"""Room at places, and which are the best: held against naive twins."""
+"""How far places are from walkers, and which are the best: held against naive twins."""
 
 import numpy as np
 import pytest
 
-from crowdsim.bodies.places import TAKEN, measure_room, rank_places
+from crowdsim.bodies.places import TAKEN, measure_distances, rank_places
 from tests.reference import places as twin
 
 
 def measured(place, standing, reach, walking):
-    """What the kernel says, of bodies in any order."""
+    """What the kernel returns, of agents in any order."""
     place, standing, walking = (np.reshape(np.asarray(each, dtype=np.float64), (-1, 2)) for each in (place, standing, walking))
     reach = np.asarray(reach, dtype=np.float64)
     stands, walks = np.argsort(standing[:, 0], kind="stable"), np.argsort(walking[:, 0], kind="stable")
-    room = np.empty(len(place))
-    measure_room(
-        0, len(place), place, standing[stands, 0], standing[stands, 1], reach[stands], float(reach.max(initial=0.0)), walking[walks, 0], walking[walks, 1], room
+    distance = np.empty(len(place))
+    measure_distances(
+        0, len(place), place, standing[stands, 0], standing[stands, 1], reach[stands], float(reach.max(initial=0.0)), walking[walks, 0], walking[walks, 1], distance
     )
-    return room
+    return distance
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -26,7 +26,7 @@ def test_room_is_as_the_naive_twin_finds_it(seed):
     if seed % 2:  # on a lattice many are equally far, in x too
         place, standing, walking = (np.round(each) for each in (place, standing, walking))
     reach = random.choice([0.0, 0.5, 1.0, 1.5], len(standing))
-    assert measured(place, standing, reach, walking).tolist() == twin.measure_room(place, standing, reach, walking)
+    assert measured(place, standing, reach, walking).tolist() == twin.measure_distances(place, standing, reach, walking)
 
 
 def test_a_place_at_the_very_reach_of_a_body_is_taken():
@@ -42,13 +42,13 @@ def test_far_walkers_on_one_line_across_are_all_looked_at():
 def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
     random = np.random.default_rng(seed)
     size = int(random.integers(0, 120))
-    place, room = random.uniform(-5.0, 5.0, (size, 2)), random.uniform(0.0, 5.0, size)
-    if seed % 2:  # many are equally near, and have as much room
-        place, room = np.round(place), np.round(room)
-    room[random.random(size) < 0.3] = TAKEN
-    room[random.random(size) < 0.1] = np.inf
+    place, distance = random.uniform(-5.0, 5.0, (size, 2)), random.uniform(0.0, 5.0, size)
+    if seed % 2:  # many are equally near, and as far from walkers
+        place, distance = np.round(place), np.round(distance)
+    distance[random.random(size) < 0.3] = TAKEN
+    distance[random.random(size) < 0.1] = np.inf
     for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
         for count in (1, 4, size + 1):
             order = np.empty(count, dtype=np.int64)
-            found = rank_places(place, room, 0.5, -0.25, waited_for, np.empty(size), np.empty(size), order)
-            assert order[:found].tolist() == twin.rank_places(place.tolist(), room.tolist(), 0.5, -0.25, waited_for, count)
+            found = rank_places(place, distance, 0.5, -0.25, waited_for, np.empty(size), np.empty(size), order)
+            assert order[:found].tolist() == twin.rank_places(place.tolist(), distance.tolist(), 0.5, -0.25, waited_for, count)

@@ -1,9 +1,9 @@
-"""Who has waited longer goes first: who makes room for whom follows from where everybody is and how long each has waited."""
+"""An agent that has waited longer goes first: which gives way to which follows from where all are and how long each has waited."""
 
 import numpy as np
 import pytest
 
-from crowdsim.bodies.priority import count_waiting, make_room, who_gives_way
+from crowdsim.bodies.priority import count_waiting, find_right_of_way, make_room
 from tests.reference import priority as naive
 
 
@@ -17,23 +17,23 @@ def crowd(seed, count=40):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_who_makes_room_is_that_of_the_twin(seed):
+def test_the_right_of_way_is_that_of_the_twin(seed):
     made = crowd(seed)
-    found = who_gives_way(*(made[name] for name in ("position", "radius", "wanted", "part", "waited", "entity", "walks")), 20, 10, 1.0)
+    found = find_right_of_way(*(made[name] for name in ("position", "radius", "wanted", "part", "waited", "entity", "walks")), 20, 10, 1.0)
     agents = [{name: made[name][i] for name in made} for i in range(40)]
     assert found.tolist() == [naive.lets_through(i, agents, 20, 10, 1.0) for i in range(40)]
     assert seed > 0 or (found >= 0).sum() == 3
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_who_has_waited_longest_makes_room_for_nobody_and_the_order_of_rows_does_not_matter(seed):
+def test_the_agent_that_has_waited_longest_gives_way_to_none_and_the_order_of_rows_does_not_matter(seed):
     made = crowd(seed)
     names = ("position", "radius", "wanted", "part", "waited", "entity", "walks")
-    found = who_gives_way(*(made[name] for name in names), 20, 10, 1.0)
+    found = find_right_of_way(*(made[name] for name in names), 20, 10, 1.0)
     longest = np.flatnonzero(made["waited"] == made["waited"].max())
     assert (found[longest] == -1).all()
     order = np.random.default_rng(seed).permutation(40)
-    other = who_gives_way(*(made[name][order] for name in names), 20, 10, 1.0)
+    other = find_right_of_way(*(made[name][order] for name in names), 20, 10, 1.0)
     assert np.where(other >= 0, order[other], -1).tolist() == found[order].tolist()
 
 
@@ -46,7 +46,7 @@ def test_waiting_is_counted_as_by_the_twin(seed):
     assert found.tolist() == expected
 
 
-def test_who_makes_room_goes_back_and_to_the_side_on_which_it_is():
+def test_an_agent_that_makes_room_goes_back_and_to_the_side_on_which_it_is():
     position, wanted = np.array([[0.0, 0.0], [0.5, 0.1], [0.6, -0.1]]), np.array([[1.0, 0.0], [-1.0, 0.0], [-1.0, 0.0]])
-    room = make_room(position, wanted, np.full(3, 2.0), np.array([1, 2]), np.array([0, 0]))
-    np.testing.assert_allclose(room, np.array([[1.0, 1.0], [1.0, -1.0]]) * np.sqrt(0.5))
+    found = make_room(position, wanted, np.full(3, 2.0), np.array([1, 2]), np.array([0, 0]))
+    np.testing.assert_allclose(found, np.array([[1.0, 1.0], [1.0, -1.0]]) * np.sqrt(0.5))

@@ -1,4 +1,4 @@
-"""Push-apart: it does no harm, comes to rest, keeps bodies out of walls, and depends on nothing that does not matter."""
+"""Push-apart: it does no harm, comes to rest, keeps discs out of walls, and depends on nothing that does not matter."""
 
 from dataclasses import astuple
 
@@ -79,7 +79,7 @@ def test_neither_total_nor_deepest_overlap_rises_over_ten_thousand_crowds():
     assert_no_harm(range(10_000))
 
 
-def test_driven_discs_do_not_overlap_each_other_and_push_those_who_can_be_pushed():
+def test_driven_discs_do_not_overlap_each_other_and_push_those_that_can_be_pushed():
     both, result = separate([[0.0, 0.0], [0.1, 0.0]], 0.2, movable=[2, 2])
     assert (both == [[0.0, 0.0], [0.1, 0.0]]).all() and result.before.count == result.after.count == 0
     moved, result = separate([[0.0, 0.0], [0.1, 0.0], [0.4, 0.0]], 0.2, movable=[2, 2, 1])
@@ -162,7 +162,7 @@ def test_coincident_centres_part_along_x_by_entity():
     assert moved.tolist() == [[pytest.approx(1.2), 1.0], [pytest.approx(0.8), 1.0]]
 
 
-def test_whoever_cannot_move_is_passed_the_whole_push():
+def test_the_neighbour_of_a_disc_that_cannot_move_gets_the_whole_push():
     moved, _ = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[1, 0])
     assert moved.tolist() == [[pytest.approx(-0.1), 0.0], [0.3, 0.0]]
     both, result = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[0, 0])
@@ -204,7 +204,7 @@ def test_one_that_has_room_for_half_of_a_push_takes_that_where_the_other_stands_
 
 
 def pressed_knot(count=80, seed=0):
-    """People on a disc who are pressed into 85 % of the room that they need."""
+    """Agents on a disc that are pressed into 85 % of the room that they need."""
     rng = np.random.default_rng(seed)
     return random_places(count, rng) * 0.85
 
@@ -254,7 +254,7 @@ def test_one_wedged_between_immovable_discs_takes_nobodys_step():
 
 
 def test_further_passes_are_only_made_where_something_is_deep():
-    for gap, differs in ((0.015, False), (0.06, True)):  # twenty people in a row, each overlapping the next
+    for gap, differs in ((0.015, False), (0.06, True)):  # twenty agents in a row, each overlapping the next
         row = np.stack([np.arange(20) * (0.4 - gap), np.zeros(20)], axis=1)
         assert (separate(row, 0.2, passes=1)[0] != separate(row, 0.2, passes=1, further=0)[0]).any() == differs
 
@@ -268,12 +268,12 @@ def test_discs_that_passes_without_harm_leave_wedged_are_parted_all_the_same(see
     assert result.after.deepest < 0.002
 
 
-def test_what_nobody_can_part_ends_the_further_passes(monkeypatch):
+def test_what_cannot_be_parted_ends_the_further_passes(monkeypatch):
     passes, push = [], Separator._push
     monkeypatch.setattr(Separator, "_push", lambda *arguments: passes.append(1) or push(*arguments))
     _, result = separate([[0.0, 0.0], [0.3, 0.0]], 0.2, movable=[0, 0])
     assert result.after.deepest == pytest.approx(0.1)
-    assert len(passes) == 2  # the ordinary one, and a further one that moves nobody
+    assert len(passes) == 2  # the ordinary one, and a further one that moves none
 
 
 def test_discs_on_different_floors_do_not_touch():
@@ -283,7 +283,7 @@ def test_discs_on_different_floors_do_not_touch():
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_is_pushed_into_a_wall(seed):
+def test_no_disc_is_pushed_into_a_wall(seed):
     rng = np.random.default_rng(seed)
     n, radius = 120, 0.2
     position = rng.uniform((0.2, 0.2), (4.8, 2.8), (n, 2))
@@ -371,7 +371,7 @@ def test_wall_distance_only_saves_time():
         (np.random.default_rng(0).uniform(0.0, 9.0, (50, 2)), np.array([30.0, *[0.2] * 49])),
         (np.random.default_rng(0).uniform(0.0, 3.0, (50, 2)) + np.array([4e5, 5e6]), 0.25),
     ],
-    ids=["nobody", "one", "a pile", "points", "a giant", "UTM"],
+    ids=["none", "one", "a pile", "points", "a giant", "UTM"],
 )
 def test_odd_crowds_are_parted_without_harm(position, radius):
     before = overlaps(position, radius)

@@ -43,7 +43,7 @@ def test_a_heading_turns_no_faster_than_it_may_and_ends_up_forward():
     assert math.hypot(*heading[0]) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_who_stands_or_only_shuffles_keeps_its_heading():
+def test_an_agent_that_stands_or_only_shuffles_keeps_its_heading():
     heading = np.array([[0.6, 0.8], [0.6, 0.8], [0.6, 0.8]])
     velocity, walks = np.array([[-1.0, 0.0], [-0.04, 0.0], [-0.06, 0.0]]), np.array([0, 1, 1], dtype=np.uint8)
     assert (turn(heading, velocity, walks, math.pi) == [[0.6, 0.8], [0.6, 0.8], [-1.0, 0.0]]).all()

@@ -49,9 +49,9 @@ def test_a_goal_behind_too_narrow_a_gap_is_named_with_its_reason(tmp_path):
     path = tmp_path / "gap.yaml"
     path.write_text(SMALL.replace("geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]]}", "geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]], obstacles: [{box: [5, 0, 5.2, 3.7]}]}"))
     done = crowdsim(["run", path, "--no-record"])
-    assert done.returncode == 3 and "no way to its goal that is wide enough" in done.stdout
+    assert done.returncode == 3 and "no path to its goal that is wide enough" in done.stdout
     checked = crowdsim(["validate", path])
-    assert checked.returncode == 2 and "the widest way has a gap of 0.300 m at (5." in checked.stderr
+    assert checked.returncode == 2 and "the widest path has a gap of 0.300 m at (5." in checked.stderr
 
 
 def test_mistakes_in_a_scenario_are_told_without_a_traceback(small, tmp_path):

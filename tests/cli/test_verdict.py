@@ -21,7 +21,7 @@ RESULT: dict[str, Any] = {
     "deadlocked": {"head-on": 3, "arch at a gap": 1},
     "last_arrival_s": 8.5, "simulated_s": 60.0, "wall_s": 2.0, "ticks": 1200, "deepest_overlap_m": 0.000134, "overlap_pairs_ticks": 3, "symmetries_broken": 1, "strays": 2,
     "flows": [{"exit": "east", "people": 20, "width_m": 1.2, "per_m_s": 3.849}], "speed_law": "none",
-    "nudges": 1, "replans": {"people ahead": 3, "held up": 1}, "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
+    "nudges": 1, "replans": {"agents ahead": 3, "blocked": 1}, "steered": 5, "expansions": 12345, "longest_wait_s": 2.5, "ms_per_tick": {"Avoid": 0.5, "Walk": 0.25}, "worst_tick_ms": 3.21, "digest": "0123456789abcdef",
 }  # fmt: skip
 
 
@@ -39,7 +39,7 @@ overlaps     deepest 0.13 mm
 symmetry     broken once
 pushed away  2 times so far off the path that a new one was asked for
 asked aside  once
-new paths    3 times people ahead, once held up
+new paths    3 times agents ahead, once blocked
 steered      5 times by a program
 paths        12,345 expansions, longest wait 2.5 s
 time         2.00 s, 30.0 x real time; worst tick 3.2 ms
@@ -87,7 +87,7 @@ def test_in_eighty_columns_one_sees_the_reason_and_what_is_waited_for(monkeypatc
     """Places go first, then the middles of long names; the index of an agent stays."""
     monkeypatch.setenv("COLUMNS", "80")
     left = {"agent": "eastbound-commuters-of-the-morning[12]", "x": 103.25, "y": 44.25, "reason": "stuck: infeasible avoidance", "stuck_for_s": 107.5}
-    one = {"agent": "#7", "x": 1.0, "y": 2.0, "reason": "no way to its goal; it goes as near as it can", "stuck_for_s": 0, "waits_for": ""}
+    one = {"agent": "#7", "x": 1.0, "y": 2.0, "reason": "no path to its goal; walks as close as it can", "stuck_for_s": 0, "waits_for": ""}
     table = left_text(RESULT | {"left": [{**left, "waits_for": "westbound-commuters-of-the-morning[3]"}, one]}).strip().splitlines()
     assert max(map(len, table[:3])) <= 80 and table[0].split("  ")[0] == "agent" and "waits for" in table[0] and "place" not in table[0]
     assert table[1].startswith("east..[12]  stuck: infeasible avoidance") and table[1].endswith("107.5 s    westb..[3]")

@@ -88,6 +88,16 @@ def test_the_files_that_a_thing_takes_are_counted_right():
     assert {name: max(map(int, re.findall(r"\d+", said[name]))) for name in said} == {name: max(map(int, numbers or ["1"])) for name, numbers in steps.items()}
 
 
+@pytest.mark.parametrize("key", ["immovable", "premovement"])
+def test_a_key_of_agents_stands_in_the_files_that_the_page_names_and_in_no_other(key):
+    section = text_of("docs/develop/extending.md").split("## A key of agents")[1].split("\n## ")[0]
+    named = set(re.findall(r"^\d\. `([\w/]+\.py)`", section, re.MULTILINE))
+    word = re.compile(rf"\b(?:is_)?{key}\b")
+    files = [path for room in ("scenario", "setup", "world") for path in (ROOT / "crowdsim" / room).rglob("*.py")]
+    found = {str(path.relative_to(ROOT)) for path in files if word.search(path.read_text())} - {"crowdsim/world/world.py"}  # discs of obstacles are immovable
+    assert len(named) == 5 and {"crowdsim/scenario/schema.py", "crowdsim/setup/agents.py"} <= found <= named
+
+
 def test_the_files_that_the_page_on_extending_names_are_there():
     """A name such as `<name>` stands for any: one file at least is called so. Names without a folder are of files somewhere in the package."""
     page = text_of("docs/develop/extending.md")

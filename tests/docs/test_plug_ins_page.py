@@ -1,4 +1,4 @@
-"""docs/guides/plug-ins.md: its example is the file that is tested, what it tells works, and its messages are those that are printed."""
+"""docs/guides/plug-ins.md: its examples are the files that are tested, what it tells works, and its messages are those that are printed."""
 
 import re
 import shlex
@@ -33,8 +33,8 @@ def tire(monkeypatch):
     return registry.registered_systems()["Tire"]
 
 
-def test_the_system_of_the_page_is_the_file_that_is_tested():
-    assert blocks("python") == [FATIGUE.read_text(encoding="utf-8")]
+def test_the_system_and_the_planner_of_the_page_are_the_files_that_are_tested():
+    assert blocks("python") == [file.read_text(encoding="utf-8") for file in (FATIGUE, FATIGUE.with_name("straight_line.py"))]
 
 
 def test_the_command_of_the_page_runs(tmp_path, monkeypatch, capsys):

@@ -10,7 +10,8 @@ import shapely
 
 from crowdsim.geometry.soup import repaired
 from crowdsim.geometry.surface import SurfaceRules, walkable_patches
-from crowdsim.navigation.corridor.walk import walk_many
+from crowdsim.navigation.corridor.corridors import Corridors
+from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.mesh.mesh import depth_in_polygon, height_at, locate_at_height
 from crowdsim.navigation.mesh.slopes import heights_at
 from crowdsim.navigation.mesh.surface_mesh import build_surface
@@ -73,7 +74,7 @@ def walked(name, radius, walkers, moves, seed, stride=0.3):
     position = np.array([w @ corners[p][:, :2] for w, p in zip(weights, polygon, strict=True)])
     heading = rng.uniform(0.0, 2.0 * np.pi, walkers)
     radii, clear, touched = np.full(walkers, radius), np.zeros(walkers, dtype=np.float32), np.zeros(walkers, dtype=np.uint8)
-    cells, block, none = np.zeros(1, dtype=np.int32), np.zeros(walkers, dtype=np.int64), np.zeros(walkers, dtype=np.int32)
+    portals, block, none = np.zeros(1, dtype=np.int32), np.zeros(walkers, dtype=np.int64), np.zeros(walkers, dtype=np.int32)
     z, new_z = np.empty(walkers), np.empty(walkers)
     heights_at(0, walkers, mesh, polygon, position, z)
     crossings, worst = 0, 0.0
@@ -81,7 +82,8 @@ def walked(name, radius, walkers, moves, seed, stride=0.3):
         heading += rng.normal(0.0, 0.4, walkers) + (touched == 1) * rng.uniform(-2.0, 2.0, walkers)
         target = position + stride * np.c_[np.cos(heading), np.sin(heading)]
         new = [np.empty_like(each) for each in (position, polygon, none, clear, touched)]
-        walk_many(0, walkers, mesh, cells, block, none, none, polygon, position, target, radii, clear, *new)
+        corridors = Corridors(portals, block, none, polygon, none, position, radii)
+        walk_many(0, walkers, mesh, corridors, none, target, clear, Walked(*new))
         there, polygon, _, clear, touched = new
         heights_at(0, walkers, mesh, polygon, there, new_z)
         worst = max(worst, -min(depth_in_polygon(mesh, p, x, y) for p, (x, y) in zip(polygon.tolist(), there.tolist(), strict=True)))

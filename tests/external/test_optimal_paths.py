@@ -10,7 +10,7 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import find_rims
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
 from crowdsim.navigation.search.goal_entries import make_scratch
-from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import make_interval_slots
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
 from tests.external.data import need
@@ -23,8 +23,8 @@ ROOM = 1 << 16
 def way(mesh, slots, goals, start, polygon):
     """Return status and length of the shortest way."""
     scratch = make_scratch(1, mesh.polygon_count)
-    begin_optimal(slots, 0, mesh, goals, scratch, 0, 0.0, float(start[0]), float(start[1]), polygon, 0)
-    advance_optimal(slots, 0, mesh, goals, find_rims(mesh, goals), scratch, 1 << 40)
+    begin_polyanya(slots, 0, mesh, goals, scratch, 0, 0.0, float(start[0]), float(start[1]), polygon, 0)
+    advance_polyanya(slots, 0, mesh, goals, find_rims(mesh, goals), scratch, 1 << 40)
     return int(slots.header[0, STATUS]), float(slots.measure[0, BEST_TOTAL])
 
 

@@ -39,7 +39,7 @@ def ideal_time(run):
     """Return the longest of the agents' shortest ways over their desired speeds, up to the arrival radius (s)."""
     world, built, longest = run.world, run.built, 0.0
     for row in range(len(built.agents)):
-        itinerary = world.itineraries[built.population.itinerary[row]]
+        itinerary = world.itineraries[built.agents.itinerary[row]]
         place, polygon, total = built.agents.position[row], built.polygon[row], 0.0
         for goal, speed in zip(itinerary.goals, itinerary.speeds, strict=True):
             _, length, piece = lengths_of(world, place[None], np.array([polygon]), np.array([goal], dtype=np.int32), built.agents.radius[row : row + 1])

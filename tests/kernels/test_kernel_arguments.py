@@ -12,18 +12,13 @@ INNER = "numbers of one step of an inner loop, which LLVM keeps in registers: a 
 ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
-        corridor.steer.steer_many corridor.steer.guess_many corridor.walk.walk_many corridor.progress.note_progress
-        bodies.spread.lead_aside bodies.replan.find_near_lines avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
+        avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
     """,
     ROWS: """
-        corridor.steer._steer_rows corridor.walk._walk_rows bodies.spread._lead_rows avoidance.sampling.kernel._choose_by_sampling
+        avoidance.sampling.kernel._choose_by_sampling
         avoidance.velocity_obstacles.kernel.choose_with_workspaces avoidance.orca.orca._choose_velocities avoidance.neighbour_model.find_neighbours
     """,
     INNER: """
-        search.polyanya._spread search.polyanya._squeeze search.polyanya._least_way_by search.polyanya._add search.polyanya._parts_of_edge
-        search.polyanya_intervals.limit_on_edge search.polyanya_intervals.bends_before search.a_star.walk_straight corridor.steer.next_corner
-        corridor.steer._hold_bend corridor.steer._look_ahead corridor.funnel.pull_straight corridor.funnel.find_bends corridor.funnel._deepest_post
-        corridor.funnel._swell_to_goal corridor.trace.trace_string corridor.walls_off_corridor.add_posts_beside
         avoidance.velocity_obstacles.obstacles.agent_obstacle avoidance.orca.wall_planes.wall_half_planes avoidance.neighbours.find_nearest
         avoidance.sampling.time_to_collision.lay_out_neighbours avoidance.sampling.samplers.search_adaptively
     """,

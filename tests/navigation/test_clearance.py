@@ -1,4 +1,4 @@
-"""A body of any radius finds a way exactly if there is one, and its way keeps its radius from all walls."""
+"""An agent of any radius finds a path exactly if there is one, and its path keeps its radius from all walls."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from tests.navigation.worlds import UTM, OnePlanner, free_points, pillar_hall, r
 
 TIE_M = 1e-5  # Half a gap and a radius that are nearer to each other than this are a tie: the eroded ground is itself only known to 5e-6 r.
 RADII = (0.0, 0.1, 0.2, 0.35, 0.7)
-# Ways that came up to 3 cm too near to the wall that they begin or end beside, before vertices there were looked for at each end by itself.
+# Paths that came up to 3 cm too near to the wall that they begin or end beside, before vertices there were looked for at each end by itself.
 ONCE_TOO_NEAR = [(502, "triangles"), (604, "triangles"), (624, "triangles"), (764, "triangles"), (1366, "triangles"), (1481, "polygons")]
 
 
@@ -21,8 +21,8 @@ def connected(ground, a, b, radius):
     return any(part.covers(shapely.Point(a)) and part.covers(shapely.Point(b)) for part in shapely.get_parts(eroded))
 
 
-def check_ways(ground, seed, cells, radii, pairs=6, parameters=None):
-    """Assert for random starts and goals that a way is found exactly if there is one, and that it is clear; return how many were found."""
+def check_paths(ground, seed, cells, radii, pairs=6, parameters=None):
+    """Assert for random starts and goals that a path is found exactly if there is one, and that it is clear; return how many were found."""
     rng = np.random.default_rng(seed + 10**6)
     planner = OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells, **(parameters or {}))).mesh)
     walls = ground.boundary
@@ -36,71 +36,71 @@ def check_ways(ground, seed, cells, radii, pairs=6, parameters=None):
             expected = part[k] == part[k + 1]
             if (status == FOUND) != expected:
                 is_tie = connected(ground, a, b, radius - TIE_M) != connected(ground, a, b, radius + TIE_M)
-                assert is_tie, f"radius {radius}: from {a} to {b} there {'is' if expected else 'is no'} way, but the status is {status}"
+                assert is_tie, f"radius {radius}: from {a} to {b} there {'is' if expected else 'is no'} path, but the status is {status}"
                 continue
             if status != FOUND:
                 assert status == UNREACHABLE
                 continue
             found += 1
-            way = shapely.LineString(with_arcs(bends, corner, planner.mesh))
-            assert shapely.difference(way, ground).length <= 1e-6
-            assert shapely.distance(walls, way) >= radius - 1e-4
-            assert way.length == pytest.approx(length, rel=1e-4, abs=1e-6)
+            path = shapely.LineString(with_arcs(bends, corner, planner.mesh))
+            assert shapely.difference(path, ground).length <= 1e-6
+            assert shapely.distance(walls, path) >= radius - 1e-4
+            assert path.length == pytest.approx(length, rel=1e-4, abs=1e-6)
     return found
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(4))
-def test_a_way_is_found_exactly_if_there_is_one_and_keeps_clear(block, cells):
-    assert sum(check_ways(random_ground(seed), seed, cells, RADII, pairs=3) for seed in range(10 * block, 10 * block + 10)) > 100
+def test_a_path_is_found_exactly_if_there_is_one_and_keeps_clear(block, cells):
+    assert sum(check_paths(random_ground(seed), seed, cells, RADII, pairs=3) for seed in range(10 * block, 10 * block + 10)) > 100
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed, cells", ONCE_TOO_NEAR)
-def test_ways_that_begin_or_end_beside_a_thin_wall_keep_clear_of_its_end(seed, cells):
-    assert check_ways(random_ground(seed), seed, cells, RADII) > 20
+def test_paths_that_begin_or_end_beside_a_thin_wall_keep_clear_of_its_end(seed, cells):
+    assert check_paths(random_ground(seed), seed, cells, RADII) > 20
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(6))
-def test_bodies_pass_exactly_the_doors_that_are_wide_enough(seed):
-    assert check_ways(rooms(seed), seed, "polygons", (0.1, 0.2, 0.3, 0.4, 0.6), pairs=8) > 10
+def test_agents_pass_exactly_the_doors_that_are_wide_enough(seed):
+    assert check_paths(rooms(seed), seed, "polygons", (0.1, 0.2, 0.3, 0.4, 0.6), pairs=8) > 10
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_widths_are_exact_at_utm_coordinates(seed):
-    assert check_ways(affinity.translate(random_ground(seed), *UTM), seed, "polygons", RADII, pairs=4) > 10
+    assert check_paths(affinity.translate(random_ground(seed), *UTM), seed, "polygons", RADII, pairs=4) > 10
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_widths_are_exact_for_bodies_as_wide_as_the_mesh_can_answer_for(seed):
+def test_widths_are_exact_for_agents_as_wide_as_the_mesh_can_answer_for(seed):
     ground = affinity.scale(random_ground(seed), 4.0, 4.0, origin=(0.0, 0.0))
-    assert check_ways(ground, seed, "polygons", (1.0, 1.5, 2.0, 3.0), pairs=6, parameters={"widest_body": 3.0}) > 4
+    assert check_paths(ground, seed, "polygons", (1.0, 1.5, 2.0, 3.0), pairs=6, parameters={"widest_body": 3.0}) > 4
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("block", range(40))
-def test_tens_of_thousands_of_ways_are_found_exactly_and_keep_clear(block):
+def test_tens_of_thousands_of_paths_are_found_exactly_and_keep_clear(block):
     for seed in range(50 * block, 50 * block + 50):
         for cells in ("polygons", "triangles"):
-            check_ways(random_ground(seed), seed, cells, RADII)
+            check_paths(random_ground(seed), seed, cells, RADII)
 
 
 def funnel_with_a_beam(gap):
-    """Return a room of 10 x 5 m in which a beam from above ends `gap` above the floor: the edges beside it are 5 m long, the way under it is not."""
+    """Return a room of 10 x 5 m in which a beam from above ends `gap` above the floor: the edges beside it are 5 m long, the path under it is not."""
     return shapely.box(0.0, 0.0, 10.0, 5.0).difference(shapely.Polygon([(4.9, 5.0), (5.0, gap), (5.1, 5.0)]))
 
 
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
-def test_portals_of_five_metres_with_a_gap_of_0_3_metres_inside_stop_wide_bodies(cells):
+def test_portals_of_five_metres_with_a_gap_of_0_3_metres_inside_stop_wide_agents(cells):
     planner = OnePlanner.on(funnel_with_a_beam(0.3), cells=cells)
     for radius, status in ((0.14, FOUND), (0.1499, FOUND), (0.1501, UNREACHABLE), (0.2, UNREACHABLE), (1.5, UNREACHABLE)):
         assert planner.path((2.0, 2.5), (8.0, 2.5), radius)[0] == status, radius
 
 
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
-def test_a_vertex_opposite_a_wall_inside_one_polygon_parts_it_for_wide_bodies(cells):
+def test_a_vertex_opposite_a_wall_inside_one_polygon_parts_it_for_wide_agents(cells):
     # The needle's point lies 0.3 m from the floor; without a foot in the floor there is no edge of 0.3 m that a search could measure.
     needle = shapely.Polygon([(5.0, 0.3), (5.02, 4.0), (4.98, 4.0)])
     planner = OnePlanner.on(shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle), cells=cells)
@@ -110,14 +110,14 @@ def test_a_vertex_opposite_a_wall_inside_one_polygon_parts_it_for_wide_bodies(ce
     assert planner.path((1.0, 0.6), (9.0, 0.6), 0.51)[0] == UNREACHABLE
 
 
-def test_a_body_exactly_as_wide_as_the_door_passes_it():
+def test_a_agent_exactly_as_wide_as_the_door_passes_it():
     door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
     planner = OnePlanner.on(door)
     assert planner.path((1.0, 2.0), (8.0, 2.0), 0.5)[0] == FOUND
     assert planner.path((1.0, 2.0), (8.0, 2.0), np.nextafter(0.5, 1.0))[0] == UNREACHABLE
 
 
-def test_a_body_takes_the_longer_way_where_the_shorter_is_too_narrow():
+def test_a_agent_takes_the_longer_path_where_the_shorter_is_too_narrow():
     walls = shapely.union_all([shapely.box(4, 0, 4.2, 1.8), shapely.box(4, 2.2, 4.2, 7), shapely.box(4, 8.2, 4.2, 10)])
     planner = OnePlanner.on(shapely.box(0, 0, 8, 10).difference(walls))
     narrow, wide = planner.path((2, 2), (6, 2), 0.19), planner.path((2, 2), (6, 2), 0.21)
@@ -126,7 +126,7 @@ def test_a_body_takes_the_longer_way_where_the_shorter_is_too_narrow():
     assert planner.path((2, 2), (6, 2), 0.61)[0] == UNREACHABLE
 
 
-def test_a_way_through_pillars_exists_up_to_half_the_gap():
+def test_a_path_through_pillars_exists_up_to_half_the_gap():
     hall = pillar_hall(5, gap=1.0)
     planner = OnePlanner.on(hall)
     size = hall.bounds[2]

@@ -12,7 +12,7 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.scenario.load import load_scenario
 from crowdsim.setup.build import build_world
-from crowdsim.setup.paths import WayFinder
+from crowdsim.setup.paths import PathFinder
 from tests.crowds import SCENARIOS
 from tests.navigation.worlds import free_points, located, random_ground, rooms, simple_polygon
 
@@ -51,7 +51,7 @@ def test_every_agent_heads_for_the_exit_that_is_nearest_on_foot(name):
     found = {}
     for kind in ("", "mesh", "visibility"):
         built = build_world(load_scenario(SCENARIOS / f"{name}.yaml", sets=[f"navigation={kind}"] if kind else []))
-        goal = np.array([built.world.itineraries[k].goals[0] for k in built.population.itinerary], dtype=np.int32)
-        found[kind] = WayFinder(built).lengths_of(np.arange(len(goal)), built.agents.position, built.polygon, goal)[1]
+        goal = np.array([built.world.itineraries[k].goals[0] for k in built.agents.itinerary], dtype=np.int32)
+        found[kind] = PathFinder(built).lengths_of(np.arange(len(goal)), built.agents.position, built.polygon, goal)[1]
     assert (found[""] <= found["visibility"] + 1e-4).all()
     assert (found["mesh"] <= 1.01 * found["visibility"] + 0.01).all()  # over middles of portals three in ten were a tenth too long, one 15 times

@@ -1,4 +1,4 @@
-"""Ground with speeds of its own: the mesh follows its borders, gaps stay exact, and the search finds quick ways over it."""
+"""Ground with speeds of its own: the mesh follows its borders, gaps stay exact, and the search finds quick paths over it."""
 
 import heapq
 import math
@@ -9,7 +9,7 @@ import shapely
 
 from crowdsim.geometry.floor_plans import FloorPlan, Join, Plane, Terrain
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.floors import build_floors
@@ -45,7 +45,7 @@ def outlines(mesh):
 
 
 def price_by_time(planner):
-    """Let a planner's one slot look for quick ways."""
+    """Let a planner's one slot look for quick paths."""
     planner.slots.header[:, COSTS], planner.slots.measure[:, FASTEST] = TRAVEL_TIME, float(planner.mesh.polygon_pace.max())
     return planner
 
@@ -79,7 +79,7 @@ def test_polygons_cover_the_ground_are_convex_share_whole_edges_and_lie_on_one_t
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("make", [random_ground, rooms])
 @pytest.mark.parametrize("seed", range(8))
-def test_a_body_has_a_way_over_cut_ground_exactly_if_it_has_one_over_plain_ground(seed, make):
+def test_a_agent_has_a_path_over_cut_ground_exactly_if_it_has_one_over_plain_ground(seed, make):
     ground = make(seed)
     plain = OnePlanner(build_mesh(ground).mesh)
     cut = price_by_time(OnePlanner(build_mesh(ground, terrain=random_terrain(seed)).mesh))
@@ -94,8 +94,8 @@ def test_a_body_has_a_way_over_cut_ground_exactly_if_it_has_one_over_plain_groun
     assert len(outcomes) > 15
 
 
-def test_ways_both_found_and_not_found_were_compared():
-    """The comparison above would be worth nothing if every body always fitted."""
+def test_paths_both_found_and_not_found_were_compared():
+    """The comparison above would be worth nothing if every agent always fitted."""
     planner = OnePlanner(build_mesh(rooms(1), terrain=random_terrain(1)).mesh)
     points, _ = free_points(rooms(1), 0.35, 30, np.random.default_rng(3))
     statuses = {planner.search(a, point_goals(planner.mesh, [b]), 0.35) for a, b in zip(points[::2], points[1::2], strict=True)}
@@ -104,7 +104,7 @@ def test_ways_both_found_and_not_found_were_compared():
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [0, 1, 2, 5])
-def test_ways_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_one(seed):
+def test_paths_cost_the_time_that_dijkstra_finds_and_no_metre_is_cheaper_than_one(seed):
     ground = random_ground(seed)
     planner = price_by_time(OnePlanner(build_mesh(ground, terrain=random_terrain(seed), parameters=MeshParameters(terrain_cell=2.0)).mesh))
     rng = np.random.default_rng(seed)
@@ -146,8 +146,8 @@ def test_stairs_cost_the_time_that_dijkstra_finds_up_and_down(turn, offset):
             assert planner.slots.measure[0, BEST_TOTAL] == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
 
-def way_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
-    """Length along the surface, effort and length in plan of the way that a planner finds."""
+def path_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
+    """Length along the surface, effort and length in plan of the path that a planner finds."""
     goals = cut_goals(mesh, [GoalShape(shapely.Point(goal), 0.05, layer=layers[1])])
     planner = MeshPlanner(mesh, goals, costs=costs)
     begin, polygon, radii = np.array([start], dtype=np.float64), located(mesh, np.array([start]), layers[0]), np.array([radius])
@@ -156,26 +156,26 @@ def way_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
     assert answers.status[0] == FOUND
     length, effort, plan = np.empty(1), np.empty(1), np.empty(1)
     corridor = (mesh, goals, answers.cells, answers.start[:-1], np.diff(answers.start).astype(np.int32), polygon, answers.piece, begin, radii)
-    measure_ways(*corridor, length, effort)
+    measure_paths(*corridor, length, effort)
     measure_corridors(*corridor, plan)
     return float(length[0]), float(effort[0]), float(plan[0])
 
 
 @pytest.mark.parametrize(("speed", "pays"), [(0.9, False), (0.6, True), (0.5, True)])
-def test_a_way_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
+def test_a_path_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
     """A park of 20 x 10 m between two squares, with a road of 2 m round it on one side: 20 m over the grass or some 29 m over the road."""
     park = shapely.box(2, 2, 22, 12)
     mesh = build_mesh(shapely.box(0, 0, 24, 12), terrain=[Terrain("grass", park, speed)]).mesh
-    length, effort, _ = way_of(mesh, (1.0, 7.0), (23.0, 7.0), 0.2)
+    length, effort, _ = path_of(mesh, (1.0, 7.0), (23.0, 7.0), 0.2)
     if pays:
         assert 28.0 < length < 34.0 and effort == pytest.approx(length, rel=0.05)
     else:
         assert length == pytest.approx(22.0, rel=0.01) and effort == pytest.approx(2.0 + 20.0 / speed, rel=0.01)
-    assert way_of(mesh, (1.0, 7.0), (23.0, 7.0), costs="length")[0] == pytest.approx(22.0, rel=0.01)
+    assert path_of(mesh, (1.0, 7.0), (23.0, 7.0), costs="length")[0] == pytest.approx(22.0, rel=0.01)
 
 
 @pytest.mark.full
-def test_ways_over_terrain_take_little_longer_than_the_quickest_of_all():
+def test_paths_over_terrain_take_little_longer_than_the_quickest_of_all():
     """Against Dijkstra over a lattice of 25 cm with 32 directions, which is some 1 % too slow itself: on average 5 % longer, nine in ten below 10 %."""
     ground = shapely.box(0, 0, 24, 12) - shapely.box(10, 5, 13, 6)
     road = shapely.Polygon([(0, 0), (24, 0), (24, 1.5), (13, 2.5), (0, 1.5)])
@@ -186,7 +186,7 @@ def test_ways_over_terrain_take_little_longer_than_the_quickest_of_all():
     ratios = []
     for goal in ((2.0, 3.0), (22.0, 9.0)):
         quickest = lattice_times(ground, road, goal)
-        ratios += [way_of(mesh, start, goal, 0.01)[1] / quickest[round(start[0] / 0.25), round(start[1] / 0.25)] for start in starts]
+        ratios += [path_of(mesh, start, goal, 0.01)[1] / quickest[round(start[0] / 0.25), round(start[1] / 0.25)] for start in starts]
     ratios = np.array(ratios)
     assert ratios.mean() < 1.05 and np.quantile(ratios, 0.9) < 1.10 and ratios.max() < 1.25 and ratios.min() > 0.97
 
@@ -219,13 +219,13 @@ def lattice_times(ground, road, goal, step=0.25):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
-def test_lengths_and_efforts_of_straight_ways_agree_with_the_twin(seed):
+def test_lengths_and_efforts_of_straight_paths_agree_with_the_twin(seed):
     ground = shapely.box(0, 0, 12, 12)
     mesh = build_mesh(ground, terrain=random_terrain(seed)).mesh
     rng = np.random.default_rng(seed)
     compared = 0
     for a, b in rng.uniform(0.5, 11.5, (20, 2, 2)):
-        length, effort, plan = way_of(mesh, a, b)
+        length, effort, plan = path_of(mesh, a, b)
         assert length == pytest.approx(plan, rel=1e-9)
         if plan < math.dist(a, b) * (1.0 + 1e-9):
             compared += 1
@@ -234,12 +234,12 @@ def test_lengths_and_efforts_of_straight_ways_agree_with_the_twin(seed):
     assert compared >= 1
 
 
-def test_a_way_up_a_stair_is_as_long_as_its_surface():
+def test_a_path_up_a_stair_is_as_long_as_its_surface():
     _, _, build = two_storeys()
-    length, effort, plan = way_of(build.mesh, (8.0, 5.0), (17.0, 5.0), layers=(0, 1))
+    length, effort, plan = path_of(build.mesh, (8.0, 5.0), (17.0, 5.0), layers=(0, 1))
     slope = math.hypot(4.8, 3.0)
     assert plan == pytest.approx(9.0) and length == pytest.approx(4.2 + slope) and effort == pytest.approx(4.2 + slope / 0.5)
-    length, effort, _ = way_of(build.mesh, (17.0, 5.0), (8.0, 5.0), layers=(1, 0))
+    length, effort, _ = path_of(build.mesh, (17.0, 5.0), (8.0, 5.0), layers=(1, 0))
     assert length == pytest.approx(4.2 + slope) and effort == pytest.approx(4.2 + slope / 0.75)
 
 
@@ -257,9 +257,9 @@ def pit(depth: float):
 
 @pytest.mark.parametrize(("depth", "around"), [(0.5, False), (8.0, True)])
 def test_a_pit_is_crossed_or_walked_round_by_its_depth(depth, around):
-    """Figure 20: over the pit a straight line in plan is always the shortest way; with costs along the surface a deep one is walked round."""
+    """Figure 20: over the pit a straight line in plan is always the shortest path; with costs along the surface a deep one is walked round."""
     mesh = pit(depth)
-    length, _, plan = way_of(mesh, (4.0, 5.0), (16.0, 5.0), 0.2, layers=(0, 0))
+    length, _, plan = path_of(mesh, (4.0, 5.0), (16.0, 5.0), 0.2, layers=(0, 0))
     through = 8.0 + 2.0 * math.hypot(2.0, depth)
     corner = 2.0 * math.hypot(4.0, 3.0) + 4.0
     if around:

@@ -1,4 +1,4 @@
-"""Ways up and down stairs and round their wells: strings that go back in line with where they came from, on another floor."""
+"""Paths up and down stairs and round their wells: strings that go back in line with where they came from, on another floor."""
 
 
 import numpy as np
@@ -8,8 +8,9 @@ from shapely import affinity
 
 from crowdsim.errors import ScenarioError
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
-from crowdsim.navigation.corridor.trace import make_tracing, trace_way
+from crowdsim.navigation.corridor.corridors import Corridor
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
+from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
@@ -77,7 +78,7 @@ def corridors(built, seed, radius, count=24):
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(300))
-def test_the_way_of_a_point_is_the_shortest_in_its_corridor(seed):
+def test_the_path_of_a_point_is_the_shortest_in_its_corridor(seed):
     built = house(seed)
     for corridor, start, goal in corridors(built, seed, 0.0) if built is not None else []:
         mesh, cells = corridor[0], corridor[2]
@@ -94,14 +95,14 @@ def walls_of(mesh, layer):
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(300))
-def test_every_part_of_a_way_lies_in_the_polygon_that_it_is_said_to_lead_over(seed):
-    """And bodies keep their distance from the walls of the floor they are on, but for the chords of arcs; lengths and efforts agree with the definition."""
+def test_every_part_of_a_path_lies_in_the_polygon_that_it_is_said_to_lead_over(seed):
+    """And agents keep their distance from the walls of the floor they are on, but for the chords of arcs; lengths and efforts agree with the definition."""
     built = house(seed)
     radius = (0.0, 0.2, 0.45)[seed % 3]
     for corridor, start, goal in corridors(built, seed, radius, 10) if built is not None else []:
         mesh, goals, cells, _, ahead, polygon, piece = corridor[:7]
         tracing = make_tracing(4096, mesh.polygon_count)
-        parts = trace_way(mesh, goals, cells, 0, int(ahead[0]), int(polygon[0]), int(piece[0]), *start.tolist(), radius, tracing)
+        parts = trace_path(mesh, goals, Corridor(cells, 0, int(ahead[0]), int(polygon[0]), int(piece[0])), *start.tolist(), radius, tracing)
         place, over, stretch = tracing.place[: parts + 1], tracing.over[:parts], tracing.stretch[:parts]
         assert np.allclose(place[0], start) and np.allclose(place[-1], goal)
         for each, a, b in zip(over.tolist(), place[:-1], place[1:], strict=True):
@@ -110,7 +111,7 @@ def test_every_part_of_a_way_lies_in_the_polygon_that_it_is_said_to_lead_over(se
         chords = np.hypot(*np.diff(place, axis=0).T)
         plan, length, effort = np.empty(1), np.empty(1), np.empty(1)
         measure_corridors(*corridor, plan)
-        measure_ways(*corridor, length, effort)
+        measure_paths(*corridor, length, effort)
         assert plan[0] == pytest.approx(float(chords @ stretch), rel=1e-9) and 1.0 <= stretch.min() <= stretch.max() < 1.007
         steps = list(zip(over.tolist(), np.diff(place, axis=0) * stretch[:, None], strict=True))
         assert length[0] == pytest.approx(sum(heights.step_length(mesh, each, *step) for each, step in steps), rel=1e-9)
@@ -123,7 +124,7 @@ def test_every_part_of_a_way_lies_in_the_polygon_that_it_is_said_to_lead_over(se
 
 
 def found_by(planner, corridor):
-    """The length in plan of the way that a planner finds; inf if it finds none."""
+    """The length in plan of the path that a planner finds; inf if it finds none."""
     mesh, goals, _, _, _, polygon, _, start, radii = corridor
     planner.submit(0, np.array([1]), start, polygon, np.zeros(1, dtype=np.int32), radii)
     answers, _ = planner.advance(1 << 40, Team())
@@ -135,7 +136,7 @@ def found_by(planner, corridor):
 
 
 def check_planners(seed):
-    """Hold optimal ways to those of the visibility graph, and the others to be no shorter."""
+    """Check shortest paths against those of the visibility graph, and the others to be no shorter."""
     built = house(seed)
     for corridor, start, goal in corridors(built, seed, (0.0, 0.2, 0.45)[seed % 3], 10) if built is not None else []:
         mesh, goals = corridor[:2]
@@ -147,20 +148,20 @@ def check_planners(seed):
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("seed", range(700))
-def test_optimal_ways_are_those_of_the_visibility_graph_and_no_other_is_shorter(seed):
-    """Bodies are kept off walls by those of their own floor only, and a way that turns back round the end of a well costs what it is long."""
+def test_optimal_paths_are_those_of_the_visibility_graph_and_no_other_is_shorter(seed):
+    """Agents are kept off walls by those of their own floor only, and a path that turns back round the end of a well costs what it is long."""
     check_planners(seed)
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", [20, 47, 49, 196, 344, 746, 862, 1006, 1397])
-def test_houses_in_which_ways_went_wrong(seed):
+def test_houses_in_which_paths_went_wrong(seed):
     """Through a wall to a portal that faces away (49), to places that only a straight line sees (196), round wells (20, 344 to 862, 1397), through a gap (1006)."""
     check_planners(seed)
 
 
 @pytest.mark.parametrize("turned", [0.0, 90.0, 180.0, 270.0, 37.0])
-def test_a_line_of_sight_along_walls_on_both_sides_lets_points_through_and_no_body(turned):
+def test_a_line_of_sight_along_walls_on_both_sides_lets_points_through_and_no_agent(turned):
     """One wall ends and another begins a third of a metre further on, on the other side of the line: it leads through the gap, which is too narrow."""
 
     def placed(shape):

@@ -8,8 +8,9 @@ import numpy as np
 import shapely
 from shapely import affinity
 
+from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.funnel import find_bends, lay_string
-from crowdsim.navigation.corridor.portal_vertices import VERTEX, lay_out_posts
+from crowdsim.navigation.corridor.portal_vertices import VERTEX, String, list_portal_vertices
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.mesh import locate, locate_many, make_flood
@@ -165,20 +166,21 @@ class OnePlanner:
 def pull_through(mesh, goals, cells, piece, polygon, start, radius: float, flood):
     """Pull a string through any planner's corridor (goal's end first); return points, the vertex of the bend at each or -1, and its length."""
     x, y = float(start[0]), float(start[1])
-    posts = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
-    count, _ = lay_out_posts(mesh, cells, 0, len(cells), polygon, 0, len(cells) + 1, posts, 0)
-    bends = np.zeros(len(posts), dtype=np.int32)
-    found, tx, ty = find_bends(mesh, goals, cells, 0, len(cells), posts, count, polygon, piece, x, y, radius, bends, flood)
+    vertices = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
+    corridor = Corridor(cells, 0, len(cells), polygon, piece)
+    count, _ = list_portal_vertices(mesh, corridor, len(cells) + 1, vertices)
+    bends = np.zeros(len(vertices), dtype=np.int32)
+    found, tx, ty = find_bends(mesh, goals, corridor, vertices, count, x, y, radius, bends, flood)
     points = np.zeros((2 * found + 2, 2))
-    length = lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, points)
-    vertex = posts[bends[:found]]
+    length = lay_string(mesh, String(vertices, count, bends, x, y, tx, ty), found, radius, points)
+    vertex = vertices[bends[:found]]
     corner = np.full(2 * found + 2, -1)
     corner[1:-1] = np.repeat(np.where(vertex < 0, ~vertex, vertex) >> VERTEX, 2)
     return points, corner, length
 
 
 def with_arcs(points, corner, mesh, steps: int = 120):
-    """Return a way with its arcs as a line of many points."""
+    """Return a path with its arcs as a line of many points."""
     line = [points[0]]
     for i in range(1, len(points)):
         line.append(points[i])

@@ -143,4 +143,4 @@ def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refus
     path = tmp_path / "room.yaml"
     path.write_text(ROOM.replace("TERRAIN", "  terrain: [{name: grass, speed: 0.6, area: {box: [0, 0, 2, 2]}}]"))
     code, _, err = outcome(capsys, "plot", path, "--show", "ways")
-    assert code == 2 and "grid looks for short ways and knows no speeds of ground" in err and 'note: the layer "ways" is called "paths" now' in err
+    assert code == 2 and "grid looks for short paths and knows no speeds of ground" in err and 'note: the layer "ways" is called "paths" now' in err

@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 
+from crowdsim.codes import Diagnosis, PathStatus
 from crowdsim.recording import schema, writer
 from crowdsim.world import events
 from tests.cli.command import crowdsim
@@ -123,6 +124,13 @@ def test_the_list_of_datasets_is_that_of_a_real_file(folder):
 def test_the_list_of_events_is_that_of_the_program_and_of_the_format():
     listed = {name: int(row[0]) for name, row in rows_of("events").items()}
     assert listed == {kind.name: kind.value for kind in events.EventKind} == {kind.name: kind.value for kind in schema.EventKind}
+
+
+@pytest.mark.parametrize(("column", "codes", "first"), [("agents/path_status", PathStatus, "none"), ("agents/diagnosis", Diagnosis, "not asked")])
+def test_the_numbers_of_a_column_are_listed_with_the_names_that_the_program_has(column, codes, first):
+    (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{column}` |")]
+    listed = {int(number): name.strip() for number, name in re.findall(r"(\d) ([a-z ]+)", line.rsplit(": ", 1)[1])}
+    assert listed == {int(code): code.name.lower().replace("_", " ") if code else first for code in codes}
 
 
 def test_the_numbers_of_the_promises_are_those_of_the_writer():

@@ -7,7 +7,7 @@ LOOKAHEAD = 8
 
 
 def cross(mesh, corridor, edge):
-    """The corridor after crossing: shorter by the portal; or from where it comes by the new polygon anyhow; or with the way back put before it."""
+    """The corridor after crossing: shorter by the portal; or from where it comes by the new polygon anyhow; or with the path back put before it."""
     if corridor and corridor[0] == edge:
         return corridor[1:]
     here = mesh.edge_polygon[mesh.edge_twin[edge]]

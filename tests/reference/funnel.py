@@ -1,8 +1,9 @@
-"""Twins of the funnel: shortest ways by looking at every pair of corners that see each other.
+"""Twins of the funnel: shortest paths by looking at every pair of corners that see each other.
 
-Kernels: pull_straight, straighten_corridor, straighten_many, add_posts_beside, group_start, group_end, holds, lay_out_posts, bits_of, post_disc, posts_beside, settle_first_sides, settle_last_sides, choose_sides, add_bystanders, move_to_front, tangent,
-pull_string, swell, find_bends, lay_string, measure_corridors. None is done step by step: what they make together is the shortest way, and that has a
-definition of its own.
+Kernels: pull_straight, straighten_corridor, straighten_many, add_vertices_along_string, group_start, group_end, has_vertex,
+list_portal_vertices, bits_of, vertex_disc, vertices_beside, choose_first_sides, choose_sides, add_vertices_off_corridor, move_to_front, tangent,
+pull_string, inflate, find_bends, lay_string, measure_corridors. None is done step by step: what they make together is the shortest path, and that has
+a definition of its own.
 """
 
 import heapq
@@ -48,36 +49,36 @@ def _along(p, q, end):
 
 
 def shortest_in_corridor(mesh, portals, start, goal):
-    """The shortest way of a point through portals in their order, as (length, corners).
+    """The shortest path of a point through portals in their order, as (length, corners).
 
     Two ends of portals see each other if the line between them has the left end of every portal in between on its left or on it, and the right end on
-    its right. Exact turns; the best way by dynamic programming from portal to portal.
+    its right. Exact turns; the best path by dynamic programming from portal to portal.
     """
     ends = [(tuple(mesh.vertex[mesh.edge_end[e], :2].tolist()), tuple(mesh.vertex[mesh.edge_vertex[e], :2].tolist())) for e in portals]
     stages = [(start,), *ends, (goal,)]
     best = {(0, start): (0.0, (start,))}
     for j in range(1, len(stages)):
         for q in stages[j]:
-            ways = []
+            paths = []
             for i in range(j):
                 for p in stages[i]:
                     if (i, p) in best and all(_leads_through(p, q, *portal) for portal in ends[i : j - 1]):
                         length, corners = best[i, p]
-                        ways.append((length + math.dist(p, q), (*corners, q) if p != q else corners))
-            if ways:
-                best[j, q] = min(ways)
+                        paths.append((length + math.dist(p, q), (*corners, q) if p != q else corners))
+            if paths:
+                best[j, q] = min(paths)
     length, corners = best[len(stages) - 1, goal]
     return length, corners if len(corners) > 1 else (*corners, goal)
 
 
 def over_midpoints(mesh, portals, start, goal):
-    """The length of the way over the middles of the portals."""
+    """The length of the path over the middles of the portals."""
     points = [start, *(mesh.portal_point[e].tolist() for e in portals), goal]
     return sum(math.dist(a, b) for a, b in itertools.pairwise(points))
 
 
 class Visibility:
-    """Shortest ways over ground by its visibility graph: corners that stick out, and every pair of them that sees each other."""
+    """Shortest paths over ground by its visibility graph: corners that stick out, and every pair of them that sees each other."""
 
     def __init__(self, ground):
         self.ground = ground
@@ -102,7 +103,7 @@ class Visibility:
         return shapely.covers(self.ground, shapely.linestrings(np.stack([a, b], axis=1)))
 
     def shortest(self, start, goal):
-        """The length of the shortest way, inf if there is none."""
+        """The length of the shortest path, inf if there is none."""
         start, goal = np.asarray(start), np.asarray(goal)
         if self._sees(start[None], goal[None])[0]:
             return math.dist(start, goal)

@@ -13,7 +13,7 @@ def join_guess(mesh, found, back, can_pass):
     """The row of portals, the next first, from where the agent is to the goal.
 
     found: portals from where the search began to the goal. back: portals from where the agent is to where the search began.
-    can_pass(polygon, entry, exit): whether the body fits from the portal `entry` (None: from where it is) to `exit` (None: to the goal).
+    can_pass(polygon, entry, exit): whether the agent fits from the portal `entry` (None: from where it is) to `exit` (None: to the goal).
     """
     start = int(mesh.edge_polygon[mesh.edge_twin[back[-1]]])
     path = polygons_along(mesh, found, start)  # P
@@ -33,5 +33,5 @@ def join_guess(mesh, found, back, can_pass):
                     continue
                 if (twin != onward or onward is None) and can_pass(path[j], twin, onward):
                     return [*back[:i], edge, *found[j:]]
-                break  # the lowest portal that the body can take is the one that counts
+                break  # the lowest portal that the agent can take is the one that counts
     raise AssertionError("the last polygon of the guess is the first of the path")

@@ -1,6 +1,6 @@
 """Twins of what is said of heights and slopes: every polygon is looked at, every formula is the definition.
 
-Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_ways, trace_way, trace_string, make_tracing,
+Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_paths, trace_path, trace_string, make_tracing,
 share_ground, on_same_ground, _sort_heights.
 """
 
@@ -52,12 +52,12 @@ def step_length(mesh, polygon, dx, dy):
 
 
 def step_time(mesh, polygon, dx, dy):
-    """Time of that step for somebody who goes 1 m/s on level, plain ground: its length in plan over the speed in plan."""
+    """Time of that step for an agent that goes 1 m/s on level, plain ground: its length in plan over the speed in plan."""
     return math.hypot(dx, dy) / plan_share(mesh, polygon, dx, dy)
 
 
 def along_line(mesh, a, b, layer=None):
-    """Length and time of a straight way in plan, on one floor: cut at the polygons by their outlines, part by part."""
+    """Length and time of a straight path in plan, on one floor: cut at the polygons by their outlines, part by part."""
     import shapely
 
     line, length, time = shapely.LineString([a, b]), 0.0, 0.0
@@ -94,5 +94,5 @@ def over_polygons(mesh, polygons, points, within=1e-7):
 
 def share_ground(place, slope, step, i, j):
     """Whether each of two agents at (x, y, z) stands less than `step` above or below the plane of the other."""
-    way = place[j] - place[i]
-    return all(abs(way[2] - slope[k] @ way[:2]) < step for k in (i, j))
+    path = place[j] - place[i]
+    return all(abs(path[2] - slope[k] @ path[:2]) < step for k in (i, j))

@@ -1,4 +1,4 @@
-"""Twins of the kernels that make and question a mesh: every polygon, every wall, every diagonal is looked at.
+"""Twins of the kernels that make and read a mesh: every polygon, every wall, every diagonal is looked at.
 
 Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, is_cut_off, are_parted, measure_pairs, list_bins, list_zone_walls,
 find_exit, is_in_sight.
@@ -38,8 +38,8 @@ def locate(mesh, x, y, layer=-1):
     return max(near, key=lambda p: depths[p]) if near else -1
 
 
-def way_out(mesh, polygon, x, y, to_x, to_y):
-    """The half-edges that a straight way leaves a polygon over: where it crosses the outline, or none if it ends inside."""
+def path_out(mesh, polygon, x, y, to_x, to_y):
+    """The half-edges that a straight path leaves a polygon over: where it crosses the outline, or none if it ends inside."""
     if depth_in_polygon(mesh, polygon, to_x, to_y) >= 0.0:
         return []
     edges = range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1])
@@ -69,19 +69,19 @@ def diagonals(mesh, polygon):
 
 
 def pair_width(mesh, polygon, i, j):
-    """The widest body from edge i to edge j of a polygon: the shortest diagonal that has them on different sides."""
+    """The widest agent from edge i to edge j of a polygon: the shortest diagonal that has them on different sides."""
     return min([math.inf, *(length for u, v, length in diagonals(mesh, polygon) if (u <= i < v) != (u <= j < v))])
 
 
 def widest_from_edge(mesh, polygon, edge, x, y):
-    """The widest body from an edge to a point inside: the shortest diagonal that has them on different sides (`is_cut_off`)."""
+    """The widest agent from an edge to a point inside: the shortest diagonal that has them on different sides (`is_cut_off`)."""
     corners, own = corners_of(mesh, polygon), edge - mesh.polygon_start[polygon]
     parts = [length for u, v, length in diagonals(mesh, polygon) if (u <= own < v) != (orientation(*corners[u], *corners[v], x, y) < 0)]
     return min([math.inf, *parts])
 
 
 def widest_between(mesh, polygon, a, b):
-    """The widest body from one point inside to another: the shortest diagonal that has them on different sides (`are_parted`)."""
+    """The widest agent from one point inside to another: the shortest diagonal that has them on different sides (`are_parted`)."""
     corners = corners_of(mesh, polygon)
     sides = [(orientation(*corners[u], *corners[v], *a) < 0, orientation(*corners[u], *corners[v], *b) < 0, w) for u, v, w in diagonals(mesh, polygon)]
     return min([math.inf, *(width for one, other, width in sides if one != other)])

@@ -1,6 +1,6 @@
 """Twins of asking aside and of looking ahead, all against all.
 
-Kernels: find_touching, choose_aside, is_clear_way, find_blocked_lines, find_near_lines; and the function count_held.
+Kernels: find_touching, choose_aside, is_clear_line, find_blocked_lines, find_near_lines; and the function count_blocked.
 """
 
 import math
@@ -8,7 +8,7 @@ import math
 import shapely
 
 
-def count_held(entity, wants, stands, velocity, preferred, blocker, share, held):
+def count_blocked(entity, wants, stands, velocity, preferred, blocker, share, held):
     """One more tick for each walker whose blocker stands and who gets along by less than a share of what it wants; else 0."""
     row_of = {int(e): row for row, e in enumerate(entity)}
     result = []
@@ -42,7 +42,7 @@ def clearance_of_line(ground, start, end):
     return line.distance(ground.boundary) if ground.covers(line) else -1.0
 
 
-def is_clear_way(ground, start, end, radius):
+def is_clear_line(ground, start, end, radius):
     """Whether a body goes straight from one place to another without touching a wall; find_blocked_lines says the opposite."""
     return clearance_of_line(ground, start, end) >= radius
 
@@ -52,7 +52,7 @@ def choose_aside(ground, position, radius, away, distance):
     (x, y), (ux, uy) = position, away
     for number, (dx, dy) in enumerate(((ux, uy), (-uy, ux), (uy, -ux), (-ux, -uy))):
         place = (x + distance * dx, y + distance * dy)
-        if is_clear_way(ground, (x, y), place, radius):
+        if is_clear_line(ground, (x, y), place, radius):
             return number, place
     return -1, (x, y)
 

@@ -1,9 +1,9 @@
-"""Twins of how much room there is at places, all against all, and of which are the best. Kernels: measure_room, rank_places."""
+"""Twins of how far places are from walkers, all against all, and of which are the best. Kernels: measure_distances, rank_places."""
 
 import math
 
 
-def measure_room(place, standing, reach, walking):
+def measure_distances(place, standing, reach, walking):
     """For each place the distance to the nearest walker, inf without one; -1 where somebody who stands is within its reach."""
     result = []
     for x, y in place:

@@ -1,6 +1,6 @@
 """Twin of giving way by waiting time, pair by pair.
 
-Functions: count_waiting, who_gives_way.
+Functions: count_waiting, find_right_of_way.
 """
 
 import math

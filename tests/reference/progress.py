@@ -9,7 +9,7 @@ class Walker:
     """What is noted of one agent, and how that goes on."""
 
     def __init__(self, place):
-        self.place, self.way = tuple(place), None
+        self.place, self.direction = tuple(place), None
         self.remaining, self.behind, self.progress = math.nan, 0.0, 0.0
         self.nearest, self.setbacks = math.nan, 0
 
@@ -18,7 +18,7 @@ class Walker:
         gone = (at[0] - self.place[0], at[1] - self.place[1])
         self.place = tuple(at)
         if how == NOT:
-            self.way, self.remaining, self.behind = None, math.nan, 0.0
+            self.direction, self.remaining, self.behind = None, math.nan, 0.0
             return
         to = (corner[0] - at[0], corner[1] - at[1])
         if how == GOAL:
@@ -28,13 +28,13 @@ class Walker:
         if how == HEADING:
             self.remaining = math.nan
         length = math.hypot(*to)
-        way = (to[0] / length, to[1] / length) if length > 0.0 else (0.0, 0.0)
+        direction = (to[0] / length, to[1] / length) if length > 0.0 else (0.0, 0.0)
         if slope is not None:
-            along = math.hypot(1.0, slope[0] * way[0] + slope[1] * way[1])
-            way = (along * way[0], along * way[1])
-        before = way if self.way is None else self.way
-        self.way = way if way != (0.0, 0.0) else None
-        self._walk(gone[0] * (before[0] + way[0]) / 2.0 + gone[1] * (before[1] + way[1]) / 2.0)
+            along = math.hypot(1.0, slope[0] * direction[0] + slope[1] * direction[1])
+            direction = (along * direction[0], along * direction[1])
+        before = direction if self.direction is None else self.direction
+        self.direction = direction if direction != (0.0, 0.0) else None
+        self._walk(gone[0] * (before[0] + direction[0]) / 2.0 + gone[1] * (before[1] + direction[1]) / 2.0)
 
     def _walk(self, gone):
         self.remaining -= gone
@@ -44,9 +44,9 @@ class Walker:
 
     def take_path(self, at, length):
         """Twin of `take_path`: a longer path is forgiven three times, a new one begins afresh."""
-        if self.way is not None:
-            self._walk((at[0] - self.place[0]) * self.way[0] + (at[1] - self.place[1]) * self.way[1])
-        self.place, self.way = tuple(at), None
+        if self.direction is not None:
+            self._walk((at[0] - self.place[0]) * self.direction[0] + (at[1] - self.place[1]) * self.direction[1])
+        self.place, self.direction = tuple(at), None
         if math.isnan(self.remaining):
             self.behind, self.setbacks, self.nearest = 0.0, 0, length
         else:

@@ -1,4 +1,4 @@
-"""Twin of the search: Dijkstra's algorithm over points of portals, written from the definition of what a way costs.
+"""Twin of the search: Dijkstra's algorithm over points of portals, written from the definition of what a path costs.
 
 Kernels: begin_search, advance_search, corridor_size, copy_corridor, serve_slots.
 """
@@ -44,14 +44,14 @@ def points_of(mesh, edge):
 
 
 def entry_of(mesh, goals, piece, width, here):
-    """Where a body comes into a piece of a goal from a point."""
+    """Where an agent comes into a piece of a goal from a point."""
     return target_in_piece(mesh, goals, piece, *here, 0.5 * width, make_flood(mesh.polygon_count))
 
 
 def costs_to_goal(mesh, goals, goal, width, price=in_plan):
     """For every point of every half-edge from which the goal can be had: the least cost (m) from there, by (half-edge, number of the point).
 
-    `price` is what a straight step in a polygon costs, from here to there. Portals shorter than the body is wide, and portals that a shorter diagonal parts, cannot be crossed one after the other.
+    `price` is what a straight step in a polygon costs, from here to there. Portals shorter than the agent is wide, and portals that a shorter diagonal parts, cannot be crossed one after the other.
     """
     best = {}
     queue = []
@@ -83,12 +83,12 @@ def costs_to_goal(mesh, goals, goal, width, price=in_plan):
 
 
 def is_too_narrow(goals, piece, width):
-    """Whether a body does not fit into a piece of a region; points are reached as they are."""
+    """Whether an agent does not fit into a piece of a region; points are reached as they are."""
     return 2.0 * goals.clearance[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
 
 
 def least_total(mesh, goals, goal, width, x, y, polygon, price=in_plan):
-    """The cost of the best way from a point, inf if there is none."""
+    """The cost of the best path from a point, inf if there is none."""
     totals = [math.inf]
     for piece in pieces_of(goals, goal):
         if goals.piece_polygon[piece] != polygon or is_too_narrow(goals, piece, width):

@@ -1,4 +1,4 @@
-"""Twins of steering: the whole way is laid instead of its first part, and a guess looks at every portal.
+"""Twins of steering: the whole path is laid instead of its first part, and a guess looks at every portal.
 
 Kernels: next_corner, steer_many, guess_many.
 """

@@ -1,6 +1,6 @@
-"""Twins of walking: the wall that a step meets is looked for among all walls, and a body is pushed out of whatever wall is nearest.
+"""Twins of walking: the wall that a step meets is looked for among all walls, and an agent is pushed out of whatever wall is nearest.
 
-Kernels: walk_point, walk_body, walk_many.
+Kernels: walk_point, walk_disc, walk_many.
 """
 
 import math
@@ -15,7 +15,7 @@ def boundary_of(mesh):
 
 
 def _first_wall(boundary, x, y, to_x, to_y):
-    """The boundary edge that the way from (x, y) crosses first, from inside to outside, and after which share of it."""
+    """The boundary edge that the path from (x, y) crosses first, from inside to outside, and after which share of it."""
     best, share = None, math.inf
     for wall in boundary:
         ax, ay, bx, by = wall
@@ -58,7 +58,7 @@ def nearest_wall(boundary, x, y):
     return best, at
 
 
-def walk_body(boundary, x, y, to_x, to_y, radius):
+def walk_disc(boundary, x, y, to_x, to_y, radius):
     """In equal steps of at most half a radius; after each, pushed out of the nearest wall until it is clear. None where it finds no place in six pushes."""
     steps = max(1, math.ceil(math.hypot(to_x - x, to_y - y) / (0.5 * radius)))
     dx, dy = (to_x - x) / steps, (to_y - y) / steps

@@ -88,7 +88,7 @@ def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
                 through_late |= set(agents.entity[b][crossed].tolist()) if run.tick > closed else set()
         verdict = run.verdict()
         assert verdict.ended == "all arrived" and verdict.arrived == 40
-        assert 1 <= verdict.replans["way shut"] <= 40
+        assert 1 <= verdict.replans["path shut"] <= 40
         assert 0 < closed < opened == 801 and not through_late
         assert 15 <= len(south) <= 22, "all of the early ones but those ten, and those who were nearer to the far side when they stood in the door"
 
@@ -126,8 +126,8 @@ def test_who_had_given_up_goes_on_when_a_door_opens(way):
 def test_a_goal_in_a_room_that_is_shut_is_not_reached_and_the_verdict_says_why(way):
     with simulation(with_events({"at": 0.2, "close": "north"}), sets=[*WAYS[way], "groups.crowd.count=1"]) as run:
         verdict = run.run()
-    assert verdict.ended == "nobody can go on" and verdict.arrived == 0
-    reason = {"mesh": "no way to its goal that is wide enough", "grid": "no way to its goal; it goes as near as it can"}[way]
+    assert verdict.ended == "no agent can go on" and verdict.arrived == 0
+    reason = {"mesh": "no path to its goal that is wide enough", "grid": "no path to its goal; walks as close as it can"}[way]
     assert verdict.reasons == {reason: 1}
 
 

@@ -37,13 +37,13 @@ def found(text):
 def test_fifty_agents_behind_one_gap_are_one_problem():
     problems, _ = found(ROOM + "  - {name: crowd, count: 50, region: {box: [0, 0, 4, 4]}, goals: end, radius: 0.18}\n")
     assert problems == [
-        (10, "crowd[0] and 49 more", 'have no way to goal "end" for their radius of 0.18 m (need 0.36 m): the widest way has a gap of 0.300 m at (5.00, 3.85)')
+        (10, "crowd[0] and 49 more", 'have no path to goal "end" for their radius of 0.18 m (need 0.36 m): the widest path has a gap of 0.300 m at (5.00, 3.85)')
     ]
 
 
 def test_one_agent_behind_a_gap_is_one_problem_in_the_singular():
     problems, _ = found(ROOM + "  - {name: one, positions: [[1, 1]], goals: end}\n")
-    assert problems == [(10, "one[0]", 'has no way to goal "end" for its radius of 0.2 m (needs 0.4 m): the widest way has a gap of 0.300 m at (5.00, 3.85)')]
+    assert problems == [(10, "one[0]", 'has no path to goal "end" for its radius of 0.2 m (needs 0.4 m): the widest path has a gap of 0.300 m at (5.00, 3.85)')]
 
 
 def test_groups_and_radii_are_told_apart_and_those_who_fit_are_not_counted():
@@ -129,7 +129,7 @@ def test_each_group_is_asked_about_by_its_own_planner():
     assert (line, item) == (10, "cells[0] and 3 more") and "has one of 0.900 m at (5.00, 3.55)" in message
     # A gap that no body fits through is told as before, whoever looks.
     problems, _ = found(ROOM + "  - {name: cells, count: 4, region: {box: [0, 0, 4, 4]}, goals: end, navigation: grid}\n")
-    assert problems[0][2].endswith("the widest way has a gap of 0.300 m at (5.00, 3.85)")
+    assert problems[0][2].endswith("the widest path has a gap of 0.300 m at (5.00, 3.85)")
 
 
 @pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility", "{kind: grid, cell_size: 0.1, object_padding: 0.05}"])

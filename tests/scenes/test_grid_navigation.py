@@ -74,8 +74,8 @@ def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
     box = [[[3, -3], [9, -3], [9, -2.8], [3, -2.8]], [[3, 2.8], [9, 2.8], [9, 3], [3, 3]], [[3, -3], [3.2, -3], [3.2, 3], [3, 3]], [[8.8, -3], [9, -3], [9, 3], [8.8, 3]]]
     with lone((4.5, 0.0), obstacles=box) as run:
         verdict = run.run()
-        assert verdict.ended == "nobody can go on"
-        assert list(verdict.reasons) == ["no way to its goal; it goes as near as it can"]
+        assert verdict.ended == "no agent can go on"
+        assert list(verdict.reasons) == ["no path to its goal; walks as close as it can"]
         assert run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3) and abs(run.world.agents.position[0, 1]) < 0.3
 
 

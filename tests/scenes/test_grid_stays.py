@@ -45,7 +45,7 @@ def test_a_run_full_of_searches_round_standers_leaves_every_array_of_the_grid_as
 def test_with_nudging_off_the_recording_names_who_is_stuck(navigation, tmp_path):
     with Simulation(load_scenario(SCENARIOS / "idle-crowd.yaml", sets=[navigation, "bodies.nudging=false"]), out=tmp_path / "run.h5") as run:
         verdict = run.run()
-    assert verdict.ended == "everybody left is stuck"
+    assert verdict.ended == "all that are left are stuck"
     with open_run(tmp_path / "run.h5") as recording:
         roster = recording.roster().set_index("entity")
         events, last = recording.events(), recording.trajectories(columns=["is_stuck"])

@@ -63,7 +63,7 @@ def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_c
             said.add(int(run.agents.local_way[0]))
         assert NO_PATH in said and run.agents.position[0, 0] > 5.3
         assert (ReplanCause.NO_LOCAL_WAY in causes) == replanning
-        assert bool(run.verdict().replans.get("no local way")) == replanning
+        assert bool(run.verdict().replans.get("no local path")) == replanning
 
 
 @pytest.mark.full
@@ -115,7 +115,7 @@ def test_on_a_mesh_a_portal_that_was_found_shut_has_a_price_and_the_next_way_lea
     with simulation({**shut_door(local_grid_price=price), "navigation": kind}) as run:
         verdict = run.run()
     assert verdict.arrived == arrived
-    assert verdict.replans["no local way"] <= 3 if arrived else verdict.replans["no local way"] > 30  # the same way again, once in a cooldown
+    assert verdict.replans["no local path"] <= 3 if arrived else verdict.replans["no local path"] > 30  # the same way again, once in a cooldown
 
 
 def test_what_was_found_shut_is_forgotten_after_a_while():

@@ -34,7 +34,7 @@ def notes(document):
 def test_a_door_that_closes_for_good_locks_in_who_is_not_through_by_then():
     ((item, message, way_out),), problems = notes(house({"at": 3, "close": "door"}))
     assert item == "crowd[0] and 79 more" and problems == []
-    assert message.startswith('have no way to goal "out" any more once "door" closes at 3 s (events[0]), until the end of the run: who is not through by then is locked in, and ')
+    assert message.startswith('have no path to goal "out" any more once "door" closes at 3 s (events[0]), until the end of the run: those not through by then are locked in, and ')
     late = int(message.split(" and ")[-1].split()[0])
     assert 10 <= late < 80  # at 3 s, whoever is more than some 5 m from the door
     assert way_out.startswith("Let it open again (events: [{at: ..., open: door}])")
@@ -49,7 +49,7 @@ def test_whoever_is_counted_as_late_is_not_through_in_the_run():
     late = int(message.split(" and ")[-1].split()[0])
     with scene(document) as run:
         verdict = run.run()
-    assert verdict.not_arrived >= late > 0 and set(verdict.reasons) == {"no way to its goal that is wide enough"}
+    assert verdict.not_arrived >= late > 0 and set(verdict.reasons) == {"no path to its goal that is wide enough"}
 
 
 @pytest.mark.sample(2)
@@ -82,7 +82,7 @@ def test_who_waits_for_a_door_to_open_has_no_problem_and_who_waits_for_ever_has(
 def test_what_waits_for_agents_locks_in_if_nothing_opens_it_again():
     met = {"when": {"crossed": [[8.1, 3.6], [8.1, 4.4]], "count": 10}, "close": "door"}
     ((_, message, _),), _ = notes(house(met))
-    assert message.endswith('once "door" closes (events[0]), until the end of the run: who is not through by then is locked in')
+    assert message.endswith('once "door" closes (events[0]), until the end of the run: those not through by then are locked in')
     assert notes(house(met, {"at": 40, "open": "door"})) == ([], [])
 
 
@@ -98,14 +98,14 @@ def test_later_goals_and_single_agents_are_told_of_in_their_own_words():
     document["goals"]["desk"] = {"point": [2, 2]}
     document["groups"][0]["goals"] = ["desk", "out"]
     ((item, message, _),), _ = notes(document)
-    assert item == "crowd[0]" and message.startswith('has no way to goal "out" any more once') and "it is locked in if it is not through by then" in message
+    assert item == "crowd[0]" and message.startswith('has no path to goal "out" any more once') and "it is locked in if it is not through by then" in message
 
 
 def test_a_group_whose_agents_have_places_of_their_own_is_one_note():
     document = house({"at": 2, "close": "door"}, count=5)
     document["groups"][0] = {"name": "crowd", "radius": 0.2, "agents": [{"position": [1, 1 + k], "goals": [{"point": [10, 1 + k]}]} for k in range(5)]}
     ((item, message, _),), _ = notes(document)
-    assert item == "crowd[0] and 4 more" and message.startswith("have no way to their 5 goals any more once") and message.endswith("5 of 5 cannot be")
+    assert item == "crowd[0] and 4 more" and message.startswith("have no path to their 5 goals any more once") and message.endswith("5 of 5 cannot be")
 
 
 def offices(rooms):
@@ -134,7 +134,7 @@ def test_many_doors_that_close_one_after_the_other_lock_in_everybody_behind_them
 def test_what_opens_and_closes_beside_it_is_not_looked_at_again(monkeypatch):
     """A hatch that toggles a hundred times does not hide the door that closed before, and costs two grounds."""
     cut = []
-    monkeypatch.setattr(Locks, "_has_way", lambda self, era, *rest, own=Locks._has_way: cut.append(era.closed) or own(self, era, *rest))
+    monkeypatch.setattr(Locks, "_has_path", lambda self, era, *rest, own=Locks._has_path: cut.append(era.closed) or own(self, era, *rest))
     toggled = [{"at": 6 + k, ("open", "close")[k % 2]: "cupboard"} for k in range(50)]
     cupboard = {"name": "cupboard", "area": {"box": [2, 2, 3, 3]}}
     document = house({"at": 5, "close": "cupboard"}, {"at": 5, "close": "door"}, *toggled, areas=(DOOR, cupboard), count=6)

@@ -246,7 +246,7 @@ def test_nobody_is_run_over_in_the_scenario():
     with Simulation(load_scenario(SCENARIOS / "moving-obstacle.yaml")) as run:
         assert deepest(run, 3000) <= 0.02
         verdict = run.run()
-        assert verdict.arrived == 60 and verdict.deepest_overlap_m <= 0.02 and verdict.replans["way shut"] > 0
+        assert verdict.arrived == 60 and verdict.deepest_overlap_m <= 0.02 and verdict.replans["path shut"] > 0
 
 
 CART = {"name": "cart", "shape": {"disc": 0.5}, "path": [[0, 0], [3, 0]], "speed": 1.0}

@@ -9,7 +9,7 @@ import shapely
 from crowdsim.scenario.load import load_scenario
 from crowdsim.scenario.parameters import parameter_rows
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.world.columns import ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, room, simulation
@@ -78,7 +78,7 @@ def test_movers_get_through_an_idle_crowd_which_is_asked_aside(navigation):
 def test_without_nudging_the_idle_crowd_holds_them_and_their_names_are_kept(navigation):
     with run_of("idle-crowd", navigation, "bodies.nudging=false") as run:
         verdict = run.run()
-    assert verdict.arrived == 0 and verdict.ended == "everybody left is stuck"
+    assert verdict.arrived == 0 and verdict.ended == "all that are left are stuck"
     assert sum(verdict.reasons.values()) == sum(verdict.deadlocked.values()) == 16
     assert set(verdict.reasons) <= {"stuck: path through people", "stuck: enclosed"} and all(left.stuck_for_s >= 30.0 for left in verdict.left)
 
@@ -143,7 +143,7 @@ def test_replans_keep_their_cooldown_and_are_counted_by_cause(navigation):
     for tick, entity, _, _ in events:
         assert tick - by_agent.get(entity, -100) >= 5
         by_agent[entity] = tick
-    assert sum(verdict.replans.values()) == len(events) and verdict.replans["held up"] == sum(value == ReplanCause.HELD_UP for *_, value in events)
+    assert sum(verdict.replans.values()) == len(events) and verdict.replans["blocked"] == sum(value == ReplanCause.HELD_UP for *_, value in events)
 
 
 @pytest.mark.full
@@ -171,7 +171,7 @@ def test_searches_that_know_nobody_are_not_asked_because_of_people_ahead():
         while not run.why_over():
             run.step()
             cuts += run.counts["replan_cuts"]
-        assert cuts > 0 and "people ahead" not in run.verdict().replans
+        assert cuts > 0 and "agents ahead" not in run.verdict().replans
 
 
 def test_nothing_is_asked_again_where_nothing_is_cut():
@@ -191,7 +191,7 @@ def test_a_shut_way_is_a_cause_even_where_people_are_none():
         for number in range(2, 41):
             wish_to_replan(run.world.agents, np.array([0]), ReplanCause.WAY_SHUT)
             granted += [number for event in run.step() if event.kind == EventKind.REPLANNED and event.value == ReplanCause.WAY_SHUT]
-        assert granted == [11, 21, 31] and run.verdict().replans == {"way shut": 3}
+        assert granted == [11, 21, 31] and run.verdict().replans == {"path shut": 3}
         assert run.world.agents.replans.tolist() == [3]
 
 

@@ -8,11 +8,11 @@ import pytest
 import shapely
 
 from crowdsim.measures import deadlock
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.columns import AgentState, has_way
+from crowdsim.world.columns import AgentState, has_path
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, room, simulation
 
@@ -165,16 +165,16 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
         world, agents, off = run.world, run.world.agents, []
         for tick in range(1, 401):
             run.step()
-            rows = np.flatnonzero(has_way(agents.path_status) & (agents.activity == AgentState.WALKING))
+            rows = np.flatnonzero(has_path(agents.path_status) & (agents.activity == AgentState.WALKING))
             if tick % 20 or not len(rows):
                 continue
             length = np.empty(len(rows))
-            corridors = (world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+            corridors = (world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
                          agents.goal_piece[rows], agents.position[rows], agents.radius[rows])  # fmt: skip
             if world.is_even:
                 measure_corridors(*corridors, length)
             else:
-                measure_ways(*corridors, length, np.empty(len(rows)))
+                measure_paths(*corridors, length, np.empty(len(rows)))
             off += np.abs(agents.remaining[rows] - length).tolist()
         assert len(off) > 100 and max(off) < most and np.median(off) < 0.12
 
@@ -274,7 +274,7 @@ def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_s
     expected = [1, 2, 3, 4] if held >= 30.0 else []
     assert sorted(told) == sorted(people.loc[people["is_deadlock"], "entity"]) == expected
     assert counted == len(expected) and verdict.deadlocked == ({"head-on": 4} if expected else {}) and groups["is_deadlock"].tolist() == [bool(expected)]
-    assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "everybody left is stuck" and expected))
+    assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "all that are left are stuck" and expected))
 
 
 @pytest.mark.full
@@ -287,7 +287,7 @@ def test_those_who_wait_for_an_obstacle_that_will_go_on_do_not_end_a_run():
     with scene({**alone, "stop": {"after": 30, "stuck_for": 5}, "obstacles": [{**barrier, "vanishes": 1000}]}) as run:
         assert run.run().ended == "time is up"
     with scene({**alone, "obstacles": [{key: value for key, value in barrier.items() if key != "vanishes"}]}) as run:
-        assert run.run().ended == "everybody left is stuck"
+        assert run.run().ended == "all that are left are stuck"
 
 
 @pytest.mark.sample(1)

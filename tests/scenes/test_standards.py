@@ -58,7 +58,7 @@ def test_lanes_form_in_one_seed(model):
 def retreat(sets):
     """Return how far somebody in the lane scene went back, all his retreats together (m)."""
     table, _, run = watch("lanes", ["seed=4", *sets])
-    east = run.built.population.group == [group.name for group in run.scenario.groups].index("eastbound")
+    east = run.built.agents.group == [group.name for group in run.scenario.groups].index("eastbound")
     table = table.sort_values(["id", "frame"])
     steps = table.groupby("id")["x"].diff() * np.where(east[table["id"] - 1], 1.0, -1.0)
     return float((-steps.clip(upper=0.0)).groupby(table["id"]).sum().max())

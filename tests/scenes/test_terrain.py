@@ -75,7 +75,7 @@ def test_the_resolved_text_gives_the_same_run():
 
 @pytest.mark.parametrize("kind", ["optimal", "visibility", "grid"])
 def test_planners_that_know_no_speeds_refuse_terrain_and_say_what_to_do(kind):
-    with pytest.raises(ScenarioError, match=rf"navigation: {kind} looks for short ways and knows no speeds of ground.*grass.*\n.*Take navigation: mesh"):
+    with pytest.raises(ScenarioError, match=rf"navigation: {kind} looks for short paths and knows no speeds of ground.*grass.*\n.*Take navigation: mesh"):
         Simulation(scene(PARK, more=f"navigation: {kind}"))
     text = scene(PARK, more=f"  - {{name: two, positions: [[3, 3]], goals: [there], navigation: {kind}}}")
     with pytest.raises(ScenarioError, match=rf"groups\[1\].navigation: {kind} looks for"):

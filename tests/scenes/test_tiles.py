@@ -6,7 +6,7 @@ import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.geometry.steps import at_once
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.systems import Plan
 from crowdsim.systems.ground.tile_changes import change_ground_of_tiles, change_steps, change_tiles, ground_steps
 from crowdsim.world.columns import AgentState, PathStatus
@@ -15,7 +15,7 @@ from tests.crowds import BUSY, digests, simulation
 from tests.navigation.worlds import located
 
 # Two corridors along x from a room on the left to one on the right; tiles of 4 m. The lower corridor is the shorter way.
-WAYS = {
+TWO_PATHS = {
     "version": 1, "name": "two ways", "seed": 3, "tick": 0.1, "stop": {"after": 120, "when": "all_arrived"},
     "geometry": {"walkable": [[0, 0], [24, 0], [24, 12], [0, 12]], "obstacles": [[[4, 4], [20, 4], [20, 8], [4, 8]]]},
     "goals": {"out": {"exit": [[23.5, 0], [24, 0], [24, 4], [23.5, 4]]}},
@@ -31,7 +31,7 @@ def events_of(taken, kind):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["mesh", "optimal"])
 def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_back(navigation):
-    with simulation({**WAYS, "navigation": {"kind": navigation, "tile_size": 4}}) as run:
+    with simulation({**TWO_PATHS, "navigation": {"kind": navigation, "tile_size": 4}}) as run:
         while np.count_nonzero((run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)) < 3:
             run.step()
         agents = run.world.agents
@@ -97,16 +97,16 @@ def change_now(run, remove=(), add=()):
 
 
 def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgotten():
-    with simulation(WAYS) as run:
+    with simulation(TWO_PATHS) as run:
         run.step()
         agents = run.world.agents
         agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
         change_now(run, remove=[HIGH])
-        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOTHING_HELD) and np.all(agents.wall_distance == 0.0)
+        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOT_CACHED) and np.all(agents.wall_distance == 0.0)
 
 
 def test_polygons_that_were_guessed_through_keep_their_places_under_new_numbers():
-    with simulation(WAYS) as run:
+    with simulation(TWO_PATHS) as run:
         run.step()
         agents = run.world.agents
         stays, goes = (21.0, 10.0), HIGH
@@ -118,7 +118,7 @@ def test_polygons_that_were_guessed_through_keep_their_places_under_new_numbers(
 
 
 def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_replaced_has_not_lost_it():
-    with simulation(WAYS) as run:
+    with simulation(TWO_PATHS) as run:
         run.step()
         agents, tiles = run.world.agents, run.world.tiles
         assert tiles is not None
@@ -137,7 +137,7 @@ def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_repla
 
 
 def test_who_waits_for_its_time_goes_on_waiting_without_ground_and_asks_then():
-    with simulation(WAYS) as run:
+    with simulation(TWO_PATHS) as run:
         run.step()
         agents = run.world.agents
         low = np.flatnonzero(agents.position[:, 1] < 4.0)
@@ -148,7 +148,7 @@ def test_who_waits_for_its_time_goes_on_waiting_without_ground_and_asks_then():
 
 
 def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewhere():
-    with simulation(WAYS) as run:
+    with simulation(TWO_PATHS) as run:
         run.step()
         tiles = run.world.tiles
         assert tiles is not None
@@ -162,12 +162,12 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
 
 
 def test_a_run_with_changes_is_the_same_for_any_number_of_threads():
-    with simulation(WAYS) as one, simulation(WAYS, threads=3) as three:
+    with simulation(TWO_PATHS) as one, simulation(TWO_PATHS, threads=3) as three:
         assert changes(one) == changes(three)
 
 
 def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save():
-    with simulation(WAYS) as run, simulation(WAYS) as copy:
+    with simulation(TWO_PATHS) as run, simulation(TWO_PATHS) as copy:
         for tick in range(90):
             if tick == 30:
                 run.remove_tile(1, 0)
@@ -213,7 +213,7 @@ def test_agents_that_are_pushed_about_on_tiles_walk_no_detours_round_their_corne
 def test_whole_ground_says_how_to_get_tiles_and_unknown_tiles_are_told():
     with simulation(BUSY) as run, pytest.raises(CrowdsimError, match="tile_size: 16"):
         run.remove_tile(0, 0)
-    with simulation(WAYS) as run:
+    with simulation(TWO_PATHS) as run:
         with pytest.raises(CrowdsimError, match=r"no tile \(9, 0\)"):
             run.remove_tile(9, 0)
         with pytest.raises(CrowdsimError, match="there already"):
@@ -223,4 +223,4 @@ def test_whole_ground_says_how_to_get_tiles_and_unknown_tiles_are_told():
 @pytest.mark.parametrize("kind", ["grid", "visibility"])
 def test_tiles_are_refused_where_they_mean_nothing(kind):
     with pytest.raises(ScenarioError, match="tiles go with navigation mesh and optimal"):
-        simulation({**WAYS, "navigation": {"kind": kind, "tile_size": 4}})
+        simulation({**TWO_PATHS, "navigation": {"kind": kind, "tile_size": 4}})

@@ -14,16 +14,17 @@ import pytest
 import shapely
 
 from crowdsim.errors import ScenarioError
-from crowdsim.setup.agents import Agents, agent_label, recorded_rows, resolve_agents
-from crowdsim.world.random import agent_key
+from crowdsim.setup.agents import Agents, recorded_rows, resolve_agents
+from crowdsim.setup.draws import draw_distribution
+from crowdsim.world.random import Stream, agent_key
 from tests.scenario.worlds import SMALL, load, with_line
 
-ARRAYS = ("key", "id", "group", "index", "position", "radius", "speed", "premovement", "start_tick", "leaves")
+ARRAYS = ("key", "id", "group", "index", "position", "radius", "desired_speed", "highest_speed", "start_tick", "symmetry_draw", "is_immovable")
 
 
 def same(one: Agents, two: Agents) -> bool:
-    plans = [one.plans[plan] for plan in one.plan] == [two.plans[plan] for plan in two.plan]
-    return plans and all(np.array_equal(getattr(one, name), getattr(two, name)) for name in ARRAYS)
+    itineraries = str([one.itineraries[number] for number in one.itinerary]) == str([two.itineraries[number] for number in two.itinerary])  # with nan in them
+    return itineraries and one.label == two.label and all(np.array_equal(getattr(one, name), getattr(two, name)) for name in ARRAYS)
 
 
 def groups(*lines: str, seed: int = 1) -> str:
@@ -33,23 +34,24 @@ def groups(*lines: str, seed: int = 1) -> str:
 def test_agents_come_in_the_order_of_identity_ids_first() -> None:
     scenario = load(SMALL)
     agents = resolve_agents(scenario)
-    assert [agent_label(scenario, agents, row) for row in range(7)] == ["#7", "#40", "guests[2]", "sitters[0]", "sitters[1]", "sitters[2]", "walkers[0]"]
+    assert agents.label[:7] == ["#7", "#40", "guests[2]", "sitters[0]", "sitters[1]", "sitters[2]", "walkers[0]"]
     assert len(agents) == 26
     assert agents.key[0] == agent_key("", 0, 7)
     assert agents.key[6] == agent_key("walkers", 0)
     assert agents.position[1].tolist() == [12.0, 4.0]
     assert agents.position[3:6].tolist() == [[1.0, 1.0], [2.0, 1.5], [2.0, 3.0]]
-    assert agents.speed[1] == 1.1
+    assert agents.desired_speed[1] == 1.1
     assert agents.radius[2] == 0.15
-    assert 5.0 <= agents.premovement[2] <= 9.0
+    assert 5.0 <= agents.start_tick[2] * 0.05 <= 9.05
     assert set(agents.radius[:2]) <= {0.2, 0.3}
-    assert agents.leaves.tolist() == [True] * 3 + [False] * 3 + [True] * 20
+    assert [agents.itineraries[number].leaves for number in agents.itinerary] == [True] * 3 + [False] * 3 + [True] * 20
 
 
 def test_each_agent_has_its_own_list_of_goals() -> None:
     scenario = load(SMALL)
     agents = resolve_agents(scenario)
-    names = [[(scenario.goals[visit.goal].name, visit.speed) for visit in agents.plans[plan]] for plan in agents.plan]
+    own = [agents.itineraries[number] for number in agents.itinerary]
+    names = [[(scenario.goals[goal].name, None if np.isnan(speed) else speed) for goal, speed in zip(each.goals, each.speeds, strict=True)] for each in own]
     assert names[0] == [("(12, 1) within 0.5 m", 0.9), ("door", None)]
     assert names[1] == [("door", None)]
     assert names[3] == [("(9, 1) within 0.3 m", None)]
@@ -57,9 +59,16 @@ def test_each_agent_has_its_own_list_of_goals() -> None:
 
 
 def test_an_agent_may_start_in_the_first_tick_after_its_premovement_time() -> None:
-    agents = resolve_agents(load(SMALL))
-    assert (agents.start_tick * 0.05 >= agents.premovement - 1e-9).all()
-    assert ((agents.start_tick - 1) * 0.05 < agents.premovement).all()
+    scenario = load(SMALL)
+    agents = resolve_agents(scenario)
+    groups_of = [scenario.groups[number] for number in agents.group]
+    own = [group.listed[index].premovement if group.listed else None for group, index in zip(groups_of, agents.index, strict=True)]
+    premovement = np.array([
+        draw_distribution(mine or group.premovement, scenario.seed, int(Stream.PREMOVEMENT), agents.key[row : row + 1])[0]
+        for row, (mine, group) in enumerate(zip(own, groups_of, strict=True))
+    ])
+    assert (agents.start_tick * 0.05 >= premovement - 1e-9).all() and premovement.max() > 5.0
+    assert ((agents.start_tick - 1) * 0.05 < premovement).all()
     fixed = resolve_agents(load(groups("{name: a, count: 2, premovement: 0.3}") + "tick: 0.1\n"))
     assert fixed.start_tick.tolist() == [3, 3]
 
@@ -79,18 +88,18 @@ def test_listing_agents_with_ids_in_another_order_changes_nothing() -> None:
     again = resolve_agents(load(groups(f"{{name: a, agents: [{', '.join(agents)}]}}")))
     assert np.array_equal(first.id, again.id)
     assert np.array_equal(first.position, again.position)
-    assert np.array_equal(first.speed, again.speed)
+    assert np.array_equal(first.desired_speed, again.desired_speed)
 
 
 def test_what_is_drawn_for_an_agent_depends_on_no_other_agent() -> None:
     few = resolve_agents(load(groups("{name: b, count: 5}")))
     many = resolve_agents(load(groups("{name: a, count: 30, speed: 1}", "{name: b, count: 50}")))
-    assert np.array_equal(few.speed, many.speed[30:35])
+    assert np.array_equal(few.desired_speed, many.desired_speed[30:35])
 
 
 def test_another_seed_gives_other_agents() -> None:
     one, two = (resolve_agents(load(groups("{name: a, count: 40}", seed=seed))) for seed in (1, 2))
-    assert not np.isclose(one.speed, two.speed).any()
+    assert not np.isclose(one.desired_speed, two.desired_speed).any()
     assert not np.isclose(one.position, two.position).all(axis=1).any()
 
 
@@ -160,7 +169,7 @@ def test_no_agents_at_all_is_possible() -> None:
 def test_recorded_agents_are_those_that_are_named(record: str, labels: int | list[str]) -> None:
     scenario = load(re.sub(r"record: .*", f"record: {record}", SMALL))
     agents = resolve_agents(scenario)
-    found = [agent_label(scenario, agents, row) for row in np.flatnonzero(recorded_rows(scenario, agents))]
+    found = [agents.label[row] for row in np.flatnonzero(recorded_rows(scenario, agents))]
     assert len(found) == labels if isinstance(labels, int) else found == labels
 
 
@@ -173,7 +182,7 @@ from crowdsim.setup.agents import resolve_agents
 with fixed_owners():
     agents = resolve_agents(load(SMALL.replace("count: 20", "count: 120")))
 digest = hashlib.sha256()
-for name in ("key", "position", "radius", "speed", "premovement"):
+for name in ("key", "position", "radius", "desired_speed", "start_tick"):
     digest.update(np.ascontiguousarray(getattr(agents, name)).tobytes())
 print(digest.hexdigest())
 """

@@ -1,4 +1,4 @@
-"""States that somebody has changed, with right checksums: scenes that have everything that lives, what can be changed in a state, and a process that takes
+"""States that were changed by hand, with right checksums: scenes that have everything that lives, what can be changed in a state, and a process that takes
 changed ones up and goes on from them.
 
 ``python -m tests.simulation.hostile_states FIRST COUNT FOLDER`` prints for each number what it is before it is tried, and what came of it after.
@@ -97,7 +97,7 @@ def steer(run: Simulation) -> None:
 
 
 def send(run: Simulation) -> None:
-    """Send everybody elsewhere."""
+    """Send all agents elsewhere."""
     for entity in run.world.agents.entity.tolist():
         run.set_goal([entity], ["in", "out", "seat"][entity % 3])
     run.step()
@@ -132,7 +132,7 @@ def _file(name: str, *sets: str) -> Callable[[], Scenario]:
 SCENES = {
     "mesh": Scene(lambda: hall(work=5), 4),
     "steered": Scene(lambda: hall(), 8, steer),
-    "previous ways": Scene(lambda: hall({"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}), 30, send),
+    "previous paths": Scene(lambda: hall({"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}), 30, send),
     "leaving": Scene(lambda: hall(work=60, groups=[*WALKING, {"name": "near", "positions": [[14.9, 5], [15, 5.6]], "goals": ["out"]}]), 12),
     "optimal": Scene(lambda: hall("optimal", 6), 5),
     "visibility": Scene(lambda: hall("visibility", 2), 6),
@@ -141,7 +141,7 @@ SCENES = {
     "grid alone": Scene(lambda: hall({"kind": "grid", "share_searches": False}, 60), 5),
     "walking on a grid": Scene(lambda: hall("grid", 100), 19),
     "guesses on a grid": Scene(lambda: hall({"kind": "grid", "while_waiting": "guess"}, 25), 14),
-    "previous ways on a grid": Scene(lambda: hall({"kind": "s2-grid", "while_waiting": "previous"}, 120, groups=[*WALKING, STANDING]), 30, send),
+    "previous paths on a grid": Scene(lambda: hall({"kind": "s2-grid", "while_waiting": "previous"}, 120, groups=[*WALKING, STANDING]), 30, send),
     "s2-grid": Scene(lambda: hall("s2-grid", 25, groups=[*WALKING, STANDING]), 8),
     "standers": Scene(
         lambda: hall({"kind": "mesh", "round_standers": True}, 5, groups=[*WALKING, STANDING], bodies={"nudging": True, "replanning": True}), 6

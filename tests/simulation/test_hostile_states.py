@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.saved import Saved, SavedError, ascends, fields_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.causes import NOT_DIAGNOSED
@@ -72,7 +72,7 @@ def _try_until_it_dies(first: int, count: int, folder: Path, found: Counter[str]
 
 
 @pytest.mark.parametrize("count", [12, *(pytest.param(count, marks=pytest.mark.full) for count in (52, 10_000))])
-def test_a_state_that_somebody_changed_is_refused_or_runs_on(tmp_path: Path, count: int) -> None:
+def test_a_state_that_was_changed_is_refused_or_runs_on(tmp_path: Path, count: int) -> None:
     found = try_states(0, count, tmp_path)
     assert [text for text, number in found.items() if text.startswith("fault") and number] == []
     assert found["refused"] + found["ran"] == count and found["refused"] > count / 2 and found["ran"] > count / 10
@@ -82,7 +82,7 @@ def test_a_state_that_somebody_changed_is_refused_or_runs_on(tmp_path: Path, cou
 WITHOUT_RANGE = (
     "systems/Record/fold", "systems/Record/last",  # digests
     "world/agents/key",  # at random; of agents, what they came into the world with
-    "world/corridors/cells",  # of blocks that are free; those in use are looked at as ways
+    "world/corridors/cells",  # of blocks that are free; those in use are looked at as paths
     "world/tiles/flags", "world/tiles/areas",  # bits that mean what users want
     "systems/BreakSymmetry/breaker/blocked", "systems/BreakSymmetry/breaker/stalled", "systems/BreakSymmetry/breaker/turning",
     "systems/BreakSymmetry/breaker/retreating", "systems/BreakSymmetry/breaker/events",  # counts of ticks
@@ -104,7 +104,7 @@ def worst(name: str, array: np.ndarray) -> list[Any]:
 
 
 HOW = (
-    "These were believed as they came. Whoever keeps an array takes it back in `restore` from a `Saved` with low= and high= (an agent's column: `within` in "
+    "These were believed as they came. The keeper of an array takes it back in `restore` from a `Saved` with low= and high= (an agent's column: `within` in "
     "AGENT_COLUMNS; what the ground decides: crowdsim/world/checks.py), see crowdsim/saved.py. What may really hold any number goes into WITHOUT_RANGE or COUNTS."
 )
 
@@ -160,7 +160,7 @@ HOW_SCENE = "These are in no scene, so that no test looks at them: add a scene t
 
 
 def keepers() -> set[tuple[str, str]]:
-    """Return who takes a state back, as module and class; protocols, which only say how, left out."""
+    """Return what takes a state back, as module and class; protocols, which only say how, left out."""
     found = set()
     for path in sorted((ROOT / "crowdsim").rglob("*.py")):
         text = path.read_text()
@@ -194,14 +194,14 @@ def same_name(name: str) -> str:
     return name.replace("/inner_", "/").replace("/planner/", "/")
 
 
-def test_whoever_keeps_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in no scene here is looked at by no test here: whoever adds something that lives adds a scene that has it."""
+def test_every_keeper_of_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in no scene here is looked at by no test here: a change that adds something that lives adds a scene that has it."""
     seen, most = set(), Counter[str]()
     for module, name in keepers():
         kind = getattr(importlib.import_module(module), name)
 
-        def noted(self: Any, *given: Any, _plain: Any = kind.restore, _who: tuple[str, str] = (module, name)) -> Any:
-            seen.add(_who)
+        def noted(self: Any, *given: Any, _plain: Any = kind.restore, _keeper: tuple[str, str] = (module, name)) -> Any:
+            seen.add(_keeper)
             return _plain(self, *given)
 
         monkeypatch.setattr(kind, "restore", noted)
@@ -217,7 +217,7 @@ def test_whoever_keeps_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch: 
 
 # What means something: a place that was not kept, an end that never comes, a corner that is not known, no cause yet, no orders, a length that is not known.
 MAY_BE = (
-    "agents/trail with nan", "walks/requested with nan", "numbers with nan", f"agents/corner_post with {NOTHING_HELD}", f"stuck_cause with {NOT_DIAGNOSED}",
+    "agents/trail with nan", "walks/requested with nan", "numbers with nan", f"agents/corner_post with {NOT_CACHED}", f"stuck_cause with {NOT_DIAGNOSED}",
     "Gates/tiles_ordered missing", "agents/remaining with nan", "agents/nearest_remaining with nan", "agents/progress_trail with nan",
 )  # fmt: skip
 
@@ -247,14 +247,14 @@ def test_what_is_saved_is_taken_for_its_type_its_shape_and_its_range_only() -> N
 
 
 def test_parts_and_records_of_what_is_saved_fit_together() -> None:
-    saved = Saved({"lengths": np.array([2, 0, 1]), "who": np.array([3, 1]), "at": np.array([0.5, 1.5])})
+    saved = Saved({"lengths": np.array([2, 0, 1]), "entity": np.array([3, 1]), "at": np.array([0.5, 1.5])})
     assert saved.parts("lengths", 3, 3).tolist() == [2, 0, 1]
     with pytest.raises(SavedError, match="lengths adds up to 3, but has to be 4"):
         saved.parts("lengths", 3, 4)
-    dtype = np.dtype([("who", "i8"), ("at", "f8")])
-    records = saved.records("", dtype, {"who": (0, 9), "at": (0.0, 2.0)})
-    assert records["who"].tolist() == [3, 1] and {name: array.tolist() for name, array in fields_of("", records).items()} == {"who": [3, 1], "at": [0.5, 1.5]}
+    dtype = np.dtype([("entity", "i8"), ("at", "f8")])
+    records = saved.records("", dtype, {"entity": (0, 9), "at": (0.0, 2.0)})
+    assert records["entity"].tolist() == [3, 1] and {name: array.tolist() for name, array in fields_of("", records).items()} == {"entity": [3, 1], "at": [0.5, 1.5]}
     with pytest.raises(SavedError, match=r"at\[1\] is 1.5, but has to be at least 0.0 and at most 1.0"):
-        saved.records("", dtype, {"who": (0, 9), "at": (0.0, 1.0)})
-    with pytest.raises(SavedError, match=r"who\[1\] is 1, but they have to ascend"):
-        saved.require(ascends(records["who"]), "who", "they have to ascend")
+        saved.records("", dtype, {"entity": (0, 9), "at": (0.0, 1.0)})
+    with pytest.raises(SavedError, match=r"entity\[1\] is 1, but they have to ascend"):
+        saved.require(ascends(records["entity"]), "entity", "they have to ascend")

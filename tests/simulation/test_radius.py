@@ -1,4 +1,4 @@
-"""Radii that change during a run: ways, walls and neighbours follow, and memory does not grow with the number of radii."""
+"""Radii that change during a run: paths, walls and neighbours follow, and memory does not grow with the number of radii."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def found_in(events):
     return [float(event.x) for event in events if event.kind == EventKind.PATH_FOUND]
 
 
-def test_who_becomes_too_wide_for_a_gap_ahead_takes_another_way_and_keeps_clear_of_walls():
+def test_an_agent_too_wide_for_a_gap_ahead_takes_another_path_and_keeps_clear_of_walls():
     walls = shapely.union_all([shapely.Polygon(ring) for ring in WALL])
     with simulation(two_gaps()) as run:
         lengths = found_in(event for _ in range(20) for event in run.step())
@@ -47,7 +47,7 @@ def test_who_becomes_too_wide_for_a_gap_ahead_takes_another_way_and_keeps_clear_
     assert highest > 8.0 and least > 0.45 - 1e-3
 
 
-def test_who_still_fits_through_everything_ahead_keeps_its_way():
+def test_an_agent_that_still_fits_through_everything_ahead_keeps_its_path():
     with simulation(two_gaps()) as run:
         for _ in range(20):
             run.step()
@@ -57,7 +57,7 @@ def test_who_still_fits_through_everything_ahead_keeps_its_way():
         assert run.run().arrived == 1
 
 
-def test_who_had_no_way_is_given_another_chance():
+def test_an_agent_that_had_no_path_gets_another_chance():
     with simulation(two_gaps(radius=0.7)) as run:
         for _ in range(5):
             run.step()
@@ -75,20 +75,20 @@ def test_a_request_that_is_open_is_made_anew():
         assert length > 12.0
 
 
-def test_who_walks_over_cells_asks_for_every_radius():
+def test_an_agent_that_walks_over_cells_asks_for_every_radius():
     with simulation(two_gaps(navigation={"kind": "grid", "cell_size": 0.1, "object_padding": 0.0}, radius=0.18, more=[{"position": [1, 9], "radius": 0.45}])) as run:
         for _ in range(20):
             run.step()
         run.set_radius(1, 0.4)
         (length,) = found_in(event for _ in range(3) for event in run.step())
         assert length > 10.0
-        with pytest.raises(CrowdsimError, match=r"one\[0\] finds its way on a grid, which knows distances for radii up to 0.45 m, not 1 m. Take navigation: mesh"):
+        with pytest.raises(CrowdsimError, match=r"one\[0\] finds its path on a grid, which knows distances for radii up to 0.45 m, not 1 m. Take navigation: mesh"):
             run.set_radius(1, 1.0)
         assert run.world.agents.radius[0] == 0.4
         assert run.run().arrived == 1
 
 
-def test_others_keep_away_from_the_new_body():
+def test_others_keep_away_from_the_new_radius():
     """A stander that grows is gone round at its new radius."""
     nearest = []
     for radius in (0.2, 1.0):
@@ -127,7 +127,7 @@ def test_longer_wall_lists_change_nothing_for_others():
         assert digests(run, 100) == digests(other, 100)
 
 
-def test_the_recording_says_when_who_changed(tmp_path):
+def test_the_recording_says_which_agent_changed_when(tmp_path):
     with simulation(two_gaps(), out=tmp_path / "a.h5") as run:
         for _ in range(5):
             run.step()
@@ -144,7 +144,7 @@ def test_the_recording_says_when_who_changed(tmp_path):
         (0.0, "a radius of 0 m is none"),
         (float("nan"), "a radius of nan m is none"),
         (2.5, "a radius of 2.5 m is wider than the mesh was made for .2 m.. Set navigation.widest_body of the scenario to 2.5 or more."),
-        (0.01, r"one\[0\] walks 0.065 m in a tick of 0.05 s, farther than a body of radius 0.01 m is wide"),
+        (0.01, r"one\[0\] walks 0.065 m in a tick of 0.05 s, farther than an agent of radius 0.01 m is wide"),
         ([0.2, 0.3], "1 agents need one radius or 1"),
         ("wide", "need one radius or 1"),
     ],

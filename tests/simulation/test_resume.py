@@ -125,7 +125,7 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     with pytest.raises(RecordingError, match="x: was written by other code"):
         Simulation(scenario, start=Start(dataclasses.replace(begun, code="0"), "x"))
     without = {name: array for name, array in begun.state.items() if name != "ledger/numbers"}
-    with pytest.raises(RecordingError, match="x: its state after tick 1 does not belong to this scenario, or somebody has changed it: ledger/numbers is missing"):
+    with pytest.raises(RecordingError, match="x: its state after tick 1 does not belong to this scenario, or the file was changed: ledger/numbers is missing"):
         Simulation(scenario, start=Start(dataclasses.replace(begun, state=without), "x"))
     with Simulation(scenario) as run:
         with pytest.raises(CrowdsimError, match="beside a recording, and this run has none"):

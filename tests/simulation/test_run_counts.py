@@ -15,7 +15,7 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room
 
-# Two streams through one gap, via a point, some later than others, one who only stands, one who is at its goal from the start, and one who never arrives.
+# Two streams through one gap, via a point, some later than others, one that only stands, one that is at its goal from the start, and one that never arrives.
 CROWD = {
     "version": 1, "name": "gap", "seed": 3, "tick": 0.05, "stop": {"after": 25, "when": "all_arrived"},
     "geometry": {"walkable": {"box": [0, 0, 12, 6]}, "obstacles": [{"box": [5.8, 0, 6.2, 2.5]}, {"box": [5.8, 3.5, 6.2, 6]}]},
@@ -34,7 +34,7 @@ CROWD = {
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """Sums of a run, and the tracks of its recording."""
-    path = tmp_path_factory.mktemp("tally") / "run.h5"
+    path = tmp_path_factory.mktemp("counts") / "run.h5"
     with Simulation(parse_scenario(json.dumps(CROWD)), out=path) as run:
         counts = RunCounts(run, Trace())
         while not run.why_over():
@@ -78,7 +78,7 @@ def test_a_trace_has_everybodys_way_and_where_bodies_met(both):
     first = tracks.x[tracks.starts[:-1]]
     np.testing.assert_allclose(trace.trails[0, :, 0], first, atol=1e-5)
     there = ~np.isnan(trace.trails[:, :, 0])
-    assert there[0].all() and not there[-1].all() and np.all(np.diff(there.astype(int), axis=0) <= 0)  # who has left does not come back
+    assert there[0].all() and not there[-1].all() and np.all(np.diff(there.astype(int), axis=0) <= 0)  # an agent that has left does not come back
 
 
 def test_an_agent_alone_walks_the_shortest_path_and_scores_its_time_and_energy():

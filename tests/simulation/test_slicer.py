@@ -1,4 +1,4 @@
-"""The time slicer: who gets the next slice, when a tick is over, and that nobody starves."""
+"""The time slicer: which task gets the next slice, when a tick is over, and that none starves."""
 
 import random
 
@@ -189,7 +189,7 @@ def test_the_slicer_agrees_with_its_naive_twin(seed):
 
 @given(head_starts=st.lists(st.integers(0, 6), min_size=2, max_size=6), slices=st.integers(1, 4))
 @settings(max_examples=60, deadline=None)
-def test_nobody_starves_while_everybody_wants_more(head_starts, slices):
+def test_none_starves_while_all_want_more(head_starts, slices):
     slicer, log = Slicer(1), []
     for number, head_start in enumerate(head_starts):
         slicer.add(str(number), job(log, str(number), 10**6), due=0, head_start=head_start)

@@ -1,4 +1,4 @@
-"""Somebody without a goal stands, and no run waits for somebody who stands."""
+"""An agent without a goal stands, and no run waits for agents that stand."""
 
 import pytest
 
@@ -9,7 +9,7 @@ WALKER = {"id": 1, "position": [0, 0], "speed": 1.0, "goals": [{"point": [4, 0],
 
 
 @pytest.mark.parametrize("extra", [{}, {"premovement": 20}])
-def test_a_run_ends_when_everybody_who_was_to_arrive_has(extra):
+def test_a_run_ends_when_all_that_were_to_arrive_have(extra):
     with simulation(room([WALKER, {"id": 2, "position": [5, 5], **extra}], after=60)) as run:
         assert run.agents.activity.tolist() == [AgentState.WALKING, AgentState.STANDING]
         verdict = run.run()

@@ -8,8 +8,8 @@ from tests.crowds import room, simulation
 TICK_S = 0.05
 
 
-def two_who_meet(**more):
-    """Return two agents 0.6 m apart, a little beside each other's line, who want to pass each other."""
+def two_that_meet(**more):
+    """Return two agents 0.6 m apart, a little beside each other's line, that want to pass each other."""
     ends = [[4.0, 0.1], [-4.0, 0.0]]
     agents = [
         {"id": k, "position": place, "radius": 0.3, "speed": 1.3, "goals": [{"point": end}]}
@@ -30,18 +30,18 @@ def rings_after(run, walked_share, ticks):
     return tick.counts["symmetry_rings"]
 
 
-def test_two_who_press_against_each_other_and_do_not_get_on_are_turned_whatever_they_choose():
+def test_two_that_press_against_each_other_and_do_not_get_on_are_turned_whatever_they_choose():
     """In a press each chooses to walk on, and pushes put it back: it was never found that they held each other, and 149 of 150 stood for good."""
-    with simulation(two_who_meet(tick=TICK_S)) as run:
+    with simulation(two_that_meet(tick=TICK_S)) as run:
         assert run.step() is not None
         assert rings_after(run, 0.0, 30) == 2
-    with simulation(two_who_meet(tick=TICK_S)) as run:
+    with simulation(two_that_meet(tick=TICK_S)) as run:
         assert run.step() is not None
         assert rings_after(run, 0.5, 30) == 0
 
 
 def test_what_was_walked_is_what_positions_say():
-    with simulation(two_who_meet(tick=TICK_S)) as run:
+    with simulation(two_that_meet(tick=TICK_S)) as run:
         for _ in range(40):
             before = run.world.agents.position.copy()
             run.step()

@@ -22,7 +22,7 @@ def test_a_system_declares_columns_that_exist(kind):
 
 def test_a_system_writes_only_what_it_declares():
     meeting = {"name": "pair", "agents": [{"position": [x, 7.5], "goals": [{"point": [20 - x, 7.5], "arrive_within": 0.2}]} for x in (9, 11)]}
-    idle = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of those who go east
+    idle = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of agents that go east
     guests = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
     callers = {"name": "callers", "positions": [[4.5, 6.0], [4.5, 6.8]], "goals": "table"}
     with simulation({**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests, callers]}, sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"]) as run:
@@ -41,11 +41,11 @@ def test_a_system_writes_only_what_it_declares():
                 assert changed <= set(type(system).writes), f"{name} changed {changed - set(type(system).writes)} at tick {number}"
                 written[name] |= changed
             run.world.tick = number
-    # What is declared is also done. This scene has no stairs, no push off the way, nobody stuck, no goal with a speed of its own, no
-    # hopeless goal, no model that tries samples, no law of speed and density, no door that closes, and no wish for a new way
-    # that a cooldown holds back; nobody gives way by waiting time (tests/scenes/test_priority.py), no portal is shut for good,
-    # no way bends at a corner in free ground (tests/systems/test_straighten.py),
-    # and nobody follows waypoints (tests/scenes/test_grid_navigation.py).
+    # What is declared is also done. This scene has no stairs, no push off the path, no agent stuck, no goal with a speed of its own, no
+    # hopeless goal, no model that tries samples, no law of speed and density, no door that closes, and no wish for a new path
+    # that a cooldown holds back; no agent gives way by waiting time (tests/scenes/test_priority.py), no portal is shut for good,
+    # no path bends at a corner in free ground (tests/systems/test_straighten.py),
+    # and none follows waypoints (tests/scenes/test_grid_navigation.py).
     rare = {
         "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "strays", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status", "strays"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems import TICK_ORDER, Tick
-from crowdsim.world.declared import DeclaredColumns, columns_declared
-from tests.crowds import BUSY, SCENARIOS
+from crowdsim.world.declared import ROWS, DeclaredColumns, WriteOnly, columns_declared
+from tests.crowds import BUSY, SCENARIOS, simulation
 
-IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of those who go east
+IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of agents that go east
 GUESTS = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
 CART = {"name": "cart", "shape": {"disc": 0.4}, "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]], "speed": 1, "vanishes": 9, "stands_after": 0.5}
 DOOR = {"walkable": [*[{"box": [0, 0, 4, 4]}], {"box": [4, 1, 4.2, 3]}, {"box": [4.2, 0, 8, 4]}], "areas": [{"name": "door", "area": {"box": [4, 1, 4.2, 3]}}]}
@@ -28,7 +29,7 @@ STUCK = {
     ],
 }  # fmt: skip
 SCENES = {  # document or file, settings, ticks
-    "people in the way": ({**BUSY, "groups": [*BUSY["groups"], IDLE, GUESTS]}, [*EVERYTHING, "bodies.local_grid=true"], 110),
+    "agents in the way": ({**BUSY, "groups": [*BUSY["groups"], IDLE, GUESTS]}, [*EVERYTHING, "bodies.local_grid=true"], 110),
     "obstacles": ({**BUSY, "obstacles": [CART]}, ["speed_density=weidmann", "bodies.priority=waiting", "avoidance=sampled-hrvo"], 95),
     "on a grid": ({**BUSY, "obstacles": [CART], "groups": [*BUSY["groups"], IDLE]}, ["navigation=grid", *EVERYTHING, "avoidance=hrvo"], 60),
     "over corners": ({**BUSY, "groups": [*BUSY["groups"], IDLE]}, ["navigation={kind: visibility, round_standers: true}", *EVERYTHING], 60),
@@ -41,8 +42,13 @@ SCENES = {  # document or file, settings, ticks
     "slopes": (SCENARIOS / "bridge.yaml", ["bodies.priority=waiting", *EVERYTHING], 40),
     "stuck for long": (STUCK, [], 290),
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
-    "everybody stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
+    "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
+# Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are no entity, index or code.
+BLANK = {
+    "float64": np.uint64(0xFFF8_0000_0BAD_0BAD).view(np.float64), "float32": np.uint32(0xFFC0_0BAD).view(np.float32),
+    **dict.fromkeys(("int64", "int32", "int16"), -2), "uint64": 0xBAD0_BAD0_BAD0, "uint8": 0xEE,
+}  # fmt: skip
 # Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have strayed from theirs.
 RARELY = {"Follow": {"corridor_capacity"}, "Walk": {"entity", "group"}}
 
@@ -54,20 +60,43 @@ def scene(name):
 
 
 class Looked(DeclaredColumns):
-    """Notes what is looked at."""
+    """Notes what is looked at, and lets kernels write to a column that is only written where it holds nothing of use: what they read of it is wrong."""
 
     def __init__(self, *given, **more):
         super().__init__(*given, **more)
-        self.__dict__["looked"] = set()
+        self.__dict__["looked"], self.__dict__["_blank"] = set(), {}
 
     def __getattr__(self, name):
         if name in self._whole.columns:
             self.looked.add(name)
+        elif name in ROWS:
+            self._take_written()
         return super().__getattr__(name)
+
+    def _write_only(self, name):
+        if name not in self._blank:
+            self._blank[name] = np.full_like(getattr(self._whole, name), BLANK[self._whole.columns[name].dtype])
+        column = self._blank[name].view(WriteOnly)
+        column.of = (self._system, name)
+        return column
+
+    def _take_written(self):
+        for name, array in self._blank.items():
+            bits, blank = array.view(f"u{array.itemsize}"), np.full(1, BLANK[str(array.dtype)], dtype=array.dtype).view(f"u{array.itemsize}")
+            np.copyto(getattr(self._whole, name), array, where=bits != blank)
+        self._blank.clear()
+
+    def begin(self):
+        self._blank.clear()
+        super().begin()
+
+    def check(self):
+        self._take_written()
+        super().check()
 
 
 def looked_at(name):
-    """Run a scene with every system held to its declaration; return what each looked at."""
+    """Run a scene with every system held to its declaration; return what each looked at, and the digest of the run."""
     scenario, ticks = scene(name)
     with Simulation(scenario) as run:
         world = run.world
@@ -78,16 +107,46 @@ def looked_at(name):
                 with columns_declared(world, columns):
                     system.process(tick)
             world.tick = number
-    return {kind.__name__: columns.looked for kind, columns in zip(TICK_ORDER, held, strict=True)}
+        return {kind.__name__: columns.looked for kind, columns in zip(TICK_ORDER, held, strict=True)}, run.digest
 
 
 @pytest.fixture(scope="module")
-def looked():
+def held():
+    """By scene: what each system looked at, and the digest of the run."""
+    return {name: looked_at(name) for name in SCENES}
+
+
+@pytest.fixture(scope="module")
+def looked(held):
     found = defaultdict(set)
-    for name in SCENES:
-        for system, columns in looked_at(name).items():
+    for systems, _ in held.values():
+        for system, columns in systems.items():
             found[system] |= columns
     return found
+
+
+def test_what_is_only_written_holds_nothing_of_use_and_rows_that_are_not_written_stay():
+    with simulation() as run:
+        agents = run.world.agents
+        before = agents.velocity.copy()
+        columns = Looked(agents, "Own", (), ("velocity", "activity"))
+        array = columns.velocity.view(np.ndarray)
+        assert np.isnan(array).all() and (columns.activity.view(np.ndarray) == 0xEE).all()
+        columns.velocity[1] = 3.0, np.nan
+        np.copyto(columns.velocity, 4.0, where=np.arange(len(agents))[:, None] == 2)
+        columns.check()
+        assert agents.velocity[1, 0] == 3.0 and np.isnan(agents.velocity[1, 1]) and agents.velocity[2].tolist() == [4.0, 4.0]
+        assert np.array_equal(np.delete(agents.velocity, (1, 2), axis=0), np.delete(before, (1, 2), axis=0))
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_no_kernel_reads_a_column_that_its_system_declares_only_to_write(held, name):
+    """A run in which such columns hold nothing of use goes as any other does."""
+    scenario, ticks = scene(name)
+    with Simulation(scenario) as run:
+        for _ in range(1, ticks):
+            run.step()
+        assert run.digest == held[name][1]
 
 
 def test_systems_read_and_write_only_what_they_declare_and_look_at_all_of_it(looked):

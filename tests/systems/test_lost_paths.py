@@ -64,7 +64,7 @@ def test_those_that_walk_are_told_that_their_path_was_shut_and_the_others_lose_i
         assert agents.replan_wish[rows].tolist() == [ReplanCause.WAY_SHUT, ReplanCause.NONE] and (agents.path_status[rows] == PathStatus.NONE).all()
 
 
-def test_nobody_else_takes_a_path_from_an_agent_by_hand():
+def test_no_other_file_takes_a_path_from_an_agent_by_hand():
     found = set()
     for path in sorted((ROOT / "crowdsim").rglob("*.py")):
         text = path.read_text(encoding="utf-8")

@@ -33,7 +33,7 @@ def _only_those_of_the_test(monkeypatch):
 
 
 def made(name="Own", bases=(System,), **said):
-    """Return a class of systems that says some things of itself; it does nothing else unless it is told to."""
+    """Return a class of systems that declares some things; it does nothing else without a `process`."""
     said = {"after": Follow, "process": lambda self, tick: None, "__module__": __name__, **said}
     return type(name, bases, said)
 
@@ -79,7 +79,7 @@ def test_what_it_says_of_itself_and_cannot_be_is_told_once(own, message):
     assert message in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_component_that_cannot_be_saved_is_told():
+def test_a_component_that_cannot_be_saved_is_reported():
     @dataclass
     class Note:
         text: str
@@ -107,6 +107,23 @@ def write(column, value):
     return process
 
 
+def increase(column):
+    column[:3] += 1.0
+
+
+READINGS = [
+    lambda column: column[0], lambda column: column.copy(), lambda column: column.max(), lambda column: column + 1.0, np.median, increase,
+    lambda column: np.add(1.0, column, out=np.empty(column.shape)), lambda column: np.copyto(np.empty(column.shape), column),
+]  # fmt: skip
+
+
+def read_written(read):
+    def process(self, tick):
+        read(self.world.agents.velocity)
+
+    return process
+
+
 def leave(self, tick):
     self.world.retire(self.world.agents.activity == 0)
 
@@ -130,6 +147,7 @@ def fall(self, tick):
     ({"process": write("velocity", 1.0), "reads": ("velocity",)}, "the system Own changed the column velocity of agent 4, and declares only to read it"),
     ({"process": write("preferred_velocity", np.nan), "writes": ("preferred_velocity",)}, "wrote what the column cannot hold: preferred_velocity[3, 0] is nan"),
     ({"process": write("desired_speed", -1.0), "writes": ("desired_speed",)}, "desired_speed[3] is -1.0, but has to be at least 0.0"),
+    *[({"process": read_written(read), "writes": ("velocity",)}, 'the system Own reads the column velocity, and declares only to write it. Add "velocity" to its reads.') for read in READINGS],
     ({"process": leave, "reads": ("activity", "entity", "position", "corridor_start", "corridor_capacity")}, "adds or removes agents"),
     ({"process": remove_by_the_columns, "reads": ("activity",)}, "the system Own adds or removes agents, which only systems of crowdsim's own do"),
     ({"process": count}, "the system Own counted sneezes, but declares counts = nothing"),
@@ -168,7 +186,7 @@ class Catch(System):
     """Agents catch a cold by chance, keep it for a second, and a thing counts them."""
 
     after = Follow
-    reads = ("entity", "key", "activity", "position")
+    reads = ("entity", "key", "activity", "position", "preferred_velocity", "colds")
     writes = ("preferred_velocity", "colds")
     counts = ("colds_now",)
     columns = (Column("colds", "int32", "", "how many it has had", within=(0, None)),)
@@ -180,11 +198,11 @@ class Catch(System):
 
     def process(self, tick):
         agents = self.world.agents
-        people = self.world.people_count
+        count = self.world.agent_count
         for entity, cold in self.world.query(Cold):
             if tick.number - cold.since >= 10:
                 self.world.entities.remove(entity, Cold)
-        draw = draw_uniform(7, Stream.CHOICE, agents.key[:people], 0.0, 1.0, tick.number)
+        draw = draw_uniform(7, Stream.CHOICE, agents.key[:count], 0.0, 1.0, tick.number)
         for row in np.flatnonzero(draw < 0.05):
             self.world.entities.add(int(agents.entity[row]), Cold(tick.number, float(agents.position[row, 0]), bool(row % 2)))
             agents.colds[row] += 1
@@ -315,7 +333,7 @@ def test_a_plug_in_takes_part_where_the_scenario_names_it(tmp_path, capsys):
         assert one.run_digest == other.run_digest
 
 
-def test_mistakes_in_the_key_are_told():
+def test_mistakes_in_the_key_are_reported():
     load_plugin(FATIGUE)
     for value, message in [
         ("Tire", r"systems: expects a list of names"), (["tire"], r'"tire" is no known system'), ([{"endurance": 2}], 'the key "system" is missing'),

@@ -19,7 +19,7 @@ def square(count, *, regions=((0.5, 0.5, 9, 7.5),), box=SQUARE, walkable=((0, 0)
 
 
 def run_out(document, sets=()):
-    """Run a scene; return where everybody is at the end, the radii, who has arrived, and how long it took."""
+    """Run a scene; return where all agents are at the end, the radii, which have arrived, and how long it took."""
     with simulation(document, sets=list(sets)) as run:
         run.run()
         agents = run.world.agents
@@ -33,14 +33,14 @@ def inside(position, box=SQUARE, margin=0.0):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
-def test_all_arrive_for_whom_there_is_room(sets):
+def test_all_arrive_that_there_is_room_for(sets):
     position, _, arrived, took = run_out(square(40), sets)
     assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 20.0
     middle = (SQUARE[0] + 1.5, SQUARE[1] + 1.0, SQUARE[2] - 1.5, SQUARE[3] - 1.0)
     assert np.count_nonzero(inside(position, middle)) >= 5  # a quarter of the ground
 
 
-def test_those_who_stay_where_they_came_in_shut_the_rim():
+def test_agents_that_stay_where_they_came_in_shut_the_rim():
     _, _, arrived, took = run_out(square(40), ["bodies.moving_in=false", "stop.after=30"])
     assert np.count_nonzero(arrived) < 30 and took > 29.0
 
@@ -72,7 +72,7 @@ def test_the_seed_decides_the_places():
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [1, 6])  # two at the rim shut one out, and move up when it is stuck
-def test_nobody_is_sent_to_a_place_behind_a_wall_and_nobody_shuts_the_rim(seed):
+def test_no_agent_is_sent_to_a_place_behind_a_wall_and_none_shuts_the_rim(seed):
     wall = [[14, 0.5], [14.2, 0.5], [14.2, 7.5], [14, 7.5]]
     position, _, arrived, took = run_out(square(25, obstacles=[wall], seed=seed))
     assert np.all(arrived) and np.all(position[:, 0] < 14.0) and took < 40.0
@@ -83,12 +83,12 @@ def test_an_agent_alone_stops_as_soon_as_it_has_room_to_itself():
     assert np.all(arrived) and position[0, 0] < SQUARE[0] + 1.2
 
 
-def test_in_a_strip_too_thin_for_places_those_who_come_arrive():
+def test_in_a_strip_too_thin_for_places_agents_arrive():
     position, _, arrived, _ = run_out(square(6, box=(11.0, 0.5, 11.02, 7.5)), ["stop.after=20"])
     assert np.all(arrived) and np.all(np.abs(position[:, 0] - 11.0) < 0.1)
 
 
-def test_who_is_told_to_stand_does_not_go_on_to_its_place():
+def test_an_agent_that_a_program_stops_does_not_go_on_to_its_place():
     with simulation(square(30)) as run:
         while not np.any(run.world.agents.is_yielding):
             run.step()

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.corridor.progress import Measured, note_progress
+from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
 from crowdsim.systems.paths.progress import forget_path, take_length, take_path
 from crowdsim.world.columns import AgentColumns
 from tests.reference import progress as naive
@@ -23,7 +23,7 @@ def noted(count, place=None):
 
 def note(columns, towards, corner, heading, goal, position, slope=LEVEL, start=0, stop=None):
     stop = len(position) if stop is None else stop
-    note_progress(start, stop, towards, corner, heading, goal, GOAL_START, POLES, slope, position, *columns)
+    note_progress(start, stop, towards, corner, heading, goal, GOAL_START, POLES, slope, position, Progress(*columns))
 
 
 def steps(seed, count=30, looks=40):
@@ -72,7 +72,7 @@ def test_rows_and_ranges_do_not_matter_and_a_mirror_image_progresses_alike(seed)
         note(whole, towards, corner, heading, goal, position)
         for start, stop in ((0, 7), (7, 22), (22, 30)):
             note(parts, towards[order], corner[order], heading[order], goal[order], position[order], start=start, stop=stop)
-        note_progress(0, 30, towards, corner * flip, heading * flip, goal, GOAL_START, POLES * flip, LEVEL, position * flip, *mirrored)
+        note_progress(0, 30, towards, corner * flip, heading * flip, goal, GOAL_START, POLES * flip, LEVEL, position * flip, Progress(*mirrored))
     for one, other, mirror in zip(whole[2:], parts[2:], mirrored[2:], strict=True):
         assert np.array_equal(one[order], other, equal_nan=True) and np.array_equal(one, mirror, equal_nan=True)
 
@@ -86,12 +86,12 @@ def walk(places, corner):
     return tuple(float(each[0]) for each in columns[2:])
 
 
-def test_who_walks_straight_on_progresses_by_what_it_walks():
+def test_an_agent_that_walks_straight_on_progresses_by_what_it_walks():
     remaining, behind, progress = walk([(0.1 * k, 0.0) for k in range(31)], (10.0, 0.0))
     assert (remaining, behind, progress) == (pytest.approx(7.0), 0.0, pytest.approx(3.0))
 
 
-def test_who_goes_to_and_fro_gets_nowhere():
+def test_an_agent_that_goes_to_and_fro_gets_nowhere():
     """Ten minutes of jostling half a metre beside a corner, on the same places forwards and back: not a millimetre."""
     there = [(0.1 * k, 0.05 * k * k) for k in range(-4, 5)]
     remaining, _, progress = walk((there + there[::-1]) * 300, (0.5, 0.4))
@@ -100,14 +100,14 @@ def test_who_goes_to_and_fro_gets_nowhere():
     assert remaining == pytest.approx(math.dist(there[0], (0.5, 0.4)), abs=1e-6)
 
 
-def test_who_goes_round_its_corner_in_circles_gets_nowhere():
+def test_an_agent_that_goes_round_its_corner_in_circles_gets_nowhere():
     """A closed loop that does not lead round the corner, in steps of 3 cm, for a hundred turns."""
     loop = [(1.0 + 0.3 * math.cos(k * math.pi / 30), 0.3 * math.sin(k * math.pi / 30)) for k in range(60)]
     remaining, _, progress = walk(loop * 100, (2.0, 0.5))
     assert progress < 0.7 and abs(remaining - math.dist(loop[0], (2.0, 0.5))) < 0.1
 
 
-def test_who_is_pushed_back_has_to_win_back_what_it_lost_first():
+def test_an_agent_that_is_pushed_back_has_to_win_back_what_it_lost_first():
     _, behind, progress = walk([(x, 0.0) for x in (0.0, 1.0, 2.0, 1.5, 0.5)], (10.0, 0.0))
     assert behind == pytest.approx(1.5) and progress == pytest.approx(2.0)
     _, behind, progress = walk([(x, 0.0) for x in (0.0, 1.0, 2.0, 1.5, 0.5, 2.25)], (10.0, 0.0))

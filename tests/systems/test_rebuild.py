@@ -60,7 +60,7 @@ def test_where_work_decides_ground_is_paid_for_by_the_polygon_and_put_in_when_it
         assert waits[: int(late[EventKind.AREA_CLOSED] - ordered)] == [*range(1, int(late[EventKind.AREA_CLOSED] - ordered)), 0]
 
 
-def test_until_the_ground_is_there_the_door_is_open_for_everybody_and_then_shut_for_all():
+def test_until_the_ground_is_there_the_door_is_open_for_all_and_then_shut_for_all():
     with simulation(scene({"work": 1}), threads=2) as run:
         while TASK not in run.budget.tasks:
             run.step()
@@ -88,7 +88,7 @@ def test_ground_changes_between_two_ticks_and_never_in_the_middle_of_one(budget)
             for system in run.systems:
                 system.process(tick)
                 is_new = run.world.mesh is not before
-                assert not is_new or isinstance(system, Gates)  # before anybody plans, steers or moves
+                assert not is_new or isinstance(system, Gates)  # before any system plans, steers or moves
                 changes += is_new
                 before = run.world.mesh
             run.world.tick = number

@@ -1,4 +1,4 @@
-"""Who may ask for a new way, when, and what becomes of wishes that are not granted."""
+"""Which agents may ask for a new path, when, and what becomes of wishes that are not granted."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from crowdsim.avoidance.model import WALL
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
+from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.replan import Replan
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 
@@ -17,19 +17,19 @@ NOW, COOLDOWN = 100, 5  # ticks of 0.1 s
 
 
 class Lines(Replan):
-    """Replan with lines in which nobody is, and walls in those of some rows."""
+    """Replan with lines in which no agent is, and walls in those of some rows."""
 
     walls = np.zeros(0, dtype=np.int64)
 
     def _blocked(self, tick, rows, share=1.0):
         return np.intersect1d(rows, self.walls)
 
-    def _somebody_moved(self, tick, rows):
+    def _some_agent_moved(self, tick, rows):
         return np.zeros(len(rows), dtype=np.bool_)
 
 
 def crowd(count=6, **columns):
-    """Walkers with a way that is a cooldown old."""
+    """Walkers with a path that is a cooldown old."""
     agents = AgentColumns()
     values = {
         "entity": np.arange(count) + 1, "activity": AgentState.WALKING, "goal": 0, "path_status": PathStatus.FOUND, "path_tick": NOW - COOLDOWN,
@@ -66,14 +66,14 @@ def test_a_wish_is_granted_once_the_last_way_is_a_cooldown_old_and_waits_until_t
     "column", [{"activity": AgentState.STANDING}, {"goal": -1}, {"is_driven": 1}, {"path_status": PathStatus.PENDING}, {"path_status": PathStatus.UNREACHABLE}],
     ids=str,
 )  # fmt: skip
-def test_the_wish_of_one_who_does_not_walk_a_way_is_forgotten(column):
+def test_the_wish_of_an_agent_that_walks_no_path_is_forgotten(column):
     agents = crowd(1, **column)
     wish_to_replan(agents, np.arange(1), ReplanCause.NO_LOCAL_WAY)
     assert process(agents) == ({}, [])
     assert agents.replan_wish[0] == ReplanCause.NONE and agents.asks_again[0] == agents.replans[0] == 0
 
 
-def test_who_was_sent_elsewhere_or_lost_its_way_asks_already_and_is_counted_at_once():
+def test_an_agent_that_was_sent_elsewhere_or_lost_its_path_asks_already_and_is_counted_at_once():
     agents = crowd(2, path_tick=NOW, path_status=np.array([PathStatus.FOUND, PathStatus.NONE]))
     agents.replan_wish[:] = ReplanCause.GOAL_MOVED, ReplanCause.WAY_SHUT
     counts, events = process(agents)
@@ -88,7 +88,7 @@ def test_an_agent_counts_as_having_moved_when_it_got_far_enough_since_it_last_co
     assert agents.counted_position.tolist() == [[0.05, 0.0], [0.0, 0.0], [0.3, 0.4]]
 
 
-def test_who_is_held_up_for_long_enough_asks_for_that_unless_it_has_another_cause(monkeypatch):
+def test_an_agent_that_is_blocked_for_long_enough_asks_for_that_unless_it_has_another_cause(monkeypatch):
     monkeypatch.setattr(Lines, "walls", np.array([3, 4]))
     agents = crowd(5, held_ticks=np.array([2, 3, 4, 9, 0]), path_tick=NOW, entity=np.arange(5) * COOLDOWN, blocker=-1)
     wish_to_replan(agents, np.array([2]), ReplanCause.NO_LOCAL_WAY)
@@ -105,7 +105,7 @@ def test_each_looks_once_in_a_cooldown_and_only_for_walls_that_bind_it(monkeypat
 
 
 def test_those_on_waypoints_look_for_walls_with_replanning_off_and_ask_again_where_one_stops_them(monkeypatch):
-    """In their turn, NOW + entity being a multiple of the cooldown: entities 5 and 10. Who gets on beside a wall does not ask."""
+    """In their turn, NOW + entity being a multiple of the cooldown: entities 5 and 10. An agent that gets on beside a wall does not ask."""
     for on_waypoints, replanning in ((True, False), (False, False)):
         agents = crowd(10)
         monkeypatch.setattr(Lines, "walls", np.arange(10)[:5])
@@ -114,5 +114,5 @@ def test_those_on_waypoints_look_for_walls_with_replanning_off_and_ask_again_whe
         agents = crowd(10, blocker=WALL, desired_speed=1.3)
         agents.velocity[:, 0] = speed
         monkeypatch.setattr(Lines, "walls", np.zeros(0, dtype=np.int64))
-        agents.blocker[4] = 3  # held by somebody
+        agents.blocker[4] = 3  # blocked by an agent
         assert [entity for entity, _ in process(agents, True)[1]] == asks

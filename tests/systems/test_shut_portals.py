@@ -42,7 +42,7 @@ ROW = np.array([0])
     ("aim", "reach", "portal"),
     [
         (0.9, 9.0, 0),
-        (1.4, 9.0, 1),  # a body beyond it, at 1.7 m, portal 1 is nearer than portal 0
+        (1.4, 9.0, 1),  # an agent's width beyond it, at 1.7 m, portal 1 is nearer than portal 0
         (2.2, 9.0, 1),  # 2.5 m lies between two: the one that comes first
         (4.0, 3.5, 2),  # portal 3 is out of the grid
         (0.5, 0.9, None),  # all are

@@ -1,4 +1,4 @@
-"""A law of speed and density slows those who walk on their own account, and says how many."""
+"""A law of speed and density slows agents that walk by themselves, and counts them."""
 
 import numpy as np
 
@@ -24,22 +24,22 @@ def slowed(run):
     raise AssertionError("SlowDown is not in the tick")
 
 
-def test_the_count_is_of_those_who_lose_more_than_half_of_their_speed():
+def test_the_count_is_of_agents_that_lose_more_than_half_of_their_speed():
     with simulation(queue(speed_density="weidmann")) as run:
         wanted, speed, count = slowed(run)
     fraction = speed / wanted
-    assert np.all(fraction[:16] < 0.5) and np.all(fraction[-4:] == 1.0)  # the last rows have many ahead of them, the first has nobody
+    assert np.all(fraction[:16] < 0.5) and np.all(fraction[-4:] == 1.0)  # the last rows have many ahead of them, the first has none
     assert np.any((fraction > 0.5) & (fraction < 0.9)) and not np.any(np.abs(fraction - 0.5) < 1e-3)
     assert count == np.count_nonzero(fraction < 0.5)
 
 
-def test_without_a_law_nobody_is_slowed():
+def test_without_a_law_none_is_slowed():
     with simulation(queue()) as run:
         wanted, speed, count = slowed(run)
     assert np.array_equal(wanted, speed) and count == 0
 
 
-def test_one_who_is_steered_from_outside_keeps_the_velocity_that_it_is_given():
+def test_an_agent_that_a_program_steers_keeps_its_velocity():
     with simulation(queue(speed_density="weidmann")) as run:
         run.set_preferred_velocity([13, 14], [1.3, 0.0])
         wanted, speed, _ = slowed(run)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.bodies.spread import COMES_NEAR, CORNER_ON_RIM, find_crowds, lead_aside
+from crowdsim.bodies.spread import CORNER_ON_RIM, HEADS_THERE, crowds_of, find_crowds, lead_aside
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.fronts import find_fronts
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -75,7 +75,7 @@ def test_without_it_most_leave_at_the_ends():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["optimal", "visibility", "grid", "s2-grid"])
 def test_crowds_are_led_to_places_over_the_width_whatever_finds_their_paths(kind):
-    """Of 20 who come to an exit of 2 m fewer than half leave near its ends; grids, whose paths end at cells in the middle here, lead them apart."""
+    """Of 20 agents at an exit of 2 m fewer than half leave near its ends; grids, whose paths end at cells in the middle here, lead them apart."""
     near_ends, places = [], []
     for sets in ([], [OFF]):
         with simulation(hall(20), sets=[f"navigation={kind}", *sets]) as run:
@@ -90,7 +90,7 @@ def test_crowds_are_led_to_places_over_the_width_whatever_finds_their_paths(kind
 
 
 @pytest.mark.parametrize("aside, are_led", [(0.1, True), (1.0, False)])
-def test_bends_of_cells_on_a_path_that_leads_straight_to_a_region_keep_nobody_from_its_place(aside, are_led):
+def test_bends_of_cells_on_a_path_that_leads_straight_to_a_region_keep_no_agent_from_its_place(aside, are_led):
     """Cells have a path bend where the ground does not; one that leads round something is gone along to its end."""
     with simulation(hall(12, region=(5.5, 5.5, 7.5, 7)), sets=["navigation=s2-grid"]) as run:
         run.step()
@@ -98,10 +98,10 @@ def test_bends_of_cells_on_a_path_that_leads_straight_to_a_region_keep_nobody_fr
         (over_cells,), rows = next(system for system in run.systems if isinstance(system, Follow)).paths, np.arange(len(agents))
         line = np.array([9.2, 7.8]) - agents.position
         left = np.column_stack([-line[:, 1], line[:, 0]]) / np.hypot(*line.T)[:, None]
-        ways = np.stack([agents.position + line / 2 + aside * left, np.broadcast_to([9.2, 7.8], line.shape)], axis=1)
-        over_cells.walkers.take(rows, 2 * np.arange(len(rows) + 1), ways.reshape(-1, 2), agents.position)
+        paths = np.stack([agents.position + line / 2 + aside * left, np.broadcast_to([9.2, 7.8], line.shape)], axis=1)
+        over_cells.walkers.take(rows, 2 * np.arange(len(rows) + 1), paths.reshape(-1, 2), agents.position)
         run.step()
-        bend = np.hypot(*(agents.next_corner - ways[:, 0]).T) < 1e-9
+        bend = np.hypot(*(agents.next_corner - paths[:, 0]).T) < 1e-9
         assert len(rows) == 12 and np.array_equal(bend, np.full(12, not are_led))
         assert not are_led or np.ptp(agents.next_corner[:, 0]) > 1.0
 
@@ -124,15 +124,15 @@ def test_one_alone_walks_the_shortest_path_bit_for_bit(kind):
     found = []
     for sets in ([], [OFF]):
         with simulation(hall(1), sets=[f"navigation={kind}", *sets]) as run:
-            ways = []
+            paths = []
             while not run.why_over():
                 run.step()
-                ways.append(run.world.agents.position.tobytes())
-        found.append(ways)
+                paths.append(run.world.agents.position.tobytes())
+        found.append(paths)
     assert found[0] == found[1] and len(found[0]) > 20
 
 
-def test_those_who_walk_through_others_are_not_led():
+def test_agents_that_walk_through_others_are_not_led():
     ends = []
     for sets in ([], [OFF]):
         with simulation(hall(20), sets=["avoidance=none", *sets]) as run:
@@ -161,7 +161,7 @@ def test_the_fronts_of_a_strip_at_a_wall_are_its_three_open_sides():
     ends = sorted((*sorted([tuple(each[:2]), tuple(each[2:])]),) for each in fronts.end.tolist())
     assert ends == [((9, 7.7), (9, 8)), ((9, 7.7), (11, 7.7)), ((11, 7.7), (11, 8))] and fronts.is_shared.all()
     longest = fronts.end[np.argmax(np.hypot(*(fronts.end[:, :2] - fronts.end[:, 2:]).T))]
-    assert longest[0] > longest[2]  # who comes from below has b on its left
+    assert longest[0] > longest[2]  # an agent from below has b on its left
 
 
 def test_of_a_long_front_only_the_ends_are_shared():
@@ -176,7 +176,7 @@ def test_a_region_without_ground_round_it_and_a_point_have_no_fronts():
     assert len(fronts.end) == 0 and fronts.goal_start.tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize("wants", [CORNER_ON_RIM, COMES_NEAR])
+@pytest.mark.parametrize("wants", [CORNER_ON_RIM, HEADS_THERE])
 @pytest.mark.parametrize("seed", range(6))
 def test_places_agree_with_the_twin(seed, wants):
     rng = np.random.default_rng(seed)
@@ -192,19 +192,17 @@ def test_places_agree_with_the_twin(seed, wants):
     low, high = np.array(region.bounds[:2]), np.array(region.bounds[2:])
     corner = np.clip(position, low, high)
     velocity = (corner - position) / np.hypot(*(corner - position).T)[:, None] * 1.3
-    expected = np.array(twin.targets(fronts.end.tolist(), position.tolist(), corner.tolist(), radius.tolist(), reach, full, least, wants == COMES_NEAR))
+    expected = np.array(twin.targets(fronts.end.tolist(), position.tolist(), corner.tolist(), radius.tolist(), reach, full, least, wants == HEADS_THERE))
     clear = np.array([nudge.clearance_of_line(ground, a, b) for a, b in zip(position, expected, strict=True)]) - radius
     for threads in (1, 3):
         team, rows = Team(threads), len(position)
         crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
-        ends = position if wants == COMES_NEAR else corner
+        ends = position if wants == HEADS_THERE else corner
         team.run(find_crowds, rows, fronts, np.zeros(rows, dtype=np.int32), np.full(rows, wants, dtype=np.uint8), position, ends, radius, reach, least, crowd, place, at_least=1)
-        found = np.flatnonzero(crowd >= 0)
-        member = found[np.argsort(crowd[found], kind="stable")]
-        first, last = np.searchsorted(crowd[member], crowd[member]), np.searchsorted(crowd[member], crowd[member], side="right")
+        crowds = crowds_of(crowd, place)
         to, wish = corner.copy(), velocity.copy()
         polygon = located(mesh, position).astype(np.int64)
-        team.run(lead_aside, len(member), member, first, last, mesh, fronts, polygon, position, radius, crowd, place, full, wish, to, at_least=1)
+        team.run(lead_aside, len(crowds.member), crowds, mesh, fronts, polygon, position, radius, full, wish, to, at_least=1)
         led, kept = clear > 1e-3, clear < -1e-3
         assert to[led] == pytest.approx(expected[led], abs=1e-9) and np.array_equal(to[kept], corner[kept])
         ahead = to - position

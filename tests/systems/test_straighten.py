@@ -1,4 +1,4 @@
-"""Bends at vertices in free ground where bodies have no room: ways are led past them on the side on which strings from where they are now are straight."""
+"""Bends at vertices in free ground where agents have no clearance: paths are led past them on the side on which strings from there are straight."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ groups:
 """
 
 
-def led_where_they_have_no_room(world, follows):
+def led_without_clearance(world, follows):
     """Rows of agents whose corner, which is the one of before, is a free vertex nearer to a wall than their radius."""
     return led_round_free_vertices(world, follows, world.agents.corner_post)
 
@@ -38,9 +38,9 @@ def walk(run, until):
 
 
 def walked_to_the_vertex(run, monkeypatch):
-    """Walk until the next corner is one where the body has no room, and leave it there."""
+    """Walk until the next corner is one where the agent has no clearance, and leave it there."""
     monkeypatch.setattr(CorridorPaths, "_straighten", lambda self, rows: None)
-    walk(run, lambda: len(led_where_they_have_no_room(run.world, run.world.agents.path_status >= 0)) > 0)
+    walk(run, lambda: len(led_without_clearance(run.world, run.world.agents.path_status >= 0)) > 0)
     monkeypatch.undo()
     assert not run.why_over()
     return run.world.agents
@@ -48,7 +48,7 @@ def walked_to_the_vertex(run, monkeypatch):
 
 def corridor(agents, world):
     start = int(agents.corridor_start[0])
-    return world.corridors.cells[start : start + int(agents.corridor_length[0])].copy()
+    return world.corridors.portals[start : start + int(agents.corridor_length[0])].copy()
 
 
 def test_one_person_gets_round_the_pond():
@@ -57,23 +57,23 @@ def test_one_person_gets_round_the_pond():
         assert run.verdict().arrived == 1
 
 
-def test_the_next_corner_is_never_one_where_the_body_has_no_room(monkeypatch):
+def test_the_next_corner_is_never_one_without_clearance(monkeypatch):
     with Simulation(parse_scenario(POND)) as run:
         agents = walked_to_the_vertex(run, monkeypatch)
         before, corner = corridor(agents, run.world), agents.next_corner[0].copy()
         follow = next(system for system in run.systems if type(system).__name__ == "Follow")
         follow.process(Tick(run.tick + 1, run.scenario.tick, run.team))
-        assert not len(led_where_they_have_no_room(run.world, agents.path_status >= 0))
+        assert not len(led_without_clearance(run.world, agents.path_status >= 0))
         assert not np.array_equal(agents.next_corner[0], corner)
         after = corridor(agents, run.world)
         assert not np.array_equal(before, after) and after[0] == before[0]  # it leads on to the same exit
 
 
 @pytest.mark.full
-def test_who_follows_nothing_is_left_alone(monkeypatch):
+def test_an_agent_without_a_path_is_left_alone(monkeypatch):
     with Simulation(parse_scenario(POND)) as run:
         walked_to_the_vertex(run, monkeypatch)
-        assert led_where_they_have_no_room(run.world, np.zeros(1, dtype=np.bool_)).tolist() == []
+        assert led_without_clearance(run.world, np.zeros(1, dtype=np.bool_)).tolist() == []
 
 
 @pytest.mark.full
@@ -96,7 +96,7 @@ def test_a_block_that_is_too_small_for_the_straight_corridor_is_exchanged_for_a_
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(1, 10))
-def test_everybody_gets_across_the_park(seed):
+def test_all_get_across_the_park(seed):
     with Simulation(load_scenario(SCENARIOS / "park.yaml", sets=[f"seed={seed}"])) as run:
         walk(run, lambda: False)
         assert run.verdict().arrived == 80

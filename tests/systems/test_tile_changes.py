@@ -1,11 +1,11 @@
-"""Which ways are kept when the ground's polygons and portals have other numbers, and which are lost."""
+"""Which paths are kept when the ground's polygons and portals have other numbers, and which are lost."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from crowdsim.navigation.tiles.tiled_mesh import Renumbered
+from crowdsim.navigation.tiles.renumber import Renumbered
 from crowdsim.systems.ground.tile_changes import _carry_corridors
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
@@ -30,7 +30,7 @@ def carry(*, polygon=(0, 1, 2), edge=(0, 1, 2, 3), is_narrower=(), piece=(0, 1),
     narrower = np.isin(np.arange(3), is_narrower)
     now = Renumbered(np.array(polygon, dtype=np.int32), np.array([*edge, *[-1] * 6], dtype=np.int32), narrower)
     _carry_corridors(world, 50, now, np.array(piece, dtype=np.int32), np.array([0]))
-    return agents, world.corridors.cells.tolist(), events
+    return agents, world.corridors.portals.tolist(), events
 
 
 def test_a_way_that_nothing_changed_is_kept_under_its_new_numbers():
@@ -54,7 +54,7 @@ def test_a_way_that_leads_over_other_ground_is_lost_and_asked_for_again(change):
     assert agents.path_status[0] == PathStatus.NONE and agents.corridor_length[0] == 0 and agents.goal_piece[0] == -1 and agents.strays[0] == 0
 
 
-def test_who_stands_loses_its_way_without_a_word_and_who_waits_for_an_answer_asks_again():
+def test_an_agent_that_stands_loses_its_path_without_an_event_and_one_that_waits_for_an_answer_asks_again():
     agents, _, events = carry(is_narrower=[2], activity=AgentState.STANDING)
     assert events == [] and agents.replan_wish[0] == ReplanCause.NONE and agents.path_status[0] == PathStatus.NONE and agents.corridor_length[0] == 0
     agents, cells, events = carry(path_status=PathStatus.PENDING)

@@ -17,13 +17,13 @@ from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
 from tests.scenes.test_doors import ROOMS
-from tests.scenes.test_tiles import WAYS
+from tests.scenes.test_tiles import TWO_PATHS
 
 TILE_EVENTS = (EventKind.TILE_REMOVED, EventKind.TILE_ADDED)
 
 
 def scene(budget):
-    return {**copy.deepcopy(WAYS), "budget": budget}
+    return {**copy.deepcopy(TWO_PATHS), "budget": budget}
 
 
 def tile_events(run, ticks):
@@ -65,7 +65,7 @@ def test_changes_land_in_the_order_in_which_they_were_ordered():
         tile = run.world.tiles.tile_named(2, 0)
         first = int(run.world.tiles.salt[tile])
         run.remove_tile(2, 0)
-        run.add_tile(2, 0)  # not in one with the first: who stands there loses the ground, and then has it back
+        run.add_tile(2, 0)  # not in one with the first: an agent there loses the ground, and then has it back
         run.remove_tile(3, 2)  # with the second
         happened = tile_events(run, 1)
         run.remove_tile(2, 0)
@@ -77,7 +77,7 @@ def test_changes_land_in_the_order_in_which_they_were_ordered():
         assert ticks[0] < ticks[1] == ticks[2] < ticks[3] and run.world.tiles.salt[tile] == first + 2
 
 
-def test_a_change_lands_between_two_ticks_and_everybody_on_it_stands_with_a_reason_in_that_tick():
+def test_a_change_lands_between_two_ticks_and_all_agents_on_it_stand_with_a_reason_in_that_tick():
     with simulation(scene({"milliseconds": 0.001, "slice": 300})) as run:
         while np.count_nonzero((run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)) < 3:
             run.step()
@@ -206,13 +206,13 @@ def test_what_was_ordered_counts_for_what_can_be_ordered():
         assert run.verdict().steered == 2
 
 
-def test_a_run_is_not_over_before_the_ground_is_back_that_everybody_waits_for():
+def test_a_run_is_not_over_before_the_ground_is_back_that_all_wait_for():
     with simulation(scene({"work": 100_000})) as run:
         for tile in ((1, 0), (1, 2)):
             run.remove_tile(*tile)
         while not run.why_over():
             run.step()
-        assert run.why_over() == "nobody can go on"
+        assert run.why_over() == "no agent can go on"
         for tile in ((1, 0), (1, 2)):
             run.add_tile(*tile)
         verdict = run.run()
@@ -220,13 +220,13 @@ def test_a_run_is_not_over_before_the_ground_is_back_that_everybody_waits_for():
 
 
 @pytest.mark.parametrize("navigation", ["mesh", "optimal"])
-def test_ways_are_carried_over_as_one_by_one(navigation, monkeypatch):
+def test_paths_are_carried_over_as_one_by_one(navigation, monkeypatch):
     """Twin of the vectors: every agent's way looked at by itself."""
     carried, rng = tile_changes._carry_corridors, np.random.default_rng(1)
     outcomes = []
 
     def both(world, tick, now, piece, under):
-        agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
+        agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
         narrow = np.arange(len(now.polygon)) == under[rng.integers(len(under))]  # rare on its own
         now = now._replace(is_narrower=narrow) if tick % 12 == 1 else now
         fresh = np.ones(mesh.polygon_count, dtype=bool)

@@ -2,6 +2,7 @@
 
 import enum
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -10,11 +11,32 @@ from crowdsim.codes import Code
 from crowdsim.world.causes import Cause
 from crowdsim.world.columns import AgentColumns, AgentState, Diagnosis, Gait, PathStatus, ReplanCause, Stepping
 from crowdsim.world.events import EventKind
+from tests.crowds import ROOT
 
 
 @pytest.mark.parametrize("kind", [AgentState, Cause, Diagnosis, EventKind, Gait, PathStatus, ReplanCause, Stepping])
 def test_what_columns_and_events_hold_are_codes(kind):
     assert issubclass(kind, Code) and [kind(int(each)) is each and kind[each.name] is each for each in kind] == [True] * len(kind)
+
+
+def test_kernels_have_the_numbers_of_statuses_and_diagnoses_by_their_names():
+    from crowdsim.avoidance import model
+    from crowdsim.navigation.grid import search
+    from crowdsim.navigation.search import slot_fields
+
+    for module in (slot_fields, search):
+        for name in {each.name for each in PathStatus} & vars(module).keys():
+            assert type(vars(module)[name]) is int and vars(module)[name] == PathStatus[name], name
+    assert tuple(Diagnosis) == (model.NOT_ASKED, model.FEASIBLE, model.RELAXED, model.INFEASIBLE)
+
+
+def test_pages_for_a_browser_have_words_for_each_kind_of_event_and_name_no_other():
+    view = ROOT / "crowdsim" / "pictures" / "view"
+    words = (view / "crowd.js").read_text().split("function sentence(")[1].split("}[kind]")[0]
+    assert set(re.findall(r"\b([A-Z][A-Z_]+): ", words)) == set(EventKind.__members__)
+    lines = [line for script in view.glob("*.js") for line in script.read_text().splitlines() if re.search(r"\bkinds?\b|_EVENT = ", line)]
+    named = {name for line in lines for names in re.findall(r"'([A-Z]+(?:_[A-Z]+)*)'|\^\(([A-Z_|]+)\)\$", line) for name in "|".join(names).strip("|").split("|")}
+    assert len(named) > 5 and named <= set(EventKind.__members__)
 
 
 @pytest.mark.parametrize("compare", [operator.eq, operator.ne, operator.le, operator.gt], ids=lambda compare: compare.__name__)

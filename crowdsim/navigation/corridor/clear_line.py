@@ -1,4 +1,4 @@
-"""Can a body go straight from one place on the mesh to another?"""
+"""Can an agent go straight from one place on the mesh to another?"""
 
 # mypy: allow-untyped-defs
 
@@ -10,14 +10,14 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.mesh.mesh import wall_distance
 
-FIT_M = 1e-3  # How much nearer than its radius to a wall a place still has room for a body: walking pushes it off by that much.
-STEP_OF_RADIUS = 0.25  # Of a way along a wall every such part of the radius is looked at: gaps a hundredth too narrow may be missed, and stop the walker.
-LEAST_STEP_M = 0.01  # The same for bodies without extent.
+FIT_M = 1e-3  # How much nearer than its radius to a wall an agent may be: walking pushes it off by that much.
+STEP_OF_RADIUS = 0.25  # Of a path along a wall every such part of the radius is looked at: gaps a hundredth too narrow may be missed, and stop the walker.
+LEAST_STEP_M = 0.01  # The same for agents without extent.
 
 
 @lean_kernel
-def is_clear_way(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed):
-    """Tell whether a body can go straight from one place on the mesh to another, keeping clear of walls and on the ground.
+def is_clear_line(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed):
+    """Tell whether an agent can go straight from one place on the mesh to another, keeping clear of walls and on the ground.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def is_clear_way(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed)
 
     Notes
     -----
-    Where nothing is near, a few distances to walls answer for the whole way; beside a wall it is looked at in short steps.
+    Where nothing is near, a few distances to walls answer for the whole path; beside a wall it is looked at in short steps.
     Twin: `tests/reference/nudge.py`.
     """
     length = np.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))

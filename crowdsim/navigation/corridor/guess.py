@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.mesh.mesh import NavMesh, is_cut_off
+from crowdsim.navigation.mesh.mesh import NavMesh, is_cut_off, width_between
 from crowdsim.tunable import param
 
 
@@ -38,7 +38,7 @@ def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.in
     previous : (k,) int32
         That path when the search began, the next portal last.
     ahead : (m,) int32
-        What of it is still ahead, with the way back to it before it where the agent was pushed off; the next portal last.
+        What of it is still ahead, with the path back to it before it where the agent was pushed off; the next portal last.
     polygon : int
         Where the agent is.
 
@@ -61,7 +61,7 @@ def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.in
 
 
 @lean_kernel
-def join_guess(mesh, goals, cells, start, length, trail, first, last, piece, width, x, y):
+def join_guess(mesh, goals, portals, start, length, trail, first, last, piece, width, x, y):
     """Join a found corridor with the trail of its agent.
 
     The trail is walked back from where the agent is. At the first polygon that the corridor passes, or that has a portal to one, wide enough for the
@@ -71,17 +71,17 @@ def join_guess(mesh, goals, cells, start, length, trail, first, last, piece, wid
     ----------
     mesh : NavMesh
     goals : GoalPieces
-    cells : (m,) int32
-        Corridor store; the block is written and needs room for the corridor and the trail.
+    portals : (m,) int32
+        Corridor store; the block is written and has to be large enough for the corridor and the trail.
     start, length : int
-        The block and the portals of the found corridor, which begins where the agent was when it asked; the next one last.
+        The block and the portals of the found corridor, which begins where the agent was when it requested it; the next one last.
     trail : (k,) int32
         Trails; this one is ``trail[first:last]``, the portal nearest to the agent last.
     first, last : int
     piece : int
         Piece of the goal at the end.
     width : float, m
-        Diameter of the body.
+        Diameter of the agent.
     x, y : float, m
         Where it is.
 
@@ -99,74 +99,67 @@ def join_guess(mesh, goals, cells, start, length, trail, first, last, piece, wid
         entry = mesh.edge_twin[trail[last - back]] if back > 0 else -1
         polygon = mesh.edge_polygon[entry] if back > 0 else mesh.edge_polygon[trail[last - 1]]
         for ahead in range(length + 1):  # portals from there to the goal
-            if _polygon_at(mesh, cells, start, length, ahead, trail, first) != polygon:
+            if _polygon_at(mesh, portals, start, length, ahead, trail, first) != polygon:
                 continue
-            if (back == steps and ahead == length) or _fits(mesh, goals, cells, start, ahead, polygon, entry, piece, width, x, y):
-                return _put_on(cells, start, ahead, trail, last, back)
+            if (back == steps and ahead == length) or _fits(mesh, goals, portals, start, ahead, polygon, entry, piece, width, x, y):
+                return _put_on(portals, start, ahead, trail, last, back)
         for ahead in range(length + 1):
-            there = _polygon_at(mesh, cells, start, length, ahead, trail, first)
+            there = _polygon_at(mesh, portals, start, length, ahead, trail, first)
             edge = _portal_between(mesh, polygon, there, entry, width, x, y)
-            if edge >= 0 and _fits(mesh, goals, cells, start, ahead, there, mesh.edge_twin[edge], piece, width, x, y):
-                cells[start + ahead] = edge
-                return _put_on(cells, start, ahead + 1, trail, last, back)
+            if edge >= 0 and _fits(mesh, goals, portals, start, ahead, there, mesh.edge_twin[edge], piece, width, x, y):
+                portals[start + ahead] = edge
+                return _put_on(portals, start, ahead + 1, trail, last, back)
     return length  # cannot be: the last polygon of the trail is the first of the corridor
 
 
 @inlined_kernel
-def _polygon_at(mesh, cells, start, length, ahead, trail, first):
+def _polygon_at(mesh, portals, start, length, ahead, trail, first):
     """Return the polygon of a corridor from which so many portals are ahead."""
     if ahead < length:
-        return mesh.edge_polygon[mesh.edge_twin[cells[start + ahead]]]
+        return mesh.edge_polygon[mesh.edge_twin[portals[start + ahead]]]
     return mesh.edge_polygon[mesh.edge_twin[trail[first]]]
 
 
 @inlined_kernel
-def _fits(mesh, goals, cells, start, ahead, polygon, entry, piece, width, x, y):
-    """Return whether a body can go from a portal into a polygon, or from (x, y) if `entry` is -1, to the next portal of a corridor, or to its goal."""
+def _fits(mesh, goals, portals, start, ahead, polygon, entry, piece, width, x, y):
+    """Return whether an agent can go from a portal into a polygon, or from (x, y) if `entry` is -1, to the next portal of a corridor, or to its goal."""
     if ahead == 0:
         return entry < 0 or not is_cut_off(mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width)
-    following = cells[start + ahead - 1]
+    following = portals[start + ahead - 1]
     if entry < 0:
         return not is_cut_off(mesh, polygon, following, x, y, width)
-    return entry != following and _pair(mesh, polygon, entry, following) >= width
-
-
-@inlined_kernel
-def _pair(mesh, polygon, a, b):
-    """Return the widest body that can go from one edge of a polygon to another (m)."""
-    begin, end = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-    return mesh.pair_width[mesh.pair_start[polygon] + (a - begin) * (end - begin) + b - begin]
+    return entry != following and width_between(mesh, polygon, entry, following) >= width
 
 
 @inlined_kernel
 def _portal_between(mesh, polygon, there, entry, width, x, y):
-    """Return the lowest portal from a polygon to another that a body can take that came in by `entry`, or is at (x, y) if that is -1; -1 if there is none."""
+    """Return the lowest portal from a polygon to another that an agent can take that came in by `entry`, or is at (x, y) if that is -1; -1 if there is none."""
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         twin = mesh.edge_twin[edge]
         if twin < 0 or mesh.edge_polygon[twin] != there or mesh.edge_width[edge] < width or edge == entry:
             continue
-        if not (is_cut_off(mesh, polygon, edge, x, y, width) if entry < 0 else _pair(mesh, polygon, entry, edge) < width):
+        if not (is_cut_off(mesh, polygon, edge, x, y, width) if entry < 0 else width_between(mesh, polygon, entry, edge) < width):
             return edge
     return -1
 
 
 @inlined_kernel
-def _put_on(cells, start, length, trail, last, back):
+def _put_on(portals, start, length, trail, last, back):
     """Put the first `back` portals of a trail before a corridor of `length` portals; return how many there are then."""
     for k in range(back):
-        cells[start + length + k] = trail[last - back + k]
+        portals[start + length + k] = trail[last - back + k]
     return length + back
 
 
 @lean_kernel
-def join_many(mesh, goals, cells, block, ahead, trail, trail_start, piece, radius, position):
+def join_many(mesh, goals, portals, block, ahead, trail, trail_start, piece, radius, position):
     """Join the found corridors of some agents with their trails; see `join_guess`.
 
     Parameters
     ----------
     mesh : NavMesh
     goals : GoalPieces
-    cells : (m,) int32
+    portals : (m,) int32
         Corridor store.
     block : (n,) int64
     ahead : (n,) int32
@@ -175,7 +168,7 @@ def join_many(mesh, goals, cells, block, ahead, trail, trail_start, piece, radiu
     trail_start : (n + 1,) int64
         Trail i is ``trail[trail_start[i]:trail_start[i + 1]]``; without one nothing is to be joined.
     piece : (n,) int32
-        -1 for those who found no way; they are left alone.
+        -1 for those without a path; they are left alone.
     radius : (n,) float64, m
     position : (n, 2) float64, m
     """
@@ -183,5 +176,5 @@ def join_many(mesh, goals, cells, block, ahead, trail, trail_start, piece, radiu
         first, last = trail_start[row], trail_start[row + 1]
         if last > first and piece[row] >= 0:
             ahead[row] = join_guess(
-                mesh, goals, cells, block[row], ahead[row], trail, first, last, piece[row], 2.0 * radius[row], position[row, 0], position[row, 1]
+                mesh, goals, portals, block[row], ahead[row], trail, first, last, piece[row], 2.0 * radius[row], position[row, 0], position[row, 1]
             )

@@ -10,8 +10,10 @@ cost of a few products, whatever found the path.
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
 
@@ -27,11 +29,33 @@ class Measured(IntEnum):
     HEADING = 3  # the direction that a program tells it
 
 
+class Progress(NamedTuple):
+    """What is known of the progress of agents, a row each.
+
+    Attributes
+    ----------
+    place : (n, 2) float64, m
+        Where each was when its progress was noted last.
+    direction : (n, 2) float64
+        That of its path there, as long as a metre in plan is along the surface; 0, 0 where it is not known.
+    remaining : (n,) float64, m
+        Length of the path ahead; nan is not known, and NOT and HEADING make it so.
+    behind : (n,) float64, m
+        By how much it is longer than the least so far.
+    gained : (n,) float64, m
+        By how much the least has fallen since the agent came into the world.
+    """
+
+    place: NDArray[np.float64]
+    direction: NDArray[np.float64]
+    remaining: NDArray[np.float64]
+    behind: NDArray[np.float64]
+    gained: NDArray[np.float64]
+
+
 @lean_kernel
-def note_progress(
-    start, stop, towards, corner, heading, goal, goal_start, pole, slope, position, place, way, remaining, behind, progress
-):
-    """Note what bodies of rows start..stop - 1 have got nearer since they were looked at last.
+def note_progress(start, stop, towards, corner, heading, goal, goal_start, pole, slope, position, progress):
+    """Note what agents of rows start..stop - 1 have got nearer since their progress was noted last.
 
     Parameters
     ----------
@@ -49,29 +73,22 @@ def note_progress(
     slope : (n, 2) float64
         Gradient of the ground under each; shape (0, 2) where it is level: then lengths in plan are those along the surface.
     position : (n, 2) float64, m
-    place : (n, 2) float64, m
-        Where each was; receives the position.
-    way : (n, 2) float64
-        The direction along its path there, as long as a metre in plan is along the surface; receives that where it is. 0, 0 where it is not known.
-    remaining : (n,) float64, m
-        Length of the path ahead, in and out; nan is not known, and NOT and HEADING make it so.
-    behind : (n,) float64, m
-        By how much it is longer than the least so far, in and out.
-    progress : (n,) float64, m
-        By how much the least has fallen since the agent came into the world, in and out.
+    progress : Progress
+        In and out.
 
     Notes
     -----
-    What was gone since the last look counts in the mean of both directions (the trapezoidal rule): whoever goes to and fro is where it was but for rounding.
+    What was gone since then counts in the mean of both directions (the trapezoidal rule): an agent that goes to and fro is where it was but for rounding.
     Cost: 8 ns an agent. Twin: `tests/reference/progress.py`.
     """
+    place, direction, remaining, behind = progress.place, progress.direction, progress.remaining, progress.behind
     for row in range(start, stop):
         x, y = position[row, 0], position[row, 1]
         dx, dy = x - place[row, 0], y - place[row, 1]
         place[row, 0], place[row, 1] = x, y
         how = towards[row]
         if how == Measured.NOT:
-            way[row, 0] = way[row, 1] = 0.0
+            direction[row, 0] = direction[row, 1] = 0.0
             remaining[row], behind[row] = np.nan, 0.0
             continue
         ux, uy = corner[row, 0] - x, corner[row, 1] - y
@@ -93,12 +110,12 @@ def note_progress(
             climb = share * (slope[row, 0] * ux + slope[row, 1] * uy)
             share *= np.sqrt(1.0 + climb * climb)
         ux, uy = share * ux, share * uy
-        was_x, was_y = way[row, 0], way[row, 1]
-        way[row, 0], way[row, 1] = ux, uy
+        was_x, was_y = direction[row, 0], direction[row, 1]
+        direction[row, 0], direction[row, 1] = ux, uy
         if was_x == 0.0 and was_y == 0.0:
             was_x, was_y = ux, uy
         gone = 0.5 * (dx * (was_x + ux) + dy * (was_y + uy))
         remaining[row] -= gone
         left = behind[row] - gone
-        progress[row] -= min(0.0, left)
+        progress.gained[row] -= min(0.0, left)
         behind[row] = max(0.0, left)

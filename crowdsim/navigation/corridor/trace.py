@@ -1,4 +1,4 @@
-"""Ways cut into the parts that lie in one polygon each: for lengths over ground that is not even, and for pictures of floors."""
+"""Paths cut into the parts that lie in one polygon each: for lengths over ground that is not even, and for pictures of floors."""
 
 # mypy: allow-untyped-defs
 
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import arc_tangent, orientation
 from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.funnel import find_bends, lay_string, pull_straight
-from crowdsim.navigation.corridor.portal_vertices import BRUSH, VERTEX, bits_of, lay_out_posts, post_disc
+from crowdsim.navigation.corridor.portal_vertices import BRUSH, String, list_portal_vertices, vertex_disc, vertex_of
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
 from crowdsim.navigation.mesh.mesh import Flood, make_flood
 
@@ -21,22 +22,22 @@ _COSINE = 0.92387953251128674  # Of 22.5 degrees.
 
 
 class Tracing(NamedTuple):
-    """Scratch of `trace_way`, made by `make_tracing`; and what it finds.
+    """Scratch of `trace_path`, made by `make_tracing`; and what it finds.
 
     Attributes
     ----------
-    posts, bends, straight : (m,) int32
+    vertices, bends, straight : (m,) int32
     points : (2 m + 2, 2) float64
     flood : Flood
     place : (k + 1, 2) float64, m
-        Where the parts of the way begin, and where the last one ends.
+        Where the parts of the path begin, and where the last one ends.
     over : (k,) int64
         The polygon that each part leads over.
     stretch : (k,) float64
-        How many times as long as its part, a chord, the way is.
+        How many times as long as its part, a chord, the path is.
     """
 
-    posts: NDArray[np.int32]
+    vertices: NDArray[np.int32]
     bends: NDArray[np.int32]
     straight: NDArray[np.int32]
     points: NDArray[np.float64]
@@ -47,40 +48,34 @@ class Tracing(NamedTuple):
 
 
 @kernel
-def make_tracing(posts, polygons):
-    """Return scratch for `trace_way`.
+def make_tracing(vertices, polygons):
+    """Return scratch for `trace_path`.
 
     Parameters
     ----------
-    posts : int
-        Most posts of a corridor.
+    vertices : int
+        Most vertices of a corridor.
     polygons : int
         Of the mesh.
     """
-    parts = 4 * posts
+    parts = 4 * vertices
     return Tracing(
-        np.empty(posts, dtype=np.int32), np.empty(posts, dtype=np.int32), np.empty(posts, dtype=np.int32), np.empty((2 * posts + 2, 2)),
+        np.empty(vertices, dtype=np.int32), np.empty(vertices, dtype=np.int32), np.empty(vertices, dtype=np.int32), np.empty((2 * vertices + 2, 2)),
         make_flood(polygons), np.empty((parts + 1, 2)), np.empty(parts, dtype=np.int64), np.empty(parts),
     )  # fmt: skip
 
 
 @lean_kernel
-def trace_way(mesh, goals, cells, start, length, polygon, piece, x, y, radius, tracing):
-    """Trace the shortest way through a corridor, corners rounded at the radius.
+def trace_path(mesh, goals, corridor, x, y, radius, tracing):
+    """Trace the shortest path through a corridor, corners rounded at the radius.
 
     Parameters
     ----------
     mesh : NavMesh
     goals : GoalPieces
-    cells : (m,) int32
-    start, length : int
-        The corridor, see `lay_out_posts`.
-    polygon : int
-        Where the way begins.
-    piece : int
-        Piece of the goal at the end of the corridor.
+    corridor : Corridor
     x, y : float, m
-        Where the way begins.
+        Where the path begins.
     radius : float, m
     tracing : Tracing
         Written.
@@ -88,54 +83,42 @@ def trace_way(mesh, goals, cells, start, length, polygon, piece, x, y, radius, t
     Returns
     -------
     int
-        Number of parts; -1 if there is no room for all.
+        Number of parts; -1 if they are more than `tracing` takes.
     """
-    posts, bends, straight = tracing.posts, tracing.bends, tracing.straight
-    count, laid = lay_out_posts(mesh, cells, start, length, polygon, 0, length + 1, posts, 0)
-    if laid <= length:
+    vertices, bends, straight, flood = tracing.vertices, tracing.bends, tracing.straight, tracing.flood
+    count, laid = list_portal_vertices(mesh, corridor, corridor.length + 1, vertices)
+    if laid <= corridor.length:
         return -1
-    if mesh.vertex_room.size > 0:
-        begin, size = pull_straight(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, tracing.flood)[4:]
+    if mesh.vertex_clearance.size > 0:
+        begin, size = pull_straight(mesh, goals, corridor, vertices, count, x, y, radius, bends, flood)[4:]
         if begin >= 0:
             for k in range(size):
                 straight[k] = bends[begin + k]
-            cells, start, length = straight, 0, size
-        count, _ = lay_out_posts(mesh, cells, start, length, polygon, 0, length + 1, posts, 0)
-    found, tx, ty = find_bends(mesh, goals, cells, start, length, posts, count, polygon, piece, x, y, radius, bends, tracing.flood)
-    lay_string(mesh, posts, bends, found, x, y, tx, ty, radius, tracing.points)
-    if length + 1 + (CHORDS + 1) * found > tracing.over.size:
+            corridor = Corridor(straight, np.int64(0), size, corridor.polygon, corridor.piece)
+        count, _ = list_portal_vertices(mesh, corridor, corridor.length + 1, vertices)
+    found, tx, ty = find_bends(mesh, goals, corridor, vertices, count, x, y, radius, bends, flood)
+    string = String(vertices, count, bends, x, y, tx, ty)
+    lay_string(mesh, string, found, radius, tracing.points)
+    if corridor.length + 1 + (CHORDS + 1) * found > tracing.over.size:
         return -1
-    return trace_string(
-        mesh, cells, start, length, polygon, posts, bends, found, tracing.points, radius, tracing.place, tracing.over, tracing.stretch
-    )
+    return trace_string(mesh, corridor, string, found, radius, tracing)
 
 
 @lean_kernel
-def trace_string(mesh, cells, start, length, polygon, posts, bends, found, points, radius, place, over, stretch):
+def trace_string(mesh, corridor, string, found, radius, tracing):
     """Cut a string at the portals of its corridor.
 
     Parameters
     ----------
     mesh : NavMesh
-    cells : (m,) int32
-    start, length : int
-        The corridor, see `lay_out_posts`.
-    polygon : int
-        Where the way begins.
-    posts : (k,) int32
-        Of the whole corridor.
-    bends : (k,) int32
+    corridor : Corridor
+    string : String
+        Past the vertices of the whole corridor.
     found : int
-        See `find_bends`.
-    points : (2 found + 2, 2) float64, m
-        See `lay_string`.
+        Number of its bends, see `find_bends`.
     radius : float, m
-    place : (k + 1, 2) float64, m
-        Receives where the parts begin, and where the last one ends.
-    over : (k,) int64
-        Receives the polygon that each part leads over.
-    stretch : (k,) float64
-        Receives how many times as long as its part, a chord, the way is.
+    tracing : Tracing
+        Its points are those of `lay_string`; `place`, `over` and `stretch` are written.
 
     Returns
     -------
@@ -147,13 +130,15 @@ def trace_string(mesh, cells, start, length, polygon, posts, bends, found, point
     The portals say which polygon comes next. The line itself could not: it touches walls, and where it goes back round the end of a wall, floors may lie above
     each other. Twin: `tests/reference/heights.py`.
     """
+    vertices, bends, points, place = string.vertices, string.bends, tracing.points, tracing.place
+    portals, start, length, polygon = corridor.portals, corridor.start, corridor.length, corridor.polygon
     place[0, 0], place[0, 1] = points[0, 0], points[0, 1]
     count, portal, known, passed = 0, 0, 0, 0
     for line in range(2 * found + 1):
         chords, cosine, sine, longer, side = 1, 1.0, 0.0, 1.0, 0.0
         cx = cy = vx = vy = 0.0
         if line % 2 == 1:
-            cx, cy, side = post_disc(mesh, posts[bends[line // 2]], radius)
+            cx, cy, side = vertex_disc(mesh, vertices[bends[line // 2]], radius)
             vx, vy = points[line, 0] - cx, points[line, 1] - cy
             chords, cosine, sine, longer = _halve(vx, vy, points[line + 1, 0] - cx, points[line + 1, 1] - cy)
             sine = sine if side > 0.0 else -sine
@@ -166,23 +151,23 @@ def trace_string(mesh, cells, start, length, polygon, posts, bends, found, point
                 x, y = place[count, 0], place[count, 1]
                 share = 1.0
                 if portal < length:
-                    share = _share_before(mesh, cells[start + length - 1 - portal], x, y, tx, ty)
+                    share = _share_before(mesh, portals[start + length - 1 - portal], x, y, tx, ty)
                 if share > 0.0:
-                    over[count], stretch[count] = polygon, longer
+                    tracing.over[count], tracing.stretch[count] = polygon, longer
                     count += 1
                     place[count, 0], place[count, 1] = (x + share * (tx - x), y + share * (ty - y)) if share < 1.0 else (tx, ty)
                 if share >= 1.0:
                     break
-                polygon = mesh.edge_polygon[mesh.edge_twin[cells[start + length - 1 - portal]]]
+                polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - portal]]]
                 portal += 1
         if line % 2 == 1:
             while known <= bends[line // 2]:
-                passed += posts[known] >= 0 and posts[known] & BRUSH == 0
+                passed += vertices[known] >= 0 and vertices[known] & BRUSH == 0
                 known += 1
             # Where a string touches the very corner it may go on along the lines of the portals that end there; round a kerb it may pass beside them.
-            is_wall = mesh.is_wall_vertex[bits_of(posts[bends[line // 2]]) >> VERTEX] == 1
+            is_wall = mesh.is_wall_vertex[vertex_of(vertices[bends[line // 2]])] == 1
             while (side == 0.0 or not is_wall) and portal < passed:
-                polygon = mesh.edge_polygon[mesh.edge_twin[cells[start + length - 1 - portal]]]
+                polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - portal]]]
                 portal += 1
     return count
 

@@ -1,6 +1,6 @@
-"""Walking on the mesh: every displacement goes from polygon to polygon over their shared edges, and a body keeps its radius from walls.
+"""Walking on the mesh: every displacement goes from polygon to polygon over their shared edges, and an agent keeps its radius from walls.
 
-Nobody is looked up by position after spawn: the polygon under a point follows from the edges that it crossed, so a thin wall or a floor above cannot be
+No agent is located by its position after spawn: the polygon under a point follows from the edges that it crossed, so a thin wall or a floor above cannot be
 confused with the ground ([Norberg 2004], section 4.4, "Movement on a mesh").
 """
 
@@ -8,16 +8,19 @@ confused with the ground ([Norberg 2004], section 4.4, "Movement on a mesh").
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import cross
-from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS, are_parted, find_exit, is_cut_off, make_flood, wall_distance
+from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS, are_parted, find_exit, is_cut_off, make_flood, wall_distance, width_between
 
 MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
-STEP_OF_RADIUS = 0.5  # A body moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
-CLEAR_M = 1e-7  # How much nearer than its radius a body may come to a wall: rounding of a push at coordinates of 5e6 m, four orders below the 1 cm allowed.
+STEP_OF_RADIUS = 0.5  # An agent moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
+CLEAR_M = 1e-7  # How much nearer than its radius an agent may come to a wall: rounding of a push at coordinates of 5e6 m, four orders below the 1 cm allowed.
 ON_WALL_M = 1e-6  # A centre this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
 LOOKOUT_M = 0.5  # How far beyond its radius the nearest wall is looked for; within that distance no further search is needed. Larger searches more, rarer.
 MOST_PUSHES = 6  # Pushes out of walls in one step; two walls at a right angle need two.
@@ -71,7 +74,7 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
 
 
 @inlined_kernel
-def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood):
+def walk_disc(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood):
     """Move a disc on the mesh towards a point, keeping its radius from walls.
 
     Parameters
@@ -114,12 +117,12 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
         x, y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
         x, y, clear, is_clear = _push_out(mesh, state, crossed, x, y, radius, flood)
         if is_clear:
-            # Where the discs without walls round both places meet wide enough, the body fits between; that is most steps, and much cheaper to see.
+            # Where the discs without walls round both places meet wide enough, the agent fits between; that is most steps, and much cheaper to see.
             if old_clear + clear - np.hypot(x - old_x, y - old_y) >= 2.0 * radius:
                 continue
             if not _went_through_gap(mesh, state, crossed, old_crossed, old_polygon, old_x, old_y, x, y, radius, flood):
                 continue
-        # No place for the body there, as in a sharp corner or a gap: as far on the straight line as it can, at worst where it was.
+        # No place for the agent there, as in a sharp corner or a gap: as far on the straight line as it can, at worst where it was.
         state[0], state[1], state[2] = old_polygon, old_crossed, 1
         x, y, clear = _as_far_as_clear(mesh, state, crossed, old_x, old_y, goal_x, goal_y, radius, flood)
         break
@@ -128,7 +131,7 @@ def walk_body(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
 
 @inlined_kernel
 def _push_out(mesh, state, crossed, x, y, radius, flood):
-    """Push a body out of walls until it is clear of them; return where it is, the distance without walls, and whether that is enough."""
+    """Push an agent out of walls until it is clear of them; return where it is, the distance without walls, and whether that is enough."""
     for push in range(MOST_PUSHES + 1):
         clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
         if clear >= radius - CLEAR_M:
@@ -149,10 +152,10 @@ def _push_out(mesh, state, crossed, x, y, radius, flood):
 
 @lean_kernel
 def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, radius, flood):
-    """Return whether the way between two places came through a gap that is too narrow for the body.
+    """Return whether the path between two places came through a gap that is too narrow for the agent.
 
     Both places may be clear and the step short: nearly a radius before a gap of nearly a diameter, the other side is near. The half-edges from
-    ``crossed[first]`` on tell; those that were gone back through at once are struck off. A body that was not clear before may come free anywhere.
+    ``crossed[first]`` on tell; those that were gone back through at once are struck off. An agent that was not clear before may come free anywhere.
     """
     width = 2.0 * radius
     if state[1] > crossed.size:
@@ -174,10 +177,7 @@ def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, ra
             edge = crossed[k]
             is_parted = is_parted or mesh.edge_width[edge] < width
             if k > first and not is_parted:
-                here = mesh.edge_polygon[edge]
-                start = mesh.polygon_start[here]
-                entry = mesh.edge_twin[crossed[k - 1]] - start
-                is_parted = mesh.pair_width[mesh.pair_start[here] + entry * (mesh.polygon_start[here + 1] - start) + edge - start] < width
+                is_parted = width_between(mesh, mesh.edge_polygon[edge], mesh.edge_twin[crossed[k - 1]], edge) < width
     return is_parted and wall_distance(mesh, polygon, x, y, radius, flood) >= radius - CLEAR_M
 
 
@@ -185,7 +185,7 @@ def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, ra
 def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, flood):
     """Go from a clear place towards another by halving; return where it ends and the distance without walls there."""
     clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
-    needed = min(radius - CLEAR_M, clear)  # a body that already is too near may not get nearer
+    needed = min(radius - CLEAR_M, clear)  # an agent that already is too near may not get nearer
     share = 1.0
     for _ in range(8):
         share *= 0.5
@@ -200,62 +200,68 @@ def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, flood):
     return x, y, clear
 
 
+class Walked(NamedTuple):
+    """Where steps have led agents, a row each.
+
+    Attributes
+    ----------
+    position : (n, 2) float64, m
+    polygon : (n,) int64
+    length : (n,) int32
+        Portals ahead; -1 where an agent strayed farther than its block can note.
+    clear : (n,) float32, m
+        Distance within which there is no wall.
+    touched : (n,) uint8
+        1 where a wall changed the step.
+    """
+
+    position: NDArray[np.float64]
+    polygon: NDArray[np.int64]
+    length: NDArray[np.int32]
+    clear: NDArray[np.float32]
+    touched: NDArray[np.uint8]
+
+
 @kernel
-def walk_many(
-    start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear,
-    out_position, out_polygon, out_ahead, out_clear, out_touched,
-):
-    """Move the bodies of rows start..stop - 1 on the mesh; see `walk_body`.
+def walk_many(start, stop, mesh, corridors, capacity, target, known_clear, out):
+    """Move the agents of rows start..stop - 1 on the mesh; see `walk_disc`.
 
     Parameters
     ----------
     start, stop : int
     mesh : NavMesh
-    cells : (m,) int32
-    block : (n,) int64
-    capacity, ahead : (n,) int32
-        The agents' corridors.
-    polygon : (n,) int64
-    position, target : (n, 2) float64, m
-    radius : (n,) float64, m
+    corridors : Corridors
+    capacity : (n,) int32
+        Sizes of their blocks; 0 for none.
+    target : (n, 2) float64, m
     known_clear : (n,) float32, m
         Distance within which there is no wall; infinite values and overestimates break the promise.
-    out_position : (n, 2) float64, m
-    out_polygon : (n,) int64
-    out_ahead : (n,) int32
-        Portals ahead; -1 where an agent strayed farther than its block can note.
-    out_clear : (n,) float32, m
-    out_touched : (n,) uint8
-        1 where a wall changed the step.
+    out : Walked
 
     Notes
     -----
     Twin: `tests/reference/walk.py`.
     """
-    _walk_rows(
-        start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear, out_position, out_polygon, out_ahead,
-        out_clear, out_touched, np.empty(256, dtype=np.int64), make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64),
-    )
+    crossed, state = np.empty(256, dtype=np.int64), np.empty(3, dtype=np.int64)
+    _walk_rows(start, stop, mesh, corridors, capacity, target, known_clear, out, crossed, make_flood(mesh.polygon_start.size - 1), state)
 
 
 @lean_kernel
-def _walk_rows(
-    start, stop, mesh, cells, block, capacity, ahead, polygon, position, target, radius, known_clear, out_position, out_polygon, out_ahead, out_clear,
-    out_touched, crossed, flood, state,
-):
+def _walk_rows(start, stop, mesh, corridors, capacity, target, known_clear, out, crossed, flood, state):
+    position, polygon, ahead = corridors.position, corridors.polygon, corridors.length
     for row in range(start, stop):
         x, y = position[row, 0], position[row, 1]
         if target[row, 0] == x and target[row, 1] == y:
-            out_position[row, 0], out_position[row, 1] = x, y
-            out_polygon[row], out_ahead[row], out_clear[row], out_touched[row] = polygon[row], ahead[row], known_clear[row], 0
+            out.position[row, 0], out.position[row, 1] = x, y
+            out.polygon[row], out.length[row], out.clear[row], out.touched[row] = polygon[row], ahead[row], known_clear[row], 0
             continue
         state[0], state[1], state[2] = polygon[row], 0, 0
-        x, y, clear = walk_body(mesh, state, crossed, x, y, target[row, 0], target[row, 1], radius[row], known_clear[row], flood)
+        x, y, clear = walk_disc(mesh, state, crossed, x, y, target[row, 0], target[row, 1], corridors.radius[row], known_clear[row], flood)
         length = ahead[row] if state[1] <= crossed.size else -1
         if capacity[row] > 0:
             for k in range(state[1]):
                 if length >= 0:
-                    length = cross(mesh, cells, block[row], length, capacity[row], crossed[k])
-        out_position[row, 0], out_position[row, 1] = x, y
-        out_polygon[row], out_ahead[row], out_touched[row] = state[0], length, state[2]
-        out_clear[row] = np.float32(clear * 0.999999)  # rounded down: a float32 above the true distance would be a promise that is not kept
+                    length = cross(mesh, corridors.portals, corridors.start[row], length, capacity[row], crossed[k])
+        out.position[row, 0], out.position[row, 1] = x, y
+        out.polygon[row], out.length[row], out.touched[row] = state[0], length, state[2]
+        out.clear[row] = np.float32(clear * 0.999999)  # rounded down: a float32 above the true distance would be a promise that is not kept

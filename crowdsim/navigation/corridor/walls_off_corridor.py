@@ -1,8 +1,8 @@
-"""Walls beside a corridor that belong to none of its polygons, and yet hold a body's string off.
+"""Walls that belong to no polygon of a corridor, and yet keep an agent's string off.
 
-Where all vertices of a mesh are ends of walls, every gap is an edge, and whatever wall a body can touch is one of the posts of its corridor. Vertices in the
+Where all vertices of a mesh are ends of walls, every gap is an edge, and whatever wall an agent can touch ends at a vertex of its corridor. Vertices in the
 middle of free ground change that: those on lines of tiles, on borders of terrain, in meshes of surfaces. An edge between two of them is no gap, and a wall
-that stands behind it is a post of no polygon on this side. So such walls are looked for along the string itself, by a flood over portals.
+that stands behind it has a vertex of no polygon on this side. So such walls are looked for along the string itself, by a flood over portals.
 """
 
 # mypy: allow-untyped-defs
@@ -13,33 +13,29 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.corridor.portal_vertices import BRUSH, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, holds
-from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, is_before, join_over
-from crowdsim.navigation.mesh.mesh import KERB
+from crowdsim.navigation.corridor.portal_vertices import BRUSH, EITHER, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, has_vertex, vertex_of
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, seam_over
+from crowdsim.navigation.mesh.mesh import KERB, width_between
 
 MOST_ROUNDS = 64  # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each vertex along a line of tiles.
 MOST_ROUND = 64  # Polygons round one vertex.
 
 
 @lean_kernel
-def straighten_corridor(mesh, cells, start, length, polygon, posts, bends, found, width, out, at):
+def straighten_corridor(mesh, corridor, vertices, bends, found, width, out, at):
     """Lead a corridor past free vertices on their other side where its string bends round them.
 
     Parameters
     ----------
     mesh : NavMesh
-    cells : (m,) int32
-    start, length : int
-        The corridor, see `lay_out_posts`.
-    polygon : int
-        Where the way begins.
-    posts : (k,) int32
+    corridor : Corridor
+    vertices : (k,) int32
     bends : (k,) int32
         Bends of the string, from `pull_string`.
     found : int
         Number of bends.
     width : float, m
-        Diameter of the body; no corridor is led over portals that are narrower.
+        Diameter of the agent; no corridor is led over portals that are narrower.
     out : (k,) int32
         Receives the new corridor from ``out[at]`` on.
     at : int
@@ -47,31 +43,32 @@ def straighten_corridor(mesh, cells, start, length, polygon, posts, bends, found
     Returns
     -------
     int
-        Portals of the new corridor; -1 if none has changed, or there is no room for it.
+        Portals of the new corridor; -1 if none has changed, or `out` is too small.
 
     Notes
     -----
-    The ground goes on all round a free vertex, so a way may pass it on either side, and the string that bends round it is longer than the one past its other
-    side. Vertices at which the ground changes its slope or speed are left alone where the body has room: which side is better there, the search knows.
+    The ground goes on all round a free vertex, so a path may pass it on either side, and the string that bends round it is longer than the one past its other
+    side. Vertices at which the ground changes its slope or speed are left alone where the agent fits through: which side is better there, the search knows.
     """
-    portal, bend, end, has_changed, here = 0, 0, at, False, polygon
+    portals, start, length = corridor.portals, corridor.start, corridor.length
+    portal, bend, end, has_changed, here = 0, 0, at, False, corridor.polygon
     while portal < length:
-        edge = cells[start + length - 1 - portal]
-        while bend < found and not _may_be_passed_otherwise(mesh, bits_of(posts[bends[bend]]) >> VERTEX, width):
+        edge = portals[start + length - 1 - portal]
+        while bend < found and not _may_be_passed_otherwise(mesh, vertex_of(vertices[bends[bend]]), width):
             bend += 1
         if bend < found:
-            is_left = posts[bends[bend]] >= 0
-            vertex = bits_of(posts[bends[bend]]) >> VERTEX
-            is_alike = mesh.is_wall_vertex[vertex] == 0 and 2.0 * mesh.vertex_room[vertex] >= width
+            is_left = vertices[bends[bend]] >= 0
+            vertex = vertex_of(vertices[bends[bend]])
+            is_alike = mesh.is_wall_vertex[vertex] == 0 and 2.0 * mesh.vertex_clearance[vertex] >= width
             if vertex == (mesh.edge_end[edge] if is_left else mesh.edge_vertex[edge]):
                 bend += 1
                 last = portal
                 while last + 1 < length:
-                    edge = cells[start + length - 2 - last]
+                    edge = portals[start + length - 2 - last]
                     if vertex != (mesh.edge_end[edge] if is_left else mesh.edge_vertex[edge]):
                         break
                     last += 1
-                there = mesh.edge_polygon[mesh.edge_twin[cells[start + length - 1 - last]]]
+                there = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - last]]]
                 if _leads_round(mesh, here, there, vertex, not is_left, width, is_alike):
                     while here != there:
                         if end >= out.size:
@@ -81,7 +78,7 @@ def straighten_corridor(mesh, cells, start, length, polygon, posts, bends, found
                         here = mesh.edge_polygon[mesh.edge_twin[edge]]
                     has_changed, portal = True, last + 1
                     continue
-                edge = cells[start + length - 1 - portal]
+                edge = portals[start + length - 1 - portal]
         if end >= out.size:
             return -1
         end = _put(mesh, out, at, end, edge)
@@ -117,15 +114,15 @@ def _edge_round(mesh, polygon, vertex, is_left):
 
 @inlined_kernel
 def _may_be_passed_otherwise(mesh, vertex, width):
-    """Return whether a bend may go over to the other side of its vertex: in free ground, and on a kerb where walls leave the body no room."""
+    """Return whether a bend may go over to the other side of its vertex: in free ground, and on a kerb where walls leave no space for the agent."""
     if mesh.is_wall_vertex[vertex] == KERB:
-        return mesh.vertex_room[vertex] < 0.5 * width + min(0.5 * width, KERB_M)
+        return mesh.vertex_clearance[vertex] < 0.5 * width + min(0.5 * width, KERB_M)
     return mesh.is_wall_vertex[vertex] == 0
 
 
 @inlined_kernel
 def _leads_round(mesh, here, there, vertex, is_left, width, is_alike):
-    """Return whether a body can go from polygon to polygon round a vertex; with `is_alike`, over ground that is everywhere like that of the first."""
+    """Return whether an agent can go from polygon to polygon round a vertex; with `is_alike`, over ground that is everywhere like that of the first."""
     current = here
     for _ in range(MOST_ROUND):
         if current == there:
@@ -143,41 +140,29 @@ def _leads_round(mesh, here, there, vertex, is_left, width, is_alike):
 
 @inlined_kernel
 def _is_wide_enough(mesh, portals, begin, end, width):
-    """Return whether a body can go from each portal to the next one through the polygon between them."""
+    """Return whether an agent can go from each portal to the next one through the polygon between them."""
     for place in range(begin, end - 1):
-        entry, leave = mesh.edge_twin[portals[place]], portals[place + 1]
-        polygon = mesh.edge_polygon[entry]
-        first = mesh.polygon_start[polygon]
-        sides = mesh.polygon_start[polygon + 1] - first
-        if mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * sides + leave - first] < width:
+        entry = mesh.edge_twin[portals[place]]
+        if width_between(mesh, mesh.edge_polygon[entry], entry, portals[place + 1]) < width:
             return False
     return True
 
 
 @lean_kernel
-def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx, ty, within, bends, found, parts, flood):
-    """Add to the posts of a corridor the wall vertices beside the string of a point that are none of them.
+def add_vertices_along_string(mesh, corridor, string, found, within, parts, flood):
+    """Add to the vertices of a corridor the wall vertices beside the string of a point that are none of them.
 
     Parameters
     ----------
     mesh : NavMesh
-    cells : (m,) int32
-    start, length : int
-        The corridor, see `lay_out_posts`.
-    polygon : int
-        Where the way begins.
-    posts : (k,) int32
-        Posts are put among those of the portals near which they stand, as far as there is room; none of them is met by a point.
-    count : int
-        Number of posts.
-    x, y, tx, ty : float, m
-        Begin and end of the string.
-    within : float, m
-        How far from the string to look: the string of a body is up to a radius aside of it, and keeps a radius from walls, so two radii are enough.
-    bends : (k,) int32
-        Bends of the string, from `pull_string`; moved along with their posts.
+    corridor : Corridor
+    string : String
+        Vertices are put among those of the portals near which they stand, as far as there is room; none of them is met by a point. Bends move along with
+        their vertices.
     found : int
         Number of bends.
+    within : float, m
+        How far from the string to look: the string of an agent is up to a radius aside of it, and keeps a radius from walls, so two radii are enough.
     parts : int
         How many straight parts of the string to look along, from the begin on.
     flood : Flood
@@ -185,24 +170,24 @@ def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx
     Returns
     -------
     int
-        Number of posts now.
+        Number of vertices now.
 
     Notes
     -----
-    A vertex is seen to where the string comes nearest to it, and stands on the side on which it is there. Vertices of other rooms may be added where the
-    flood comes round the end of a wall: such a wall is nearer and keeps the string farther from them than a radius. Twin: `tests/reference/funnel.py`.
+    A vertex is seen to where the string comes nearest to it, and stands on the side on which it is there. Vertices behind a wall may be added where the
+    flood comes round its end: such a wall is nearer and keeps the string farther from them than a radius. Twin: `tests/reference/funnel.py`.
     """
-    ox, oy, ax, ay = x, y, x, y
+    vertices, bends, count = string.vertices, string.bends, string.vertex_count
+    ox, oy, ax, ay = string.x, string.y, string.x, string.y
     for part in range(min(found + 1, parts)):
-        bx, by = _bend_at(mesh, posts, bends, found, part, tx, ty)
-        cx, cy = _bend_at(mesh, posts, bends, found, part + 1, tx, ty)
-        flood.queue[0] = polygon if part == 0 else _polygon_behind(mesh, cells, start, length, posts, bends[part - 1])
-        reached = _flood_along(mesh, ax, ay, bx, by, within, flood)
-        for place in range(reached):
+        bx, by = _bend_at(mesh, string, found, part)
+        cx, cy = _bend_at(mesh, string, found, part + 1)
+        polygon = corridor.polygon if part == 0 else _polygon_behind(mesh, corridor, vertices, bends[part - 1])
+        for place in range(_flood_along(mesh, polygon, ax, ay, bx, by, within, flood)):
             current = flood.queue[place]
             for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
                 vertex = mesh.edge_vertex[edge]
-                if mesh.is_wall_vertex[vertex] != 1 or count >= posts.size:
+                if mesh.is_wall_vertex[vertex] != 1 or count >= vertices.size:
                     continue
                 px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
                 apart = distance_to_segment(px, py, ax, ay, bx, by)
@@ -210,18 +195,16 @@ def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx
                     continue
                 if part < found and distance_to_segment(px, py, bx, by, cx, cy) < apart:
                     continue
-                if flood.join[place] >= 0:
-                    qx, qy = nearest_on_segment(px, py, ax, ay, bx, by)
-                    if are_apart(mesh, flood.join[place], px, py, qx, qy):
-                        continue
+                if _is_out_of_reach(mesh, flood.seam[place], px, py, ax, ay, bx, by):
+                    continue
                 low, high = bends[part - 1] if part > 0 else 0, bends[part] if part < found else count - 1
-                if holds(posts, group_start(posts, low), group_end(posts, high, count), vertex):
+                if has_vertex(vertices, group_start(vertices, low), group_end(vertices, high, count), vertex):
                     continue
                 is_left = orientation(ax, ay, bx, by, px, py) >= 0.0
                 if part < found and (px - bx) * (bx - ax) + (py - by) * (by - ay) >= 0.0:
-                    is_left = posts[bends[part]] < 0  # Nearest to the bend itself: outside of it, and the bend's post stands inside.
-                at = _place_among(mesh, posts, low, high if part < found else count, px, py, ax, ay, bx, by, part < found)
-                _insert(posts, count, at, vertex, is_left)
+                    is_left = vertices[bends[part]] < 0  # Nearest to the bend itself: outside of it, and the bend's vertex stands inside.
+                at = _place_among(mesh, vertices, low, high if part < found else count, px, py, ax, ay, bx, by, part < found)
+                _insert(vertices, count, at, vertex, is_left)
                 count += 1
                 for k in range(found):
                     if bends[k] >= at:
@@ -230,76 +213,108 @@ def add_posts_beside(mesh, cells, start, length, polygon, posts, count, x, y, tx
     return count
 
 
+@lean_kernel
+def add_vertices_off_corridor(mesh, polygon, ax, ay, bx, by, radius, vertices, first, last, count, flood):
+    """Append the wall vertices that an agent brushes as it goes from a to b though they are beside the corridor; return the new count.
+
+    A path is a radius away from such vertices by itself, except where it begins or ends nearer than that to the edge behind which they stand. The flood
+    begins at `polygon`; vertices among ``vertices[first:last]`` are known. The line is that of a point, and an agent passes within a radius of it.
+    """
+    known = count
+    for place in range(1, _flood_along(mesh, polygon, ax, ay, bx, by, 2.0 * radius, flood)):
+        current = flood.queue[place]
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            vertex = mesh.edge_vertex[edge]
+            if mesh.is_wall_vertex[vertex] != 1 or count >= vertices.size:
+                continue
+            px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
+            if distance_to_segment(px, py, ax, ay, bx, by) >= 2.0 * radius or _is_out_of_reach(mesh, flood.seam[place], px, py, ax, ay, bx, by):
+                continue
+            if not (has_vertex(vertices, first, last, vertex) or has_vertex(vertices, known, count, vertex)):
+                vertices[count] = 8 * vertex + BRUSH + EITHER + (FIRST if count == known else 0)
+                count += 1
+    return count
+
+
 @inlined_kernel
-def _bend_at(mesh, posts, bends, found, i, tx, ty):
+def _is_out_of_reach(mesh, seam, px, py, ax, ay, bx, by):
+    """Return whether p is above or below the place where segment ab comes nearest to it in plan."""
+    if seam < 0:
+        return False
+    qx, qy = nearest_on_segment(px, py, ax, ay, bx, by)
+    return are_apart(mesh, seam, px, py, qx, qy)
+
+
+@inlined_kernel
+def _bend_at(mesh, string, found, i):
     """Return where bend i of the string of a point is; its end where there are no more."""
     if i >= found:
-        return tx, ty
-    vertex = bits_of(posts[bends[i]]) >> VERTEX
+        return string.tx, string.ty
+    vertex = vertex_of(string.vertices[string.bends[i]])
     return mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
 
 
 @inlined_kernel
-def _polygon_behind(mesh, cells, start, length, posts, bend):
-    """Return the polygon behind the portal of the post at place `bend`."""
-    portals = 0
+def _polygon_behind(mesh, corridor, vertices, bend):
+    """Return the polygon behind the portal of the vertex at place `bend`."""
+    passed = 0
     for place in range(bend + 1):
-        if posts[place] >= 0 and posts[place] & BRUSH == 0:
-            portals += 1  # A left post stands before the right one of its portal.
-    return mesh.edge_polygon[mesh.edge_twin[cells[start + length - portals]]]
+        if vertices[place] >= 0 and vertices[place] & BRUSH == 0:
+            passed += 1  # A left vertex stands before the right one of its portal.
+    return mesh.edge_polygon[mesh.edge_twin[corridor.portals[corridor.start + corridor.length - passed]]]
 
 
 @lean_kernel
-def _flood_along(mesh, ax, ay, bx, by, within, flood):
-    """Flood the mesh from ``flood.queue[0]`` over portals that come within a distance of segment ab; return how many polygons were reached."""
+def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
+    """Flood the mesh from a polygon over portals that come within a distance of segment ab; return how many polygons were reached."""
     flood.serial[0] += 1
     serial = flood.serial[0]
-    flood.stamp[flood.queue[0]] = serial
-    flood.join[0] = NO_JOIN
+    flood.queue[0], flood.seam[0] = polygon, NO_SEAM
+    flood.stamp[polygon] = serial
     reached, done = 1, 0
     while done < reached:
-        current, join = flood.queue[done], flood.join[done]
+        current, seam = flood.queue[done], flood.seam[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == serial:
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            if is_before(mesh, join, p) and is_before(mesh, join, q):
+            if is_before(mesh, seam, p) and is_before(mesh, seam, q):
                 continue
             if segments_apart(ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]) < within:
                 flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached], flood.join[reached] = mesh.edge_polygon[twin], join_over(mesh, edge, join)
+                flood.queue[reached], flood.seam[reached] = mesh.edge_polygon[twin], seam_over(mesh, edge, seam)
                 reached += 1
     return reached
 
 
 @inlined_kernel
-def _place_among(mesh, posts, low, high, px, py, ax, ay, bx, by, ends_at_bend):
-    """Return where a vertex at p goes among the posts from `low` to before `high`: before the first portal that segment ab crosses farther on than p is."""
+def _place_among(mesh, vertices, low, high, px, py, ax, ay, bx, by, ends_at_bend):
+    """Return where a vertex at p goes among the vertices from `low` to before `high`: before the first portal that segment ab crosses farther on than p is."""
     dx, dy = bx - ax, by - ay
     along = (px - ax) * dx + (py - ay) * dy
     for place in range(low, high):
-        post = posts[place]
-        if post < 0 or post & BRUSH:
+        code = vertices[place]
+        if code < 0 or code & BRUSH:
             continue
-        left, right = post >> VERTEX, ~posts[place + 1] >> VERTEX
+        left, right = code >> VERTEX, ~vertices[place + 1] >> VERTEX
         lx, ly = mesh.vertex[left, 0], mesh.vertex[left, 1]
         wx, wy = mesh.vertex[right, 0] - lx, mesh.vertex[right, 1] - ly
         across = dx * wy - dy * wx
         if across != 0.0 and ((lx - ax) * wy - (ly - ay) * wx) / across * (dx * dx + dy * dy) >= along:
             return place
-    return high - 1 if ends_at_bend and posts[high] < 0 else high
+    return high - 1 if ends_at_bend and vertices[high] < 0 else high
 
 
 @inlined_kernel
-def _insert(posts, count, at, vertex, is_left):
-    """Put a vertex before the post at place `at`, into its group."""
+def _insert(vertices, count, at, vertex, is_left):
+    """Put a vertex before the vertex at place `at`, into its group."""
     first = 0
     for place in range(count, at, -1):
-        posts[place] = posts[place - 1]
-    if at < count and bits_of(posts[at + 1]) & FIRST:
+        vertices[place] = vertices[place - 1]
+    if at < count and bits_of(vertices[at + 1]) & FIRST:
         first = FIRST
-        posts[at + 1] = posts[at + 1] & ~FIRST if posts[at + 1] >= 0 else ~(~posts[at + 1] & ~FIRST)
+        vertices[at + 1] = vertices[at + 1] & ~FIRST if vertices[at + 1] >= 0 else ~(~vertices[at + 1] & ~FIRST)
     bits = np.int32(8 * vertex + BRUSH + first)
-    posts[at] = bits if is_left else ~bits
+    vertices[at] = bits if is_left else ~bits

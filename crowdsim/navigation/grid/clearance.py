@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import kernel, lean_kernel
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.grid.ground import Ground, cell_at
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh, locate, make_flood, wall_distance
@@ -112,7 +112,7 @@ def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under
 def _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
     """Return whether an agent gets straight from one place to another, with as much to spare as there is at both."""
     kept = max(radius, min(min(clear, to_clear), radius + SPARE_M) - PUSH_M)
-    return is_clear_way(floor.mesh, polygon, x, y, to_x, to_y, kept, floor.flood, floor.state, floor.crossed)
+    return is_clear_line(floor.mesh, polygon, x, y, to_x, to_y, kept, floor.flood, floor.state, floor.crossed)
 
 
 @lean_kernel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crowdsim.navigation.goals.targets import TargetParameters
-from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.tunable import param
 
@@ -43,7 +43,7 @@ class GridParameters(CellParameters):
 
 
 @dataclass(frozen=True)
-class PathParameters(AimParameters, ShareParameters):
+class PathParameters(HeuristicParameters, ShareParameters):
     """How paths are looked for."""
 
     heuristic: str = param(

@@ -192,8 +192,8 @@ class GridPlanner(SlotPlanner):
 
     def _idle_slots(self) -> GridSlots:
         made, is_octile = make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes), self._most_choices), self.parameters.heuristic == "octile"
-        made.measure[:, WEIGHT] = 0.0 if is_octile else self.parameters.pull
-        made.measure[:, OCTILE_WEIGHT] = self.parameters.pull if is_octile else 0.0
+        made.measure[:, WEIGHT] = 0.0 if is_octile else self.parameters.heuristic_weight
+        made.measure[:, OCTILE_WEIGHT] = self.parameters.heuristic_weight if is_octile else 0.0
         return made
 
     def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
@@ -259,7 +259,7 @@ class GridPlanner(SlotPlanner):
         numbers = [self._lists.number_of(self.target[choices[each] if choices else np.array([each])]) for each in wanted_goals.tolist()]
         fresh["to"] = np.array(numbers, dtype=np.int64)[which.reshape(-1)] if len(fresh) else 0
         self._make_room_for_choices()
-        if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
+        if self.parameters.share_searches and self.parameters.heuristic_weight > 0.0 and len(fresh):
             wanted = np.column_stack([fresh["to"].astype(np.float64), CellTrees.clearance_class(fresh["need"])])
             fresh["tree"] = self.trees.trees_of(wanted, fresh["entity"], fresh["need"])
         self._note_stationary(fresh)

@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.codes import PathStatus
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import NEAR_BARS, TOUCH_M, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
@@ -30,8 +31,7 @@ SAME_COST = 1e-9  # Cells. Costs of one path added up in another order differ by
 # SAME_COST, so that no dearer path is found by it.
 ROUND_OFF = 2.0**22
 
-# Statuses of a search; the same numbers as PathStatus in world/columns.py.
-PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = 1, 2, 3, 4, 5, 6
+PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = map(int, list(PathStatus)[1:7])
 
 # Whole numbers of a slot.
 STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP, TREE, DRAWN_BY, CHOICES, GOALS, CHOSEN = range(17)

@@ -1,9 +1,9 @@
-"""Where can an agent walk? Convex polygons that share whole edges, and what is known of them before anybody asks for a path.
+"""Where can an agent walk? Convex polygons that share whole edges, and what is known of them before a path is requested.
 
 In: walkable ground as shapely polygons or triangles in space, floors and how they meet, terrain. Out: a `MeshBuild`, whose `NavMesh` is a named tuple of flat
 arrays that kernels read, with the walls and the list of those near each polygon. Positions are found on it by `mesh.locate`.
 
-Reading order: `mesh` (the arrays, and what is asked of them), `build` (from ground to mesh: `merge`, `terrain`, `wall_lists`, `point_location`,
+Reading order: `mesh` (the arrays, and queries on them), `build` (from ground to mesh: `merge`, `terrain`, `wall_lists`, `point_location`,
 `vertex_clearance`), `floors` and `surface_mesh` (ground of several floors and in space; `floor_seams` is where two meet), `slopes` (what a metre costs).
 """
 

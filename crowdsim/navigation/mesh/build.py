@@ -19,11 +19,11 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.triangulation import is_open, triangulation_steps
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.decorator import kernel
-from crowdsim.navigation.mesh.mesh import KERB, NavMesh
-from crowdsim.navigation.mesh.point_location import Bins, make_bins
+from crowdsim.navigation.mesh.mesh import KERB, LOCATE_TOLERANCE_M, NavMesh
+from crowdsim.navigation.mesh.point_location import Cells, cells_over, list_bins
 from crowdsim.navigation.mesh.terrain import convex_pieces, speeds_on
-from crowdsim.navigation.mesh.vertex_clearance import vertex_rooms
-from crowdsim.navigation.mesh.wall_lists import flood_wall_lists, make_walls
+from crowdsim.navigation.mesh.vertex_clearance import measure_vertex_clearance
+from crowdsim.navigation.mesh.wall_lists import make_walls, with_lists
 from crowdsim.tunable import param
 
 STEPS_OF_A_PART, STEPS_OF_A_MESH = 5, 1  # Of `part_steps`: how often it rests for each part, and for the mesh.
@@ -44,16 +44,21 @@ class MeshParameters:
     )
     widest_body: float = param(
         2.0, "m", above=0.0, high=20.0,
-        why="largest body radius that the mesh can answer for; larger adds vertices on walls of wide rooms; raised to the largest radius in the scenario",
+        why="largest agent radius that the mesh can answer for; larger adds vertices on walls of wide rooms; raised to the largest radius in the scenario",
     )
     terrain_cell: float = param(
         1.0, "m", above=0.0, high=1000.0,
-        why="size of polygons where terrain has speeds of its own; smaller finds better ways over it and makes searches longer; plain ground has none",
+        why="size of polygons where terrain has speeds of its own; smaller finds better paths over it and makes searches longer; plain ground has none",
     )
     tile_size: float = param(
         0.0, "m", low=0.0, high=1e5, source="[Mononen 2010], Save Games and All That",
         why="side of the tiles that can be taken out and put back during a run; smaller makes more polygons and cheaper changes; 0: the ground is one piece",
     )
+
+    @property
+    def sides(self) -> int:
+        """Most sides of a polygon."""
+        return 3 if self.cells == "triangles" else self.most_sides
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ def build_mesh(
 
 @dataclass(frozen=True, eq=False)
 class MeshPart:
-    """Ground that nobody leaves for other parts, even where their outlines touch: there is a wall between them, with a face on either side.
+    """Ground that no agent leaves for other parts, even where their outlines touch: there is a wall between them, with a face on either side.
 
     Attributes
     ----------
@@ -134,18 +139,15 @@ def part_steps(
 ) -> Steps[MeshBuild]:
     """Build one mesh of several parts as `build_parts` does, resting between steps: STEPS_OF_A_PART of each part, and STEPS_OF_A_MESH."""
     parameters = parameters or MeshParameters()
-    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     vertices: list[NDArray[np.float64]] = []
     polygons: list[list[int]] = []
     whole: dict[tuple[int, int], tuple[int, int]] = {}
     base = 0
     for part in parts:
-        ground = part.ground
-        if part.openings is not None and not part.openings.is_empty:
-            ground = cut_at_openings(ground, part.openings)
+        ground = cut_at_openings(part.ground, part.openings)
         triangulation = yield from triangulation_steps(ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body)
         yield "triangulation"
-        pieces = convex_pieces(triangulation, terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
+        pieces = convex_pieces(triangulation, terrain, most_sides=parameters.sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
         polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
         whole |= {(base + a, base + b): (base + c, base + d) for (a, b), (c, d) in pieces.whole.items()}
         vertices.append(pieces.vertices)
@@ -157,11 +159,13 @@ def part_steps(
     openings = opened[0] if len(opened) == 1 else shapely.union_all(opened) if opened else None
     mesh, walls = _mesh_without_lists(corners, polygons, openings=openings, paces=paces, whole=whole)
     yield "mesh"
-    return MeshBuild(mesh, _with_lists(mesh, walls, wall_reach), parameters, openings)
+    return MeshBuild(mesh, with_lists(mesh, walls, float(wall_reach)), parameters, openings)
 
 
 def cut_at_openings(ground: Any, openings: Any) -> Any:
-    """Return the ground with vertices where the outlines of openings cross its boundary."""
+    """Return the ground with vertices where the outlines of openings, if there are any, cross its boundary."""
+    if openings is None or openings.is_empty:
+        return ground
     outline = openings.boundary
     shapely.prepare(outline)
     parts = []
@@ -246,13 +250,7 @@ def mesh_from_polygons(
     mesh, walls = _mesh_without_lists(
         vertices, polygons, layers=layers, openings=openings, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights, whole=whole
     )
-    return mesh, _with_lists(mesh, walls, wall_reach)
-
-
-def _with_lists(mesh: NavMesh, walls: Walls, reach: float) -> Walls:
-    """Return walls with the lists of those within reach (m) of each polygon."""
-    zone_start, zone_wall = flood_wall_lists(mesh, len(walls.start), float(reach))
-    return walls._replace(zone_start=zone_start, zone_wall=zone_wall, reach=float(reach))
+    return mesh, with_lists(mesh, walls, float(wall_reach))
 
 
 def _mesh_without_lists(
@@ -286,7 +284,8 @@ def mesh_of_arrays(
     heights: NDArray[np.float64] | None = None,
     widest: NDArray[np.float64] | None = None,
     parted: NDArray[np.bool_] | None = None,
-    bins: Bins | None = None,
+    cells: Cells | None = None,
+    apart: int = 0,
     whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[NavMesh, Walls]:
     """Return a mesh of polygons that are given as arrays, and its walls without lists of those near each polygon.
@@ -300,20 +299,16 @@ def mesh_of_arrays(
     layer : (np,) int32
     is_exit : callable
         Called with begins, ends and numbers of the edges that have no twin; returns which of them are no walls.
-    paces : (np, 2) float64, optional
-    joined : pairs of layers, optional
-    clearance : float, m
-    slopes : (np, 2) float64, optional
-    heights : (np,) float64, m, optional
+    paces, joined, clearance, slopes, heights, whole : optional
         See `mesh_from_polygons`.
     widest : (ne,) float64, m, optional
-        Bodies that are wider than this cannot cross an edge, whatever its ends say; inf where there is no such bound.
+        Agents that are wider than this cannot cross an edge, whatever its ends say; inf where there is no such bound.
     parted : (ne,) bool, optional
-        Nobody crosses edges one side of which is parted and the other is not; they are no walls.
-    bins : Bins, optional
-        Cells to locate points with; by default some of about the size of a polygon.
-    whole : mapping of (int, int) to (int, int), optional
-        See `mesh_from_polygons`.
+        No agent crosses edges one side of which is parted and the other is not; they are no walls.
+    cells : Cells, optional
+        To locate points with; by default some of about the size of a polygon.
+    apart : int
+        So many polygons, the last ones, are not located.
 
     Raises
     ------
@@ -321,9 +316,7 @@ def mesh_of_arrays(
         If two polygons have the same side of an edge.
     """
     sizes = np.diff(polygon_start).astype(np.int64)
-    edge_end = np.empty_like(edge_vertex)
-    edge_end[:-1] = edge_vertex[1:]
-    edge_end[polygon_start[1:] - 1] = edge_vertex[polygon_start[:-1]]
+    edge_end = next_in_polygon(polygon_start, edge_vertex)
     edge_polygon = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
     edge_twin = _twins(edge_vertex, edge_end, len(points))
     if joined is not None:
@@ -342,17 +335,26 @@ def mesh_of_arrays(
     measure_pairs(points, is_wall_vertex, polygon_start, edge_vertex, pair_start, pair_width)
     if whole is not None and paces is not None:
         _mark_kerbs(is_wall_vertex, edge_vertex, edge_end, edge_polygon, edge_twin, layer, paces)
-    origin, size, shape, bin_start, bin_polygon = make_bins(points, polygon_start, edge_vertex, edge_end) if bins is None else bins
+    if cells is None:
+        cells = cells_over(points[edge_vertex, :2], len(sizes))
+    bin_start, bin_polygon = list_bins(points, polygon_start[: len(sizes) - apart + 1], edge_vertex, edge_end, *cells, LOCATE_TOLERANCE_M)
     edge_wall, walls = make_walls(points, polygon_start, edge_vertex, edge_end, edge_polygon, edge_twin, wall_edges, layer)
     mesh = NavMesh(
         points, is_wall_vertex, polygon_start, layer, edge_vertex, edge_end, edge_polygon, edge_twin, edge_wall, edge_width,
-        pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), origin, size, shape, bin_start, bin_polygon,
+        pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), *cells, bin_start, bin_polygon,
         points[edge_vertex[polygon_start[:-1]], 2] if heights is None else np.array(heights, dtype=np.float64),
         _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
         np.ones((len(sizes), 2)) if paces is None else np.array(paces, dtype=np.float64),
         _parts(edge_polygon, edge_twin, len(sizes)), STEP_OF_CLEARANCE * clearance, np.zeros(0),
     )
-    return mesh._replace(vertex_room=vertex_rooms(mesh)), walls
+    return mesh._replace(vertex_clearance=measure_vertex_clearance(mesh)), walls
+
+
+def next_in_polygon(polygon_start: NDArray[np.int32], values: NDArray[Any]) -> NDArray[Any]:
+    """Return for each edge the value of the next one of its polygon."""
+    following = np.append(values[1:], values[:1], axis=0)
+    following[polygon_start[1:] - 1] = values[polygon_start[:-1]]
+    return following
 
 
 def _open_edges(
@@ -376,7 +378,7 @@ def _edge_widths(
     edge_twin: NDArray[np.int32],
     whole: Mapping[tuple[int, int], tuple[int, int]],
 ) -> NDArray[np.float64]:
-    """Return how wide bodies may be (m) that cross each edge: as it is long between walls, inf where an end is free, 0 without a twin."""
+    """Return how wide agents may be (m) that cross each edge: as it is long between walls, inf where an end is free, 0 without a twin."""
     begin, end = edge_vertex.copy(), edge_end.copy()
     for edge, ends in enumerate(zip(edge_vertex.tolist(), edge_end.tolist(), strict=True) if whole else ()):
         begin[edge], end[edge] = whole.get(ends, ends)
@@ -415,9 +417,7 @@ def _slopes(points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_
     """Return the gradient of each polygon's plane, by Newell's normal; exactly 0 where all corners are at one height."""
     first = np.repeat(polygon_start[:-1], np.diff(polygon_start))
     corner = points[edge_vertex] - points[edge_vertex[first]]
-    following = np.arange(1, len(edge_vertex) + 1)
-    following[polygon_start[1:] - 1] = polygon_start[:-1]
-    after = corner[following]
+    after = next_in_polygon(polygon_start, corner)
     normal = np.add.reduceat(np.cross(corner, after), polygon_start[:-1], axis=0)
     return np.ascontiguousarray(-normal[:, :2] / normal[:, 2:]) + 0.0
 
@@ -452,7 +452,7 @@ def _twins(edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32], vertex_c
 
 @kernel
 def measure_pairs(vertex, is_wall_vertex, polygon_start, edge_vertex, pair_start, out):
-    """Measure for each polygon the widest body that can go from one of its edges to another.
+    """Measure for each polygon the widest agent that can go from one of its edges to another.
 
     Parameters
     ----------

@@ -39,12 +39,11 @@ def build_floors(
 
     Notes
     -----
-    Widths of gaps are measured on each floor by itself: one between walls of two floors, through their join, is not among them. Walking keeps bodies
+    Widths of gaps are measured on each floor by itself: one between walls of two floors, through their seam, is not among them. Walking keeps agents
     out of such gaps as of all others.
     """
     parameters = parameters or MeshParameters()
     grounds, stops = _with_joins(floors, joins)
-    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     points: list[NDArray[np.float64]] = []
     polygons: list[list[int]] = []
     layers: list[int] = []
@@ -52,13 +51,14 @@ def build_floors(
     whole: dict[tuple[int, int], tuple[int, int]] = {}
     base = 0
     for layer, (floor, ground) in enumerate(zip(floors, grounds, strict=True)):
-        if floor.openings is not None and not floor.openings.is_empty:
-            ground = cut_at_openings(ground, floor.openings)
+        ground = cut_at_openings(ground, floor.openings)
         lines = [shapely.LineString(join.line) for join in joins if layer in join.floors]
         opened = [*lines, *([floor.openings] if floor.openings is not None else [])]
         triangulation = triangulate(ground, openings=shapely.GeometryCollection(opened) if opened else None, widest_gap=2.0 * parameters.widest_body)
         kept = _edges_on(lines, triangulation)
-        pieces = convex_pieces(triangulation, floor.terrain, most_sides=sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body, kept=kept)
+        pieces = convex_pieces(
+            triangulation, floor.terrain, most_sides=parameters.sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body, kept=kept
+        )
         points.append(np.column_stack([pieces.vertices, floor.plane.height(pieces.vertices)]))
         polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
         layers += [layer] * len(pieces.polygons)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,8 +51,12 @@ def merge_to_convex(
                 owner[start, polygon[right][(k + 1) % len(polygon[right])]] = left
             del owner[a, b], owner[b, a], polygon[right]
             polygon[left] = merged
-    rotated = [corners[(k := corners.index(min(corners))) :] + corners[:k] for corners in polygon.values()]
-    return sorted(rotated)
+    return sorted_polygons(polygon.values())
+
+
+def sorted_polygons(polygons: Iterable[list[int]]) -> list[list[int]]:
+    """Return polygons, each from its lowest vertex on, sorted."""
+    return sorted(corners[(k := corners.index(min(corners))) :] + corners[:k] for corners in polygons)
 
 
 def joined(left: list[int], right: list[int], a: int, b: int) -> list[int]:

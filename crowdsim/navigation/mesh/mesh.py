@@ -17,12 +17,10 @@ from crowdsim.geometry.plane import distance_to_segment, is_beyond, orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 
 LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
-MOST_CROSSINGS = 4096  # Polygons that one straight way may cross; a path of that many is a loop by rounding at a vertex, which then ends there.
+MOST_CROSSINGS = 4096  # Polygons that one straight line may cross; one of that many is a loop by rounding at a vertex, which then ends there.
 
 KERB = 2  # Mark of a vertex where kinds of ground meet.
-
-
-MOST_ROOM_M = 20.0  # How far walls are looked for round vertices in free ground: bodies have at most this radius.
+MOST_CLEARANCE_M = 20.0  # How far walls are looked for round vertices in free ground: agents have at most this radius.
 
 
 class NavMesh(NamedTuple):
@@ -33,7 +31,7 @@ class NavMesh(NamedTuple):
     vertex : (nv, 3) float64, m
         x, y and z (up).
     is_wall_vertex : (nv,) uint8
-        1 where a wall ends: an agent's centre keeps its radius from such a vertex. KERB inside of the ground where kinds of ground meet: ways pass a little
+        1 where a wall ends: an agent's centre keeps its radius from such a vertex. KERB inside of the ground where kinds of ground meet: paths pass a little
         aside of such a vertex, since one that led along the border would be on the slow side half of the time.
     polygon_start : (np + 1,) int32
         First half-edge of each polygon.
@@ -47,10 +45,10 @@ class NavMesh(NamedTuple):
     edge_wall : (ne,) int32
         Index of the wall in `Walls` that this boundary edge is part of; -1 for portals and open boundary.
     edge_width : (ne,) float64, m
-        Widest body (diameter) that can cross the edge; 0 at the boundary.
+        Widest agent (diameter) that can cross the edge; 0 at the boundary.
     pair_start : (np + 1,) int64
     pair_width : (sum of k * k,) float64, m
-        Widest body that can go through polygon p from its edge i to its edge j: ``pair_width[pair_start[p] + i * k + j]``, the two edges not counted.
+        Widest agent that can go through polygon p from its edge i to its edge j: ``pair_width[pair_start[p] + i * k + j]``, the two edges not counted.
     portal_point : (ne, 2) float64, m
         Point that stands for a portal in path costs; the same for a half-edge and its twin.
     bin_origin : (2,) float64, m
@@ -69,8 +67,9 @@ class NavMesh(NamedTuple):
         Number of the connected part of the mesh that the polygon belongs to, by the lowest polygon.
     step : float, m
         Ground that is this much higher or lower is other ground (docs/guides/floors.md).
-    vertex_room : (nv,) or (0,) float64, m
-        Distance from each vertex to the nearest wall, at most `MOST_ROOM_M`; inf where the ground ends without a wall. Empty where walls end at all vertices.
+    vertex_clearance : (nv,) or (0,) float64, m
+        Distance from each vertex to the nearest wall, at most `MOST_CLEARANCE_M`; inf where the ground ends without a wall. Empty where walls end at all
+        vertices.
     """
 
     vertex: NDArray[np.float64]
@@ -96,7 +95,7 @@ class NavMesh(NamedTuple):
     polygon_pace: NDArray[np.float64]
     polygon_part: NDArray[np.int32]
     step: float
-    vertex_room: NDArray[np.float64]
+    vertex_clearance: NDArray[np.float64]
 
     @property
     def is_level(self) -> bool:
@@ -140,6 +139,16 @@ def height_at(mesh, polygon, x, y):
 
 
 @inlined_kernel
+def _cell_at(mesh, x, y):
+    """Return the cell in which the polygons under a point are listed; -1 if it is off the grid."""
+    column = np.floor((x - mesh.bin_origin[0]) / mesh.bin_size)
+    row = np.floor((y - mesh.bin_origin[1]) / mesh.bin_size)
+    if not (-1.0 <= column <= mesh.bin_shape[0] and -1.0 <= row <= mesh.bin_shape[1]):
+        return np.int64(-1)
+    return np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(min(max(column, 0.0), mesh.bin_shape[0] - 1.0))
+
+
+@inlined_kernel
 def locate(mesh, x, y, layer):
     """Find the polygon under a point.
 
@@ -155,11 +164,9 @@ def locate(mesh, x, y, layer):
     int
         The polygon that holds the point, on shared edges the lowest; else the one that it misses by at most a micrometre; else -1.
     """
-    column = np.floor((x - mesh.bin_origin[0]) / mesh.bin_size)
-    row = np.floor((y - mesh.bin_origin[1]) / mesh.bin_size)
-    if not (-1.0 <= column <= mesh.bin_shape[0] and -1.0 <= row <= mesh.bin_shape[1]):
+    cell = _cell_at(mesh, x, y)
+    if cell < 0:
         return -1
-    cell = np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(min(max(column, 0.0), mesh.bin_shape[0] - 1.0))
     best, best_depth = -1, -LOCATE_TOLERANCE_M
     for slot in range(mesh.bin_start[cell], mesh.bin_start[cell + 1]):
         polygon = mesh.bin_polygon[slot]
@@ -206,11 +213,9 @@ def locate_at_height(mesh, x, y, z):
         Of the polygons that `locate` could mean the one whose height there is nearest to z, of those equally near the lowest number; -1 where there is none.
         Twin: `tests/reference/heights.py`.
     """
-    column = np.floor((x - mesh.bin_origin[0]) / mesh.bin_size)
-    row = np.floor((y - mesh.bin_origin[1]) / mesh.bin_size)
-    if not (-1.0 <= column <= mesh.bin_shape[0] and -1.0 <= row <= mesh.bin_shape[1]):
+    cell = _cell_at(mesh, x, y)
+    if cell < 0:
         return -1
-    cell = np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(min(max(column, 0.0), mesh.bin_shape[0] - 1.0))
     best, best_miss = -1, np.inf
     for slot in range(mesh.bin_start[cell], mesh.bin_start[cell + 1]):
         polygon = mesh.bin_polygon[slot]
@@ -225,7 +230,7 @@ def locate_at_height(mesh, x, y, z):
 
 @inlined_kernel
 def find_exit(mesh, polygon, x, y, to_x, to_y):
-    """Find where a straight way leaves a polygon.
+    """Find where a straight line leaves a polygon.
 
     Parameters
     ----------
@@ -240,7 +245,7 @@ def find_exit(mesh, polygon, x, y, to_x, to_y):
     edge : int
         Half-edge over which it leaves; -1 if it ends inside.
     share : float, 0..1
-        How much of the way is inside.
+        How much of the line is inside.
     """
     found, share, least_miss = -1, 0.0, np.inf
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
@@ -249,7 +254,7 @@ def find_exit(mesh, polygon, x, y, to_x, to_y):
         beyond = orientation(ax, ay, bx, by, to_x, to_y)
         if beyond >= 0.0:
             continue
-        # Of the edges whose lines lie between, the one that the way meets within its ends: a wall and a portal often lie on one line.
+        # Of the edges whose lines lie between, the one that this meets within its ends: a wall and a portal often lie on one line.
         before = max(0.0, orientation(ax, ay, bx, by, x, y))
         here = before / (before - beyond)
         wx, wy = bx - ax, by - ay
@@ -262,7 +267,7 @@ def find_exit(mesh, polygon, x, y, to_x, to_y):
 
 @lean_kernel
 def is_in_sight(mesh, polygon, x, y, to_x, to_y, layer):
-    """Return whether a straight way on the mesh leads from a point of a polygon to another point, and ends on that floor."""
+    """Return whether a straight line on the mesh leads from a point of a polygon to another point, and ends on that floor."""
     for _ in range(MOST_CROSSINGS):
         edge, _share = find_exit(mesh, polygon, x, y, to_x, to_y)
         if edge < 0:
@@ -294,7 +299,7 @@ class Flood(NamedTuple):
     stamp: NDArray[np.int64]
     serial: NDArray[np.int64]
     nearest: NDArray[np.int64]
-    join: NDArray[np.int32]
+    seam: NDArray[np.int32]
 
 
 @kernel
@@ -310,7 +315,7 @@ def make_flood(polygons):
 def wall_distance(mesh, polygon, x, y, limit, flood):
     """Find the nearest wall that a disc reaches from a point without crossing another.
 
-    The mesh is flooded from the point's polygon over portals nearer than the nearest wall so far, so that walls of the next room or the next floor do
+    The mesh is flooded from the point's polygon over portals nearer than the nearest wall so far, so that walls behind others or of the next floor do
     not count.
 
     Parameters
@@ -368,34 +373,31 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
     return best
 
 
-@lean_kernel
-def is_cut_off(mesh, polygon, edge, x, y, width):
-    """Return whether a gap that is narrower than a body lies between an edge of a polygon and a point inside it, the edge itself not counted.
-
-    A gap is a diagonal between two wall vertices that has the point on one side and the edge on the other; see `triangulation`.
-    """
+@inlined_kernel
+def width_between(mesh, polygon, a, b):
+    """Return the widest agent that can go from one edge of a polygon to another (m), the two edges not counted."""
     first = mesh.polygon_start[polygon]
-    count = mesh.polygon_start[polygon + 1] - first
-    if count == 3 or width <= 0.0:
-        return False
-    own = edge - first
-    for i in range(count - 2):
-        a = mesh.edge_vertex[first + i]
-        if mesh.is_wall_vertex[a] != 1:
-            continue
-        for j in range(i + 2, count if i > 0 else count - 1):
-            b = mesh.edge_vertex[first + j]
-            if mesh.is_wall_vertex[b] != 1 or not _is_narrower(mesh, a, b, width):
-                continue
-            # Edges i .. j - 1 lie on the right of the diagonal from vertex i to vertex j.
-            if (i <= own < j) != _has_on_right(mesh, a, b, x, y):
-                return True
-    return False
+    return mesh.pair_width[mesh.pair_start[polygon] + (a - first) * (mesh.polygon_start[polygon + 1] - first) + b - first]
+
+
+@inlined_kernel
+def is_cut_off(mesh, polygon, edge, x, y, width):
+    """Return whether a gap that is narrower than an agent lies between an edge of a polygon and a point inside it, the edge itself not counted."""
+    return _is_gap_between(mesh, polygon, edge - mesh.polygon_start[polygon], 0.0, 0.0, x, y, width)
+
+
+@inlined_kernel
+def are_parted(mesh, polygon, ax, ay, bx, by, width):
+    """Return whether a gap that is narrower than an agent lies between two points inside a polygon."""
+    return _is_gap_between(mesh, polygon, -1, ax, ay, bx, by, width)
 
 
 @lean_kernel
-def are_parted(mesh, polygon, ax, ay, bx, by, width):
-    """Return whether a gap that is narrower than a body lies between two points inside a polygon: a diagonal between wall vertices that parts them."""
+def _is_gap_between(mesh, polygon, side, ax, ay, bx, by, width):
+    """Return whether a gap lies between a side of a polygon, or a if that is -1, and b.
+
+    A gap is a diagonal between two wall vertices that has the one on its left and the other on its right; see `triangulation`.
+    """
     first = mesh.polygon_start[polygon]
     count = mesh.polygon_start[polygon + 1] - first
     if count == 3 or width <= 0.0:
@@ -408,7 +410,9 @@ def are_parted(mesh, polygon, ax, ay, bx, by, width):
             v = mesh.edge_vertex[first + j]
             if mesh.is_wall_vertex[v] != 1 or not _is_narrower(mesh, u, v, width):
                 continue
-            if _has_on_right(mesh, u, v, ax, ay) != _has_on_right(mesh, u, v, bx, by):
+            # Sides i .. j - 1 lie on the right of the diagonal from vertex i to vertex j.
+            is_on_right = i <= side < j if side >= 0 else _has_on_right(mesh, u, v, ax, ay)
+            if is_on_right != _has_on_right(mesh, u, v, bx, by):
                 return True
     return False
 

@@ -4,23 +4,35 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, kernel
-from crowdsim.navigation.mesh.mesh import LOCATE_TOLERANCE_M
-
-Bins = tuple[NDArray[np.float64], float, NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]  # origin, size, shape, start, polygon as in `NavMesh`
 
 
-def make_bins(points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32]) -> Bins:
-    """Return a uniform grid of cells with the polygons that come near them; some two cells a polygon, whatever the extent."""
-    corner = points[edge_vertex, :2]
-    origin, extent = corner.min(axis=0), np.ptp(corner, axis=0)
-    size = float(max(np.sqrt(extent[0] * extent[1] / (2.0 * (len(polygon_start) - 1))), extent.max() / 2000.0, 1e-3))
-    shape = np.maximum(np.ceil(extent / size), 1.0).astype(np.int64)
-    start, polygon = list_bins(points, polygon_start, edge_vertex, edge_end, origin, size, shape, LOCATE_TOLERANCE_M)
-    return origin, size, shape, start, polygon
+class Cells(NamedTuple):
+    """A uniform grid of cells.
+
+    Attributes
+    ----------
+    origin : (2,) float64, m
+    size : float, m
+    shape : (2,) int64
+        Columns and rows.
+    """
+
+    origin: NDArray[np.float64]
+    size: float
+    shape: NDArray[np.int64]
+
+
+def cells_over(points: NDArray[np.float64], polygons: int) -> Cells:
+    """Return cells over points, (n, 2) m: some two for each polygon, whatever the extent."""
+    origin, extent = points.min(axis=0), np.ptp(points, axis=0)
+    size = float(max(np.sqrt(extent[0] * extent[1] / (2.0 * polygons)), extent.max() / 2000.0, 1e-3))
+    return Cells(origin, size, np.maximum(np.ceil(extent / size), 1.0).astype(np.int64))
 
 
 @kernel

@@ -13,7 +13,7 @@ import numpy as np
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.navigation.mesh.mesh import height_at
 
-# What a metre of a way costs: its length in plan; its length along the surface; the time that it takes, over that on the fastest ground.
+# What a metre of a path costs: its length in plan; its length along the surface; the time that it takes, over that on the fastest ground.
 PLAN_LENGTH, SURFACE_LENGTH, TRAVEL_TIME = range(3)
 
 
@@ -50,7 +50,7 @@ def plan_share(mesh, polygon, vx, vy):
 
 @kernel
 def plan_shares(start, stop, mesh, polygon, velocity, out):
-    """Write how fast bodies of rows start..stop - 1 go in plan, as a share of their speed on level ground.
+    """Write how fast agents of rows start..stop - 1 go in plan, as a share of their speed on level ground.
 
     Parameters
     ----------

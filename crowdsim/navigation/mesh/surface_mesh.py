@@ -18,7 +18,7 @@ from crowdsim.geometry.triangulation import triangulate
 from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, mesh_from_polygons, with_crossings
 from crowdsim.navigation.mesh.merge import merge_to_convex
 
-STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets people climb benches.
+STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets agents climb benches.
 MEETS_M = 5e-3  # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to rounding in plan.
 _Key = tuple[float, float, float, float]
 
@@ -57,13 +57,12 @@ def build_surface(
 
     Notes
     -----
-    Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking keeps bodies out of narrower gaps.
+    Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking keeps agents out of narrower gaps.
     """
     if not patches:
         raise NavigationError("there is no walkable ground: no face looks up, is flat enough, and has the clearance above it")
     parameters = parameters or MeshParameters()
     openings = openings or {}
-    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
     rings = [_keys(patch.ground) for patch in patches]
     open_edges = _open_edges(patches, rings, max(step, MEETS_M))
     points: list[tuple[float, float, float]] = []
@@ -75,7 +74,7 @@ def build_surface(
     for count, (patch, keys) in enumerate(zip(patches, rings, strict=True)):
         own_layer = int(layers[patch.sheet])
         inner = {key for key in keys if (count, key) in open_edges}
-        corners, own = _polygons_of(patch, inner, openings.get(own_layer), parameters, sides)
+        corners, own = _polygons_of(patch, inner, openings.get(own_layer), parameters)
         row = []
         for (x, y), z in zip(corners.tolist(), patch.plane.height(corners).tolist(), strict=True):
             there = number.setdefault((patch.sheet, x, y), [])
@@ -143,9 +142,7 @@ def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
     return left[0] != left[1]
 
 
-def _polygons_of(
-    patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters, sides: int
-) -> tuple[NDArray[np.float64], list[list[int]]]:
+def _polygons_of(patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters) -> tuple[NDArray[np.float64], list[list[int]]]:
     """Return the corners of a patch's convex polygons, and these."""
     ground = patch.ground
     if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
@@ -158,7 +155,7 @@ def _polygons_of(
     if exits is not None:
         parts.append(exits)
     triangulation = triangulate(ground, openings=shapely.GeometryCollection(parts) if parts else None, widest_gap=2.0 * parameters.widest_body)
-    return triangulation.vertices, merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, sides)
+    return triangulation.vertices, merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, parameters.sides)
 
 
 def _cut_walls(ring: NDArray[np.float64], inner: set[_Key], outline: Any) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
 """Ground that is walked at other speeds: triangles are cut along its borders, so that every polygon of the mesh lies on one kind of ground.
 
 Gaps stay exact. A gap is an edge of the triangulation (`crowdsim.geometry.triangulation`); where an edge is cut into parts, each of them keeps the
-width of the whole, and what is cut across a triangle has none, unless it leads from wall to wall. So a body can pass exactly where it could before.
+width of the whole, and what is cut across a triangle has none, unless it leads from wall to wall. So an agent can pass exactly where it could before.
 
 Search costs go over points of portals. Where ground differs they would be poor estimates if portals were as long as a hall: so triangles that
 meet such ground are also cut into cells of a few metres.
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.triangulation import Triangulation
-from crowdsim.navigation.mesh.merge import is_convex_at, joined, merge_to_convex
+from crowdsim.navigation.mesh.merge import is_convex_at, joined, merge_to_convex, sorted_polygons
 
 BORDER_M = 1e-4  # A corner this near to a border lies on it. Finer would make polygons thinner than a hair where a border runs along a wall.
 CELL_SHARE = 0.05  # Of a cell: corners so near to its lines are taken for points of them, so that no cell is much thinner than others.
@@ -63,7 +63,7 @@ def convex_pieces(
     cell : float, m
         How large the pieces of triangles that meet terrain may be, about.
     widest : float, m
-        Diameter of the widest body that will ask: over edges of triangles that are longer, pieces on one terrain are put together again.
+        Diameter of the widest agent that will ask: over edges of triangles that are longer, pieces on one terrain are put together again.
     kept : pairs of vertices
         Edges that are not cut, since another floor has them too: borders and lines of cells end at the nearer of their ends.
     """
@@ -245,8 +245,7 @@ class _Cutter:
 
     def pieces(self) -> Pieces:
         """Return what the polygons have become, each from its lowest vertex on, sorted."""
-        rotated = [corners[(k := corners.index(min(corners))) :] + corners[:k] for corners in self.polygons.values()]
-        return Pieces(np.array(self.points), sorted(rotated), self.whole)
+        return Pieces(np.array(self.points), sorted_polygons(self.polygons.values()), self.whole)
 
 
 def _edges(corners: Sequence[int]) -> list[_Edge]:

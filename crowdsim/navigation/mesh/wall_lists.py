@@ -15,7 +15,7 @@ from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, height_at
 
 ROUNDING = 1e-6  # Share of the reach: what is as far as the reach up to rounding is not beyond it.
-STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what a body keeps clear.
+STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what an agent keeps clear.
 
 
 def make_walls(
@@ -88,7 +88,7 @@ def make_walls(
 class _StraightLine:
     """A line that is drawn on from vertex to vertex, as long as all of them lie within `STRAIGHT_M` of the line between its ends.
 
-    What is kept of the vertices so far are the steepest and the flattest line from the begin that pass them all, against the line's first part.
+    Known of the vertices so far are the steepest and the flattest line from the begin that pass them all, against the line's first part.
     """
 
     def __init__(self, begin_x: float, begin_y: float, end_x: float, end_y: float) -> None:
@@ -186,7 +186,7 @@ def _parts_beyond(mesh, edge, polygon, reach):
 def _is_on_ground_of(mesh, edge, polygon, reach, wall_first, wall_edge):
     """Return whether an edge lies at the height of a polygon's plane, up to `mesh.step`; or begins there, and all of its wall that does not is beyond `reach`.
 
-    The wall of a long stair begins at its landing, where it counts, and ends a storey below, where it must not hinder those who walk above it.
+    The wall of a long stair begins at its landing, where it counts, and ends a storey below, where it must not hinder agents that walk above it.
     """
     over_a, over_b = _over_ends(mesh, edge, polygon)
     if max(abs(over_a), abs(over_b)) < mesh.step:
@@ -200,16 +200,17 @@ def _is_on_ground_of(mesh, edge, polygon, reach, wall_first, wall_edge):
     return True
 
 
-def flood_wall_lists(mesh: NavMesh, wall_count: int, reach: float) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return for each polygon the walls within `reach` (m) as `Walls` keeps them: ``zone_start`` and, ascending in each zone, ``zone_wall``."""
+def with_lists(mesh: NavMesh, walls: Walls, reach: float) -> Walls:
+    """Return walls with the lists of those within `reach` (m) of each polygon, ascending in each zone."""
+    count = len(walls.start)
     wall_edge = np.argsort(mesh.edge_wall, kind="stable")
-    wall_first = np.searchsorted(mesh.edge_wall[wall_edge], np.arange(wall_count + 1))
-    start, wall = list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge)
-    key = np.repeat(wall_count * np.arange(len(start) - 1), np.diff(start))
+    wall_first = np.searchsorted(mesh.edge_wall[wall_edge], np.arange(count + 1))
+    start, wall = list_zone_walls(mesh, count, reach, wall_first, wall_edge)
+    key = np.repeat(count * np.arange(len(start) - 1), np.diff(start))
     key += wall
     key.sort()
-    key %= max(1, wall_count)
-    return start, key.astype(np.int32)
+    key %= max(1, count)
+    return walls._replace(zone_start=start, zone_wall=key.astype(np.int32), reach=reach)
 
 
 @kernel
@@ -228,7 +229,7 @@ def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
     -------
     zone_start : (np + 1,) int64
     zone_wall : (k,) int32
-        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, as they were come upon. Twin: `tests/reference/mesh.py`.
+        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, in the order in which they were found. Twin: `tests/reference/mesh.py`.
     """
     count = mesh.polygon_start.size - 1
     centre, radius = np.empty((count, 2)), np.empty(count)

@@ -22,7 +22,7 @@ from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Work
-from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, ascends, fields_of
@@ -73,7 +73,7 @@ class MeshPlanner(SlotPlanner):
         ``mesh``: A* over points of portals; ``optimal``: shortest paths of all, in plan.
     costs : str, default "time"
         Of ``mesh``: what paths are to be short in, see `CostParameters`.
-    aim : AimParameters, optional
+    aim : HeuristicParameters, optional
         Of ``mesh``: how strongly the heuristic draws searches. Optimal ones take no weight: they would be none.
 
     Attributes
@@ -86,7 +86,7 @@ class MeshPlanner(SlotPlanner):
 
     def __init__(
         self, mesh: NavMesh, goals: GoalPieces, parameters: ShareParameters | None = None, kind: str = "mesh", costs: str = "time",
-        aim: AimParameters | None = None,
+        aim: HeuristicParameters | None = None,
     ) -> None:  # fmt: skip
         self.mesh, self.goals = mesh, goals
         self.parameters = parameters or ShareParameters()
@@ -96,7 +96,7 @@ class MeshPlanner(SlotPlanner):
         count = self._own + shared
         self._searches = SEARCHES[kind](mesh, goals, count)
         if isinstance(self._searches, MiddleSearches):
-            self._searches.price(costs, (aim or AimParameters()).pull)
+            self._searches.price(costs, (aim or HeuristicParameters()).heuristic_weight)
         out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
         queue = RequestQueue(FIELDS, self._own, shared, OWN_BATCH, SHARED_BATCH, out, self._searches.forget)
         super().__init__(queue, ANSWER_WORK, 1)
@@ -217,9 +217,9 @@ def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
 def _make(kind: str, ground: PlannerGround, values: Values) -> MeshPlanner:
     if kind == "optimal":
         return MeshPlanner(ground.mesh, ground.goals, values.parameters(ShareParameters), kind)
-    costs, aim = values.parameters(CostParameters).costs, values.parameters(AimParameters)
+    costs, aim = values.parameters(CostParameters).costs, values.parameters(HeuristicParameters)
     return MeshPlanner(ground.mesh, ground.goals, values.parameters(ShareParameters), kind, costs, aim)
 
 
-register_kind(PlannerKind("mesh", partial(_make, "mesh"), (ShareParameters,), (CostParameters, AimParameters), knows_terrain=True))
+register_kind(PlannerKind("mesh", partial(_make, "mesh"), (ShareParameters,), (CostParameters, HeuristicParameters), knows_terrain=True))
 register_kind(PlannerKind("optimal", partial(_make, "optimal"), (ShareParameters,)))

@@ -24,17 +24,17 @@ from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.planning.work import Work
 from crowdsim.navigation.search.a_star import COSTS, FASTEST, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
-from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import (
-    CONE_BYTES,
+    INTERVAL_BYTES,
     IS_FULL,
-    MOST_CONES,
+    MOST_INTERVALS,
     IntervalSlots,
-    copy_optimal,
+    copy_polyanya,
     make_interval_slots,
-    optimal_size,
-    with_room,
-    with_rooms,
+    polyanya_size,
+    with_larger_pool,
+    with_pool_sizes,
 )
 from crowdsim.navigation.search.portal_points import PortalPoints, place_points
 from crowdsim.navigation.search.portal_prices import set_prices
@@ -45,10 +45,10 @@ from crowdsim.navigation.search.slot_fields import (
     EXPANSIONS,
     FOUND,
     GOAL,
+    HEURISTIC_WEIGHT,
     IS_SEEDED,
     MOST_PRICED,
     PENDING,
-    PULL,
     START_POLYGON,
     STATUS,
     WIDTH,
@@ -223,7 +223,7 @@ class IntervalSearch(NamedTuple):
 def _begin_interval(search, work, slot, job):
     request = work.requests[job]
     set_prices(search.slots, slot, request)
-    begin_optimal(
+    begin_polyanya(
         search.slots, slot, search.mesh, search.goals, search.scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"],
         1 if slot >= search.own else 0,
     )  # fmt: skip
@@ -232,18 +232,18 @@ def _begin_interval(search, work, slot, job):
 
 @inlined_kernel
 def _advance_interval(search, slot, grant):
-    return advance_optimal(search.slots, slot, search.mesh, search.goals, search.rims, search.scratch, grant)
+    return advance_polyanya(search.slots, slot, search.mesh, search.goals, search.rims, search.scratch, grant)
 
 
 @inlined_kernel
 def _finish_interval(search, work, slot, job):
     status = search.slots.header[slot, STATUS]
-    count = optimal_size(search.slots, slot) if status == FOUND else 0
+    count = polyanya_size(search.slots, slot) if status == FOUND else 0
     if status == PENDING or work.fill[slot] + count > work.out.shape[1]:
         return -1
     work.status[job], work.piece[job] = status, -1
     if status == FOUND:
-        _, work.piece[job] = copy_optimal(search.slots, slot, work.out[slot], work.fill[slot])
+        _, work.piece[job] = copy_polyanya(search.slots, slot, work.out[slot], work.fill[slot])
     return count
 
 
@@ -252,7 +252,7 @@ serve_interval_slots = serve_loop("serve_interval_slots", _begin_interval, _adva
 
 def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0) -> None:
     """Say what the paths of searches are to be short in, ``time`` or ``length`` along the surface, the same on even ground, and the heuristic weight."""
-    slots.measure[:, PULL] = pull
+    slots.measure[:, HEURISTIC_WEIGHT] = pull
     if not mesh.is_even:
         slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
         slots.measure[:, FASTEST] = float(mesh.polygon_pace.max())
@@ -290,7 +290,8 @@ class MiddleSearches(Searches):
         """Take back what `state()` gave."""
         before = self._slots
         self._slots = make_slots(len(before.header), len(self._points.edge))
-        self._slots.header[:, COSTS], self._slots.measure[:, [FASTEST, PULL]] = before.header[:, COSTS], before.measure[:, [FASTEST, PULL]]
+        self._slots.header[:, COSTS] = before.header[:, COSTS]
+        self._slots.measure[:, [FASTEST, HEURISTIC_WEIGHT]] = before.measure[:, [FASTEST, HEURISTIC_WEIGHT]]
         super().restore(saved, own, queue)
 
 
@@ -299,14 +300,14 @@ class OptimalSearches(Searches):
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         super().__init__(mesh, goals, count)
-        self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_CONES else 1 << 40
+        self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_INTERVALS else 1 << 40
         self._rims: Rims = find_rims(mesh, goals)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
         """Return about how many bytes a slot takes on a mesh once a tree has grown over the whole of it; searches of their own take a tenth."""
-        return TREE_CONES * CONE_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
+        return TREE_CONES * INTERVAL_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the number of whole steps in each radius (m): corners are rounded at the radius of the agent that asked first."""
@@ -321,7 +322,7 @@ class OptimalSearches(Searches):
         """Double the room of slots that ran out of it; return whether there were any."""
         if not self._slots.header[:, IS_FULL].any():
             return False
-        self._slots = with_room(self._slots)
+        self._slots = with_larger_pool(self._slots)
         return True
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
@@ -332,11 +333,11 @@ class OptimalSearches(Searches):
     def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
         count, least = len(self._slots.header), max(256, self._mesh.edge_count)
-        room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_CONES))
+        room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_INTERVALS))
         saved.require(np.isin(room, least << np.arange(32)), "room", f"rooms are {least} times a power of two")
-        saved.require(int(room.sum()) * CONE_BYTES <= max(MOST_ROOM_BYTES, count * least * CONE_BYTES), "room", "is more than there is memory for")
+        saved.require(int(room.sum()) * INTERVAL_BYTES <= max(MOST_ROOM_BYTES, count * least * INTERVAL_BYTES), "room", "is more than there is memory for")
         is_full = saved.take("is_full", "u1", (count,), high=1)
-        self._slots = with_rooms(make_interval_slots(count, self._mesh, 1, self._slots), room)
+        self._slots = with_pool_sizes(make_interval_slots(count, self._mesh, 1, self._slots), room)
         super().restore(saved, own, queue)
         self._slots.header[:, IS_FULL] = is_full
 

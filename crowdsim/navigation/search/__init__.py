@@ -2,6 +2,6 @@
 
 In: a mesh, a start, pieces of a goal, a clearance, and how much may be done now. Out: a row of portals, or why there is none. `a_star` runs over points of
 portals (`portal_points`), `polyanya` over intervals of them (`polyanya_intervals`, begun at the goal in `polyanya_goal`); both keep what they know in slots
-(`slot_fields`, `polyanya_slots`). `bottleneck_forest` says before a search whether a body fits through at all; `sharing` lets requests for one goal share a
+(`slot_fields`, `polyanya_slots`). `bottleneck_forest` says before a search whether an agent fits through at all; `sharing` lets requests for one goal share a
 search; `portal_prices` are what a request adds to portals; `heuristic_weight` is the weight of A*'s heuristic; `goal_entries` is where searches begin.
 """

@@ -1,14 +1,14 @@
 """A* over points of the portals of a mesh, from the goal back to the start, resumable and paid in expansions.
 
 A node of the search is a point of a half-edge: "leave this polygon over this portal, about here" (`crowdsim.navigation.search.portal_points`). Its cost is that
-of the way from there to the goal over points of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.mesh.slopes.step_cost`), which
+of the path from there to the goal over points of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.mesh.slopes.step_cost`), which
 is never below its length in plan. No cost is below that of the string pulled taut through the same portals, and none is much above it, so that what is cheapest
-is about the shortest, and of several exits the nearest is found. One that is in sight of the start is asked itself, since points beside a short way there
+is about the shortest, and of several exits the nearest is found. One that is in sight of the start is tried itself, since points beside a short path there
 would count for much.
 
 Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
 goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on until nothing that could tie is left, a search
-of one's own (aimed at the start by the straight-line heuristic) and a shared one (without) give the very same corridor.
+of one's own (with the straight-line heuristic) and a shared one (without) give the very same corridor.
 Only where the heuristic is weighed with more than 1 can a search of one's own give a corridor that costs more, at most that many times as much.
 
 All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation, so that nothing is cleared.
@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.goals.goals import nearest_in_piece, target_in_piece
-from crowdsim.navigation.mesh.mesh import are_parted, find_exit, is_cut_off
+from crowdsim.navigation.goals.goals import nearest_in_piece
+from crowdsim.navigation.mesh.mesh import find_exit, is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, step_cost
-from crowdsim.navigation.search.goal_entries import choose_piece, flood_of, is_too_tight, list_stretches, nearest_entry
+from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, is_too_tight, list_stretches, nearest_entry, set_up_slot
 from crowdsim.navigation.search.portal_prices import price_of
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
@@ -38,14 +38,12 @@ from crowdsim.navigation.search.slot_fields import (
     GENERATION,
     GOAL,
     HEAP_SIZE,
-    IS_SEEDED,
+    HEURISTIC_WEIGHT,
     IS_SHARED,
     MOST_PRICED,
     NEXT_PIECE,
-    NOBODY,
     PENDING,
     PIECE_BOUND,
-    PULL,
     REAL_FIELDS,
     START_POLYGON,
     START_X,
@@ -61,14 +59,14 @@ from crowdsim.navigation.search.slot_fields import (
 COSTS, STRAIGHT = range(WHOLE_FIELDS, WHOLE_FIELDS + 2)
 HEADER_SIZE = WHOLE_FIELDS + 2
 # Real numbers of a slot.
-FASTEST, AIM_X, AIM_Y = range(REAL_FIELDS, REAL_FIELDS + 3)
+FASTEST, TARGET_X, TARGET_Y = range(REAL_FIELDS, REAL_FIELDS + 3)
 MEASURE_SIZE = REAL_FIELDS + 3
 
 NOT_IN_HEAP = -1
 NOT_STRAIGHT = -1
-MOST_LOOKS = 4  # Pieces of the goal to which it is looked straight, the nearest first: behind walls there may be many that are near.
+MOST_LOOKS = 4  # Pieces of the goal to which a straight path is tried, the nearest first: behind walls there may be many that are near.
 STRAIGHT_COST = 1.01  # Of a straight line, by its length: paths over points of portals are about so much longer than their strings, and compete with it.
-INWARDS = 1e-6  # How much of the way to the pole of a piece one looks past its rim, so that the look ends in its polygon.
+INWARDS = 1e-6  # Share of the line to a piece's pole by which a straight path goes on past its rim, so that it ends in its polygon.
 
 
 class SearchSlots(NamedTuple):
@@ -77,11 +75,11 @@ class SearchSlots(NamedTuple):
     Attributes
     ----------
     header : (s, 12) int64
-        The fields of all searches, and COSTS and STRAIGHT. BEST_NODE is a point of a portal of the start's polygon, or ``-2 - piece`` if the way is straight:
-        STRAIGHT is then the number of portals on it.
+        The fields of all searches, and COSTS and STRAIGHT. BEST_NODE is a point of a portal of the start's polygon, or ``-2 - piece`` if the path is
+        straight: STRAIGHT is then the number of portals on it.
     measure : (s, 10) float64
-        The fields of all searches, and FASTEST .. AIM_Y. PULL is the weight of the straight-line heuristic, 0 for none, PRICE what each of the priced portals
-        costs besides (m), AIM where a straight way leads.
+        The fields of all searches, and FASTEST .. TARGET_Y. HEURISTIC_WEIGHT is that of the straight line, 0 for none, PRICE what each of the priced
+        portals costs besides (m), TARGET where a straight path leads.
     cost : (s, n) float64, m
         Nodes are the points of `crowdsim.navigation.search.portal_points.PortalPoints`.
     parent : (s, n) int32
@@ -122,7 +120,7 @@ def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float 
         np.zeros((slots, nodes)),
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
     )
-    made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, PULL] = costs, fastest, 1.0
+    made.header[:, COSTS], made.measure[:, FASTEST], made.measure[:, HEURISTIC_WEIGHT] = costs, fastest, 1.0
     return made
 
 
@@ -193,7 +191,7 @@ def reach(slots, slot, node, x, y, cost, parent):
             if parent < slots.parent[slot, node]:
                 slots.parent[slot, node] = parent
             return
-        if slots.place[slot, node] == NOT_IN_HEAP and slots.header[slot, IS_SHARED] == 0 and slots.measure[slot, PULL] > 1.0:
+        if slots.place[slot, node] == NOT_IN_HEAP and slots.header[slot, IS_SHARED] == 0 and slots.measure[slot, HEURISTIC_WEIGHT] > 1.0:
             # Where the heuristic is weighed the promise holds without opening nodes again (`crowdsim.navigation.search.heuristic_weight`), and that saves most.
             return
     slots.cost[slot, node] = cost
@@ -201,7 +199,7 @@ def reach(slots, slot, node, x, y, cost, parent):
     bound = cost
     if slots.header[slot, IS_SHARED] == 0:
         dx, dy = x - slots.measure[slot, START_X], y - slots.measure[slot, START_Y]
-        bound += slots.measure[slot, PULL] * np.sqrt(dx * dx + dy * dy)
+        bound += slots.measure[slot, HEURISTIC_WEIGHT] * np.sqrt(dx * dx + dy * dy)
     slots.bound[slot, node] = bound
     if fresh or slots.place[slot, node] == NOT_IN_HEAP:
         slots.stamp[slot, node] = slots.header[slot, GENERATION]
@@ -231,27 +229,9 @@ def _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch):
     choose_piece(header, slots.measure, slot, goals)
 
 
-@inlined_kernel
-def _cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest, flood):
-    """Return what it costs to go straight to the cheapest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
-    best, found = np.inf, -1
-    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
-        if goals.piece_polygon[piece] != polygon:
-            continue
-        if is_too_tight(goals, piece, width):
-            continue
-        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width):
-            continue
-        tx, ty = target_in_piece(mesh, goals, piece, x, y, 0.5 * width, flood)
-        total = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y)
-        if total < best:
-            best, found = total, piece
-    return best, found
-
-
 @lean_kernel
 def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, polygon, is_shared):
-    """Set a slot up to look for a way to a goal from a point; a shared slot that already serves this goal keeps what it knows.
+    """Set a slot up to search for a path to a goal from a point; a shared slot that already serves this goal keeps what it knows.
 
     Parameters
     ----------
@@ -263,7 +243,7 @@ def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, p
     scratch : Scratch
     goal : int
     width : float, m
-        Diameter of the body.
+        Diameter of the agent.
     x, y : float, m
     polygon : int
         Where the start is.
@@ -271,25 +251,12 @@ def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, p
         1: no heuristic, keep the tree for further starts. The caller keeps goal and width class apart by slot.
     """
     header, measure = slots.header, slots.measure
-    keep = is_shared == 1 and header[slot, IS_SHARED] == 1 and header[slot, IS_SEEDED] == 1
-    header[slot, STATUS] = PENDING
-    header[slot, GOAL] = goal
-    header[slot, IS_SHARED] = is_shared
-    header[slot, START_POLYGON] = polygon
-    measure[slot, START_X], measure[slot, START_Y] = x, y
-    if not keep:
-        measure[slot, WIDTH] = width
-        header[slot, GENERATION] += 1
-        header[slot, HEAP_SIZE] = 0
-        header[slot, EXPANSIONS] = 0
-        header[slot, IS_SEEDED] = 1
-        header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = NOBODY, -1.0
-        choose_piece(header, measure, slot, goals)
-    measure[slot, BEST_TOTAL], piece = _cheapest_piece_here(
+    keeps_tree = set_up_slot(header, measure, slot, goals, goal, width, x, y, polygon, is_shared)
+    measure[slot, BEST_TOTAL], piece = cheapest_piece_here(
         mesh, goals, goal, width, x, y, polygon, header[slot, COSTS], measure[slot, FASTEST], flood_of(scratch, slot)
     )  # fmt: skip
     header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - piece, 0
-    if keep:
+    if keeps_tree:
         for node in range(points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]):
             if slots.stamp[slot, node] == header[slot, GENERATION] and slots.place[slot, node] == NOT_IN_HEAP:
                 _consider(slots, slot, mesh, points, node)
@@ -311,7 +278,7 @@ def _consider(slots, slot, mesh, points, node):
 
 @inlined_kernel
 def is_over(slots, slot):
-    """Return whether a search has ended, and note how: nothing that is open could tie with the best way, or nothing is open."""
+    """Return whether a search has ended, and note how: nothing that is open could tie with the best path, or nothing is open."""
     header = slots.header
     if header[slot, STATUS] == PENDING:
         best, least = slots.measure[slot, BEST_TOTAL], slots.measure[slot, PIECE_BOUND]
@@ -323,21 +290,17 @@ def is_over(slots, slot):
 
 
 @lean_kernel
-def walk_straight(mesh, goals, piece, polygon, x, y, tx, ty, width, costs, fastest, out, at):
-    """Walk straight from a point to one inside a piece of a goal.
+def walk_straight(slots, slot, mesh, goals, piece, tx, ty, out, at):
+    """Walk straight from the start of a search to a point inside a piece of its goal.
 
     Parameters
     ----------
+    slots : SearchSlots
+    slot : int
     mesh : NavMesh
     goals : GoalPieces
     piece : int
-    polygon : int
-        Where the way begins.
-    x, y, tx, ty : float, m
-    width : float, m
-        Diameter of the body.
-    costs, fastest : int, float
-        See `step_cost`.
+    tx, ty : float, m
     out : (k,) int32
         Receives the portals, the first of them at ``out[at]`` and the others before it; nothing if `at` is below 0.
     at : int
@@ -345,9 +308,12 @@ def walk_straight(mesh, goals, piece, polygon, x, y, tx, ty, width, costs, faste
     Returns
     -------
     portals : int
-        NOT_STRAIGHT if a wall or a gap narrower than the body lies between.
+        NOT_STRAIGHT if a wall or a gap narrower than the agent lies between.
     cost : float, m
     """
+    header, measure = slots.header, slots.measure
+    x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
+    width, costs, fastest = measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
     portals, cost, share, entry = 0, 0.0, 0.0, -1
     while True:
         edge, here = find_exit(mesh, polygon, x, y, tx, ty)
@@ -377,9 +343,9 @@ def walk_straight(mesh, goals, piece, polygon, x, y, tx, ty, width, costs, faste
 
 @inlined_kernel
 def _look_straight(slots, slot, mesh, goals, flood, stretch):
-    """Take the straight way to a piece of the goal that is in sight if that is better than the best way over points of portals."""
-    header, measure, parent = slots.header, slots.measure, slots.parent
-    goal, width, costs, fastest = header[slot, GOAL], measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST]
+    """Take the straight path to a piece of the goal that is in sight if that is better than the best path over points of portals."""
+    header, measure = slots.header, slots.measure
+    goal, width = header[slot, GOAL], measure[slot, WIDTH]
     x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
     first, last = goals.goal_start[goal], goals.goal_start[goal + 1]
     done, before = -1, -1.0
@@ -397,7 +363,7 @@ def _look_straight(slots, slot, mesh, goals, flood, stretch):
             continue
         px, py = goals.pole[found, 0], goals.pole[found, 1]
         ax, ay = tx + INWARDS * (px - tx), ty + INWARDS * (py - ty)
-        portals, cost = walk_straight(mesh, goals, found, polygon, x, y, ax, ay, width, costs, fastest, parent[slot], -1)
+        portals, cost = walk_straight(slots, slot, mesh, goals, found, ax, ay, slots.parent[slot], -1)
         if portals < 0:
             continue
         count = list_stretches(mesh, goals, found, 0.5 * width, flood, stretch)
@@ -406,9 +372,9 @@ def _look_straight(slots, slot, mesh, goals, flood, stretch):
         qx, qy = nearest_entry(stretch, count, x, y)
         if qx != tx or qy != ty:
             ax, ay = qx + INWARDS * (px - qx), qy + INWARDS * (py - qy)
-            portals, cost = walk_straight(mesh, goals, found, polygon, x, y, ax, ay, width, costs, fastest, parent[slot], -1)
+            portals, cost = walk_straight(slots, slot, mesh, goals, found, ax, ay, slots.parent[slot], -1)
         if portals >= 0 and STRAIGHT_COST * cost < measure[slot, BEST_TOTAL]:
-            measure[slot, BEST_TOTAL], measure[slot, AIM_X], measure[slot, AIM_Y] = STRAIGHT_COST * cost, ax, ay
+            measure[slot, BEST_TOTAL], measure[slot, TARGET_X], measure[slot, TARGET_Y] = STRAIGHT_COST * cost, ax, ay
             header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - found, portals
 
 
@@ -491,10 +457,7 @@ def copy_corridor(slots, slot, mesh, goals, points, out, at):
     header, measure = slots.header, slots.measure
     count, node = corridor_size(slots, slot), header[slot, BEST_NODE]
     if node < 0 and count > 0:
-        walk_straight(
-            mesh, goals, -2 - node, header[slot, START_POLYGON], measure[slot, START_X], measure[slot, START_Y], measure[slot, AIM_X], measure[slot, AIM_Y],
-            measure[slot, WIDTH], header[slot, COSTS], measure[slot, FASTEST], out, at + count - 1,
-        )  # fmt: skip
+        walk_straight(slots, slot, mesh, goals, -2 - node, measure[slot, TARGET_X], measure[slot, TARGET_Y], out, at + count - 1)
     place = at + count
     while node >= 0:
         place -= 1

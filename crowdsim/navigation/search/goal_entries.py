@@ -1,4 +1,4 @@
-"""Where ways enter the pieces of goals, for searches: the next piece to begin at, the places of its rim where a body can be, and scratch to work on."""
+"""Where paths enter the pieces of goals, for searches: the next piece to begin at, the places of its rim where an agent can be, and scratch to work on."""
 
 # mypy: allow-untyped-defs
 
@@ -12,9 +12,27 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
-from crowdsim.navigation.goals.goals import nearest_in_piece
+from crowdsim.navigation.goals.goals import nearest_in_piece, target_in_piece
 from crowdsim.navigation.mesh.mesh import Flood, are_parted
-from crowdsim.navigation.search.slot_fields import GOAL, IS_SHARED, NEXT_PIECE, NOBODY, PIECE_BOUND, PULL, START_X, START_Y, WIDTH
+from crowdsim.navigation.mesh.slopes import step_cost
+from crowdsim.navigation.search.slot_fields import (
+    EXPANSIONS,
+    GENERATION,
+    GOAL,
+    HEAP_SIZE,
+    HEURISTIC_WEIGHT,
+    IS_SEEDED,
+    IS_SHARED,
+    NEXT_PIECE,
+    NONE,
+    PENDING,
+    PIECE_BOUND,
+    START_POLYGON,
+    START_X,
+    START_Y,
+    STATUS,
+    WIDTH,
+)
 
 MOST_SORTED = 64  # Pieces of a goal from which searches of their own begin in the order of their distances; of more, they begin at all.
 MOST_STRETCHES = 32  # Of the rim of one piece: walls that end beside it part it.
@@ -29,11 +47,11 @@ class Scratch(NamedTuple):
     stamp, serial, nearest : (s, np), (s, 1) and (s, 1) int64
         See `crowdsim.navigation.mesh.mesh.Flood`.
     stretch : (s, 32, 6) float64, m
-        Stretches of a rim: where the side begins, its direction, and from where to where along it the body's centre can be.
+        Stretches of a rim: where the side begins, its direction, and from where to where along it the agent's centre can be.
     """
 
     queue: NDArray[np.int32]
-    join: NDArray[np.int32]
+    seam: NDArray[np.int32]
     stamp: NDArray[np.int64]
     serial: NDArray[np.int64]
     nearest: NDArray[np.int64]
@@ -55,12 +73,12 @@ def make_scratch(slots: int, polygons: int) -> Scratch:
 @inlined_kernel
 def flood_of(scratch, slot):
     """Return the scratch for floods of a slot."""
-    return Flood(scratch.queue[slot], scratch.stamp[slot], scratch.serial[slot], scratch.nearest[slot], scratch.join[slot])
+    return Flood(scratch.queue[slot], scratch.stamp[slot], scratch.serial[slot], scratch.nearest[slot], scratch.seam[slot])
 
 
 @lean_kernel
 def list_stretches(mesh, goals, piece, radius, flood, stretch):
-    """List the stretches of a piece's rim on which a body's centre can be, on the side of each narrow gap on which the piece's pole is.
+    """List the stretches of a piece's rim on which an agent's centre can be, on the side of each narrow gap on which the piece's pole is.
 
     Parameters
     ----------
@@ -75,7 +93,7 @@ def list_stretches(mesh, goals, piece, radius, flood, stretch):
     Returns
     -------
     int
-        How many; what there is no room for is left out. A point is one, wherever it is.
+        How many; those beyond the size of `stretch` are left out. A point is one, wherever it is.
     """
     first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
     if last - first == 1:
@@ -119,13 +137,13 @@ def nearest_entry(stretch, count, x, y):
 
 @inlined_kernel
 def is_too_tight(goals, piece, width):
-    """Return whether a body does not fit into a piece of a region; points are reached as they are."""
+    """Return whether an agent does not fit into a piece of a region; points are reached as they are."""
     return 2.0 * goals.clearance[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
 
 
 @inlined_kernel
 def choose_piece(header, measure, slot, goals):
-    """Choose the piece of the goal from which ways begin next: the nearest to the start as the crow flies, or one after the other; ties go by the number.
+    """Choose the piece of the goal from which paths begin next: the nearest to the start as the crow flies, or one after the other; ties go by the number.
 
     Trees have no start, and among many pieces looking for the nearest costs more than beginning at all of them.
     """
@@ -133,7 +151,7 @@ def choose_piece(header, measure, slot, goals):
     first, last = np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])
     x, y, done, before = measure[slot, START_X], measure[slot, START_Y], header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND]
     is_in_order = header[slot, IS_SHARED] == 1 or last - first > MOST_SORTED
-    found, least = NOBODY, np.inf
+    found, least = NONE, np.inf
     for piece in range(max(first, done + 1) if is_in_order else first, last):
         if is_too_tight(goals, piece, width):
             continue
@@ -141,7 +159,38 @@ def choose_piece(header, measure, slot, goals):
             found, least = piece, 0.0
             break
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        bound = measure[slot, PULL] * np.sqrt((tx - x) * (tx - x) + (ty - y) * (ty - y))
+        bound = measure[slot, HEURISTIC_WEIGHT] * np.sqrt((tx - x) * (tx - x) + (ty - y) * (ty - y))
         if bound < least and (bound > before or (bound == before and piece > done)):
             found, least = piece, bound
     header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = found, least
+
+
+@inlined_kernel
+def set_up_slot(header, measure, slot, goals, goal, width, x, y, polygon, is_shared):
+    """Set up what all searches have in a slot; return whether it keeps its tree: a shared slot that already serves this goal does."""
+    keeps_tree = is_shared == 1 and header[slot, IS_SHARED] == 1 and header[slot, IS_SEEDED] == 1
+    header[slot, STATUS], header[slot, GOAL], header[slot, IS_SHARED], header[slot, START_POLYGON] = PENDING, goal, is_shared, polygon
+    measure[slot, START_X], measure[slot, START_Y] = x, y
+    if not keeps_tree:
+        measure[slot, WIDTH] = width
+        header[slot, GENERATION] += 1
+        header[slot, HEAP_SIZE], header[slot, EXPANSIONS], header[slot, IS_SEEDED] = 0, 0, 1
+        header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND] = NONE, -1.0
+        choose_piece(header, measure, slot, goals)
+    return keeps_tree
+
+
+@inlined_kernel
+def cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest, flood):
+    """Return what it costs to go straight to the cheapest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
+    best, found = np.inf, NONE
+    for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
+        if goals.piece_polygon[piece] != polygon or is_too_tight(goals, piece, width):
+            continue
+        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width):
+            continue
+        tx, ty = target_in_piece(mesh, goals, piece, x, y, 0.5 * width, flood)
+        total = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y)
+        if total < best:
+            best, found = total, piece
+    return best, found

@@ -1,4 +1,4 @@
-"""Where optimal searches begin: the pieces of the goal, their corners and their sides, and over which edges ways leave them."""
+"""Where Polyanya searches begin: the pieces of the goal, their corners and their sides, and over which edges paths leave them."""
 
 # mypy: allow-untyped-defs
 
@@ -9,12 +9,13 @@ import numpy as np
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
-from crowdsim.navigation.goals.goals import RIM_M, target_in_piece
+from crowdsim.navigation.goals.goals import RIM_M
 from crowdsim.navigation.mesh.mesh import LOCATE_TOLERANCE_M, are_parted, is_cut_off
-from crowdsim.navigation.search.bottleneck_forest import reach_of
+from crowdsim.navigation.search.bottleneck_forest import reachable_group
 from crowdsim.navigation.search.goal_entries import is_too_tight
-from crowdsim.navigation.search.polyanya_slots import NEXT_PART, PART_FROM, POINT_ROOT, WAVE_ROOT
-from crowdsim.navigation.search.slot_fields import NEXT_PIECE, NOBODY, WIDTH
+from crowdsim.navigation.search.polyanya_intervals import NO_VERTEX, POINT_ROOT, WAVE_ROOT, Interval, Limit, Root
+from crowdsim.navigation.search.polyanya_slots import NEXT_PART, PART_FROM
+from crowdsim.navigation.search.slot_fields import NEXT_PIECE, NONE, WIDTH
 
 
 @inlined_kernel
@@ -34,22 +35,22 @@ def is_in_front(ax, ay, bx, by, rx, ry, lx, ly):
 
 @inlined_kernel
 def stands_on(ax, ay, bx, by, x, y):
-    """Return whether a point that lies between the ends of an edge ab is on it: the way over the edge may then have any direction."""
+    """Return whether a point that lies between the ends of an edge ab is on it: the path over the edge may then have any direction."""
     return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
 
 
 @lean_kernel
-def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
-    """Return whether a body can get to a goal from a point over portals.
+def can_arrive(mesh, goals, forest, goal, width, x, y, polygon):
+    """Return whether an agent can get to a goal from a point over portals.
 
     Parameters
     ----------
     mesh : NavMesh
     goals : GoalPieces
-    passages : Passages
+    forest : BottleneckForest
     goal : int
     width : float, m
-        Diameter of the body.
+        Diameter of the agent.
     x, y : float, m
     polygon : int
         Where the start is.
@@ -57,13 +58,13 @@ def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, x, y, width):
             continue
-        here = reach_of(passages, edge, width)
+        here = reachable_group(forest, edge, width)
         for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
             if is_too_tight(goals, piece, width):
                 continue
             there = goals.piece_polygon[piece]
             for other in range(mesh.polygon_start[there], mesh.polygon_start[there + 1]):
-                if mesh.edge_twin[other] < 0 or mesh.edge_width[other] < width or reach_of(passages, other, width) != here:
+                if mesh.edge_twin[other] < 0 or mesh.edge_width[other] < width or reachable_group(forest, other, width) != here:
                     continue
                 if not is_cut_off(mesh, there, other, goals.pole[piece, 0], goals.pole[piece, 1], width):
                     return True
@@ -71,24 +72,8 @@ def can_arrive(mesh, goals, passages, goal, width, x, y, polygon):
 
 
 @inlined_kernel
-def straight_to_goal(mesh, goals, goal, width, x, y, polygon, flood):
-    """Return how far (m) it is straight to the nearest place of a goal in the start's own polygon where the body can be, and the piece; (inf, -1) if none."""
-    best, found = np.inf, NOBODY
-    for piece in range(np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])):
-        if goals.piece_polygon[piece] != polygon or is_too_tight(goals, piece, width):
-            continue
-        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width):
-            continue
-        tx, ty = target_in_piece(mesh, goals, piece, x, y, 0.5 * width, flood)
-        total = np.hypot(tx - x, ty - y)
-        if total < best:
-            best, found = total, piece
-    return best, found
-
-
-@inlined_kernel
 def next_stretch(header, measure, slot, mesh, goals, rims, flood):
-    """Return the next stretch of the rim of the piece that has its turn on which the body's centre can be, as (part of the rim or -1, low, high)."""
+    """Return the next stretch of the rim of the piece that has its turn on which the agent's centre can be, as (part of the rim or -1, low, high)."""
     piece, radius = header[slot, NEXT_PIECE], 0.5 * measure[slot, WIDTH]
     polygon = np.int64(goals.piece_polygon[piece])
     first, last = np.int64(goals.vertex_start[piece]), np.int64(goals.vertex_start[piece + 1])
@@ -111,10 +96,10 @@ def next_stretch(header, measure, slot, mesh, goals, rims, flood):
                 header[slot, NEXT_PART], measure[slot, PART_FROM] = part, high
             high = min(high, end)
         middle = 0.5 * (low + high) / np.hypot(bx - ax, by - ay)
-        # Who heads for this piece heads for the side of each narrow gap on which its pole is.
+        # A path to this piece leads to the side of each narrow gap on which its pole is.
         if not are_parted(mesh, polygon, ax + middle * (bx - ax), ay + middle * (by - ay), goals.pole[piece, 0], goals.pole[piece, 1], 2.0 * radius):
             return part, low, high
-    return np.int64(NOBODY), 0.0, 0.0
+    return np.int64(NONE), 0.0, 0.0
 
 
 @inlined_kernel
@@ -127,31 +112,38 @@ def _has_rim_from(goals, rims, piece, corner):
 
 
 @inlined_kernel
-def ways_from_stretch(goals, rims, piece, part, low, high, turn):
-    """Return ways that begin at a stretch of a rim as (are there any, root, x, y, in_x, in_y, lx, ly, rx, ry): at its begin, at right angles, at its end.
+def interval_of_stretch(goals, rims, piece, part, low, high, turn):
+    """Return the paths that begin at a stretch of a rim, and whether there are any: by `turn`, at its begin, at right angles to it, or at its end.
 
-    What begins at a corner begins there on the side that comes after it, if ways come in over that side.
+    What begins at a corner begins there on the side that comes after it, if paths come in over that side.
     """
     first, last = np.int64(goals.vertex_start[piece]), np.int64(goals.vertex_start[piece + 1])
     i = np.int64(rims.corner[part])
     ax, ay = goals.vertex[i, 0], goals.vertex[i, 1]
     if last - first == 1:
-        return turn == 0, np.int64(POINT_ROOT), ax, ay, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        return _goal_interval(POINT_ROOT, ax, ay, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0), turn == 0
     nx, ny, length, _, _ = outward(goals, first, last, i)
     dx, dy = -ny, nx  # along the side
     if turn == 1:
-        return high > low, np.int64(WAVE_ROOT), ax, ay, nx, ny, high, 0.0, low, 0.0
+        return _goal_interval(WAVE_ROOT, ax, ay, nx, ny, high, 0.0, low, 0.0), high > low
     if turn == 0:
         rx, ry = -dx, -dy
         if low <= RIM_M:
             rx, ry, _, _, _ = outward(goals, first, last, i - 1 if i > first else last - 1)
-        return True, np.int64(POINT_ROOT), ax + low * dx, ay + low * dy, 0.0, 0.0, nx, ny, rx, ry
+        return _goal_interval(POINT_ROOT, ax + low * dx, ay + low * dy, 0.0, 0.0, nx, ny, rx, ry), True
     lx, ly, are_any = dx, dy, True
     if high >= length - RIM_M:
         j = i + 1 if i + 1 < last else first
         lx, ly, _, _, _ = outward(goals, first, last, j)
         are_any = not _has_rim_from(goals, rims, piece, j)
-    return are_any, np.int64(POINT_ROOT), ax + high * dx, ay + high * dy, 0.0, 0.0, lx, ly, nx, ny
+    return _goal_interval(POINT_ROOT, ax + high * dx, ay + high * dy, 0.0, 0.0, lx, ly, nx, ny), are_any
+
+
+@inlined_kernel
+def _goal_interval(kind, x, y, in_x, in_y, lx, ly, rx, ry):
+    """Return an interval whose root is the goal, between limits that no vertex sets."""
+    none = np.int64(NO_VERTEX)
+    return Interval(Root(np.int64(kind), x, y, 0.0, in_x, in_y), 0.0, 0.0, Limit(lx, ly, none), Limit(rx, ry, none))
 
 
 @inlined_kernel

@@ -1,8 +1,7 @@
-"""State of optimal searches: cones of straight ways in one pool of rows, a heap for each search, and what is known of each corner.
+"""State of Polyanya searches: intervals in one pool of rows, a heap for each search, and what is known of each corner.
 
-A cone is a bundle of straight ways that begin at a common root (a corner round which the way has bent, or the goal) and enter a polygon over one of
-its edges between a left and a right limit. The cones of slot s are rows ``first[s] .. first[s + 1] - 1`` of the pool and are numbered from 0 on in the
-order in which they were made. A pool grows between two rounds when a search reports that it has no room; nothing else depends on its size.
+The intervals (`crowdsim.navigation.search.polyanya_intervals`) of slot s are rows ``first[s] .. first[s + 1] - 1`` of the pool and are numbered from 0 on in
+the order in which they were made. A pool grows between two rounds when a search reports that it is full; nothing else depends on its size.
 """
 
 # mypy: allow-untyped-defs
@@ -17,68 +16,62 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import angle_between
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.search.bottleneck_forest import Passages, find_passages
-from crowdsim.navigation.search.slot_fields import BEST_NODE, HEAP_SIZE, MOST_PRICED, NOBODY, PULL, REAL_FIELDS, WHOLE_FIELDS
+from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
+from crowdsim.navigation.search.polyanya_intervals import STRAIGHT, Interval, Limit, Root
+from crowdsim.navigation.search.slot_fields import BEST_NODE, HEAP_SIZE, HEURISTIC_WEIGHT, MOST_PRICED, NONE, REAL_FIELDS, WHOLE_FIELDS
 
 # Whole numbers of a slot, after those that all searches have.
-CONE_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PART = range(WHOLE_FIELDS, WHOLE_FIELDS + 5)
+INTERVAL_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PART = range(WHOLE_FIELDS, WHOLE_FIELDS + 5)
 HEADER_SIZE = WHOLE_FIELDS + 5
 # Real numbers of a slot.
 NEXT_BOUND, RADIUS, PART_FROM = range(REAL_FIELDS, REAL_FIELDS + 3)
 MEASURE_SIZE = REAL_FIELDS + 3
 
-# Real numbers of a cone. COST is the way from the goal to where it reaches the root, IN the direction there (of all its ways, for a wave). LEFT and RIGHT
-# are the directions of the limits, (0, 0) where the root itself is that end of the edge; for a wave, LEFT_X and RIGHT_X are how far aside the limits are.
-# EXTRA is what portals have cost besides since the root.
+# Numbers of an interval, named as in `Root`, `Limit` and `Interval`; NEXT is the interval before it that enters the same polygon.
 COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA = range(11)
 REAL_SIZE = 11
-# Whole numbers of a cone. LEFT_POST and RIGHT_POST are the vertices that set the limits, ROOT is ``2 vertex + 1`` where the way has the vertex on its
-# right, ``2 vertex`` on its left; NEXT is the cone before it that enters the same polygon.
-EDGE, PARENT, LEFT_POST, RIGHT_POST, ROOT, NEXT = range(6)
+EDGE, PARENT, LEFT_VERTEX, RIGHT_VERTEX, ROOT, NEXT = range(6)
 WHOLE_SIZE = 6
-NO_POST = -1
-POINT_ROOT, WAVE_ROOT = -1, -2  # The root is the goal itself: a point of it, or one of its sides, from which all ways run at a right angle.
 
 
 class IntervalSlots(NamedTuple):
-    """State of all optimal searches; row s belongs to slot s, rows first[s] on of the pool as well.
+    """State of all Polyanya searches; row s belongs to slot s, rows first[s] on of the pool as well.
 
     Attributes
     ----------
     header : (s, 15) int64
-        The fields of all searches, and CONE_COUNT .. NEXT_PART. BEST_NODE is a cone that enters the start's polygon, or ``-2 - piece`` if the start is in a
-        goal's polygon. NEXT_UP is the cone that was made last with the least bound and is not in the heap; NOBODY if there is none. LOOKED_AT is the newest
-        cone of the start's polygon that has been looked at. NEXT_PIECE is the piece of the goal from which ways begin next, NEXT_PART the part of its rim;
-        NOBODY if there is none.
+        The fields of all searches, and INTERVAL_COUNT .. NEXT_PART. BEST_NODE is an interval that enters the start's polygon, or ``-2 - piece`` if the start
+        is in a goal's polygon. NEXT_UP is the interval that was made last with the least bound and is not in the heap, LOOKED_AT the newest interval of the
+        start's polygon that has been looked at, NEXT_PIECE the piece of the goal from which paths begin next, NEXT_PART the part of its rim; NONE if there is
+        none.
     measure : (s, 10) float64
-        The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a way to NEXT_PIECE, PART_FROM how far of NEXT_PART is
-        done, PRICE what each of the priced portals costs besides, RADIUS that at which ways are rounded; PULL is 1.
+        The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a path to NEXT_PIECE, PART_FROM how far of NEXT_PART is
+        done, PRICE what each of the priced portals costs besides, RADIUS that at which paths are rounded; HEURISTIC_WEIGHT is 1.
     first : (s + 1,) int64
     real : (n, 11) float64, m
     whole : (n, 6) int32
     heap : (n,) int32
-        4-ary heap of the cones that wait.
+        4-ary heap of the intervals that wait.
     bound : (n,) float64, m
-        Least length of a way by the cone at the same place of the heap.
+        Least length of a path by the interval at the same place of the heap.
     root_cost : (s, 2 nv) float64, m
-        Least known way to a corner with it on the left or on the right.
+        Least known path to a corner with it on the left or on the right.
     root_in : (s, 2 nv, 2) float64
-        Direction in which that way reaches it.
+        Direction in which that path reaches it.
     root_stamp : (s, 2 nv) int64
         Generation in which the two were noted.
     newest : (s, np) int32
-        Newest cone that enters a polygon.
+        Newest interval that enters a polygon.
     newest_stamp : (s, np) int64
     priced : (s, 4) int32
         Half-edges of portals with a price, on either side; -1 is none.
     is_corner : (nv,) uint8
-        1 where a way can bend: the ground is wider than a half turn there.
+        1 where a path can bend: the ground is wider than a half turn there.
     is_blind : (np,) uint8
-        1 for polygons with one portal only: no way leads through them.
+        1 for polygons with one portal only: no path leads through them.
     most_new : (1,) int64
-        Most cones that one expansion can make.
-    passages : Passages
-        What each portal is joined with.
+        Most intervals that one expansion can make.
+    forest : BottleneckForest
     """
 
     header: NDArray[np.int64]
@@ -97,28 +90,26 @@ class IntervalSlots(NamedTuple):
     is_corner: NDArray[np.uint8]
     is_blind: NDArray[np.uint8]
     most_new: NDArray[np.int64]
-    passages: Passages
+    forest: BottleneckForest
 
 
-STRAIGHT = 1e-6  # Sine of the angle below which a wall is straight: rounding of a vertex by 1e-9 m, as at map coordinates, beside one 1 mm away.
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
-MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "passages")
-NO_STATE = (*POOL_ARRAYS, *MESH_ARRAYS)
-MOST_CONES = 1 << 21  # Cones of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
-CONE_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
+MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "forest")
+MOST_INTERVALS = 1 << 21  # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
+INTERVAL_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
 
-def make_interval_slots(slots: int, mesh: NavMesh, cones: int, like: IntervalSlots | None = None) -> IntervalSlots:
-    """Return idle slots with room for `cones` cones each; what follows from the mesh is taken from others on the same one, if there are any."""
+def make_interval_slots(slots: int, mesh: NavMesh, intervals: int, like: IntervalSlots | None = None) -> IntervalSlots:
+    """Return idle slots for so many intervals each; what follows from the mesh is taken from others on the same one, if there are any."""
     corners = 2 * len(mesh.vertex)
     made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
-        cones * np.arange(slots + 1, dtype=np.int64),
-        np.zeros((slots * cones, REAL_SIZE)),
-        np.zeros((slots * cones, WHOLE_SIZE), dtype=np.int32),
-        np.zeros(slots * cones, dtype=np.int32),
-        np.zeros(slots * cones),
+        intervals * np.arange(slots + 1, dtype=np.int64),
+        np.zeros((slots * intervals, REAL_SIZE)),
+        np.zeros((slots * intervals, WHOLE_SIZE), dtype=np.int32),
+        np.zeros(slots * intervals, dtype=np.int32),
+        np.zeros(slots * intervals),
         np.zeros((slots, corners)),
         np.zeros((slots, corners, 2)),
         np.zeros((slots, corners), dtype=np.int64),
@@ -127,20 +118,20 @@ def make_interval_slots(slots: int, mesh: NavMesh, cones: int, like: IntervalSlo
         np.full((slots, MOST_PRICED), -1, dtype=np.int32),
         *((getattr(like, name) for name in MESH_ARRAYS) if like is not None else _of_mesh(mesh)),
     )
-    made.measure[:, PULL] = 1.0
+    made.measure[:, HEURISTIC_WEIGHT] = 1.0
     return made
 
 
 def _of_mesh(mesh: NavMesh) -> tuple[Any, ...]:
     """Return MESH_ARRAYS."""
     is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
-    return find_corners(mesh), is_blind, np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64), find_passages(mesh)
+    return find_corners(mesh), is_blind, np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64), build_forest(mesh)
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
-    """Return for each vertex whether a way can bend there: the boundary turns away from the ground or goes straight on, or passes the vertex twice.
+    """Return for each vertex whether a path can bend there: the boundary turns away from the ground or goes straight on, or passes the vertex twice.
 
-    A vertex inside a straight wall lies beside it by rounding, and a way along the wall then bends round it.
+    A vertex inside a straight wall lies beside it by rounding, and a path along the wall then bends round it.
     """
     boundary = np.flatnonzero(mesh.edge_twin < 0)
     begin, end = mesh.edge_vertex[boundary], mesh.edge_end[boundary]
@@ -158,8 +149,8 @@ def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
     return is_corner
 
 
-def with_room(slots: IntervalSlots) -> IntervalSlots:
-    """Return the slots with twice the room for each that reported to be full."""
+def with_larger_pool(slots: IntervalSlots) -> IntervalSlots:
+    """Return the slots with pools twice as large for those that reported to be full."""
     full = slots.header[:, IS_FULL] == 1
     sizes = np.diff(slots.first)
     first = np.concatenate([[0], np.cumsum(np.where(full, 2 * sizes, sizes))]).astype(np.int64)
@@ -174,16 +165,16 @@ def with_room(slots: IntervalSlots) -> IntervalSlots:
     return slots._replace(first=first, **grown)
 
 
-def with_rooms(slots: IntervalSlots, room: NDArray[np.int64]) -> IntervalSlots:
-    """Return slots of which nothing is kept, with room for so many cones each, (s,)."""
-    first = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+def with_pool_sizes(slots: IntervalSlots, sizes: NDArray[np.int64]) -> IntervalSlots:
+    """Return slots of which nothing is kept, for so many intervals each, (s,)."""
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     pool: dict[str, Any] = {name: np.zeros((int(first[-1]), *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
     return slots._replace(first=first, **pool)
 
 
 @inlined_kernel
 def push(header, heap, key, base, slot, node, bound):
-    """Put a cone into the heap of a slot, whose rows of the pool begin at `base`."""
+    """Put an interval into the heap of a slot, whose rows of the pool begin at `base`."""
     place = header[slot, HEAP_SIZE]
     header[slot, HEAP_SIZE] = place + 1
     while place > 0:
@@ -198,7 +189,7 @@ def push(header, heap, key, base, slot, node, bound):
 
 @inlined_kernel
 def _sink(heap, key, base, size, node, bound):
-    """Put a cone where the top of a heap of a size was."""
+    """Put an interval where the top of a heap of a size was."""
     place = 0
     while True:
         child = 4 * place + 1
@@ -217,20 +208,20 @@ def _sink(heap, key, base, size, node, bound):
 
 @inlined_kernel
 def offer(header, measure, heap, key, base, slot, node, bound):
-    """Let a new cone wait: the one with the least bound of an expansion stays out of the heap, since it is often the very next."""
-    held, held_bound = header[slot, NEXT_UP], measure[slot, NEXT_BOUND]
-    if held == NOBODY or bound < held_bound:
+    """Let a new interval wait: the one with the least bound of an expansion stays out of the heap, since it is often the very next."""
+    waiting, waiting_bound = header[slot, NEXT_UP], measure[slot, NEXT_BOUND]
+    if waiting == NONE or bound < waiting_bound:
         header[slot, NEXT_UP], measure[slot, NEXT_BOUND] = node, bound
-        node, bound = held, held_bound
-    if node != NOBODY:
+        node, bound = waiting, waiting_bound
+    if node != NONE:
         push(header, heap, key, base, slot, node, bound)
 
 
 @inlined_kernel
 def least_bound(header, measure, key, base, slot):
-    """Return the least bound (m) of the cones that wait; inf if none does."""
+    """Return the least bound (m) of the intervals that wait; inf if none does."""
     least = np.inf
-    if header[slot, NEXT_UP] != NOBODY:
+    if header[slot, NEXT_UP] != NONE:
         least = measure[slot, NEXT_BOUND]
     if header[slot, HEAP_SIZE] > 0:
         least = min(least, key[base])
@@ -239,13 +230,13 @@ def least_bound(header, measure, key, base, slot):
 
 @inlined_kernel
 def take_next(header, measure, heap, key, base, slot):
-    """Remove and return the cone with the least bound; there has to be one. Ties: the newest."""
+    """Remove and return the interval with the least bound; there has to be one. Ties: the newest."""
     node, bound, size = header[slot, NEXT_UP], measure[slot, NEXT_BOUND], header[slot, HEAP_SIZE]
-    header[slot, NEXT_UP] = NOBODY
-    if node != NOBODY and (size == 0 or bound <= key[base]):
+    header[slot, NEXT_UP] = NONE
+    if node != NONE and (size == 0 or bound <= key[base]):
         return node
     top = np.int64(heap[base])
-    if node == NOBODY:
+    if node == NONE:
         size -= 1
         header[slot, HEAP_SIZE] = size
         node, bound = np.int64(heap[base + size]), key[base + size]
@@ -255,30 +246,50 @@ def take_next(header, measure, heap, key, base, slot):
 
 
 @inlined_kernel
-def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost, side, in_x, in_y):
-    """Return whether a shorter way is known to where a way reaches a root."""
-    if stamp[slot, root] != generation or cost <= known_cost[slot, root]:
-        return False
-    if side == 0.0:
-        return True
-    return cost > known_cost[slot, root] + abs(side) * angle_between(in_x, in_y, known_in[slot, root, 0], known_in[slot, root, 1])
+def interval_at(real, whole, row):
+    """Return the interval in a row of the pool."""
+    root = Root(np.int64(whole[row, ROOT]), real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE], real[row, IN_X], real[row, IN_Y])
+    left = Limit(real[row, LEFT_X], real[row, LEFT_Y], np.int64(whole[row, LEFT_VERTEX]))
+    return Interval(root, real[row, COST], real[row, EXTRA], left, Limit(real[row, RIGHT_X], real[row, RIGHT_Y], np.int64(whole[row, RIGHT_VERTEX])))
 
 
 @inlined_kernel
-def note_bend(stamp, known_cost, known_in, generation, slot, root, cost, side, in_x, in_y):
-    """Note that a way bends round a root; return whether it may: not where as short a way has bent before."""
-    if stamp[slot, root] == generation and cost >= known_cost[slot, root]:
-        if side == 0.0:
+def put_interval(real, whole, row, interval):
+    """Write an interval to a row of the pool."""
+    root, left, right = interval.root, interval.left, interval.right
+    whole[row, ROOT], whole[row, LEFT_VERTEX], whole[row, RIGHT_VERTEX] = root.kind, left.vertex, right.vertex
+    real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE], real[row, IN_X], real[row, IN_Y] = root.x, root.y, root.side, root.in_x, root.in_y
+    real[row, LEFT_X], real[row, LEFT_Y], real[row, RIGHT_X], real[row, RIGHT_Y] = left.x, left.y, right.x, right.y
+    real[row, COST], real[row, EXTRA] = interval.cost, interval.extra
+
+
+@inlined_kernel
+def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost):
+    """Return whether a shorter path is known to where a path that costs so much reaches a root."""
+    kind = root.kind
+    if stamp[slot, kind] != generation or cost <= known_cost[slot, kind]:
+        return False
+    if root.side == 0.0:
+        return True
+    return cost > known_cost[slot, kind] + abs(root.side) * angle_between(root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1])
+
+
+@inlined_kernel
+def note_bend(stamp, known_cost, known_in, generation, slot, root, cost):
+    """Note that a path bends round a root; return whether it may: not where as short a path has bent before."""
+    kind = root.kind
+    if stamp[slot, kind] == generation and cost >= known_cost[slot, kind]:
+        if root.side == 0.0:
             return False
-        return cost < known_cost[slot, root] + abs(side) * angle_between(in_x, in_y, known_in[slot, root, 0], known_in[slot, root, 1])
-    stamp[slot, root], known_cost[slot, root] = generation, cost
-    known_in[slot, root, 0], known_in[slot, root, 1] = in_x, in_y
+        return cost < known_cost[slot, kind] + abs(root.side) * angle_between(root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1])
+    stamp[slot, kind], known_cost[slot, kind] = generation, cost
+    known_in[slot, kind, 0], known_in[slot, kind, 1] = root.in_x, root.in_y
     return True
 
 
 @inlined_kernel
-def optimal_size(slots, slot):
-    """Return how many portals the corridor of a found way has."""
+def polyanya_size(slots, slot):
+    """Return how many portals the corridor of a found path has."""
     count = 0
     node = slots.header[slot, BEST_NODE]
     while node >= 0:
@@ -288,9 +299,9 @@ def optimal_size(slots, slot):
 
 
 @inlined_kernel
-def copy_optimal(slots, slot, out, at):
-    """Write the portals of a found way to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
-    count = optimal_size(slots, slot)
+def copy_polyanya(slots, slot, out, at):
+    """Write the portals of a found path to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
+    count = polyanya_size(slots, slot)
     node = slots.header[slot, BEST_NODE]
     place = at + count
     while node >= 0:

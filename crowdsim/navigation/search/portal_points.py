@@ -1,4 +1,4 @@
-"""Points of portals, over which ways are searched for: near both ends, where ways bend, and between them, so that straight ways stay nearly straight."""
+"""Points of portals, over which paths are searched for: near both ends, where paths bend, and between them, so that straight paths stay nearly straight."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh.mesh import NavMesh
 
-WALL_INSET_M = 0.2  # How far from an end of a portal at a wall its outermost point is: a body's radius.
+WALL_INSET_M = 0.2  # How far from an end of a portal at a wall its outermost point is: an agent's radius.
 FREE_INSET_M = 0.05  # From an end in free ground, as at corners of kerbs and tiles. Points of two portals at one vertex must lie apart: steps cost something.
-KERB_INSET_M = 0.5  # From an end of a portal to ground of another pace: strings are pulled over as much of it as the corridor holds, not over a corner of it.
-APART_M = 1.0  # How far apart points are at most. Farther apart, ways near exits are judged wrongly; nearer, searches take longer.
-MOST_POINTS = 24  # Of one portal: a way over a portal that is so long that its points are farther apart is long itself, or ends in sight.
+KERB_INSET_M = 0.5  # From an end of a portal to ground of another pace: strings are pulled over as much of it as the corridor has, not over a corner of it.
+APART_M = 1.0  # How far apart points are at most. Farther apart, paths near exits are judged wrongly; nearer, searches take longer.
+MOST_POINTS = 24  # Of one portal: a path over a portal that is so long that its points are farther apart is long itself, or ends in sight.
 
 
 class PortalPoints(NamedTuple):

@@ -10,7 +10,7 @@ from crowdsim.navigation.search.slot_fields import MOST_PRICED, PRICE
 
 @inlined_kernel
 def price_of(slots, slot, edge, twin):
-    """Return what going over a portal costs besides its way (m)."""
+    """Return what going over a portal costs besides its path (m)."""
     for place in range(MOST_PRICED):
         priced = slots.priced[slot, place]
         if priced >= 0 and (priced == edge or priced == twin):

@@ -1,10 +1,10 @@
 """Searches from goals that agents share: which requests share one, and how far each has got.
 
 A search that runs from a goal backwards finds how far it is from everywhere. It is grown once, whole, before the first request that shares it is begun,
-and from then on tells each search towards that goal how much is left of a way at least: such searches go down a valley instead of looking around. Since
+and from then on says to each search towards that goal how much is left of a path at least: such searches go down a valley instead of looking around. Since
 nothing is begun on a tree that is half grown, answers depend neither on slices nor on threads.
 
-Whether a request shares is settled when it is made, by how many others have asked for the same before.
+Whether a request shares is decided when it is made, by how many others were made for the same before.
 """
 
 from __future__ import annotations
@@ -29,47 +29,47 @@ class ShareParameters:
 
     share_searches: bool = param(
         True, "",
-        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each looks for itself; ways cost the same, but for a "
+        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each looks for itself; paths cost the same, but for a "
         "weight above 1, with which they can be dearer alone",
     )
 
 
 @dataclass
-class _Asked:
-    """What is known of requests for one and the same."""
+class _Demand:
+    """What is known of the requests for one goal."""
 
-    first: int  # entity that asked first
-    detail: float  # what it told besides
+    first: int  # entity whose request was first
+    detail: float  # of that request
     others: int  # requests by others
     tree: int
 
 
 class SharedTrees(ABC):
-    """Trees of backward searches, one for each thing that many ask for.
+    """Trees of backward searches, one for each goal that many request.
 
     Parameters
     ----------
     most : int
-        Trees that there is room for; whoever asks for more searches alone.
+        Trees that there is room for; requests for more goals search alone.
     share_at : int
         Requests for the same, by different agents, from which on they share.
 
     Notes
     -----
-    Trees are never given up for others: who has one would depend on which requests are answered already, and so on budgets.
+    Trees are never given up for others: which goal has one would depend on which requests are answered already, and so on budgets.
     """
 
     def __init__(self, most: int, share_at: int) -> None:
         self._most, self._share_at = most, share_at
-        self._asked: dict[tuple[float, ...], _Asked] = {}
+        self._demands: dict[tuple[float, ...], _Demand] = {}
         self._wanted: list[tuple[float, ...]] = []  # what each tree is of
         self._is_begun = np.zeros(most, dtype=np.bool_)
         self._is_grown = np.zeros(most, dtype=np.bool_)
-        self._made = np.zeros(most, dtype=np.int64)  # expansions
+        self._expansions = np.zeros(most, dtype=np.int64)  # expansions
         self._growing = NO_TREE
 
     def trees_of(self, wanted: NDArray[np.float64], entity: NDArray[np.int64], detail: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Note who asks for what; return the tree that each request shares, NO_TREE for those that search alone.
+        """Note what each agent requests; return the tree that each request shares, NO_TREE for those that search alone.
 
         Parameters
         ----------
@@ -82,16 +82,16 @@ class SharedTrees(ABC):
         unique, first, inverse = np.unique(wanted, axis=0, return_index=True, return_inverse=True)
         inverse = inverse.reshape(-1)
         keys = [tuple(key) for key in unique.tolist()]
-        asked = [self._asked.setdefault(key, _Asked(int(entity[row]), float(detail[row]), 0, NO_TREE)) for key, row in zip(keys, first, strict=True)]
-        by_others = entity != np.array([each.first for each in asked], dtype=np.int64)[inverse]
+        demands = [self._demands.setdefault(key, _Demand(int(entity[row]), float(detail[row]), 0, NO_TREE)) for key, row in zip(keys, first, strict=True)]
+        by_others = entity != np.array([each.first for each in demands], dtype=np.int64)[inverse]
         others = np.bincount(inverse, weights=by_others, minlength=len(unique)).astype(np.int64).tolist()
-        for place in np.argsort(first, kind="stable").tolist():  # in the order in which they are asked for
-            one = asked[place]
+        for place in np.argsort(first, kind="stable").tolist():  # in the order of their requests
+            one = demands[place]
             one.others += others[place]
             if one.tree == NO_TREE and one.others + 1 >= self._share_at and len(self._wanted) < self._most:
                 one.tree = len(self._wanted)
                 self._wanted.append(keys[place])
-        return np.array([each.tree for each in asked], dtype=np.int64)[inverse]
+        return np.array([each.tree for each in demands], dtype=np.int64)[inverse]
 
     def ready(self, tree: NDArray[np.int64]) -> int:
         """Return how many requests, from the first on, can be begun: those before the first one whose tree is still to be grown."""
@@ -110,17 +110,17 @@ class SharedTrees(ABC):
     def _grow_one(self, row: int, budget: int) -> int:
         if not self._is_begun[row]:
             key = self._wanted[row]
-            self._begin(row, key, self._asked[key].detail)
+            self._begin(row, key, self._demands[key].detail)
             self._is_begun[row] = True
         used, is_grown = self._advance(row, self._wanted[row], budget)
-        self._made[row] += used
+        self._expansions[row] += used
         self._is_grown[row] = is_grown
         self._growing = NO_TREE if is_grown else row
         return used
 
     def grow_anew(self) -> None:
-        """Forget all trees, but not who shares: the ground is another."""
-        self._is_begun[:], self._is_grown[:], self._made[:], self._growing = False, False, 0, NO_TREE
+        """Forget all trees, but not which requests share: the ground is another."""
+        self._is_begun[:], self._is_grown[:], self._expansions[:], self._growing = False, False, 0, NO_TREE
 
     @abstractmethod
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
@@ -131,15 +131,15 @@ class SharedTrees(ABC):
         """Grow a tree by at most `grant` expansions; return how many were made, and whether it is grown."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return who asked and how far the trees are as named arrays; they are grown again from these numbers, not kept."""
-        asked = list(self._asked.values())
+        """Return the requests and how far the trees are as named arrays; they are grown again from these numbers, not saved."""
+        demands = list(self._demands.values())
         return {
-            "wanted": np.array(list(self._asked), dtype=np.float64).reshape(len(asked), len(next(iter(self._asked), ()))),
-            "first": np.array([each.first for each in asked], dtype=np.int64),
-            "detail": np.array([each.detail for each in asked], dtype=np.float64),
-            "others": np.array([each.others for each in asked], dtype=np.int64),
-            "tree": np.array([each.tree for each in asked], dtype=np.int64),
-            "is_begun": self._is_begun.copy(), "is_grown": self._is_grown.copy(), "made": self._made.copy(),
+            "wanted": np.array(list(self._demands), dtype=np.float64).reshape(len(demands), len(next(iter(self._demands), ()))),
+            "first": np.array([each.first for each in demands], dtype=np.int64),
+            "detail": np.array([each.detail for each in demands], dtype=np.float64),
+            "others": np.array([each.others for each in demands], dtype=np.int64),
+            "tree": np.array([each.tree for each in demands], dtype=np.int64),
+            "is_begun": self._is_begun.copy(), "is_grown": self._is_grown.copy(), "made": self._expansions.copy(),
         }  # fmt: skip
 
     @property
@@ -181,10 +181,10 @@ class SharedTrees(ABC):
         saved.require(~is_grown | is_begun, "is_grown", "it was never begun")
         saved.require(np.count_nonzero(is_begun & ~is_grown) <= 1, "is_grown", "has two trees that are half grown, where there is room for one")
         columns = (column.tolist() for column in (wanted, first, detail, others, tree))
-        self._asked = {tuple(key): _Asked(*each) for key, *each in zip(*columns, strict=True)}
-        self._wanted = [key for _, key in sorted((asked.tree, key) for key, asked in self._asked.items() if asked.tree != NO_TREE)]
+        self._demands = {tuple(key): _Demand(*each) for key, *each in zip(*columns, strict=True)}
+        self._wanted = [key for _, key in sorted((demand.tree, key) for key, demand in self._demands.items() if demand.tree != NO_TREE)]
         self.grow_anew()
         for row in np.lexsort((is_begun & ~is_grown,)).tolist():  # which is half grown comes last: there is room for one
             if is_begun[row]:
                 self._grow_one(row, WHOLE if is_grown[row] else int(made[row]))
-        saved.require((self._is_grown == is_grown) & (self._made == np.where(is_begun, made, 0)), "made", "the tree is grown sooner, or later")
+        saved.require((self._is_grown == is_grown) & (self._expansions == np.where(is_begun, made, 0)), "made", "the tree is grown sooner, or later")

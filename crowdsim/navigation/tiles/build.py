@@ -134,7 +134,7 @@ def _triangles(ground: TileGround, faces: list[shapely.Polygon]) -> tuple[NDArra
     collection = shapely.constrained_delaunay_triangles(shapely.MultiPolygon(faces))
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
     vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
-    # The points of the ground are sorted like these, by x and then y, and hold them all.
+    # The points of the ground are sorted like these, by x and then y, and have them all.
     keys = ground.points.view([("x", "f8"), ("y", "f8")]).reshape(-1)
     number = np.searchsorted(keys, np.ascontiguousarray(vertices).view(keys.dtype).reshape(-1))
     triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
@@ -163,7 +163,7 @@ def _wanted_gaps(
 
 
 def _neighbours_without(triangles: NDArray[np.int32], kept: set[tuple[int, int]]) -> NDArray[np.int32]:
-    """Return the neighbours of triangles, none over the edges that are kept: so nobody flips or merges over them."""
+    """Return the neighbours of triangles, none over the edges that are kept: so that none is flipped or merged over."""
     neighbours = neighbours_of(triangles)
     for t, i in np.argwhere(neighbours >= 0).tolist() if kept else ():
         if _key(int(triangles[t, i]), int(triangles[t, (i + 1) % 3])) in kept:

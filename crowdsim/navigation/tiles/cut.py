@@ -2,7 +2,7 @@
 
 Tiles are meshed one by one, and yet their meshes have to fit together to the last bit and answer for every radius. Both follow from what is cut here, once,
 for all tiles. Lines of tiles run at whole multiples of the tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one, there is a *stop*,
-and both tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the width of the whole: so a body sees
+and both tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the width of the whole: so an agent sees
 walls beyond the border.
 """
 
@@ -88,7 +88,7 @@ def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: fl
     size : float, m, > 0
     openings : shapely geometry, optional
     widest_gap : float, m
-        Gaps up to this width are kept: twice the largest radius that will ask.
+        Gaps up to this width are kept: twice the largest radius of an agent.
 
     Raises
     ------

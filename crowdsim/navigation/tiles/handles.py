@@ -1,6 +1,6 @@
 """Salted handles of mesh polygons: salt | tile | polygon in an int64.
 
-A handle names a polygon of one version of a tile. When a tile is removed its salt goes up, so that whatever still holds an old handle finds out
+A handle names a polygon of one version of a tile. When a tile is removed its salt goes up, so that whatever still has an old handle finds out
 instead of walking on ground that is gone ([Mononen 2010], "Detour Handles"). 0 is the null handle; salts start at 1.
 """
 

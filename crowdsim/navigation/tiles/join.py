@@ -10,26 +10,11 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.mesh.build import mesh_of_arrays
-from crowdsim.navigation.mesh.mesh import LOCATE_TOLERANCE_M, NavMesh
-from crowdsim.navigation.mesh.point_location import Bins, list_bins
+from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.mesh.point_location import Cells
 from crowdsim.navigation.tiles.build import WALL, TileMesh
 
-NOWHERE_M = 1e5  # How far beyond the ground the polygon lies that stands for no ground at all: no goal, body or wall comes near it.
-
-
-class Cells(NamedTuple):
-    """The cells that points of a tiled mesh are located with; they stay as tiles come and go.
-
-    Attributes
-    ----------
-    origin : (2,) float64, m
-    size : float, m
-    shape : (2,) int64
-    """
-
-    origin: NDArray[np.float64]
-    size: float
-    shape: NDArray[np.int64]
+NOWHERE_M = 1e5  # How far beyond the ground the polygon lies that stands for no ground at all: no goal, agent or wall comes near it.
 
 
 class Joined(NamedTuple):
@@ -51,15 +36,6 @@ class Joined(NamedTuple):
     first_edge: NDArray[np.int64]
 
 
-def make_cells(tiles: Mapping[int, TileMesh]) -> Cells:
-    """Return cells for tiles: some two for each polygon."""
-    corner = np.concatenate([tile.vertex for tile in tiles.values()])
-    origin, extent = corner.min(axis=0), np.ptp(corner, axis=0)
-    count = sum(tile.polygon_count for tile in tiles.values())
-    size = float(max(np.sqrt(extent[0] * extent[1] / (2.0 * count)), extent.max() / 2000.0, 1e-3))
-    return Cells(origin, size, np.maximum(np.ceil(extent / size), 1.0).astype(np.int64))
-
-
 def join_tiles(tiles: Mapping[int, TileMesh], count: int, cells: Cells, closed: Mapping[int, NDArray[np.bool_]] | None = None) -> Joined:
     """Join tiles into one mesh.
 
@@ -71,12 +47,12 @@ def join_tiles(tiles: Mapping[int, TileMesh], count: int, cells: Cells, closed: 
         Numbers of tiles are below it.
     cells : Cells
     closed : mapping of int to (np,) bool, optional
-        Polygons of tiles that nobody may enter or leave.
+        Polygons of tiles that no agent may enter or leave.
 
     Returns
     -------
     Joined
-        Borders to tiles that are not there are open: nobody gets across, but there is no wall that bodies would keep away from.
+        Borders to tiles that are not there are open: no agent gets across, but there is no wall that agents would keep away from.
     """
     present = sorted(tiles)
     polygons, edges = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
@@ -97,7 +73,7 @@ def join_tiles(tiles: Mapping[int, TileMesh], count: int, cells: Cells, closed: 
     is_wall = np.concatenate([*(tiles[number].edge_kind == WALL for number in present), np.zeros(3, dtype=np.bool_)])
     mesh, walls = mesh_of_arrays(
         points, polygon_start, corner, np.zeros(len(polygon_start) - 1, dtype=np.int32), lambda start, end, edge: ~is_wall[edge],
-        widest=_gap_widths(tiles, first_edge), parted=_round_closed(tiles, closed or {}, first_edge), bins=_bins(points, polygon_start[:-1], corner, cells),
+        widest=_gap_widths(tiles, first_edge), parted=_round_closed(tiles, closed or {}, first_edge), cells=cells, apart=1,
     )  # fmt: skip
     return Joined(mesh, walls, first_polygon, first_edge)
 
@@ -131,12 +107,3 @@ def _round_closed(tiles: Mapping[int, TileMesh], closed: Mapping[int, NDArray[np
     for number, polygons in closed.items():
         found[first_edge[number] : first_edge[number + 1]] = np.repeat(polygons, np.diff(tiles[number].polygon_start))
     return found
-
-
-def _bins(points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32], cells: Cells) -> Bins:
-    """Return which polygons come near which cell; the one that stands for no ground is none of them."""
-    edge_end = np.empty_like(edge_vertex)
-    edge_end[:-1] = edge_vertex[1:]
-    edge_end[polygon_start[1:] - 1] = edge_vertex[polygon_start[:-1]]
-    start, polygon = list_bins(points, polygon_start, edge_vertex, edge_end, cells.origin, cells.size, cells.shape, LOCATE_TOLERANCE_M)
-    return cells.origin, cells.size, cells.shape, start, polygon

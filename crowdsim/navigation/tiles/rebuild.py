@@ -15,7 +15,7 @@ from crowdsim.navigation.tiles.build import TileMesh, build_tile
 from crowdsim.navigation.tiles.cut import TileGround, cut_ground
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 
-MOST_KEPT = 20_000  # Tiles that are kept; a few kB each.
+MOST_KNOWN = 20_000  # Tiles that are remembered; a few kB each.
 TILES_A_STEP = 4  # Made between two looks at the clock, some milliseconds where all are new; of a door that closes, one or two are.
 
 
@@ -37,7 +37,6 @@ class TileRebuilder:
 
     def __init__(self, size: float, first: tuple[int, int], shape: tuple[int, int], parameters: MeshParameters) -> None:
         self.size, self.first, self.shape, self.parameters = size, first, shape, parameters
-        self._sides = 3 if parameters.cells == "triangles" else parameters.most_sides
         self._known: dict[tuple[int, bytes], TileMesh | None] = {}
         self.built_count = 0
 
@@ -61,9 +60,8 @@ class TileRebuilder:
         """Make tiles as `tiles_of` does, resting after the ground was cut and after every TILES_A_STEP tiles, known or not."""
         if ground.is_empty:
             return {}
-        if openings is not None and not openings.is_empty:
-            ground = cut_at_openings(ground, openings)
-        cut = numbered_as(cut_ground(ground, self.size, openings=openings, widest_gap=2.0 * self.parameters.widest_body), self.first, self.shape)
+        cut = cut_ground(cut_at_openings(ground, openings), self.size, openings=openings, widest_gap=2.0 * self.parameters.widest_body)
+        cut = numbered_as(cut, self.first, self.shape)
         found: dict[int, TileMesh] = {}
         yield "ground"
         bits_of = bits_of_tiles(cut)
@@ -71,14 +69,14 @@ class TileRebuilder:
         for place, (tile, bits) in enumerate(bits_of.items(), 1):
             key = (tile, bits)
             if key not in self._known:
-                self._known[key] = build_tile(cut, tile, most_sides=self._sides)
+                self._known[key] = build_tile(cut, tile, most_sides=self.parameters.sides)
                 self.built_count += 1
             content = self._known[key] = self._known.pop(key)  # the last one used is the last to go
             if content is not None:
                 found[tile] = content
             if place % TILES_A_STEP == 0:
                 yield "tiles"
-        while len(self._known) > MOST_KEPT:
+        while len(self._known) > MOST_KNOWN:
             del self._known[next(iter(self._known))]
         return found
 

@@ -1,4 +1,4 @@
-"""Places for bodies that a new wall left no room: the nearest that they could be pushed to."""
+"""Places for agents that stand where a new wall is: the nearest that they could be pushed to."""
 
 # mypy: allow-untyped-defs
 
@@ -9,40 +9,40 @@ from crowdsim.navigation.mesh.mesh import is_in_sight, locate, make_flood, wall_
 
 RAYS = 32  # Directions in which a free place is looked for; more finds one that is nearer by some per cent at most.
 STEP_OF_RADIUS = 0.125  # Distance between two places on a ray as a share of the radius.
-FARTHEST_M = 4.0  # Beyond the radius. Who finds no free place so near stays where it is; a door is not so deep.
+FARTHEST_M = 4.0  # Beyond the radius. An agent that finds no free place so near stays where it is; a door is not so deep.
 
 
 @kernel
-def settle(old, new, old_polygon, polygon, position, radius, rays, out, out_polygon):
-    """Find for bodies that stand too near to walls of a mesh the nearest place that is free.
+def relocate(old, new, old_polygon, polygon, position, radius, rays, out, out_polygon):
+    """Find for agents that stand too near to walls of a mesh the nearest place that is free.
 
     Parameters
     ----------
     old, new : NavMesh
         Before and after walls were put up.
     old_polygon, polygon : (n,) int64
-        Where the bodies are, on each.
+        Where the agents are, on each.
     position : (n, 2) float64, m
     radius : (n,) float64, m
     rays : (k, 2) float64
         Unit vectors, in the order in which equally near places are preferred.
     out : (n, 2) float64, m
-        Receives the places: a body stays where it has room, and where nothing is free within `FARTHEST_M` and its radius.
+        Receives the places: an agent stays where it is clear of walls, and where nothing is free within `FARTHEST_M` and its radius.
     out_polygon : (n,) int64
         Receives the polygons of the new mesh there.
 
     Notes
     -----
-    Who is as far from walls as before stays too. A place counts if a straight way led there on the old mesh, so that nobody is put through a wall.
-    Bodies do not heed each other: who is put on the same place is pushed apart later. Twin: the naive search in
+    An agent that is as far from walls as before stays too. A place counts if a straight line led there on the old mesh, so that no agent is put through a
+    wall. Agents do not heed each other: those that are put on the same place are pushed apart later. Twin: the naive search in
     `tests/navigation/tiles/test_changed_ground.py`.
     """
     flood = make_flood(max(old.polygon_start.size, new.polygon_start.size) - 1)
     for row in range(position.shape[0]):
         x, y, r = position[row, 0], position[row, 1], radius[row]
         out[row, 0], out[row, 1], out_polygon[row] = x, y, polygon[row]
-        room = wall_distance(new, polygon[row], x, y, r, flood)
-        if room >= r or room >= wall_distance(old, old_polygon[row], x, y, r, flood):
+        clearance = wall_distance(new, polygon[row], x, y, r, flood)
+        if clearance >= r or clearance >= wall_distance(old, old_polygon[row], x, y, r, flood):
             continue
         is_free = False
         for step in range(1, int((FARTHEST_M + r) / (STEP_OF_RADIUS * r)) + 1):

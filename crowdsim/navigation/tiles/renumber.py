@@ -1,7 +1,7 @@
 """What stays as it was when ground changes: polygons of one mesh that another one has too, with all that depends on them.
 
-A mesh is built anew when an area is opened or closed. Far from the change the new polygons are the old ones under other numbers, and ways through them
-are as good as before; who has such a way keeps it.
+A mesh is built anew when an area is opened or closed. Far from the change the new polygons are the old ones under other numbers, and paths through them
+are as good as before; agents that follow one keep it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,28 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.tiles.join import Joined
 
 
-class Carried(NamedTuple):
+class Renumbered(NamedTuple):
+    """What became of the polygons and half-edges of a mesh.
+
+    Attributes
+    ----------
+    polygon : (old np,) int32
+        New numbers; -1 for those that are gone.
+    edge : (old ne,) int32
+        Likewise; -1 also for portals that lead nowhere any more.
+    is_narrower : (old np,) bool
+        Polygons that stayed, but where some agent does not fit any more that did.
+    """
+
+    polygon: NDArray[np.int32]
+    edge: NDArray[np.int32]
+    is_narrower: NDArray[np.bool_]
+
+
+class Unchanged(NamedTuple):
     """New numbers of what stayed; -1 for what did not.
 
     Attributes
@@ -23,7 +42,7 @@ class Carried(NamedTuple):
     polygon : (np,) int32
     edge : (ne,) int32
     piece : (k,) int32
-        Pieces of goals, in polygons that stayed, with as much room as before.
+        Pieces of goals, in polygons that stayed, with the clearance that they had.
     """
 
     polygon: NDArray[np.int32]
@@ -31,7 +50,7 @@ class Carried(NamedTuple):
     piece: NDArray[np.int32]
 
 
-def carry_over(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals: GoalPieces) -> Carried:
+def find_unchanged(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals: GoalPieces) -> Unchanged:
     """Find the polygons of a mesh that another one has too.
 
     Parameters
@@ -44,12 +63,12 @@ def carry_over(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals: Goa
 
     Returns
     -------
-    Carried
+    Unchanged
 
     Notes
     -----
-    A polygon stayed if it has the same corners, walls end at the same of them, and the same of its edges can be crossed: then the same bodies can go
-    through it, from each edge to each. Held by `tests/navigation/tiles/test_changed_ground.py`.
+    A polygon stayed if it has the same corners, walls end at the same of them, and the same of its edges can be crossed: then the same agents can go
+    through it, from each edge to each. Checked by `tests/navigation/tiles/test_changed_ground.py`.
     """
     first_of = {key: (number, turn) for number, (key, turn) in enumerate(_shapes(new))}
     polygon = np.full(old.polygon_count, -1, dtype=np.int32)
@@ -65,7 +84,7 @@ def carry_over(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals: Goa
         edge[first + (steps + turn) % count] = new.polygon_start[found[0]] + (steps + found[1]) % count
     pieces = {key: number for number, key in enumerate(_piece_keys(new_goals, np.arange(new.polygon_count)))}
     piece = np.array([pieces.get(key, -1) for key in _piece_keys(old_goals, polygon)], dtype=np.int32)
-    return Carried(polygon, edge, piece)
+    return Unchanged(polygon, edge, piece)
 
 
 def _shapes(mesh: NavMesh) -> list[tuple[bytes, int]]:
@@ -82,7 +101,7 @@ def _shapes(mesh: NavMesh) -> list[tuple[bytes, int]]:
 
 
 def _piece_keys(goals: GoalPieces, number: NDArray[np.int32] | NDArray[np.int64]) -> list[tuple[int, int, int, bytes, float]]:
-    """Return what each piece is: goal, source, new number of its polygon, corners, room; a piece whose polygon is gone is like no other."""
+    """Return what each piece is: goal, source, new number of its polygon, corners, clearance; a piece whose polygon is gone is like no other."""
     found = []
     for goal, (first, last) in enumerate(zip(goals.goal_start[:-1].tolist(), goals.goal_start[1:].tolist(), strict=True)):
         for piece in range(first, last):
@@ -92,21 +111,43 @@ def _piece_keys(goals: GoalPieces, number: NDArray[np.int32] | NDArray[np.int64]
     return found
 
 
+def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:
+    """Return what became of polygons and half-edges as tiles changed; those of the tiles in `changed` are gone."""
+    polygon = np.full(before.mesh.polygon_count, -1, dtype=np.int32)
+    edge = np.full(before.mesh.edge_count, -1, dtype=np.int32)
+    is_narrower = np.zeros(before.mesh.polygon_count, dtype=np.bool_)
+    for tile in np.flatnonzero(np.diff(before.first_polygon)).tolist():
+        if tile in changed:
+            continue
+        old, new = (slice(int(each.first_polygon[tile]), int(each.first_polygon[tile + 1])) for each in (before, after))
+        polygon[old] = np.arange(new.start, new.stop)
+        old_edge, new_edge = (slice(int(each.first_edge[tile]), int(each.first_edge[tile + 1])) for each in (before, after))
+        edge[old_edge] = np.arange(new_edge.start, new_edge.stop)
+        old_pair, new_pair = (slice(int(m.pair_start[s.start]), int(m.pair_start[s.stop])) for m, s in ((before.mesh, old), (after.mesh, new)))
+        narrower_edge = after.mesh.edge_width[new_edge] < before.mesh.edge_width[old_edge]
+        narrower_pair = after.mesh.pair_width[new_pair] < before.mesh.pair_width[old_pair]
+        starts = before.mesh.polygon_start[old] - before.mesh.polygon_start[old.start]
+        pair_starts = before.mesh.pair_start[old] - before.mesh.pair_start[old.start]
+        is_narrower[old] = np.logical_or.reduceat(narrower_edge, starts) | np.logical_or.reduceat(narrower_pair, pair_starts)
+    edge[(edge >= 0) & (before.mesh.edge_twin >= 0) & (after.mesh.edge_twin[edge] < 0)] = -1
+    return Renumbered(polygon, edge, is_narrower)
+
+
 def corridors_that_stay(
     old: NavMesh,
-    carried: Carried,
-    cells: NDArray[np.int32],
+    unchanged: Unchanged,
+    portals: NDArray[np.int32],
     block: NDArray[np.int64],
     length: NDArray[np.int32],
     under: NDArray[np.int64],
     piece: NDArray[np.int32],
 ) -> NDArray[np.bool_]:
-    """Return whose corridors lead through nothing but polygons that stayed.
+    """Return which corridors lead through nothing but polygons that stayed.
 
     Parameters
     ----------
     old : NavMesh
-    carried : Carried
+    unchanged : Unchanged
     cells : (m,) int32
         Corridor store, in the old numbers.
     block : (n,) int64
@@ -121,10 +162,10 @@ def corridors_that_stay(
     (n,) bool
     """
     owner = np.repeat(np.arange(len(block)), length)
-    portal = cells[places_in(block, length)]
-    is_gone = (carried.edge[portal] < 0) | (carried.edge[old.edge_twin[portal]] < 0)
+    portal = portals[places_in(block, length)]
+    is_gone = (unchanged.edge[portal] < 0) | (unchanged.edge[old.edge_twin[portal]] < 0)
     gone = np.bincount(owner, weights=is_gone, minlength=len(block))
-    return (gone == 0) & (carried.polygon[under] >= 0) & (carried.piece[piece] >= 0)
+    return (gone == 0) & (unchanged.polygon[under] >= 0) & (unchanged.piece[piece] >= 0)
 
 
 def places_in(block: NDArray[np.int64], length: NDArray[np.int32] | NDArray[np.int64]) -> NDArray[np.int64]:

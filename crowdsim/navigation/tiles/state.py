@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.mesh.build import next_in_polygon
 from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
@@ -72,7 +73,7 @@ def _fault(tile: TileMesh, count: int) -> str:
     key, back = begin * corners + end, end * corners + begin
     if len(np.unique(key)) != edges or np.any(begin == end) or not np.all(np.isin(back[tile.edge_kind == INNER], key)):
         return "whose polygons are not joined"
-    a, b, c = tile.vertex[begin], tile.vertex[end], tile.vertex[_following(tile.polygon_start, end)]
+    a, b, c = tile.vertex[begin], tile.vertex[end], tile.vertex[next_in_polygon(tile.polygon_start, end)]
     along, onward = b - a, c - b
     turn = along[:, 0] * onward[:, 1] - along[:, 1] * onward[:, 0]
     lengths = np.hypot(along[:, 0], along[:, 1])
@@ -84,14 +85,7 @@ def _fault(tile: TileMesh, count: int) -> str:
 
 def end_vertices(tile: TileMesh) -> NDArray[np.int32]:
     """Return where each edge ends, counter-clockwise round its polygon."""
-    return _following(tile.polygon_start, tile.edge_vertex)
-
-
-def _following(polygon_start: NDArray[np.int32], values: NDArray[Any]) -> NDArray[Any]:
-    """Return for each edge the value of the next one of its polygon."""
-    following = np.append(values[1:], values[:1])
-    following[polygon_start[1:] - 1] = values[polygon_start[:-1]]
-    return following
+    return next_in_polygon(tile.polygon_start, tile.edge_vertex)
 
 
 def _kind(like: str) -> str:

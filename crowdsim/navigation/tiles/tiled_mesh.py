@@ -1,7 +1,7 @@
-"""A mesh in tiles that can be taken out, put back and replaced while bodies walk on it.
+"""A mesh in tiles that can be taken out, put back and replaced while agents walk on it.
 
 Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends on them only, and not on what was before; what
-keeps numbers of polygons or half-edges is told their new ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed
+keeps numbers of polygons or half-edges is given their new ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed
 gets a new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
 
 Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "Delta State".
@@ -21,36 +21,20 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, cut_at_openings
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.mesh.wall_lists import flood_wall_lists
+from crowdsim.navigation.mesh.point_location import Cells, cells_over
+from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.build import TileMesh, build_tile
 from crowdsim.navigation.tiles.cut import TileGround, cut_ground
-from crowdsim.navigation.tiles.join import Cells, Joined, join_tiles, make_cells
+from crowdsim.navigation.tiles.join import Joined, join_tiles
+from crowdsim.navigation.tiles.renumber import Renumbered, renumber
 from crowdsim.navigation.tiles.state import end_vertices, pack_tiles, unpack_tiles
 from crowdsim.saved import Arrays, Saved
 
-CLOSED = 1  # Flag of a polygon that nobody may enter or leave; the other bits of the flags are free for users.
+CLOSED = 1  # Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
 MOST_TILES = 1 << handles.TILE_BITS
 MISPLACED_M = 1e-3  # How far beyond its tile a polygon may reach.
 _LEAST_M, _FAR = 1e-3, 1e9  # Bounds of what a saved mesh says of its tiles and cells.
-
-
-class Renumbered(NamedTuple):
-    """What became of the polygons and half-edges of a mesh.
-
-    Attributes
-    ----------
-    polygon : (old np,) int32
-        New numbers; -1 for those that are gone.
-    edge : (old ne,) int32
-        Likewise; -1 also for portals that lead nowhere any more.
-    is_narrower : (old np,) bool
-        Polygons that stayed, but where some body does not fit any more that did.
-    """
-
-    polygon: NDArray[np.int32]
-    edge: NDArray[np.int32]
-    is_narrower: NDArray[np.bool_]
 
 
 class NewTiles(NamedTuple):
@@ -60,7 +44,7 @@ class NewTiles(NamedTuple):
     ----------
     remove : list of int
     add : dict of int to (TileMesh or None)
-        What was asked for.
+        The change.
     joined : Joined
         Its walls have their lists.
     now : Renumbered
@@ -111,7 +95,8 @@ class TiledMesh:
         self.is_there = np.zeros(shape[0] * shape[1], dtype=np.bool_)
         self.is_there[list(tiles)] = True
         self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
-        self._cells: Cells = make_cells(tiles)
+        corners = np.concatenate([content.vertex for content in tiles.values()])
+        self._cells: Cells = cells_over(corners, sum(content.polygon_count for content in tiles.values()))
         self._version = 0  # goes up with everything that the joined mesh depends on
         self._join()
 
@@ -151,10 +136,6 @@ class TiledMesh:
         """Return the polygons of a tile; of one that is not there, those that it had."""
         self._refuse_unknown([tile])
         return self._content[tile]
-
-    def tile_of_polygon(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the tile of each polygon; the number of tiles for the one that stands for no ground."""
-        return np.searchsorted(self.first_polygon, polygon, side="right") - 1
 
     def handles_of(self, polygon: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the handles of polygons, shape (n,); the null handle where there is no ground."""
@@ -198,7 +179,7 @@ class TiledMesh:
         before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
         joined = self._joined(there, self._content | new, flags)
         yield "joined"
-        joined = _with_wall_lists(joined, self.wall_reach)
+        joined = self._with_lists(joined)
         yield "walls"
         return NewTiles(gone, added, joined, renumber(before, joined, set(gone) | set(added)), version)
 
@@ -326,11 +307,14 @@ class TiledMesh:
         return self._kept_areas | {tile: self._own(self.areas, tile).copy() for tile in self.tiles()}
 
     def _join(self) -> None:
-        self._become(_with_wall_lists(self._joined(self.tiles(), self._content, self._kept_flags), self.wall_reach))
+        self._become(self._with_lists(self._joined(self.tiles(), self._content, self._kept_flags)))
 
     def _joined(self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]) -> Joined:
         closed = {tile: closed for tile in there if (closed := flags[tile] & CLOSED != 0).any()}
         return join_tiles({tile: content[tile] for tile in there}, self.tile_count, self._cells, closed)
+
+    def _with_lists(self, joined: Joined) -> Joined:
+        return joined._replace(walls=with_lists(joined.mesh, joined.walls, self.wall_reach))
 
     def _become(self, joined: Joined) -> None:
         there = self.tiles()
@@ -471,34 +455,6 @@ def _are_apart(tiles: list[TileMesh]) -> bool:
     return len(np.unique(every)) == len(every)
 
 
-def _with_wall_lists(joined: Joined, reach: float) -> Joined:
-    """Return a joined mesh whose walls have the lists of those within `reach` (m) of each polygon."""
-    start, wall = flood_wall_lists(joined.mesh, len(joined.walls.start), reach)
-    return joined._replace(walls=joined.walls._replace(zone_start=start, zone_wall=wall, reach=reach))
-
-
-def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:
-    """Return what became of polygons and half-edges as tiles changed; those of the tiles in `changed` are gone."""
-    polygon = np.full(before.mesh.polygon_count, -1, dtype=np.int32)
-    edge = np.full(before.mesh.edge_count, -1, dtype=np.int32)
-    is_narrower = np.zeros(before.mesh.polygon_count, dtype=np.bool_)
-    for tile in np.flatnonzero(np.diff(before.first_polygon)).tolist():
-        if tile in changed:
-            continue
-        old, new = (slice(int(each.first_polygon[tile]), int(each.first_polygon[tile + 1])) for each in (before, after))
-        polygon[old] = np.arange(new.start, new.stop)
-        old_edge, new_edge = (slice(int(each.first_edge[tile]), int(each.first_edge[tile + 1])) for each in (before, after))
-        edge[old_edge] = np.arange(new_edge.start, new_edge.stop)
-        old_pair, new_pair = (slice(int(m.pair_start[s.start]), int(m.pair_start[s.stop])) for m, s in ((before.mesh, old), (after.mesh, new)))
-        narrower_edge = after.mesh.edge_width[new_edge] < before.mesh.edge_width[old_edge]
-        narrower_pair = after.mesh.pair_width[new_pair] < before.mesh.pair_width[old_pair]
-        starts = before.mesh.polygon_start[old] - before.mesh.polygon_start[old.start]
-        pair_starts = before.mesh.pair_start[old] - before.mesh.pair_start[old.start]
-        is_narrower[old] = np.logical_or.reduceat(narrower_edge, starts) | np.logical_or.reduceat(narrower_pair, pair_starts)
-    edge[(edge >= 0) & (before.mesh.edge_twin >= 0) & (after.mesh.edge_twin[edge] < 0)] = -1
-    return Renumbered(polygon, edge, is_narrower)
-
-
 def build_tiles(
     ground: Any, size: float, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0
 ) -> tuple[TiledMesh, TileGround]:
@@ -531,9 +487,6 @@ def build_tiles(
     wanted = ((high_x - low_x) / size + 1.0) * ((high_y - low_y) / size + 1.0)
     if wanted > MOST_TILES:
         raise NavigationError(f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are possible; make them larger")
-    if openings is not None and not openings.is_empty:
-        ground = cut_at_openings(ground, openings)
-    cut = cut_ground(ground, size, openings=openings, widest_gap=2.0 * parameters.widest_body)
-    sides = 3 if parameters.cells == "triangles" else parameters.most_sides
-    tiles = {tile: content for tile in range(cut.tile_count) if (content := build_tile(cut, tile, most_sides=sides)) is not None}
+    cut = cut_ground(cut_at_openings(ground, openings), size, openings=openings, widest_gap=2.0 * parameters.widest_body)
+    tiles = {tile: content for tile in range(cut.tile_count) if (content := build_tile(cut, tile, most_sides=parameters.sides)) is not None}
     return TiledMesh(tiles, size, cut.first, cut.shape, wall_reach), cut

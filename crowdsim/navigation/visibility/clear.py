@@ -13,7 +13,7 @@ from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goal_entry import TOUCH_M
-from crowdsim.navigation.mesh.floor_seams import NO_JOIN, is_before, join_over, part_before
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, is_before, part_before, seam_over
 from crowdsim.navigation.visibility.graph import disc_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import CLIP_M, flood_over
@@ -51,12 +51,12 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
     Twin: `tests/reference/visibility.py` (shapely distances).
     """
     flood.serial[0] += 1
-    reached = flood_over(np.int64(polygon), NO_JOIN, np.int64(0), flood)
+    reached = flood_over(np.int64(polygon), NO_SEAM, np.int64(0), flood)
     for k in range(count):
-        reached = flood_over(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_JOIN, reached, flood)
+        reached = flood_over(np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[k]]]), NO_SEAM, reached, flood)
     done = 0
     while done < reached:
-        current, join = flood.queue[done], flood.join[done]
+        current, join = flood.queue[done], flood.seam[done]
         done += 1
         sx, sy, ex, ey, is_near = part_before(mesh, join, ax, ay, bx, by)
         if not is_near:
@@ -79,7 +79,7 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
                 if apart < need - TOUCH_M:
                     return False, reached
             elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M:
-                reached = flood_over(np.int64(mesh.edge_polygon[twin]), join_over(mesh, edge, join), reached, flood)
+                reached = flood_over(np.int64(mesh.edge_polygon[twin]), seam_over(mesh, edge, join), reached, flood)
     return True, reached
 
 
@@ -113,7 +113,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
     flood.serial[0] += 1
     reached, done = np.int64(0), np.int64(0)
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
-        reached = flood_over(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_JOIN, reached, flood)
+        reached = flood_over(np.int64(mesh.edge_polygon[corners.fan_edge[fan]]), NO_SEAM, reached, flood)
     while done < reached:
         current = flood.queue[done]
         done += 1
@@ -123,7 +123,7 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
             twin = mesh.edge_twin[edge]
             if twin >= 0:
                 if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
-                    reached = flood_over(np.int64(mesh.edge_polygon[twin]), NO_JOIN, reached, flood)
+                    reached = flood_over(np.int64(mesh.edge_polygon[twin]), NO_SEAM, reached, flood)
                 continue
             if mesh.edge_wall[edge] < 0:
                 continue

@@ -24,7 +24,7 @@ from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Ended, Work
-from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
@@ -54,7 +54,7 @@ BATCH = 16  # Requests that a slot takes at a time: large enough that the Python
 
 
 @dataclass(frozen=True)
-class VisibilityParameters(AimParameters, ShareParameters):
+class VisibilityParameters(HeuristicParameters, ShareParameters):
     """How paths over points of visibility are looked for."""
 
     unseen_from: tuple[tuple[float, ...], ...] = param(
@@ -90,7 +90,7 @@ class VisibilitySearch(NamedTuple):
 @inlined_kernel
 def _scratch_of(rows, slot):
     flood = rows.flood
-    return Scratch(Flood(flood.queue[slot], flood.stamp[slot], flood.serial[slot], flood.nearest[slot], flood.join[slot]), rows.crossed[slot])
+    return Scratch(Flood(flood.queue[slot], flood.stamp[slot], flood.serial[slot], flood.nearest[slot], flood.seam[slot]), rows.crossed[slot])
 
 
 @inlined_kernel
@@ -180,12 +180,12 @@ class VisibilityPlanner(SlotPlanner):
     ) -> None:
         """Ask for paths; see `Planner.submit`."""
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius)
-        if self.parameters.share_searches and self.parameters.pull > 0.0 and len(fresh):
+        if self.parameters.share_searches and self.parameters.heuristic_weight > 0.0 and len(fresh):
             fresh["tree"] = self.trees.trees_of(np.column_stack([goal, CornerTrees.radius_class(radius)]), fresh["entity"], np.zeros(len(fresh)))
         self.queue.submit(fresh)
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        search = VisibilitySearch(self._slots, self.terrain, self.parameters.pull, self._scratch)
+        search = VisibilitySearch(self._slots, self.terrain, self.parameters.heuristic_weight, self._scratch)
         team.run(serve_visibility_slots, len(work.jobs), search, work, at_least=at_least)
 
     def _answers(self, ended: Ended) -> Answers:

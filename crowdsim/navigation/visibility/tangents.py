@@ -21,7 +21,7 @@ import numpy as np
 from crowdsim.geometry.plane import distance_to_segment, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.goals.goal_entry import flood_into
-from crowdsim.navigation.mesh.floor_seams import NO_JOIN, are_apart, join_over
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, seam_over
 from crowdsim.navigation.mesh.mesh import make_flood
 
 ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the agent's direction: rounding of unit vectors, far above 1e-16.
@@ -56,7 +56,7 @@ def flood_over(polygon, join, reached, flood):
     """Put a polygon, reached over a line between floors or not, at the end of a flood's queue unless it is there; return how many there are."""
     after = flood_into(polygon, reached, flood)
     if after > reached:
-        flood.join[reached] = join
+        flood.seam[reached] = join
     return after
 
 
@@ -200,12 +200,12 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
     dx, dy = dx / length, dy / length
     best = most
     flood.serial[0] += 1
-    reached, done = flood_over(polygon, NO_JOIN, 0, flood), 0
+    reached, done = flood_over(polygon, NO_SEAM, 0, flood), 0
     for k in range(count):
-        reached = flood_over(mesh.edge_polygon[mesh.edge_twin[crossed[k]]], NO_JOIN, reached, flood)
+        reached = flood_over(mesh.edge_polygon[mesh.edge_twin[crossed[k]]], NO_SEAM, reached, flood)
     in_sight = reached
     while done < reached:
-        current, join = flood.queue[done], flood.join[done]
+        current, join = flood.queue[done], flood.seam[done]
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
@@ -222,7 +222,7 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
                 continue
             if segments_apart(ux, uy, vx, vy, px, py, mesh.vertex[b, 0], mesh.vertex[b, 1]) < 2.0 * best:
-                reached = flood_over(mesh.edge_polygon[twin], join_over(mesh, edge, join), reached, flood)
+                reached = flood_over(mesh.edge_polygon[twin], seam_over(mesh, edge, join), reached, flood)
     return best
 
 

@@ -136,6 +136,7 @@ function sentence(crowd, e) {
     AREA_OPENED: `${door} opens`, AREA_CLOSED: `${door} closes`, TILE_REMOVED: `tile ${value} taken out`, TILE_ADDED: `tile ${value} put in`,
     OBSTACLE_APPEARED: `${obstacle} appears`, OBSTACLE_GONE: `${obstacle} is gone`, OBSTACLE_STANDS: `${obstacle} stands`,
     OBSTACLE_MOVES: `${obstacle} goes on`, OBSTACLE_SENT: `${obstacle} is sent by a program`,
+    DEADLOCKED: 'deadlocked',
   }[kind] ?? kind.toLowerCase().replaceAll('_', ' ');
 }
 

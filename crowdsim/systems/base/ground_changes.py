@@ -28,14 +28,14 @@ class Closed:
 
 @dataclass(frozen=True)
 class GroundChange:
-    """What systems that find ways have to know of a change of the ground.
+    """What systems that find paths have to know of a change of the ground.
 
     Attributes
     ----------
     closed : tuple of Closed
         Everything that is closed now.
     has_opened : bool
-        Whether something was closed before that is not now: who had no way may have one.
+        Whether something was closed before that is not now: agents that had no path may have one.
     is_new : bool
         False where a saved state is taken back: agents have heard of it then.
     """

@@ -20,7 +20,7 @@ class KeepsFrames(Protocol):
     """What `Record` gives frames to."""
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
-        """Keep a frame if this tick has one."""
+        """Record a frame if this tick has one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Setup:
 
     @property
     def scenario(self) -> Scenario:
-        """What was asked."""
+        """The scenario."""
         return self.built.scenario
 
     def of_bodies(self, kind: type[P]) -> P:

@@ -1,4 +1,4 @@
-"""What a system has to know of the time slicer: long work is done in slices, and somebody else says how many there are in a tick."""
+"""What a system has to know of the time slicer: long work is done in slices, and the slicer says how many there are in a tick."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Wish(Enum):
 
 
 class Progress(NamedTuple):
-    """What a slice came to.
+    """What a slice resulted in.
 
     Attributes
     ----------
@@ -37,11 +37,11 @@ class Progress(NamedTuple):
     wish: Wish
 
 
-Work = Callable[[int], Progress]  # does at most so much, and says what it came to
+Work = Callable[[int], Progress]  # does at most so much, and returns what it resulted in
 
 
 class Spent(NamedTuple):
-    """What the slices of one tick came to.
+    """What the slices of one tick resulted in.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class SearchTask:
         return int(self._planner.waiting)
 
     def take(self, planner: Any) -> None:
-        """Search with another planner, of which nobody has asked anything yet."""
+        """Search with another planner, which has no requests yet."""
         self._planner = planner
         self._tasks.remove(self.name)
 
@@ -179,7 +179,7 @@ def search(tick: Tick, budget: Budget, tasks: Sequence[SearchTask]) -> None:
 
 
 def require_open(saved: Saved, world: World, entities: Sequence[int], mine: NDArray[np.bool_]) -> None:
-    """Refuse requests of others than agents that are there and whom the planner plans for, (n,) bool."""
+    """Refuse requests of others than agents that are there and that the planner plans for, (n,) bool."""
     own = world.agents.entity[mine & (world.agents.activity != AgentState.OBSTACLE)]
     strangers = np.setdiff1d(np.array(entities, dtype=np.int64), own)
     saved.require(not len(strangers), "", f"has a request of {strangers[:1].tolist()}, which is no agent that it plans for")

@@ -1,4 +1,4 @@
-"""Which agents stand about, in the way of others."""
+"""Which agents are stationary, in the way of others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from crowdsim.world.columns import AgentColumns, AgentState
 
 
 def standing(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: who stands, for want of a goal, of a way, or of its time; those who step aside do not."""
+    """Return (n,) bool: agents that stand, for want of a goal or a path, or until their start; those that step aside do not."""
     stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
     return stays & (agents.is_yielding == 0) & (agents.is_driven == 0)

@@ -84,14 +84,6 @@ class System(Processor):
         """
         Saved.of(state).finish()
 
-    def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return (n,) bool: which agents belong to groups, given as (groups,) bool; None is everybody. Obstacles belong to none of given groups."""
-        return self.world.of_groups(groups)
-
-    def shares_in_plan(self, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
-        return shares_in_plan(self.world, tick, velocity)
-
     @staticmethod
     def count_of(mask: NDArray[np.bool_]) -> float:
         """Return how many entries of a mask are true, as a count for `Tick.counts`."""
@@ -99,7 +91,7 @@ class System(Processor):
 
 
 def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how fast each agent goes in plan, see `System.shares_in_plan`."""
+    """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
     share = np.ones(len(velocity))
     if not world.is_even:
         tick.team.run(plan_shares, len(velocity), world.mesh, world.polygons(), velocity, share)

@@ -1,4 +1,4 @@
-"""Places in regions for agents that stay: those who arrive move in, so that those behind them find the rim free."""
+"""Places in regions for agents that stay: those that arrive move in, so that those behind them find the rim free."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
-from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_room, rank_places
+from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_distances, rank_places
 from crowdsim.systems.base.system import Tick
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
 
-LOOSEST_M = 1.2  # Farthest apart that places are: people who wait where there is room stand at arm's length.
+LOOSEST_M = 1.2  # Farthest apart that places are: pedestrians that wait where there is distance stand at arm's length.
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
 NO_PLACE = -1
-MORE = 8  # Times as many places are ranked where none of the best can be got to.
+MORE = 8  # Times as many places are ranked where none of the best can be reached.
 AT_ONCE = 4  # Places that are tried together for whether an agent gets there straight.
-LEAST_SPEED = 0.05  # That is the least, in m/s: who is slower does not keep a run from its end.
-SLOWEST = 0.5  # Share of its speed that an agent is expected to make on the way to its place.
+LEAST_SPEED = 0.05  # That is the least, in m/s: a slower agent does not keep a run from its end.
+SLOWEST = 0.5  # Share of its speed that an agent is expected to reach on the way to its place.
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Places:
 
     Notes
     -----
-    Nothing is kept between ticks but what follows from the goals and the seed: a place is free where nobody stands or is about to stand.
+    Nothing is kept between ticks but what follows from the goals and the seed: a place is free where no agent stands or is about to stand.
     """
 
     def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
@@ -55,7 +55,7 @@ class Places:
         self._leads: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
 
     def take(self, tick: Tick, rows: NDArray[np.int64], regions: NDArray[np.int32]) -> None:
-        """Let agents that have arrived, and stay, move to places in the regions that they have come to.
+        """Let agents that have arrived, and stay, move to places in their regions.
 
         Parameters
         ----------
@@ -72,7 +72,7 @@ class Places:
                 self._take_in(tick, rows[regions == region], region)
 
     def move_up(self, tick: Tick) -> None:
-        """Let agents that stay in a region and stand before somebody who is stuck go on to other places: they shut its rim, or somebody in.
+        """Let agents that stay in a region and stand before one that is stuck go on to other places: they shut its rim, or an agent in.
 
         Looked at once a second.
         """
@@ -82,16 +82,16 @@ class Places:
         stuck = np.flatnonzero((agents.is_stuck == 1) & (agents.goal >= 0) & (agents.blocker > 0))
         if not len(stuck):
             return
-        held_by = np.unique(rows_of_entities(agents.entity, agents.blocker[stuck]))
-        held_by = held_by[held_by >= 0]
+        blocking = np.unique(rows_of_entities(agents.entity, agents.blocker[stuck]))
+        blocking = blocking[blocking >= 0]
         stands = (agents.activity == AgentState.STANDING) & (agents.goal < 0) & (agents.is_yielding == 0) & (agents.is_driven == 0) & (agents.is_immovable == 0)
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
-            before = held_by[stands[held_by] & self._visitors(region)[1][held_by]]
+            before = blocking[stands[blocking] & self._visitors(region)[1][blocking]]
             if len(before):
                 self._take_in(tick, before, region, leaving=True)
 
     def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int, *, leaving: bool = False) -> None:
-        """Give agents that have come to one region their places; those that are `leaving` have one, and get none that they could have from there."""
+        """Give agents at one region their places; those that are `leaving` have one, and get none that they could have from there."""
         agents = self.world.agents
         comes, stays = self._visitors(region)
         stays[rows] = True
@@ -100,17 +100,17 @@ class Places:
         tight = 2.0 * widest + self.parameters.place_gap
         spacing = self._spacing(region, int(np.count_nonzero(stays)), widest, tight)
         coming = np.flatnonzero(comes | self._walk_through(self._lattice(region, spacing, widest)))
-        room: dict[float, NDArray[np.float64]] = {}
+        distance: dict[float, NDArray[np.float64]] = {}
         for i, row in enumerate(rows.tolist()):
             for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
                 lattice = self._lattice(region, apart, widest)
-                if apart not in room:
-                    room[apart] = self._room(tick, lattice, rows[:0] if leaving else rows[i:], widest, coming)
-                place = self._choose(tick, row, lattice, room[apart], waited_for - i)
+                if apart not in distance:
+                    distance[apart] = self._distances(tick, lattice, rows[:0] if leaving else rows[i:], widest, coming)
+                place = self._choose(tick, row, lattice, distance[apart], waited_for - i)
                 if place >= 0:
                     self._send(tick, row, lattice.point[place])
-                    room = {apart: room[apart]}  # of the other lattice more than one place may be taken
-                    room[apart][place] = TAKEN
+                    distance = {apart: distance[apart]}  # of the other lattice more than one place may be taken
+                    distance[apart][place] = TAKEN
                     break
 
     def _send(self, tick: Tick, row: int, place: NDArray[np.float64]) -> None:
@@ -123,17 +123,17 @@ class Places:
         agents.yield_tick[row] = tick.number + int(np.ceil(needed / tick.length))
 
     def _visitors(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return (n,) bool: who is on the way to a region, or will be once its time has come; and whose last goal that is or was, to stay."""
+        """Return (n,) bool twice: agents that head for a region, or will once they start; and those with that as their last goal, to stay."""
         agents = self.world.agents
-        leads, ends = self._leading_to(region)
+        leads, last = self._leading_to(region)
         comes = (agents.goal >= 0) & ((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING))
         comes[comes] = leads[agents.goal[comes]]
         stays = agents.itinerary >= 0
-        stays[stays] = ends[agents.itinerary[stays]]
+        stays[stays] = last[agents.itinerary[stays]]
         return comes, stays
 
     def _leading_to(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which goals are a region or may be, (goals,) bool, and which lists of goals end there for agents that stay, (itineraries,) bool."""
+        """Return which goals are a region or may be, (goals,) bool, and which itineraries end there for agents that stay, (itineraries,) bool."""
         if self._goals is not self.world.goals:
             self._goals = self.world.goals
             self._lattices.clear()
@@ -141,21 +141,21 @@ class Places:
         if region not in self._leads:
             goals, start = self.world.goals, self.world.goals.goal_start
             leads = np.array([region in goals.piece_source[start[goal] : start[goal + 1]] for goal in range(len(start) - 1)])
-            ends = [bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]]) for each in self.world.itineraries]
-            self._leads[region] = leads, np.array(ends, dtype=np.bool_)
+            last = [bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]]) for each in self.world.itineraries]
+            self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
 
     def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
-        """Return who walks among the places, or next to them, to wherever, (n,) bool: they are not to be shut in."""
+        """Return the agents that walk among the places, or next to them, (n,) bool: they are not to be shut in."""
         agents = self.world.agents
         x, y = agents.position[:, 0], agents.position[:, 1]
         among = (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
         return among & (agents.activity == AgentState.WALKING)
 
-    def _room(self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how far each place is from those who walk there, or through, (places,), m; `TAKEN` if bodies that stand, or are about to, leave no room.
+    def _distances(self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how far each place is from agents that walk there, or through, (places,), m; `TAKEN` where those that stand, or are about to, are too near.
 
-        There has to be room for a body of this radius; `rows` do not count.
+        The place is for an agent of this radius; `rows` do not count.
         """
         agents = self.world.agents
         activity = agents.activity
@@ -166,24 +166,24 @@ class Places:
         there, reach = there[by_x], agents.radius[stands][by_x] + radius
         walking = agents.position[coming]
         walking = walking[np.argsort(walking[:, 0])]
-        room = np.empty(len(lattice.point))
+        distance = np.empty(len(lattice.point))
         tick.team.run(
-            measure_room, len(room), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
-            walking[:, 1].copy(), room,
+            measure_distances, len(distance), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
+            walking[:, 1].copy(), distance,
         )  # fmt: skip
-        return room
+        return distance
 
-    def _choose(self, tick: Tick, row: int, lattice: Lattice, room: NDArray[np.float64], waited_for: int) -> int:
+    def _choose(self, tick: Tick, row: int, lattice: Lattice, distance: NDArray[np.float64], waited_for: int) -> int:
         """Return a free place for an agent, -1 if it gets to none straight.
 
-        As many of the nearest are looked at as agents are still waited for; the one farthest from those who walk there, or through, is taken.
+        As many of the nearest are looked at as agents are still to come; the one farthest from those that walk there, or through, is taken.
         """
         x, y = self.world.agents.position[row].tolist()
-        away, scratch = np.empty(len(room)), np.empty(len(room))
+        away, scratch = np.empty(len(distance)), np.empty(len(distance))
         tried, ranked = 0, AT_ONCE
         while True:
             order = np.empty(ranked, dtype=np.int64)
-            found = rank_places(lattice.point, room, x, y, waited_for, away, scratch, order)
+            found = rank_places(lattice.point, distance, x, y, waited_for, away, scratch, order)
             for first in range(tried, found, AT_ONCE):
                 at_once = order[first : min(first + AT_ONCE, found)]
                 clear = self._clear(tick, np.full(len(at_once), row), lattice.point[at_once])
@@ -193,10 +193,10 @@ class Places:
                 return NO_PLACE
             tried, ranked = ranked, MORE * ranked  # seldom: walls are in the way
 
-    def _spacing(self, region: int, people: int, radius: float, tight: float) -> float:
-        """Return how far apart the places of a region are for so many (m): as far as there is room for, but no farther than people want it."""
+    def _spacing(self, region: int, agents: int, radius: float, tight: float) -> float:
+        """Return how far apart the places of a region are for so many agents (m): as far as they fit, but no farther than pedestrians like it."""
         spacing = max(tight, LOOSEST_M)
-        while spacing > tight and len(self._lattice(region, spacing, radius).point) < people:
+        while spacing > tight and len(self._lattice(region, spacing, radius).point) < agents:
             spacing = max(tight, CLOSER * spacing)
         return spacing
 
@@ -208,7 +208,7 @@ class Places:
         return self._lattices[known]
 
     def _lay_out(self, region: int, spacing: float, radius: float) -> Lattice:
-        """Return the places of a region, so far apart, at which a body of this radius is clear of walls."""
+        """Return the places of a region, so far apart, at which an agent of this radius is clear of walls."""
         world, goals = self.world, self.world.goals
         key = np.array([agent_key(world.goal_names[region], 0)], dtype=np.uint64)
         shift = [float(draw_uniform(self.seed, Stream.PLACE, key, 0.0, 1.0, index)[0]) for index in range(2)]
@@ -230,7 +230,7 @@ class Places:
         return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
 
     def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return which agents of `rows` get straight to which point, (k,) bool: no wall is in the way."""
+        """Return which agents of `rows` get straight to their point, (k,) bool: no wall is in the way."""
         agents, world = self.world.agents, self.world
         blocked = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(

@@ -1,4 +1,4 @@
-"""Ground in the making, as a task of the time slicer: built in steps, paid for, and put under everybody's feet in one go between two ticks.
+"""Ground in the making, as a task of the time slicer: built in steps, paid for, and put in at once between two ticks.
 
 Walls, contacts, avoidance and planning change together. Until then everything is as it was. How many steps there are and what they cost depends on what was
 ordered alone, so that a saved run goes on as it would have.
@@ -44,11 +44,11 @@ class Building(ABC):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Steps that were done, and work that is left to be paid, -1 until it is known: with them `redo` comes to where this is."""
+        """Steps that were done, and work that is left to be paid, -1 until it is known: with them `redo` gets to where this is."""
         return self._done, self._owed
 
     def _begin(self, steps: Steps[Any], tick: int, *, is_there: bool = False) -> None:
-        """Begin to build; nothing is in the making. What is there already is put in without further ado."""
+        """Begin to build; nothing is in the making. What is there already is put in as it is."""
         self._steps, self._done, self._owed = steps, 0, 0 if is_there else -1
         self._budget.tasks.add(TASK, self._slice, due=tick, head_start=HEAD_START)
 
@@ -62,7 +62,7 @@ class Building(ABC):
 
     @abstractmethod
     def _built(self, made: Any) -> int:
-        """Take what the steps came to; return what that counts as where work decides."""
+        """Take the result of the steps; return what that counts as where work decides."""
 
     @abstractmethod
     def _put_in(self) -> None:

@@ -1,4 +1,4 @@
-"""When the ground changes under everybody's feet: who stands where on the new mesh, who keeps its way, who has to ask for another."""
+"""When the ground changes: where each agent is on the new mesh, which keep their paths, and which ask for another."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, locate_many
 from crowdsim.navigation.tiles import handles
-from crowdsim.navigation.tiles.relocate import RAYS, settle
-from crowdsim.navigation.tiles.renumber import Carried, carry_over, corridors_that_stay, places_in
+from crowdsim.navigation.tiles.relocate import RAYS, relocate
+from crowdsim.navigation.tiles.renumber import Unchanged, corridors_that_stay, find_unchanged, places_in
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.base.ground_changes import Closed
-from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
-from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_way
+from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths, wish_to_replan
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
@@ -26,8 +25,8 @@ from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     """Put the world on another ground.
 
-    Positions stay, except of bodies that have no room any more where they are. Corridors on the mesh that stay are kept, with new numbers; who loses
-    its corridor is sent to ask again.
+    Positions stay, except of agents that have no room any more where they are. Corridors on the mesh that stay are kept, with new numbers; an agent
+    that loses its corridor asks again.
 
     Parameters
     ----------
@@ -38,11 +37,11 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     """
     agents, old, old_goals, under = world.agents, world.mesh, world.goals, world.polygons()
     stand(world, ground)
-    carried = carry_over(old, old_goals, world.mesh, world.goals)
+    carried = find_unchanged(old, old_goals, world.mesh, world.goals)
     polygon = carried.polygon[under].astype(np.int64)
     _locate_the_lost(world, polygon)
     place, new_polygon = agents.position.copy(), polygon.copy()
-    settle(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
+    relocate(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
     is_obstacle = agents.activity == AgentState.OBSTACLE
     place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]  # it goes where it goes
     moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
@@ -53,14 +52,14 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.surface[:] = handles.pack(FIRST_SALT, ONE_TILE, new_polygon)
     agents.layer[:] = world.mesh.polygon_layer[new_polygon]
     agents.wall_distance[:] = 0.0
-    agents.corner_post[:] = NOTHING_HELD
+    agents.corner_post[:] = NOT_CACHED
     agents.guessed[:] = -1
     agents.priced_portal[:] = -1
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[is_put], agents.position[is_put], np.round(1e3 * moved[is_put]).astype(np.int64))
 
 
 def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
-    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they look for their way from there.
+    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they ask for a path from there.
 
     Parameters
     ----------
@@ -79,25 +78,25 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
     agents.position[rows] = agents.tentative_position[rows] = agents.next_corner[rows] = place
     agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
     agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
-    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOTHING_HELD, -1
-    had_way = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
-    wish_to_replan(agents, had_way, ReplanCause.WAY_SHUT)
-    lose_paths(agents, had_way)
+    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOT_CACHED, -1
+    had_path = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
+    wish_to_replan(agents, had_path, ReplanCause.WAY_SHUT)
+    lose_paths(agents, had_path)
     world.events.note(tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64))
 
 
 def stand(world: World, ground: BuiltGround) -> None:
-    """Exchange mesh, walls and goals of a world; walls are known as far off as before, for bodies that have become wider."""
+    """Exchange mesh, walls and goals of a world; walls are known as far off as before, for agents that have become wider."""
     reach = world.walls.reach
     world.mesh, world.walls, world.goals = ground.build.mesh, ground.build.walls, ground.goals
     world.reach_walls(reach)
 
 
-def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
-    """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it."""
-    agents, cells = world.agents, world.corridors.cells
+def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Unchanged, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
+    """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now."""
+    agents, cells = world.agents, world.corridors.portals
     on_corridors = world.on_corridors()
-    rows = np.flatnonzero(on_corridors & has_way(agents.path_status) & (agents.goal_piece >= 0))
+    rows = np.flatnonzero(on_corridors & has_path(agents.path_status) & (agents.goal_piece >= 0))
     block, length, piece = agents.corridor_start[rows], agents.corridor_length[rows], agents.goal_piece[rows]
     stays = corridors_that_stay(old, carried, cells, block, length, under[rows], piece) & ~is_put[rows]
     kept, lost = rows[stays], rows[~stays]
@@ -105,13 +104,13 @@ def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Carried, un
     cells[places] = carried.edge[cells[places]]
     agents.goal_piece[kept] = carried.piece[piece[stays]]
     lose_shut_paths(world, tick, lost, agents.corridor_length[lost])
-    others = on_corridors.copy()  # trails of those who wait lead over the old ground
+    others = on_corridors.copy()  # trails of agents that wait lead over the old ground
     others[kept] = False
     drop_corridors(agents, others)
 
 
 def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
-    """Look up who stands on a polygon that did not stay; rounding at an outline is forgiven."""
+    """Locate agents on polygons that did not stay; rounding at an outline is forgiven."""
     agents, mesh = world.agents, world.mesh
     lost = np.flatnonzero(polygon < 0)
     found = np.empty(len(lost), dtype=np.int64)

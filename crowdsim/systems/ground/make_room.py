@@ -1,4 +1,4 @@
-"""Places for people where something appears: the nearest that leave them room."""
+"""Places for agents where something appears: the nearest that leave them room."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from crowdsim.navigation.tiles.relocate import RAYS, STEP_OF_RADIUS
 from crowdsim.scenario.shapes import circle_corners
 
-_FARTHEST_M = 4.0  # Beyond the far side of what appears. Who finds no free place so near stays, and contacts push as far as they can.
+_FARTHEST_M = 4.0  # Beyond the far side of what appears. An agent without a free place so near stays, and contacts push as far as they can.
 _TOUCHING_M = 1e-6  # Closer to a wall by this is rounding.
 
 
 def nearest_free(ground: Any, outline: Any, position: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return for bodies the nearest places on the ground that are clear of an outline.
+    """Return for agents the nearest places on the ground that are clear of an outline.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ def nearest_free(ground: Any, outline: Any, position: NDArray[np.float64], radiu
     Returns
     -------
     (n, 2) float64, m
-        Where nothing is found, the position itself. To each place a straight way leads on the ground, through what appears, but through no wall. Bodies
-        do not heed each other: those who are put on the same place are pushed apart later.
+        Where nothing is found, the position itself. To each place a straight line leads on the ground, through what appears, but through no wall. Agents
+        do not heed each other: those that are put on the same place are pushed apart later.
     """
     rays = circle_corners((0.0, 0.0), 1.0, RAYS)
     left, bottom, right, top = outline.bounds

@@ -82,7 +82,7 @@ class Rebuild(Building):
     ) -> None:  # fmt: skip
         super().__init__(budget)
         self.order: Order | None = None
-        self._grounds, self._cut_out_by, self._told, self._more = grounds, cut_out_by, put_in, more
+        self._grounds, self._cut_out_by, self._deliver, self._more = grounds, cut_out_by, put_in, more
 
     def begin(self, order: Order, tick: int) -> None:
         """Begin to build a ground; there is none in the making."""
@@ -103,7 +103,7 @@ class Rebuild(Building):
     def _put_in(self) -> None:
         order, self.order = self.order, None
         assert order is not None
-        self._told(order)
+        self._deliver(order)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what is being built, and how far that is, as named arrays."""
@@ -138,9 +138,9 @@ def unpacked(saved: Saved) -> tuple[Closed, ...]:
     data = saved.take("bytes", "u1").tobytes()
     sizes = saved.take("sizes", "i8", (None, 2), low=0, high=len(data))
     layers = saved.take("layers", "i8", (len(sizes),), low=-1, high=MAX_FLOORS).tolist()
-    ends = np.cumsum(sizes.T.reshape(-1)).tolist()
-    saved.require((ends[-1] if ends else 0) == len(data), "sizes", f"do not add up to the {len(data)} bytes that there are")
-    parts = [data[first:last] for first, last in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+    limits = np.cumsum(sizes.T.reshape(-1)).tolist()
+    saved.require((limits[-1] if limits else 0) == len(data), "sizes", f"do not add up to the {len(data)} bytes that there are")
+    parts = [data[first:last] for first, last in zip([0, *limits[:-1]], limits, strict=True)] if limits else []
     count = len(sizes)
     try:
         names, shapes = [name.decode() for name in parts[:count]], [shapely.from_wkb(shape) for shape in parts[count:]]

@@ -1,4 +1,4 @@
-"""The doors and obstacles of a world as others than their systems see them: what is closed, what goes on, and what a program asks for."""
+"""The doors and obstacles of a world as others than their systems see them: what is closed, what goes on, and what a program orders."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 
-def closed_areas_of(world: World) -> tuple[Closed, ...]:
-    """Return the areas that are closed now."""
+def closed_areas_of(world: World, are_open: list[bool] | None = None) -> tuple[Closed, ...]:
+    """Return the areas that are closed now, or where others are open."""
     doors = [door for _, door in world.query(Door)]
-    shut = closed_areas([door.area for door in doors], [door.is_open for door in doors])
+    shut = closed_areas([door.area for door in doors], are_open if are_open is not None else [door.is_open for door in doors])
     return tuple(Closed(each.name, each.polygon, is_ground=True) for each in shut)
 
 

@@ -1,4 +1,4 @@
-"""When tiles are taken out or put in under everybody's feet: who stands where, who keeps its way, who has to ask for another."""
+"""When tiles are taken out or put in: where each agent is, which keep their paths, and which ask for another."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import differences
-from crowdsim.navigation.tiles.renumber import places_in
-from crowdsim.navigation.tiles.tiled_mesh import NewTiles, Renumbered, TiledMesh
+from crowdsim.navigation.tiles.renumber import Renumbered, places_in
+from crowdsim.navigation.tiles.tiled_mesh import NewTiles, TiledMesh
 from crowdsim.systems.ground.ground_change import put_out
 from crowdsim.systems.ground.make_room import nearest_free
 from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -42,7 +42,7 @@ class NewGround(NamedTuple):
 
 
 def change_steps(world: World, remove: list[int], add: Mapping[int, TileMesh | None] | list[int]) -> Steps[NewGround]:
-    """Make the ground of other tiles, resting in between as often whatever they are; nobody stands on it before `change_tiles`."""
+    """Make the ground of other tiles, with as many rests whatever they are; no agent stands on it before `change_tiles`."""
     assert world.tiles is not None
     tiles = yield from world.tiles.steps(remove=remove, add=add)
     yield "tiles"
@@ -50,7 +50,7 @@ def change_steps(world: World, remove: list[int], add: Mapping[int, TileMesh | N
 
 
 def ground_steps(world: World, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh]) -> Steps[NewGround | None]:
-    """Make the ground of which only some tiles are others than before, resting in between; None where all tiles that are there stay.
+    """Make the ground of which only some tiles are others than before, in steps; None where all tiles that are there stay.
 
     Parameters
     ----------
@@ -79,17 +79,17 @@ def change_ground_of_tiles(
     before, wanted : mapping of int to TileMesh
         See `ground_steps`.
     new : NewGround or None
-        What `ground_steps` came to.
+        The result of `ground_steps`.
     ground : shapely geometry, m
         As it will be.
     closed : shapely geometry, m
-        What has just been closed. People in it are put beside it.
+        What has just been closed. Agents in it are put beside it.
     """
     agents, tiles = world.agents, world.tiles
     assert tiles is not None
     if not closed.is_empty:
-        people = np.arange(world.people_count)
-        rows = people[shapely.distance(shapely.points(agents.position[people]), closed) < agents.radius[people]]
+        count = world.agent_count
+        rows = np.flatnonzero(shapely.distance(shapely.points(agents.position[:count]), closed) < agents.radius[:count])
         if len(rows):
             put_out(world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows]))
     out = sorted(set(before) - set(tiles.tiles()))
@@ -104,8 +104,8 @@ def change_ground_of_tiles(
 def change_tiles(world: World, tick: int, new: NewGround) -> None:
     """Take tiles out and put tiles in between two ticks.
 
-    Ways that lead over tiles that changed, or through gaps that became narrower, are asked for anew; all others are kept. Who stands where a tile was taken
-    out stands still with the status STALE until there is ground again. Where something was added, those who had given up ask again.
+    Agents ask anew for paths that lead over tiles that changed, or through gaps that became narrower; all other paths stay. An agent where a tile was
+    taken out stands still with the status STALE until there is ground again. Where something was added, agents that had given up ask again.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     tick : int
         At which it happens.
     new : NewGround
-        The planner has to be told afterwards.
+        The planner has to hear of it afterwards.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
     came_from = agents.guessed >= 0
     agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
-    agents.corner_post[:] = NOTHING_HELD
+    agents.corner_post[:] = NOT_CACHED
     agents.priced_portal[:] = -1
     agents.wall_distance[:] = 0.0
     if add:
@@ -158,11 +158,11 @@ def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -
 
 
 def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
-    """Give corridors the numbers of the new mesh; who has one that leads over other ground now loses it, and who waits for one asks again."""
-    agents, cells, mesh = world.agents, world.corridors.cells, world.mesh
+    """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now, and ask again if they waited for one."""
+    agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
     waits = agents.path_status == PathStatus.PENDING
     lose_paths(agents, waits)
-    rows = np.flatnonzero(has_way(agents.path_status))
+    rows = np.flatnonzero(has_path(agents.path_status))
     length, target = agents.corridor_length[rows], agents.goal_piece[rows]
     places = places_in(agents.corridor_start[rows], length)
     portals = now.edge[cells[places]]
@@ -170,7 +170,7 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
     is_shut = (portals < 0) | (twins < 0)
     is_shut |= _new_or_narrower(now, mesh.polygon_count)[mesh.edge_polygon[twins]]
     shut = np.bincount(np.repeat(np.arange(len(rows)), length)[is_shut], minlength=len(rows))
-    pieces = np.append(piece, -1)[target]  # who has no piece, -1, has none again
+    pieces = np.append(piece, -1)[target]  # an agent without a piece, -1, has none again
     here = under[rows]
     stays = (pieces >= 0) & (now.polygon[here] >= 0) & ~now.is_narrower[here] & (shut == 0)
     kept, lost = rows[stays], rows[~stays]
@@ -181,7 +181,7 @@ def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np
 
 
 def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:
-    """Return which polygons of the new mesh were not there before, or stop some body that they let through."""
+    """Return which polygons of the new mesh were not there before, or stop an agent that they let through."""
     found = np.ones(count, dtype=np.bool_)
     kept = now.polygon >= 0
     found[now.polygon[kept]] = now.is_narrower[kept]
@@ -189,7 +189,7 @@ def _new_or_narrower(now: Renumbered, count: int) -> NDArray[np.bool_]:
 
 
 def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.bool_]) -> None:
-    """Find the ground under those whose handle is stale; who has none stands still."""
+    """Find the ground under agents with stale handles; those without ground stand still."""
     agents = world.agents
     stale = np.flatnonzero(~world.has_ground())
     polygon = np.empty(len(stale), dtype=np.int64)
@@ -204,7 +204,7 @@ def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.boo
         world.events.note(tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64))
     walking = lost[(agents.activity[lost] == AgentState.WALKING)]
     agents.activity[walking] = AgentState.STANDING
-    waits = agents.activity[lost] == AgentState.WAITING  # they ask at their time, and are told then
+    waits = agents.activity[lost] == AgentState.WAITING  # they ask when they start
     lose_paths(agents, lost[waits])
     lose_paths(agents, lost[~waits], PathStatus.STALE)
     for column in ("velocity", "preferred_velocity", "chosen_velocity"):

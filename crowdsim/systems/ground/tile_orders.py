@@ -28,7 +28,7 @@ class TileOrder:
     tick : int
         The first in which they can.
     goes : dict of int to bool
-        By tile, in the order in which it was said: True for those that go.
+        By tile, in the order of the calls: True for those that go.
     """
 
     tick: int
@@ -49,7 +49,7 @@ class TileOrders(Building):
 
     def __init__(self, world: World, budget: Budget, put_in: Callable[[NewGround], None]) -> None:
         super().__init__(budget)
-        self._world, self._told = world, put_in
+        self._world, self._deliver = world, put_in
         self._orders: list[TileOrder] = []  # the first is in the making, if any is
         self._made: NewGround | None = None
 
@@ -86,7 +86,7 @@ class TileOrders(Building):
         self._begin(change_steps(self._world, *self._change()), tick)
 
     def _change(self) -> tuple[list[int], list[int]]:
-        """Return what goes and what comes by the oldest order, but for what is as ordered anyhow: an area may have been closed over a tile meanwhile."""
+        """Return what goes and what comes by the oldest order, but for what is so already: an area may have been closed over a tile meanwhile."""
         tiles = self._world.tiles
         assert tiles is not None
         is_there = tiles.is_there
@@ -103,7 +103,7 @@ class TileOrders(Building):
         made, self._made = self._made, None
         assert made is not None
         self._orders.pop(0)
-        self._told(made)
+        self._deliver(made)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what was ordered, and how far the first of it is, as named arrays; nothing where nothing was."""

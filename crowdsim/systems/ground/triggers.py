@@ -1,4 +1,4 @@
-"""What agents have to do for an event to happen: so many go over a line, or come up to somebody."""
+"""What agents have to do for an event to happen: so many go over a line, or come near to others."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from crowdsim.world.world import World
 
 
 class Triggers:
-    """Counts who has done what events without a time wait for; each agent once for each event.
+    """Counts the agents that have done what events without a time wait for, each once for each event.
 
     Parameters
     ----------
     world : World
     events : sequence of Event
     meetings : sequence of ((agents,) bool, (agents,) bool), or None, for each event
-        Who comes up to whom, by entity - 1; for events that wait for that.
+        Agents that come near, and those that they come near to, by entity - 1; for events that wait for that.
     """
 
     def __init__(self, world: World, events: Sequence[Event], meetings: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]] | None] = ()) -> None:
@@ -39,7 +39,7 @@ class Triggers:
         return len(self._done[number]) >= self.events[number].count
 
     def look(self, is_over: NDArray[np.bool_]) -> None:
-        """Note who has gone over lines since the last tick, and who is near to whom, for events that have not happened yet."""
+        """Note which agents have gone over lines since the last tick, and which are near to others, for events that have not happened yet."""
         waits = [number for number in self._waits if not is_over[number]]
         if any(self.events[number].line is not None for number in waits):
             self._count_crossings([number for number in waits if self.events[number].line is not None])
@@ -57,11 +57,11 @@ class Triggers:
             over = agents.entity[known[crosses_line(old, new, np.array(self.events[number].line))]]
             self._done[number] = np.union1d(self._done[number], over)
 
-    def _near(self, who: NDArray[np.bool_], whom: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
-        """Return the entities of those who are within a distance (m) of one of the others, on the same floor."""
+    def _near(self, comers: NDArray[np.bool_], others: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
+        """Return the entities of agents within a distance (m) of one of the others, on the same floor."""
         agents = self.world.agents
-        people = np.arange(self.world.people_count)
-        comes, stays = (people[each[agents.entity[people] - 1]] for each in (who, whom))
+        entity = agents.entity[: self.world.agent_count]
+        comes, stays = (np.flatnonzero(each[entity - 1]) for each in (comers, others))
         if not len(comes) or not len(stays):
             return np.zeros(0, dtype=np.int64)
         tree = shapely.STRtree(shapely.points(agents.position[stays]))
@@ -72,12 +72,12 @@ class Triggers:
         return found
 
     def remember(self, is_over: NDArray[np.bool_]) -> None:
-        """Remember where everybody is, as long as lines are looked at."""
+        """Remember where all agents are, as long as lines are looked at."""
         if any(self.events[number].line is not None and not is_over[number] for number in self._waits):
             self._entity, self._place = self.world.agents.entity.copy(), self.world.agents.position.copy()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return who has done what, and where everybody was."""
+        """Return which agents have done what, and where all were."""
         lengths = np.array([len(self._done[number]) for number in self._waits], dtype=np.int64)
         done = np.concatenate([np.zeros(0, dtype=np.int64), *(self._done[number] for number in self._waits)])
         return {"entity": self._entity.copy(), "place": self._place.copy(), "done_lengths": lengths, "done": done}

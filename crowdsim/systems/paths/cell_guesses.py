@@ -18,18 +18,19 @@ from crowdsim.navigation.grid.search import EXPANSIONS, FOUND_THROUGH_AGENTS, ma
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.systems.base.system import Tick
+from crowdsim.systems.paths.guesses import Guesses
 from crowdsim.world.world import World
 
 Rows = NDArray[np.int64]
 Places = NDArray[np.float64]
 
-LEAST_PATCHES = 8  # That there is room for at first; more is made when somebody has come to so many.
-PATIENCE_S = 5.0  # In one cell, before an agent gives up what it has committed to: longer than people take to get past each other.
+LEAST_PATCHES = 8  # That there is room for at first; more is made when an agent has come to so many.
+PATIENCE_S = 5.0  # In one cell, before an agent gives up what it has committed to: longer than pedestrians take to get past each other.
 ROOM_AN_AGENT = 16  # Waypoints that a round has room for, besides those of one block: agents that get none have theirs in the next round.
 _TABLES = ("patch", "parent", "entry", "origin")  # of `CellGuess`, one number a patch
 
 
-class CellGuesses:
+class CellGuesses(Guesses):
     """The guesses of all agents that find their paths on a grid.
 
     Parameters
@@ -39,65 +40,48 @@ class CellGuesses:
     keeps_previous : bool
         Whether agents that have a path keep to it until the next is found, and only note their trail.
     past_walls : callable
-        Returns waypoints of some rows, and where those of each begin, as bodies can walk them.
+        Returns waypoints of some rows, and where those of each begin, as agents can walk them.
     """
 
     def __init__(self, world: World, planner: GridPlanner, keeps_previous: bool, past_walls: Callable[[Rows, Places, Rows], tuple[Places, Rows]]) -> None:
-        self.world, self.planner, self.keeps_previous, self._past_walls = world, planner, keeps_previous, past_walls
+        super().__init__(world)
+        self.planner, self.keeps_previous, self._past_walls, self._most = planner, keeps_previous, past_walls, LEAST_PATCHES
         grid, parameters = planner.grid, planner.parameters
         self._step = float(parameters.sight_step) if parameters.sight == "sampled" else 0.0
         nodes, self._side = (grid.width + 2) * (grid.depth + 2), block_side(grid.parameters.cell_size)
         self._slots, self._patches = make_slots(1, nodes), make_patches(nodes, self._side)
-        self._entity = np.zeros(0, dtype=np.int64)
-        self._begin: NDArray[np.float64] = np.zeros((0, 2))  # where each search began
-        self._leads = np.zeros(0, dtype=np.uint8)  # 0 where an agent keeps to its previous path
-        self._guess = _fresh(0, LEAST_PATCHES)
+        self._table = self._fresh(0)
         self._compile()
 
     def _compile(self) -> None:
         """Have the kernels compiled, or loaded, before the first tick."""
-        nobody, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
-        self._look(nobody, nobody, no, nowhere, no, 0, 1)
+        none, nowhere, no = np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0, dtype=np.uint8)
+        self._look(none, none, no, nowhere, no, 0, 1)
         self._keep(np.ones(1, dtype=np.int64), np.full(1, NOWHERE, dtype=np.int64))
         self._joined(0, 0.0, np.zeros(2), nowhere, np.zeros((0, 3)))
-        self._keep(nobody, nobody)
+        self._keep(none, none)
 
-    def knows(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (k,) bool: which agents wait, on a guess or on their previous path."""
-        return np.isin(entity, self._entity)
+    def _fresh(self, count: int) -> dict[str, NDArray[Any]]:
+        columns: list[NDArray[Any]] = [np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
+        columns += [np.full((count, self._most), -1, dtype=np.int32) for _ in _TABLES]
+        # where each search began; 0 where an agent keeps to its previous path; what kernels know of its guess
+        return {"begin": np.zeros((count, 2)), "leads": np.ones(count, dtype=np.uint8), **CellGuess(*columns)._asdict()}
 
-    def _keep(self, entity: NDArray[np.int64], kept: NDArray[np.int64]) -> None:
-        """Keep guesses of these agents: those that are at a place now, and new ones where that is -1."""
-        known, before = kept >= 0, self._guess
-        fresh = _fresh(len(entity), before.patch.shape[1])
-        begin, leads = np.zeros((len(entity), 2)), np.ones(len(entity), dtype=np.uint8)
-        for new, old in zip((*fresh._asdict().values(), begin, leads), (*before._asdict().values(), self._begin, self._leads), strict=True):
-            new[known] = old[kept[known]]
-        self._entity, self._guess, self._begin, self._leads = entity, fresh, begin, leads
+    def _guess(self) -> CellGuess:
+        """Return the guesses as kernels take them."""
+        return CellGuess(*(self._table[name] for name in CellGuess._fields))
 
     def ask(self, rows: NDArray[np.int64], walkers: Walkers) -> None:
         """Begin anew for agents that ask for a path from where they are."""
         agents = self.world.agents
         entity = agents.entity[rows]
         has_path = (walkers.walks.total[rows] > 0) & ~self.led(entity)
-        others = np.flatnonzero(~np.isin(self._entity, entity))
-        every = np.union1d(self._entity[others], entity)
-        kept = np.full(len(every), -1, dtype=np.int64)
-        kept[np.searchsorted(every, self._entity[others])] = others
-        self._keep(every, kept)
-        place = np.searchsorted(every, entity)
-        self._begin[place] = agents.position[rows]
-        self._leads[place] = ~(has_path & self.keeps_previous)
-
-    def forget(self, entity: NDArray[np.int64]) -> None:
-        """Forget the guesses of agents that have their path, or left."""
-        stays = np.flatnonzero(~np.isin(self._entity, entity))
-        if len(stays) < len(self._entity):
-            self._keep(self._entity[stays], stays)
+        place = self._begin(entity)
+        self._table["begin"][place], self._table["leads"][place] = agents.position[rows], ~(has_path & self.keeps_previous)
 
     def led(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (k,) bool: which agents walk on a guess, and do not keep to their previous paths."""
-        return np.isin(entity, self._entity[self._leads == 1])
+        return np.isin(entity, self._entity[self._table["leads"] == 1])
 
     def lead(self, tick: Tick, rows: NDArray[np.int64], walkers: Walkers) -> NDArray[np.int64]:
         """Note where agents that wait have come to, and set those that guess on waypoints.
@@ -120,12 +104,12 @@ class CellGuesses:
         place = np.searchsorted(self._entity, agents.entity[rows])
         if not len(rows):
             return rows
-        if int(self._guess.known[place].max()) + 2 > self._guess.patch.shape[1]:
-            more = ((0, 0), (0, self._guess.patch.shape[1]))
-            self._guess = self._guess._replace(**{name: np.pad(getattr(self._guess, name), more, constant_values=-1) for name in _TABLES})
+        if int(self._table["known"][place].max()) + 2 > self._most:
+            self._table |= {name: np.pad(self._table[name], ((0, 0), (0, self._most)), constant_values=-1) for name in _TABLES}
+            self._most *= 2
         patience = max(1, round(PATIENCE_S / tick.length))
         is_done = (walkers.walks.total[rows] == 0).astype(np.uint8)
-        leads = self._leads[place] & (agents.is_driven[rows] == 0)
+        leads = self._table["leads"][place] & (agents.is_driven[rows] == 0)
         laid, waypoint = self._look(rows, place, leads, walkers.toward()[rows], is_done, tick.number, patience)
         sent = np.flatnonzero(laid >= 0)
         if len(sent):
@@ -144,17 +128,15 @@ class CellGuesses:
         self, rows: Rows, place: Rows, leads: NDArray[np.uint8], aim: Places, is_done: NDArray[np.uint8], tick: int, patience: int
     ) -> tuple[Rows, Places]:
         """Return how many waypoints agents are to walk along, see `guess_over_cells`, and these."""
-        agents, planner = self.world.agents, self.planner
+        agents, grid, guess = self.world.agents, self._grid(), self._guess()
         laid = np.zeros(len(rows), dtype=np.int64)
         out = np.empty((ROOM_AN_AGENT * len(rows) + self._side * self._side + 2, 2))
         parts: list[NDArray[np.float64]] = []
-        guessing = Guessing(place, leads, agents.goal[rows], planner.needs(agents.radius[rows]), agents.position[rows], aim, is_done)
+        guessing = Guessing(place, leads, agents.goal[rows], self.planner.needs(agents.radius[rows]), agents.position[rows], aim, is_done)
         done = -1
         while done < len(rows):
             begin = max(done, 0)
-            done = guess_over_cells(
-                begin, self._grid(), guessing, tick, patience, self._guess, self._slots, self._patches, laid, out,
-            )  # fmt: skip
+            done = guess_over_cells(begin, grid, guessing, tick, patience, guess, self._slots, self._patches, laid, out)
             parts.append(out[: int(np.maximum(laid[begin:done], 0).sum())].copy())
         return laid, np.concatenate(parts)
 
@@ -167,7 +149,7 @@ class CellGuesses:
         rows : (k,) int64
             Of the agents.
         standers : (s, 3) float64, m
-            Position and radius of those that a path leads round.
+            Position and radius of the stationary agents that a path leads round.
 
         Returns
         -------
@@ -175,9 +157,9 @@ class CellGuesses:
             With paths and lengths from where the agents are now, where they have been led since they asked.
         """
         agents = self.world.agents
-        known = np.flatnonzero(np.isin(answers.entity, self._entity))
+        known = np.flatnonzero(self.knows(answers.entity))
         place = np.searchsorted(self._entity, answers.entity[known])
-        waits = self._guess.at[place] >= 0
+        waits = self._table["at"][place] >= 0
         paths, length = np.split(answers.waypoint, answers.start[1:-1]), answers.length.copy()
         for number, at in zip(known[waits].tolist(), place[waits].tolist(), strict=True):
             if len(paths[number]):
@@ -196,19 +178,16 @@ class CellGuesses:
     def _joined(self, place: int, need: float, position: Places, path: Places, standers: Places) -> Places | None:
         """Return a path from where an agent is; None if it does not get back to where its search began."""
         planner = self.planner
-        trail = np.zeros((int(self._guess.known[place]) + 1) * self._side * self._side + 1, dtype=np.int32)
+        trail = np.zeros((int(self._table["known"][place]) + 1) * self._side * self._side + 1, dtype=np.int32)
         out = np.empty((len(trail) + len(path) + SHORT_CUT + 3, 2))
-        discs = StationaryDiscs(standers, 0, len(standers), float(planner.parameters.obstacle_radius_share))
-        count = join_over_cells(
-            self._grid(), need, position, self._begin[place], self._guess, place, path, discs, self._slots, self._patches, trail, out
-        )  # fmt: skip
+        discs, begin = StationaryDiscs(standers, 0, len(standers), float(planner.parameters.obstacle_radius_share)), self._table["begin"][place]
+        count = join_over_cells(self._grid(), need, position, begin, self._guess(), place, path, discs, self._slots, self._patches, trail, out)
         planner.owe(int(self._slots.header[0, EXPANSIONS]))
         return out[:count].copy() if count >= 0 else None
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all guesses as named arrays."""
-        guess = {name: array.copy() for name, array in self._guess._asdict().items()}
-        return {"entity": self._entity.copy(), "begin": self._begin.copy(), "leads": self._leads.copy(), **guess}
+        return {name: array.copy() for name, array in {"entity": self._entity, **self._table}.items()}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
@@ -242,13 +221,6 @@ class CellGuesses:
         saved.require(inner(origin) | ~used, "origin", "is on no cell")
         saved.require(inner(to) | (to < 0), "to", "is on no cell")
         saved.require(inner(last) | (at < 0), "last", "is on no cell")
-        self._entity, self._begin, self._leads = entity, begin, leads
-        self._guess = CellGuess(to, at, cell, last, since, known, patch, parent, entry, origin)
-
-
-def _fresh(count: int, patches: int) -> CellGuess:
-    """Return so many guesses that begin, with room for so many patches."""
-    columns = (np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0))
-    to, at, cell, last, since, known = columns
-    patch, parent, entry, origin = (np.full((count, patches), -1, dtype=np.int32) for _ in _TABLES)
-    return CellGuess(to, at, cell, last, since, known, patch, parent, entry, origin)
+        self._entity, self._most = entity, most
+        guess = CellGuess(to, at, cell, last, since, known, patch, parent, entry, origin)
+        self._table = {"begin": begin, "leads": leads, **guess._asdict()}

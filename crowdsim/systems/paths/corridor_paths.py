@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.corner_cache import NOTHING_HELD, Held
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
+from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.guess import join_many, trail_along
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_ways
+from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_of
 from crowdsim.navigation.planning.protocol import Answers, Planner
@@ -28,11 +29,11 @@ from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.paths.progress import take_path
 from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
 from crowdsim.world.checks import is_inside
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
-TRAIL_SLACK = 8  # Portals that a trail has room for before its block is exchanged for a larger one; nobody goes through so many in a tick.
+TRAIL_SLACK = 8  # Portals that a trail has room for before its block is exchanged for a larger one; no agent goes through so many in a tick.
 
 
 def default_budget(agents: int) -> int:
@@ -50,7 +51,7 @@ class CorridorPaths(Paths):
     make_planner : callable, optional
         Makes a planner for a world whose mesh has changed.
     while_waiting : str
-        What agents do whose path is not there yet, see `crowdsim.navigation.corridor.guess.WaitParameters`.
+        What agents do while they wait for their path, see `crowdsim.navigation.corridor.guess.WaitParameters`.
     price : float, m
         What a path costs besides through each portal that an agent remembers as shut.
     same_target : float, m
@@ -71,7 +72,7 @@ class CorridorPaths(Paths):
         self.corner_guesses: CornerGuesses | None = None  # of agents that guess over points of visibility
 
     def take_mesh(self) -> None:
-        """Search on the mesh that the world has now; who waits for an answer has to ask again."""
+        """Search on the mesh that the world has now; agents that wait for an answer have to ask again."""
         assert self._make_planner is not None
         self.planner = self._make_planner(self.world)
         self.searches.take(self.planner)
@@ -107,12 +108,12 @@ class CorridorPaths(Paths):
         agents.corridor_length[rows] = 0
 
     def _keep_to_path(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Let those who have a path keep to it while they wait; return the others."""
+        """Let agents that have a path keep to it while they wait; return the others."""
         agents = self.world.agents
         keeps = (agents.corridor_length[rows] > 0) & (agents.goal_piece[rows] >= 0)
         for row in rows[keeps].tolist():
             start = int(agents.corridor_start[row])
-            self._previous[int(agents.entity[row])] = self.world.corridors.cells[start : start + int(agents.corridor_length[row])].copy()
+            self._previous[int(agents.entity[row])] = self.world.corridors.portals[start : start + int(agents.corridor_length[row])].copy()
         others = rows[~keeps]
         agents.goal_piece[others] = -1  # so that `follow` knows which have a path
         for entity in agents.entity[others].tolist():
@@ -124,7 +125,7 @@ class CorridorPaths(Paths):
         agents, goals = self.world.agents, self.world.goals
         keeps = np.zeros(len(rows), dtype=np.bool_)
         first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-        mine = has_way(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
+        mine = has_path(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
         mine &= self.mine()[rows]
         if last == first or not mine.any():
             return keeps
@@ -142,7 +143,7 @@ class CorridorPaths(Paths):
         """Have the paths of agents end where they are, but for those that keep to them until they have another."""
         agents = self.world.agents
         status = agents.path_status[rows]
-        keeps = has_way(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
+        keeps = has_path(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
         drop_corridors(agents, rows[~(keeps & self.keeps_previous)])
 
     def forget(self, entity: NDArray[np.int64]) -> None:
@@ -156,7 +157,7 @@ class CorridorPaths(Paths):
     def take(self, tick: Tick, answers: Answers, rows: NDArray[np.int64]) -> None:
         """Set agents on the corridors that were found, from where they are now."""
         world, agents = self.world, self.world.agents
-        found, is_joined = has_way(answers.status), np.zeros(len(rows), dtype=np.bool_)
+        found, is_joined = has_path(answers.status), np.zeros(len(rows), dtype=np.bool_)
         if self.corner_guesses is not None:
             answers, is_joined = self.corner_guesses.join(answers, rows)
         agents.path_status[rows] = answers.status
@@ -164,15 +165,15 @@ class CorridorPaths(Paths):
         agents.goal_piece[rows] = answers.piece
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
-        agents.corner_post[rows] = NOTHING_HELD
+        agents.corner_post[rows] = NOT_CACHED
         lengths = np.diff(answers.start)
-        agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no way back over portals
+        agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no trail over portals
         trail, trail_start = self._trails(rows)
         make_room(world, rows, lengths + np.diff(trail_start))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
         ahead = lengths.astype(np.int32)
         join_many(
-            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
             agents.position[rows],
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
@@ -181,19 +182,19 @@ class CorridorPaths(Paths):
         agents.corridor_length[rows[~found]] = 0
         lengths_m = np.empty(len(rows))
         corridors = (
-            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
             agents.goal_piece[rows], agents.position[rows], agents.radius[rows],
         )  # fmt: skip
         if world.is_even:
             measure_corridors(*corridors, lengths_m)
         else:
-            measure_ways(*corridors, lengths_m, np.empty(len(rows)))
+            measure_paths(*corridors, lengths_m, np.empty(len(rows)))
         take_path(agents, rows[found], lengths_m[found])
         self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
 
     def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the portals back to where the searches of agents began, the nearest last, and where each begins: by guesses, or by their previous paths."""
-        agents, cells = self.world.agents, self.world.corridors.cells
+        agents, cells = self.world.agents, self.world.corridors.portals
         length = agents.corridor_length[rows].astype(np.int64)
         if not self._previous:
             return pieces(cells, agents.corridor_start[rows], length), np.concatenate([[0], np.cumsum(length)])
@@ -203,8 +204,9 @@ class CorridorPaths(Paths):
             trails.append(ahead if previous is None else trail_along(self.world.mesh, previous, ahead, int(here[row])))
         return np.concatenate([np.zeros(0, dtype=np.int32), *trails]), np.cumsum([0, *(len(trail) for trail in trails)])
 
-    def make_room(self) -> None:
-        """Give agents that wait larger blocks before their trails fill them: one without room has to ask again, at the end of the queue."""
+    def ask(self, tick: Tick) -> None:
+        """Ask, and give agents that wait larger blocks before their trails fill them: one without room has to ask again, at the end of the queue."""
+        super().ask(tick)
         if not self.planner.waiting:
             return
         agents = self.world.agents
@@ -219,7 +221,7 @@ class CorridorPaths(Paths):
         polygon = world.polygons()
         free = (agents.is_driven == 0) & self.mine()
         walking = (agents.activity == AgentState.WALKING) & free
-        follows = walking & has_way(agents.path_status)
+        follows = walking & has_path(agents.path_status)
         guesses = walking & (agents.path_status == PathStatus.PENDING)
         if self.keeps_previous:
             keeps = guesses & (agents.goal_piece >= 0)
@@ -234,7 +236,7 @@ class CorridorPaths(Paths):
         aside = led_round_free_vertices(world, follows, before)
         if len(aside):
             self._straighten(aside)
-            agents.corner_post[aside] = NOTHING_HELD
+            agents.corner_post[aside] = NOT_CACHED
             again = np.zeros(len(agents), dtype=np.bool_)
             again[aside] = True
             self._steer(tick, again, polygon)
@@ -256,26 +258,29 @@ class CorridorPaths(Paths):
         """Set the preferred velocities of agents that follow a corridor."""
         world, agents = self.world, self.world.agents
         tick.team.run(
-            steer_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, polygon,
-            agents.goal_piece, follows.view(np.uint8), agents.position, agents.radius, agents.desired_speed, tick.length,
-            Held(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
+            steer_many, len(agents), world.mesh, world.goals, self._corridors(polygon), follows.view(np.uint8), agents.desired_speed, tick.length,
+            CornerCache(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
         )
 
+    def _corridors(self, polygon: NDArray[np.int64]) -> Corridors:
+        agents, portals = self.world.agents, self.world.corridors.portals
+        return Corridors(portals, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece, agents.position, agents.radius)
+
     def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
-        """Set the preferred velocities of agents whose path is not there yet."""
+        """Set the preferred velocities of agents that wait for their path."""
         world, agents = self.world, self.world.agents
         tick.team.run(
-            guess_many, len(agents), world.mesh, world.goals, world.corridors.cells, agents.corridor_start, agents.corridor_length, agents.goal, polygon,
-            agents.guessed, guesses.view(np.uint8), agents.position, agents.radius, agents.desired_speed, agents.preferred_velocity, agents.next_corner,
+            guess_many, len(agents), world.mesh, world.goals, self._corridors(polygon), agents.goal, agents.guessed, guesses.view(np.uint8),
+            agents.desired_speed, agents.preferred_velocity, agents.next_corner,
         )
 
     def too_narrow(self, row: int, radius: float, before: float) -> bool:
-        """Return whether the corridor of an agent has a portal, a turn inside a polygon, or a region at its end, that its body has become too wide for."""
+        """Return whether the corridor of an agent has a portal, a turn inside a polygon, or a region at its end, that it has become too wide for."""
         mesh, goals, agents, width = self.world.mesh, self.world.goals, self.world.agents, 2.0 * radius
         if radius <= before:
             return False
         start, length, piece = int(agents.corridor_start[row]), int(agents.corridor_length[row]), int(agents.goal_piece[row])
-        cells = self.world.corridors.cells[start : start + length]  # the goal's end first
+        cells = self.world.corridors.portals[start : start + length]  # the goal's end first
         if length and float(mesh.edge_width[cells].min()) < width:
             return True
         leave, enter = cells[:-1], mesh.edge_twin[cells[1:]]
@@ -286,12 +291,6 @@ class CorridorPaths(Paths):
             return True
         is_region = piece >= 0 and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
         return bool(is_region and 2.0 * goals.clearance[piece] < width)
-
-    def forget_targets(self, rows: NDArray[np.int64]) -> None:
-        """Forget nothing: every request is searched for."""
-
-    def keep_up(self) -> None:
-        """Do nothing: corridors lie in columns of the agents."""
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the planner's searches and queue, and the paths that agents keep to."""
@@ -308,7 +307,7 @@ class CorridorPaths(Paths):
         return state
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave, to a world in which everybody is where they were."""
+        """Take back what `state()` gave, to a world in which all agents are where they were."""
         saved, agents = Saved.of(state), self.world.agents
         self.planner.restore(saved)
         self.searches.restored(self.world.tick)
@@ -317,22 +316,22 @@ class CorridorPaths(Paths):
         if self.keeps_previous:
             entity = saved.take("previous_entity", "i8", low=1, high=MOST)
             cells = saved.take("previous_cells", "i4", low=0, high=self.world.mesh.edge_count - 1)
-            ends = np.cumsum(saved.parts("previous_length", len(entity), len(cells)))
+            stops = np.cumsum(saved.parts("previous_length", len(entity), len(cells)))
             saved.require(ascends(entity), "previous_entity", "entity ids have to ascend")
             saved.require(np.isin(entity, agents.entity), "previous_entity", "there is no such agent")
             saved.require(self.world.mesh.edge_twin[cells] >= 0, "previous_cells", "that is no portal")
-            paths = np.split(cells, ends[:-1]) if len(entity) else []
+            paths = np.split(cells, stops[:-1]) if len(entity) else []
             self._previous = {each: path.copy() for each, path in zip(entity.tolist(), paths, strict=True)}
             saved.require([self._is_known(each) for each in self._previous], "previous_entity", "does not come back to the path that it keeps to")
         self._check_starts(saved)
 
     def _check_starts(self, saved: Saved) -> None:
-        """Look whether the ways that are searched for begin where their agents can get back to: what they have gone since is joined with what is found."""
+        """Require that searches begin where their agents can get back to: what they have walked since is joined with what is found."""
         world, agents, starts = self.world, self.world.agents, self.planner.starts
         require_open(saved, world, starts["entity"].tolist(), self.mine() & (agents.path_status == PathStatus.PENDING))
         position = np.column_stack([starts["x"], starts["y"]])
         saved.require(bool(is_inside(world.mesh, position, starts["polygon"]).all()), "", "has a request from a place that is not in its polygon")
-        mesh, cells, here = world.mesh, world.corridors.cells, world.polygons()
+        mesh, cells, here = world.mesh, world.corridors.portals, world.polygons()
         rows = np.searchsorted(agents.entity, starts["entity"])
         begins = here[rows]
         far = agents.corridor_length[rows] > 0
@@ -346,10 +345,10 @@ class CorridorPaths(Paths):
             self.corner_guesses.check(saved, starts)
 
     def _is_known(self, entity: int) -> bool:
-        """Return whether the way of an agent leads to the path that it keeps to, as `trail_along` takes for granted."""
+        """Return whether the trail of an agent leads back to the path that it keeps to, as `trail_along` takes for granted."""
         row = int(np.searchsorted(self.world.agents.entity, entity))
         start, length = int(self.world.agents.corridor_start[row]), int(self.world.agents.corridor_length[row])
-        ahead = self.world.corridors.cells[start : start + length] if length else np.zeros(0, dtype=np.int32)
+        ahead = self.world.corridors.portals[start : start + length] if length else np.zeros(0, dtype=np.int32)
         try:
             trail_along(self.world.mesh, self._previous[entity], ahead, int(self.world.polygons()[row]))
         except KeyError:

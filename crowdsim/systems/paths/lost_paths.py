@@ -1,11 +1,10 @@
-"""Losing a path: the one place at which agents come to have none."""
+"""Losing a path: the one place at which agents lose theirs, or wish for another."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.systems.paths.replan_wishes import wish_to_replan
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
@@ -40,7 +39,7 @@ def drop_corridors(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bo
 
 
 def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.int64] | NDArray[np.int32]) -> None:
-    """Take paths that lead over ground that was lost: those who walk are told so, and ask for another.
+    """Take paths that lead over ground that was lost: that is noted of agents that walk, and they ask for another.
 
     Parameters
     ----------
@@ -52,9 +51,9 @@ def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDA
     """
     agents = world.agents
     walks = agents.activity[rows] == AgentState.WALKING
-    told = rows[walks]
-    world.events.note(tick, EventKind.WAY_LOST, agents.entity[told], agents.position[told], ahead[walks])
-    wish_to_replan(agents, told, ReplanCause.WAY_SHUT)
+    asks = rows[walks]
+    world.events.note(tick, EventKind.WAY_LOST, agents.entity[asks], agents.position[asks], ahead[walks])
+    wish_to_replan(agents, asks, ReplanCause.WAY_SHUT)
     lose_paths(agents, rows)
 
 
@@ -65,3 +64,18 @@ def ask_on_new_ground(agents: AgentColumns, has_opened: bool) -> None:
         hopes = np.isin(agents.path_status, GAVE_UP) & (agents.goal >= 0) & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
         agents.activity[hopes] = AgentState.WALKING
         ask_anew(agents, hopes)
+
+
+def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
+    """Note that agents want a new path to their goal.
+
+    `Replan` grants the wish in its next turn to agents that walk and have a path, and to none sooner than a cooldown after its last path came. The
+    latest cause is the one that is counted. A wish is forgotten when the agent gets a path for another reason, or stands.
+
+    Parameters
+    ----------
+    agents : AgentColumns
+    rows : (k,) int or (n,) bool
+    cause : ReplanCause
+    """
+    agents.replan_wish[rows] = cause

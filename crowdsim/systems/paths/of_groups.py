@@ -16,7 +16,7 @@ from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, make_planner, planner_of
+from crowdsim.setup.build import Built, planner_of
 from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
@@ -27,7 +27,7 @@ from crowdsim.world.world import World
 
 
 def paths_of_groups(built: Built, budget: Budget) -> tuple[Paths, ...]:
-    """Return the paths of all groups, those of each kind of navigation apart; the world is told whose agents have corridors.
+    """Return the paths of all groups, those of each kind of navigation apart; the world learns which groups have corridors.
 
     Raises
     ------
@@ -40,8 +40,8 @@ def paths_of_groups(built: Built, budget: Budget) -> tuple[Paths, ...]:
         groups = None if len(kinds) == 1 else np.array([scenario.navigation_of(group) == chosen for group in scenario.groups], dtype=np.bool_)
         paths.append(_paths_of(built, chosen, budget, groups, "searches" if len(kinds) == 1 else f"searches {place}"))
     on_corridors = {chosen: each.on_corridors for chosen, each in zip(map(str, kinds), paths, strict=True)}
-    theirs = np.array([on_corridors[str(scenario.navigation_of(group))] for group in scenario.groups], dtype=np.bool_)
-    world.corridor_groups = None if theirs.all() else theirs
+    of_group = np.array([on_corridors[str(scenario.navigation_of(group))] for group in scenario.groups], dtype=np.bool_)
+    world.corridor_groups = None if of_group.all() else of_group
     return tuple(paths)
 
 
@@ -50,7 +50,7 @@ def _paths_of(built: Built, chosen: Chosen, budget: Budget, groups: NDArray[np.b
     world, scenario = built.world, built.scenario
     if not chosen.over_cells:
         def make(world: World) -> Any:
-            return make_planner(scenario, world, chosen)
+            return planner_of(built, chosen, world)
 
         bodies = scenario.bodies
         price = bodies.parameters(LocalGridParameters).local_grid_price if bodies.values["local_grid"] and bodies.values["replanning"] else 0.0

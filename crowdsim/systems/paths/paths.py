@@ -1,4 +1,4 @@
-"""What paths are to the tick: asked for, taken, followed, lost, joined, measured and saved, whatever they are made of."""
+"""What paths are to the tick: requested, taken, followed, lost, joined, measured and saved, whatever they are made of."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Paths(ABC):
     budget : Budget
         Says how far its searches get in a tick.
     groups : (groups,) bool, optional
-        Whose agents it plans for; all by default.
+        Those that it plans for; all by default.
     name : str
         Of the searches as a task, one for each planner of a world.
 
@@ -54,12 +54,10 @@ class Paths(ABC):
     def ask(self, tick: Tick) -> None:
         """Ask for the paths of agents that walk and have none."""
         agents = self.world.agents
-        self.keep_up()
         wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
         rows = np.flatnonzero(wants & self.mine())
         if len(rows):
             self.submit(tick, rows)
-        self.make_room()
 
     def _answered(self, tick: Tick, answers: Any) -> None:
         agents = self.world.agents
@@ -68,12 +66,12 @@ class Paths(ABC):
         self.take(tick, answers, rows)
 
     def has_found(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8], length: NDArray[np.float64]) -> None:
-        """Tell of paths that were found for agents, (k,) rows, and how long they are (m)."""
+        """Note that paths were found for agents, (k,) rows, and how long they are (m)."""
         agents = self.world.agents
         self.world.events.note(tick.number, EventKind.PATH_FOUND, agents.entity[rows], np.column_stack([length, np.zeros(len(rows))]), status)
 
     def give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
-        """Let agents, (k,) rows, stand that there is no path for; `status` says why."""
+        """Let agents, (k,) rows, stand because there is no path for them; `status` says why."""
         agents = self.world.agents
         agents.path_status[rows] = status
         agents.activity[rows] = AgentState.STANDING
@@ -87,20 +85,12 @@ class Paths(ABC):
         ask_anew(agents, rows)
 
     @abstractmethod
-    def keep_up(self) -> None:
-        """Know which agents there are now."""
-
-    @abstractmethod
-    def make_room(self) -> None:
-        """Have room for what agents note while they wait."""
-
-    @abstractmethod
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask the planner for the paths of agents from where they are."""
 
     @abstractmethod
     def take(self, tick: Tick, answers: Any, rows: NDArray[np.int64]) -> None:
-        """Set agents on the paths that were found, joined with where they have come to since they asked."""
+        """Set agents on the paths that were found, joined with what they have walked since they asked."""
 
     @abstractmethod
     def follow(self, tick: Tick) -> float:
@@ -110,9 +100,9 @@ class Paths(ABC):
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Have the paths of agents end where they are, but for those that keep to them until they have another."""
 
-    @abstractmethod
     def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let those of agents, (k,) rows, keep their paths that lead to another goal, too; return which do, (k,)."""
+        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,): none, if not said otherwise."""
+        return np.zeros(len(rows), dtype=np.bool_)
 
     @abstractmethod
     def forget(self, entity: NDArray[np.int64]) -> None:
@@ -122,8 +112,7 @@ class Paths(ABC):
     def too_narrow(self, row: int, radius: float, before: float) -> bool:
         """Return whether the path of an agent does not serve any more after its radius (m) has changed."""
 
-    @abstractmethod
-    def forget_targets(self, rows: NDArray[np.int64]) -> None:
+    def forget_targets(self, rows: NDArray[np.int64]) -> None:  # noqa: B027 -- most search for every request
         """Forget what agents, of its groups or not, asked for: they look for a path even to the same target."""
 
     @abstractmethod
@@ -131,7 +120,7 @@ class Paths(ABC):
         """Search on another ground from now on; agents that wait for a path ask again."""
 
     @property
-    def widest_body(self) -> float:
+    def widest_agent(self) -> float:
         """The greatest radius (m) that paths can be found for."""
         return np.inf
 

@@ -24,10 +24,10 @@ def take_path(agents: AgentColumns, rows: NDArray[np.int64], length_m: NDArray[n
 
     Notes
     -----
-    A path is no progress, however short: only walking is. Whose remaining length was not known (it had no path, or lost it through no choice of its own, see
+    A path is no progress, however short: only walking is. An agent without a remaining length (it had no path, or lost it through no choice of its own, see
     `forget_path`) begins with the new one. Else, a longer path moves the least so far by as much as it is longer, if the agent may begin again (see
-    `MOST_SETBACKS`); if not, what it is longer has to be walked first. So a detour counts from its beginning, and who goes to and fro between two paths does
-    not get on by that. Twin: `tests/reference/progress.py`.
+    `MOST_SETBACKS`); if not, what it is longer has to be walked first. So a detour counts from its beginning, and an agent that goes to and fro between two
+    paths does not get on by that. Twin: `tests/reference/progress.py`.
     """
     _count_steps(agents, rows)
     before, behind = agents.remaining[rows], agents.behind[rows]

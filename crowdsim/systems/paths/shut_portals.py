@@ -1,4 +1,4 @@
-"""What agents remember of portals at which their local grids found no way: searches on a mesh put a price on them."""
+"""What agents remember of portals at which their local grids found no path: searches on a mesh put a price on them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 
 MOST_LOOKED_AT = 8  # Portals of a corridor that a local grid may reach to.
-BEYOND_M = 0.3  # What is shut begins behind where the grid leads to: about a body.
+BEYOND_M = 0.3  # What is shut begins behind where the grid leads to: about the width of an agent.
 
 
-def remember_shut(world: World, rows: NDArray[np.int64], aim: NDArray[np.float64], reach: float, until: int) -> None:
-    """Let agents remember the portal of their corridors at which their grids found no way.
+def remember_shut(world: World, rows: NDArray[np.int64], waypoint: NDArray[np.float64], reach: float, until: int) -> None:
+    """Let agents remember the portal of their corridors at which their grids found no path.
 
     Parameters
     ----------
     world : World
     rows : (k,) int64
         Agents that follow corridors.
-    aim : (k, 2) float64, m
+    waypoint : (k, 2) float64, m
         As near as can be to the next corner.
     reach : float, m
         How far the grids reach.
@@ -35,7 +35,7 @@ def remember_shut(world: World, rows: NDArray[np.int64], aim: NDArray[np.float64
     that would be forgotten first gives way.
     """
     agents = world.agents
-    for row, (x, y) in zip(rows.tolist(), aim.tolist(), strict=True):
+    for row, (x, y) in zip(rows.tolist(), waypoint.tolist(), strict=True):
         to_x, to_y = (agents.next_corner[row] - (x, y)).tolist()
         far = float(np.sqrt(to_x * to_x + to_y * to_y))
         step = min(1.0, BEYOND_M / far) if far > 0.0 else 0.0
@@ -45,7 +45,7 @@ def remember_shut(world: World, rows: NDArray[np.int64], aim: NDArray[np.float64
 
 
 def forget_open(world: World, rows: NDArray[np.int64], reach: float) -> None:
-    """Let agents, (k,) rows, forget what they remember of the portals ahead within reach (m): their grids found a way to the next corner."""
+    """Let agents, (k,) rows, forget what they remember of the portals ahead within reach (m): their grids found a path to the next corner."""
     agents = world.agents
     for row in rows[(agents.priced_portal[rows, 0] >= 0)].tolist():
         ahead = _portals_ahead(world, row, reach)
@@ -75,7 +75,7 @@ def _portals_ahead(world: World, row: int, reach: float) -> list[int]:
     start, length = int(agents.corridor_start[row]), int(agents.corridor_length[row])
     x, y = agents.position[row].tolist()
     found = []
-    for edge in world.corridors.cells[max(start, start + length - MOST_LOOKED_AT) : start + length][::-1].tolist():  # the goal's end comes first
+    for edge in world.corridors.portals[max(start, start + length - MOST_LOOKED_AT) : start + length][::-1].tolist():  # the goal's end comes first
         (ax, ay), (bx, by) = mesh.vertex[mesh.edge_vertex[edge], :2].tolist(), mesh.vertex[mesh.edge_end[edge], :2].tolist()
         if float(distance_to_segment(x, y, ax, ay, bx, by)) > reach:
             break
@@ -90,7 +90,7 @@ def _note(agents: AgentColumns, row: int, edge: int, twin: int, until: int) -> N
 
 
 def _keep(agents: AgentColumns, row: int, stays: NDArray[np.bool_]) -> None:
-    kept = np.flatnonzero(stays & (agents.priced_portal[row] >= 0))
+    left = np.flatnonzero(stays & (agents.priced_portal[row] >= 0))
     portal, until = np.full(MOST_PRICED, -1, dtype=np.int32), np.zeros(MOST_PRICED, dtype=np.int64)
-    portal[: len(kept)], until[: len(kept)] = agents.priced_portal[row, kept], agents.priced_until[row, kept]
+    portal[: len(left)], until[: len(left)] = agents.priced_portal[row, left], agents.priced_until[row, left]
     agents.priced_portal[row], agents.priced_until[row] = portal, until

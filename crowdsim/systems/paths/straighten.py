@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD
+from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.systems.paths.corridor_blocks import make_room
@@ -21,13 +21,13 @@ def straighten(world: World, rows: NDArray[np.int64]) -> None:
         Columns `corridor_length`, `corridor_start` and `corridor_capacity` and the store of corridors are written.
     rows : (k,) int64
     """
-    if not world.mesh.vertex_room.size:
+    if not world.mesh.vertex_clearance.size:
         return
     agents, polygon = world.agents, world.polygons()
     while len(rows):
         ahead, need = agents.corridor_length[rows], np.zeros(len(rows), dtype=np.int64)
         straighten_many(
-            world.mesh, world.goals, world.corridors.cells, agents.corridor_start[rows], ahead, agents.corridor_capacity[rows], polygon[rows],
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, agents.corridor_capacity[rows], polygon[rows],
             agents.goal_piece[rows], agents.position[rows], agents.radius[rows], need,
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
@@ -50,9 +50,9 @@ def led_round_free_vertices(world: World, follows: NDArray[np.bool_], before: ND
         Column `corner_post` before the agents were steered: a vertex that could not be passed on the other side in vain asked again every tick costs time.
     """
     mesh, agents = world.mesh, world.agents
-    if not mesh.vertex_room.size:
+    if not mesh.vertex_clearance.size:
         return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(follows & (agents.corner_post > GOAL_HELD))
+    rows = np.flatnonzero(follows & (agents.corner_post > STRAIGHT_TO_GOAL))
     post = agents.corner_post[rows]
     vertex = np.where(post >= 0, post, ~post) >> VERTEX
-    return rows[(mesh.is_wall_vertex[vertex] == 0) & ((post != before[rows]) | (mesh.vertex_room[vertex] < agents.radius[rows]))]
+    return rows[(mesh.is_wall_vertex[vertex] == 0) & ((post != before[rows]) | (mesh.vertex_clearance[vertex] < agents.radius[rows]))]

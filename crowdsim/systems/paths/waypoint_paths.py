@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.corner_cache import GOAL_HELD, NOTHING_HELD
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.clearance import walked
@@ -27,7 +27,7 @@ from crowdsim.systems.paths.cell_guesses import CellGuesses
 from crowdsim.systems.paths.lost_paths import WALKS, ask_on_new_ground, drop_corridors, lose_shut_paths
 from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.paths.progress import take_length, take_path
-from crowdsim.world.columns import AgentState, PathStatus, has_way
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
 LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
@@ -77,7 +77,7 @@ class WaypointPaths(Paths):
         self._chooser: Chooser | None = None
 
     def keep_up(self) -> None:
-        """Number the walks like the rows of the agents, and stop those who do not walk where they are."""
+        """Number the walks like the rows of the agents, and stop those of agents that do not walk."""
         agents = self.world.agents
         if not np.array_equal(self._entity, agents.entity):
             place = np.searchsorted(self._entity, agents.entity)
@@ -86,8 +86,10 @@ class WaypointPaths(Paths):
             self._entity = agents.entity.copy()
         self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
 
-    def make_room(self) -> None:
-        """Do nothing: waypoints take no room while agents wait."""
+    def ask(self, tick: Tick) -> None:
+        """Ask, for the agents that there are now."""
+        self.keep_up()
+        super().ask(tick)
 
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
@@ -96,10 +98,6 @@ class WaypointPaths(Paths):
             led, agents = entity[self.guesses.led(entity)], self.world.agents
             self.walkers.halt(np.searchsorted(self._entity, led), agents.position[np.searchsorted(agents.entity, led)])
             self.guesses.forget(entity)
-
-    def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Return that no agent keeps its path: targets are compared when they are asked for."""
-        return np.zeros(len(rows), dtype=np.bool_)
 
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Take the goals of agents that are sent elsewhere; they walk on until they have another path."""
@@ -115,7 +113,7 @@ class WaypointPaths(Paths):
         self.walkers.forget(rows)
 
     @property
-    def widest_body(self) -> float:
+    def widest_agent(self) -> float:
         """The greatest radius (m) that paths can be found for."""
         return np.inf if self.planner.parameters.agent_radius > 0.0 else float(self.planner.grid.widest_body)
 
@@ -127,7 +125,7 @@ class WaypointPaths(Paths):
         self._chooser = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
-        """Find ways on another ground from now on; whoever waits for a way, or has one over cells that were lost, asks again."""
+        """Find paths on another ground from now on; agents that wait for a path, or have one over cells that were lost, ask again."""
         world, agents, walkers = self.world, self.world.agents, self.walkers
         before, bars = self.planner.grid.walkable(), self.planner.grid.bars
         self.show(change.closed)
@@ -146,7 +144,7 @@ class WaypointPaths(Paths):
         agents.goal_piece[has_piece] = self._choices().piece_at(agents.goal[has_piece], walkers.walks.target[has_piece])
 
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
-        """Ask for ways to the pieces of the goals that are nearest on foot, round those who stand now."""
+        """Ask for paths to the pieces of the goals that are nearest on foot, round agents that stand now."""
         agents, planner, walkers = self.world.agents, self.planner, self.walkers
         shut_in = self._shut_in(rows)
         self.give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
@@ -158,7 +156,7 @@ class WaypointPaths(Paths):
         agents.goal_piece[hopeless] = -1
         self.give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, which = rows[which >= 0], which[which >= 0]
-        # Of several points the search finds which is meant; of one it is known whether a way leads there already.
+        # Of several points the search finds the nearest; of one it is known whether a path leads there already.
         only = np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which] if len(rows) else which
         has_one = only >= 0
         agents.goal_piece[rows] = np.where(has_one, chooser.piece[only], -1)
@@ -167,7 +165,7 @@ class WaypointPaths(Paths):
         if self.guesses is not None:
             is_new |= self.guesses.knows(agents.entity[rows])  # an agent that was put elsewhere while it waited has no path yet
         walkers.forget(rows[~has_one])
-        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, for which no way has to be found
+        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, which needs no new path
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, which = rows[is_new], which[is_new]
         stands = self._standers(tick)
@@ -177,16 +175,16 @@ class WaypointPaths(Paths):
             self.guesses.ask(rows, walkers)
 
     def _standers(self, tick: Tick) -> NDArray[np.int64]:
-        """Return who stands about: others go round them.
+        """Return the stationary agents that others go round.
 
-        Who is about to get a way of its own is not in the way of others: in a crowd that starts together, everybody would walk round everybody.
+        An agent that is about to get a path is not in the way of others: in a crowd that starts together, each would walk round all others.
         """
         agents = self.world.agents
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
         return np.flatnonzero(self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return who is inside something that is closed: cells know of no way there, walls are all around."""
+        """Return the agents inside something that is closed: cells have no path there, walls are all around."""
         position = self.world.agents.position[rows]
         found = np.zeros(len(rows), dtype=np.bool_)
         for area in self._closed:
@@ -194,7 +192,7 @@ class WaypointPaths(Paths):
         return found
 
     def _choices(self) -> Chooser:
-        """Return what knows which points of their goals agents can mean, on the grid as it is now."""
+        """Return what knows to which points of their goals agents can go, on the grid as it is now."""
         if self._chooser is None or self._chooser.version != self.planner.grid.version:
             self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
         return self._chooser
@@ -214,15 +212,15 @@ class WaypointPaths(Paths):
         agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
         waypoint, start = self.past_walls(rows, answers.waypoint, answers.start)
         walkers.take(rows, start, waypoint, agents.position, beyond)
-        has_way = np.diff(answers.start) > 0
-        take_path(agents, rows[has_way], walkers.ahead(rows[has_way], agents.position, tick.team))
-        self.has_found(tick, rows[has_way], answers.status[has_way], answers.length[has_way])
-        self.give_up(tick, rows[~has_way], answers.status[~has_way])
+        is_found = np.diff(answers.start) > 0
+        take_path(agents, rows[is_found], walkers.ahead(rows[is_found], agents.position, tick.team))
+        self.has_found(tick, rows[is_found], answers.status[is_found], answers.length[is_found])
+        self.give_up(tick, rows[~is_found], answers.status[~is_found])
 
     def past_walls(
         self, rows: NDArray[np.int64], waypoint: NDArray[np.float64], start: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return ways as bodies can walk them where cells keep less than their radius from walls: waypoints, and where the way of each row begins."""
+        """Return paths as agents can walk them where cells keep less than their radius from walls: waypoints, and where those of each row begin."""
         parameters, agents = self.planner.parameters, self.world.agents
         if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(waypoint):
             return waypoint, start
@@ -242,11 +240,11 @@ class WaypointPaths(Paths):
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
         aim = walkers.toward()
-        # A waypoint is passed at some distance, and whoever kept its way to another target, or was led by a program, was not set on one.
+        # A waypoint is passed at some distance, and an agent that kept its path to another target, or was led by a program, was not set on one.
         measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
         take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
         # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
-        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_way(agents.path_status))
+        near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_path(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
         agents.preferred_velocity[near] = rest * np.minimum(1.0, agents.desired_speed[near] / pace)[:, None]
@@ -254,13 +252,13 @@ class WaypointPaths(Paths):
         # In front of a region a crowd may spread.
         straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE)
         straight[straight] = self._leads_straight(tick, np.flatnonzero(straight))
-        agents.corner_post[free] = np.where(straight[free], np.int32(GOAL_HELD), np.int32(NOTHING_HELD))
+        agents.corner_post[free] = np.where(straight[free], np.int32(STRAIGHT_TO_GOAL), np.int32(NOT_CACHED))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
         return guessing
 
     def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whose path leads straight to its end, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
+        """Return which paths lead straight to their ends, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
         agents, walkers = self.world.agents, self.walkers
         walks = walkers.walks
         found = walks.total[rows] - walks.current[rows] <= 1
@@ -280,7 +278,7 @@ class WaypointPaths(Paths):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved, ground = Saved.of(state), self.planner.grid.ground
-        self.planner.grid.version = saved.whole("planner/version", 0, MOST)  # Gates has put the same up by another way
+        self.planner.grid.version = saved.whole("planner/version", 0, MOST)  # Gates has put up the same by other steps
         self.planner.restore(saved.below("planner/"))
         require_open(saved, self.world, self.planner.entities, self.mine())
         right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell

@@ -13,7 +13,7 @@ from tests.navigation.worlds import pillar_hall, random_ground
 from tests.reference import corridors as twin
 
 
-def way_of(mesh, polygon, rng, steps):
+def path_of(mesh, polygon, rng, steps):
     """Return the portals of a random walk over polygons that never goes straight back."""
     portals, last = [], -1
     for _ in range(steps):
@@ -41,16 +41,16 @@ def test_crossing_portals_agrees_with_reference_and_leads_to_the_same_end(ground
     shorter = longer = 0
     for _ in range(60):
         start = int(rng.integers(mesh.polygon_count))
-        corridor, walk = way_of(mesh, start, rng, 12), way_of(mesh, start, rng, 15)
+        corridor, walk = path_of(mesh, start, rng, 12), path_of(mesh, start, rng, 15)
         if not corridor:
             continue
         end = mesh.edge_polygon[mesh.edge_twin[corridor[-1]]]
-        cells = np.zeros(64, dtype=np.int32)
-        cells[: len(corridor)], length = corridor[::-1], len(corridor)
+        portals = np.zeros(64, dtype=np.int32)
+        portals[: len(corridor)], length = corridor[::-1], len(corridor)
         for edge in walk:
             before = length
-            corridor, length = twin.cross(mesh, corridor, edge), cross(mesh, cells, 0, length, 64, edge)
-            assert cells[:length][::-1].tolist() == corridor
+            corridor, length = twin.cross(mesh, corridor, edge), cross(mesh, portals, 0, length, 64, edge)
+            assert portals[:length][::-1].tolist() == corridor
             here = mesh.edge_polygon[mesh.edge_twin[edge]]
             assert is_connected(mesh, corridor, here)
             assert (mesh.edge_polygon[mesh.edge_twin[corridor[-1]]] if corridor else here) == end
@@ -58,18 +58,18 @@ def test_crossing_portals_agrees_with_reference_and_leads_to_the_same_end(ground
     assert shorter > 50 and longer > 50
 
 
-def test_a_corridor_without_room_for_the_way_back_says_so_and_is_left_alone():
+def test_a_full_block_takes_no_path_back_and_is_left_alone():
     mesh = build_mesh(pillar_hall(4)).mesh
     rng = np.random.default_rng(1)
     told = 0
     for start in range(0, mesh.polygon_count, 3):
-        corridor = way_of(mesh, start, rng, 5)
-        cells = np.full(len(corridor) + 1, -7, dtype=np.int32)
-        cells[:-1] = corridor[::-1]
+        corridor = path_of(mesh, start, rng, 5)
+        portals = np.full(len(corridor) + 1, -7, dtype=np.int32)
+        portals[:-1] = corridor[::-1]
         for edge in range(mesh.polygon_start[start], mesh.polygon_start[start + 1]):
             if mesh.edge_twin[edge] >= 0 and len(twin.cross(mesh, corridor, edge)) > len(corridor):
-                assert cross(mesh, cells, 0, len(corridor), len(corridor), edge) == -1
-                assert cells.tolist() == [*corridor[::-1], -7]
+                assert cross(mesh, portals, 0, len(corridor), len(corridor), edge) == -1
+                assert portals.tolist() == [*corridor[::-1], -7]
                 told += 1
     assert told > 20
 
@@ -77,27 +77,27 @@ def test_a_corridor_without_room_for_the_way_back_says_so_and_is_left_alone():
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 200)), max_size=60), st.integers(0, 60))
 def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
-    store, held, most = CorridorStore(), {}, 0
+    store, taken, most = CorridorStore(), {}, 0
     for number, (gives_back, portals) in enumerate(steps):
         if number == saved_at:
             saved = store.state()
             store = CorridorStore()
-            starts = np.array(sorted(held), dtype=np.int64)
-            store.restore(saved, starts, np.array([held[each][0] for each in starts.tolist()], dtype=np.int32))
-        if gives_back and held:
-            start = sorted(held)[portals % len(held)]
-            store.release(start, held.pop(start)[0])
+            starts = np.array(sorted(taken), dtype=np.int64)
+            store.restore(saved, starts, np.array([taken[each][0] for each in starts.tolist()], dtype=np.int32))
+        if gives_back and taken:
+            start = sorted(taken)[portals % len(taken)]
+            store.release(start, taken.pop(start)[0])
             continue
-        capacity = store.capacity_for(portals)
+        capacity = int(store.capacities_for(np.array([portals]))[0])
         assert capacity >= max(SMALLEST_BLOCK, portals + portals // 2) and capacity & (capacity - 1) == 0
         start = store.allocate(capacity)
-        assert all(start + capacity <= other or other + size <= start for other, (size, _) in held.items())
+        assert all(start + capacity <= other or other + size <= start for other, (size, _) in taken.items())
         store.fill(np.array([start]), np.array([0, portals]), np.full(portals, number, dtype=np.int32))
-        held[start] = capacity, (number, portals)
+        taken[start] = capacity, (number, portals)
         most = max(most, start + capacity)
-        for other, (_, (value, count)) in held.items():
-            assert store.cells[other : other + count].tolist() == [value] * count
-    assert most <= len(store.cells)
+        for other, (_, (value, count)) in taken.items():
+            assert store.portals[other : other + count].tolist() == [value] * count
+    assert most <= len(store.portals)
 
 
 def test_a_block_that_was_given_back_is_given_out_again():
@@ -109,12 +109,12 @@ def test_a_block_that_was_given_back_is_given_out_again():
 
 
 def test_a_store_that_grows_does_not_move_what_is_in_it():
-    """Who gets a block is no slower for how much is in use; a copy of 16 MB took 40 ms of the slice that it fell into."""
+    """Allocating a block is no slower for how much is in use; a copy of 16 MB took 40 ms of the slice that it fell into."""
     store = CorridorStore()
-    first, most = store.allocate(1 << 22), len(store.cells)
-    store.cells[first : first + (1 << 22)] = 5
-    while len(store.cells) == most:
+    first, most = store.allocate(1 << 22), len(store.portals)
+    store.portals[first : first + (1 << 22)] = 5
+    while len(store.portals) == most:
         before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
         store.allocate(512)
     assert resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before < 100
-    assert np.all(store.cells[first : first + (1 << 22)] == 5)
+    assert np.all(store.portals[first : first + (1 << 22)] == 5)

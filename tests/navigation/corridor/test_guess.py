@@ -10,7 +10,7 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from tests.navigation.corridor.test_corridors import is_connected, way_of
+from tests.navigation.corridor.test_corridors import is_connected, path_of
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference import guess as twin
 
@@ -18,7 +18,7 @@ GROUNDS = {"random": lambda: random_ground(12), "pillars": lambda: pillar_hall(4
 
 
 def passing(mesh, goal, width, x, y):
-    """Return `can_pass` of the twin for a body at (x, y)."""
+    """Return `can_pass` of the twin for an agent at (x, y)."""
 
     def can_pass(polygon, entry, onward):
         if entry is None and onward is None:
@@ -36,7 +36,7 @@ def passing(mesh, goal, width, x, y):
 
 
 def scenes(name, radius, seed, count=60, steps=8):
-    """Yield (mesh, goals, piece, found path, portals walked on the guess, position): paths of the planner, and walks that fit the body."""
+    """Yield (mesh, goals, piece, found path, portals walked on the guess, position): paths of the planner, and walks that fit the agent."""
     mesh = build_mesh(GROUNDS[name]()).mesh
     rng = np.random.default_rng(seed)
     points, _ = free_points(GROUNDS[name](), radius + 0.05, 2 * count, rng)
@@ -48,7 +48,7 @@ def scenes(name, radius, seed, count=60, steps=8):
     answers, _ = planner.advance(1 << 40, Team(1))
     for i in range(many):
         found = answers.cells[answers.start[i] : answers.start[i + 1]][::-1].tolist()
-        walked = way_of(mesh, int(polygons[i]), rng, int(rng.integers(1, steps)))
+        walked = path_of(mesh, int(polygons[i]), rng, int(rng.integers(1, steps)))
         if answers.status[i] != 2 or not walked or (mesh.edge_width[walked] < 2.0 * radius).any():
             continue
         here = int(mesh.edge_polygon[mesh.edge_twin[walked[-1]]])
@@ -96,7 +96,7 @@ def test_a_joined_path_begins_where_the_agent_is_and_ends_at_the_goal(name):
     assert shorter > 10 and through_start > 0  # some go over before, some have to go back
 
 
-def test_who_went_along_the_path_by_chance_goes_on_from_there():
+def test_an_agent_that_went_along_the_path_by_chance_goes_on_from_there():
     met = 0
     for mesh, goals, piece, found, _, _ in scenes("rooms", 0.1, 5):
         for steps in range(1, len(found)):

@@ -1,9 +1,10 @@
-"""Bodies find the next corner every tick, walk the way that was measured, and guess while they have none."""
+"""Agents find the next corner every tick, walk the path that was measured, and guess while they have none."""
 
 import numpy as np
 import pytest
 import shapely
 
+from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.steer import guess_many
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
@@ -15,7 +16,7 @@ SPEED, TICK = 1.3, 0.05
 
 
 def walk_there(ground, seed, radius, cells, count=8):
-    """Walk bodies to one goal; return the lengths walked and measured of those more than half a metre from it."""
+    """Walk agents to one goal; return the lengths walked and measured of those more than half a metre from it."""
     rng = np.random.default_rng(seed)
     mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh
     points, part = free_points(ground, radius, count + 1, rng)
@@ -27,14 +28,14 @@ def walk_there(ground, seed, radius, cells, count=8):
     assert np.isfinite(measured).all()
     walked = np.zeros(len(starts))
     walls = ground.boundary
-    # A point steers at the corner itself and turns only once it is past it, up to a step; bodies follow arcs.
+    # A point steers at the corner itself and turns only once it is past it, up to a step; agents follow arcs.
     tick = TICK if radius > 0.0 else 0.25 * TICK
     for _ in range(int(1.3 * measured.max(initial=0.0) / SPEED / tick) + 40):
         walkers.steer(SPEED, tick)
         before = walkers.position
         walkers.walk(before + walkers.velocity * tick)
         walked += np.hypot(*(walkers.position - before).T)
-    assert np.hypot(*(walkers.position - goal).T).max(initial=0.0) <= 0.011, "somebody did not arrive"
+    assert np.hypot(*(walkers.position - goal).T).max(initial=0.0) <= 0.011, "an agent did not arrive"
     assert shapely.distance(walls, shapely.points(walkers.position)).min(initial=9.0) >= radius - 1e-6
     far = measured > 0.5
     return walked[far], measured[far]
@@ -64,8 +65,8 @@ def test_hundreds_of_crowds_walk_the_measured_lengths(seed):
 
 @pytest.mark.parametrize("radius", [0.0, 0.2])
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 2)])
-def test_the_next_corner_is_the_first_of_the_whole_way(make, seed, radius):
-    """Steering looks at a few portals only; the whole way, pulled from the goal, must begin the same."""
+def test_the_next_corner_is_the_first_of_the_whole_path(make, seed, radius):
+    """Steering looks at a few portals only; the whole path, pulled from the goal, must begin the same."""
     ground = make(seed)
     mesh = build_mesh(ground).mesh
     points, part = free_points(ground, radius, 60, np.random.default_rng(seed))
@@ -73,15 +74,15 @@ def test_the_next_corner_is_the_first_of_the_whole_way(make, seed, radius):
     walkers, planner = Walkers(mesh, starts, radius), OnePlanner(mesh)
     walkers.head_for(shapely.Point(goal))
     walkers.steer(SPEED, TICK)
-    ways = 0
+    paths = 0
     for row, start in enumerate(starts):
         planner.search(start, walkers.goals, radius)
-        way, _, _ = planner.string(start, walkers.goals, radius)
-        ways += len(way) > 2
-        assert walkers.corner[row] == pytest.approx(way[1], abs=1e-9)
-        heading = (way[1] - start) / np.hypot(*(way[1] - start))
+        path, _, _ = planner.string(start, walkers.goals, radius)
+        paths += len(path) > 2
+        assert walkers.corner[row] == pytest.approx(path[1], abs=1e-9)
+        heading = (path[1] - start) / np.hypot(*(path[1] - start))
         assert walkers.velocity[row] == pytest.approx(SPEED * heading, abs=1e-9)
-    assert ways > 10
+    assert paths > 10
 
 
 @pytest.mark.sample(1)
@@ -100,7 +101,7 @@ def test_points_steer_where_the_reference_does(seed, cells):
         assert walkers.corner[row] == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_body_does_not_overshoot_its_goal_and_stands_still_there():
+def test_a_agent_does_not_overshoot_its_goal_and_stands_still_there():
     walkers = Walkers(build_mesh(shapely.box(0, 0, 10, 10)).mesh, np.array([[3.0, 3.0]]), 0.2)
     walkers.head_for(shapely.Point(3.4, 3.3))
     for _ in range(12):
@@ -112,7 +113,7 @@ def test_a_body_does_not_overshoot_its_goal_and_stands_still_there():
     assert walkers.velocity.tolist() == [[0.0, 0.0]]
 
 
-def test_who_does_not_want_to_is_left_alone():
+def test_agents_that_do_not_want_to_are_left_alone():
     walkers = Walkers(build_mesh(shapely.box(0, 0, 10, 10)).mesh, np.array([[3.0, 3.0], [4.0, 4.0]]), 0.2)
     walkers.head_for(shapely.Point(8, 8))
     walkers.wants[1] = 0
@@ -135,8 +136,8 @@ def test_a_push_changes_the_corner_at_once():
 
 
 @pytest.mark.full
-def test_a_straight_way_over_very_many_portals_is_followed_to_its_end():
-    """Longer than the posts that fit: the corridor has portals beside 2,500 needles."""
+def test_a_straight_path_over_very_many_portals_is_followed_to_its_end():
+    """Longer than the vertices that fit: the corridor has portals beside 2,500 needles."""
     count = 2500
     x = np.arange(1, count + 1)
     needles = shapely.union_all([shapely.Polygon([(k, 3.0), (k + 0.1, 2.0), (k + 0.2, 3.0)]) for k in x])
@@ -150,16 +151,15 @@ def test_a_straight_way_over_very_many_portals_is_followed_to_its_end():
 
 
 def guess(mesh, goals, position, radius, trails, guessed=None):
-    """Return velocities, corners and choices of guesses; trails are lists of the portals of the ways back."""
+    """Return velocities, corners and choices of guesses; trails are lists of the portals of the paths back."""
     count = len(position)
     velocity, corner = np.full((count, 2), 9.0), np.full((count, 2), 9.0)
     guessed = np.full((count, 2), -1, dtype=np.int32) if guessed is None else guessed
     ahead = np.array([len(trail) for trail in trails], dtype=np.int32)
     cells, block = np.array([edge for trail in trails for edge in trail], dtype=np.int32), np.cumsum([0, *ahead[:-1]])
-    guess_many(
-        0, count, mesh, goals, cells, block, ahead, np.zeros(count, dtype=np.int32), located(mesh, position), guessed, np.ones(count, dtype=np.uint8),
-        position, np.full(count, radius), np.full(count, SPEED), velocity, corner,
-    )  # fmt: skip
+    corridors = Corridors(cells, block, ahead, located(mesh, position), np.full(count, -1, dtype=np.int32), position, np.full(count, radius))
+    goal, wants = np.zeros(count, dtype=np.int32), np.ones(count, dtype=np.uint8)
+    guess_many(0, count, mesh, goals, corridors, goal, guessed, wants, np.full(count, SPEED), velocity, corner)
     return velocity, corner, guessed
 
 

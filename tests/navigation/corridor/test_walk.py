@@ -1,4 +1,4 @@
-"""A point never leaves the mesh and a body keeps its radius, however they are pushed; what is not towards a wall is kept."""
+"""A point never leaves the mesh and an agent keeps its radius, however they are pushed; what is not towards a wall is kept."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ from tests.reference import walk as twin
 from tests.reference.search import is_connected
 
 RADII = (0.0, 0.05, 0.2, 0.5)
-KEEP_M = 1e-6  # What a body may lack of its radius: rounding at UTM coordinates.
+KEEP_M = 1e-6  # What an agent may lack of its radius: rounding at UTM coordinates.
 
 
-def check_moves(ground, seed, radius, bodies, steps, stride):
-    """Move bodies at random and assert after every step what holds for walking; return the number of moves."""
+def check_moves(ground, seed, radius, agents, steps, stride):
+    """Move agents at random and assert after every step what holds for walking; return the number of moves."""
     rng = np.random.default_rng(seed)
     mesh = build_mesh(ground).mesh
-    walkers = Walkers(mesh, free_points(ground, radius, bodies, rng)[0], radius)
+    walkers = Walkers(mesh, free_points(ground, radius, agents, rng)[0], radius)
     count = len(walkers.position)
     walls = ground.boundary
     polygons = np.array(outlines(mesh))
@@ -32,7 +32,7 @@ def check_moves(ground, seed, radius, bodies, steps, stride):
         points = shapely.points(walkers.position)
         apart = shapely.distance(walls, points)
         assert np.all(shapely.covers(ground, points) | (apart <= rounding)), "a point left the ground"
-        assert np.all(apart >= radius - KEEP_M), f"a body of {radius} m is {apart.min()} m from a wall"
+        assert np.all(apart >= radius - KEEP_M), f"an agent of {radius} m is {apart.min()} m from a wall"
         assert np.all(walkers.clear <= apart + KEEP_M), "there is a wall within a distance that was promised to be clear"
         # To the polygon, not to the lines of its edges: two edges that are nearly one line reach far beyond each other's.
         beside = shapely.distance(polygons[walkers.polygon], points)
@@ -82,7 +82,7 @@ def test_points_walk_as_the_reference_does(seed):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", [1, 3, 12])
-def test_bodies_walk_as_the_reference_does(seed):
+def test_agents_walk_as_the_reference_does(seed):
     ground = random_ground(seed)
     mesh = build_mesh(ground).mesh
     rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def test_bodies_walk_as_the_reference_does(seed):
     boundary, begin = twin.boundary_of(mesh), walkers.position.copy()
     target = begin + 0.4 * rng.standard_normal(begin.shape)
     walkers.walk(target)
-    ends = [twin.walk_body(boundary, *a, *b, 0.2) for a, b in zip(begin.tolist(), target.tolist())]
+    ends = [twin.walk_disc(boundary, *a, *b, 0.2) for a, b in zip(begin.tolist(), target.tolist())]
     placed = [row for row, end in enumerate(ends) if end is not None]
     assert len(placed) >= 0.8 * len(ends) and walkers.touched.sum() > 5
     for row in placed:
@@ -120,7 +120,7 @@ def thin_wall(wall=0.05):
 
 
 @pytest.mark.parametrize("radius", [0.05, 0.2, 0.3])
-def test_a_thin_wall_holds_whoever_runs_at_it_or_round_its_end(radius):
+def test_a_thin_wall_stops_agents_that_run_at_it_or_round_its_end(radius):
     """A wall of 5 cm, 3 m/s and a tick of 0.1 s: a step is six times as long as the wall is thick."""
     ground = thin_wall()
     mesh, wall = build_mesh(ground).mesh, ground.interiors[0]
@@ -139,15 +139,15 @@ def test_a_thin_wall_holds_whoever_runs_at_it_or_round_its_end(radius):
             assert shapely.distance(wall, points).min() >= radius - 0.01
             assert np.hypot(*(walkers.position - before).T).max() <= 0.31  # round an end it is a little farther
             within = (np.abs(before[:, 1] - 4.5) < 1.2) & (np.abs(walkers.position[:, 1] - 4.5) < 1.2)
-            assert np.array_equal(np.sign(walkers.position[within, 0] - 5.025), np.sign(before[within, 0] - 5.025)), "somebody went through the wall"
+            assert np.array_equal(np.sign(walkers.position[within, 0] - 5.025), np.sign(before[within, 0] - 5.025)), "an agent went through the wall"
         if aim == (5.025, 4.5):
             straight = np.abs(toward[:, 0]) > 0.98
             assert np.array_equal(np.sign(walkers.position[straight, 0] - 5.025), side[straight])
 
 
 @pytest.mark.parametrize("radius, slit", [(0.2, 0.02), (0.2, 0.1), (0.2, 0.38), (0.2, 0.3999), (0.05, 0.02), (0.5, 0.999)])
-def test_nobody_is_pushed_through_a_gap_narrower_than_itself(radius, slit):
-    """Just before a gap of nearly its diameter a body is clear of both sides, and a step behind it as well."""
+def test_no_agent_is_pushed_through_a_gap_narrower_than_itself(radius, slit):
+    """Just before a gap of nearly its diameter an agent is clear of both sides, and a step behind it as well."""
     ground = shapely.box(0, 0, 10, 10).difference(shapely.union_all([shapely.box(5, 0, 5.05, 5 - slit / 2), shapely.box(5, 5 + slit / 2, 5.05, 10)]))
     mesh = build_mesh(ground).mesh
     angles = np.deg2rad(np.linspace(-89, 89, 60))
@@ -165,7 +165,7 @@ def test_nobody_is_pushed_through_a_gap_narrower_than_itself(radius, slit):
     assert passers.position[:, 0].min() > 5.2
 
 
-def test_a_lone_body_walks_bit_exactly_straight_in_the_open():
+def test_a_lone_agent_walks_bit_exactly_straight_in_the_open():
     ground = shapely.box(0, 0, 60, 60).difference(shapely.box(30, 40, 31, 41))
     walkers = Walkers(build_mesh(ground).mesh, np.array([[3.0, 7.0]]), 0.25)
     position = np.array([[3.0, 7.0]])
@@ -175,20 +175,20 @@ def test_a_lone_body_walks_bit_exactly_straight_in_the_open():
         assert np.array_equal(walkers.position, position) and walkers.touched[0] == 0
 
 
-def test_who_does_not_move_stays_exactly_where_it_is():
+def test_an_agent_that_does_not_move_stays_exactly_where_it_is():
     walkers = Walkers(build_mesh(thin_wall()).mesh, np.array([[4.8, 4.0], [4.7, 4.0]]), 0.2)
     begin = walkers.position.copy()
     walkers.walk(begin.copy())
     assert np.array_equal(walkers.position, begin) and not walkers.touched.any()
 
 
-def test_a_body_that_stands_too_near_to_a_wall_comes_free_of_it():
+def test_a_agent_that_stands_too_near_to_a_wall_comes_free_of_it():
     walkers = Walkers(build_mesh(shapely.box(0, 0, 10, 10)).mesh, np.array([[5.0, 0.05], [9.95, 9.9]]), 0.2)
     walkers.walk(walkers.position + np.array([[0.01, 0.0], [0.0, 0.01]]))
     assert walkers.position.min() >= 0.2 - KEEP_M and walkers.position.max() <= 9.8 + KEEP_M
 
 
-def test_a_body_in_a_corner_of_ten_degrees_stops_where_it_fits():
+def test_a_agent_in_a_corner_of_ten_degrees_stops_where_it_fits():
     wedge = shapely.Polygon([(0, 0), (20, 0), (20, 20 * np.tan(np.deg2rad(10)))])
     walkers = Walkers(build_mesh(wedge).mesh, np.array([[15.0, 1.0]]), 0.3)
     for _ in range(300):
@@ -199,7 +199,7 @@ def test_a_body_in_a_corner_of_ten_degrees_stops_where_it_fits():
 
 @pytest.mark.parametrize("seed, make", [(3, random_ground), (12, random_ground), (2, rooms), (4, pillar_hall)])
 def test_corridors_lead_on_to_the_goal_after_any_push(seed, make):
-    """Pushed off its corridor a body finds the portals put before it or cut off, so that they always lead from where it is to the goal."""
+    """Pushed off its corridor an agent finds the portals put before it or cut off, so that they always lead from where it is to the goal."""
     ground = make(seed)
     mesh = build_mesh(ground).mesh
     rng = np.random.default_rng(seed)
@@ -222,7 +222,7 @@ def test_corridors_lead_on_to_the_goal_after_any_push(seed, make):
     assert np.mean(walkers.ahead >= 0) > 0.9
 
 
-def test_a_body_that_strays_farther_than_its_block_can_note_is_told_so():
+def test_a_agent_that_strays_farther_than_its_block_can_note_is_told_so():
     hall = pillar_hall(14)
     walkers = Walkers(build_mesh(hall).mesh, np.array([[0.5, 0.5]]), 0.1, room=16)
     walkers.head_for(shapely.Point(1.2, 0.5))

@@ -7,8 +7,8 @@ import shapely
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import KNOWN_M, find_rims
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
+from tests.navigation.test_paths_exist import regions_at_walls
 from tests.navigation.test_terrain import outlines
-from tests.navigation.test_ways_exist import regions_at_walls
 from tests.navigation.worlds import random_ground, rooms, simple_polygon
 from tests.reference.goals import rim_of
 

@@ -24,7 +24,7 @@ def random_scene(seed):
 
 
 def drawn(cells, cell, here, discs, segments, radius):
-    work = make_scratch.py_func(cells)
+    work = make_scratch(cells)
     work.words[:] = 0
     corner = [int(np.floor(each / cell)) - cells // 2 for each in here.tolist()]
     draw_discs(work.words, cells, cell, *corner, discs, len(discs))

@@ -84,8 +84,8 @@ def test_random_walks_change_floors_over_the_joins_only():
         after = int(mesh.polygon_layer[state[0]])
         new_z = twin.height_at(mesh, state[0], new_x, new_y)
         if after != before:
-            way = shapely.LineString([(x, y), (new_x, new_y)])
-            assert min(line.distance(way) for line in lines) < 1e-9
+            path = shapely.LineString([(x, y), (new_x, new_y)])
+            assert min(line.distance(path) for line in lines) < 1e-9
         assert abs(new_z - z) <= STEEPNESS * np.hypot(new_x - x, new_y - y) + 1e-9
         x, y, z = new_x, new_y, new_z
         floors_seen.add(after)
@@ -109,7 +109,7 @@ def test_walls_below_a_stair_are_in_no_list_of_the_stair_and_its_own_are():
 
 
 def test_a_landing_lists_the_side_walls_of_a_stair_that_ends_a_storey_below():
-    """Who steps from a landing onto a long stair within a tick is to be held by its walls; where the stair has gone a head's height down is out of reach."""
+    """An agent that steps from a landing onto a long stair within a tick has to be stopped by its walls; where the stair has gone a head's height down is out of reach."""
     floors = [
         FloorPlan("ground", shapely.box(0, 0, 10, 10), Plane((0, 0, 0))), FloorPlan("upper", shapely.box(30, 0, 40, 10), Plane((0, 0, 4))),
         FloorPlan("stair", shapely.box(10, 4, 30, 6), Plane((10, 4, 0), (0.2, 0.0))),
@@ -161,8 +161,8 @@ def test_a_line_that_misses_the_edge_of_a_floor_is_refused_with_its_place():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_neighbours_are_those_who_share_ground(seed):
-    """In every storey, on the stair, and round its ends: exactly those who stand less than the step off each other's plane."""
+def test_neighbours_are_those_that_share_ground(seed):
+    """In every storey, on the stair, and round its ends: exactly those that stand less than the step off each other's plane."""
     _, _, built = two_storeys()
     mesh = built.mesh
     rng = np.random.default_rng(seed)
@@ -187,7 +187,7 @@ def test_neighbours_are_those_who_share_ground(seed):
     assert parted > 1000
 
 
-def test_who_stands_at_the_foot_meets_those_on_the_stair_and_nobody_under_it():
+def test_an_agent_at_the_foot_meets_those_on_the_stair_and_none_under_it():
     """Numbers by hand: at the foot the stair's plane is that of the floor; 3.5 m in, it is 2.19 m up."""
     _, _, built = two_storeys()
     mesh = built.mesh

@@ -235,7 +235,7 @@ def test_the_distance_to_walls_agrees_with_reference_up_to_its_limit(small_mesh)
                 assert twin.distance_to_segment(x, y, *twin.edge_ends(mesh, flood.nearest[0])) == pytest.approx(expected, abs=1e-12)
 
 
-def test_sight_and_ways_out_of_polygons_agree_with_reference(small_mesh):
+def test_sight_and_paths_out_of_polygons_agree_with_reference(small_mesh):
     mesh, _ = small_mesh
     ground = random_ground(12)
     shapely.prepare(ground)
@@ -245,7 +245,7 @@ def test_sight_and_ways_out_of_polygons_agree_with_reference(small_mesh):
     for i, (x, y) in enumerate(points):
         for tx, ty in points[i + 1 : i + 9]:
             edge, share = find_exit(mesh, polygon[i], x, y, tx, ty)
-            expected = twin.way_out(mesh, polygon[i], x, y, tx, ty)
+            expected = twin.path_out(mesh, polygon[i], x, y, tx, ty)
             assert (edge in expected) if expected else edge == -1
             if edge >= 0:
                 cut = (x + share * (tx - x), y + share * (ty - y))

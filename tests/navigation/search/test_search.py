@@ -97,8 +97,8 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4), (pillar_hall, 9)])
-def test_one_tree_for_all_gives_everybody_the_corridor_of_a_search_of_ones_own(make, seed):
-    """Pillars in rows are full of equal ways; each start must still get the very same corridor, whoever asked before it."""
+def test_one_tree_for_all_gives_each_start_the_corridor_of_a_search_of_its_own(make, seed):
+    """Pillars in rows are full of equal paths; each start must still get the very same corridor, whatever was requested before it."""
     ground = make(seed)
     alone, shared = OnePlanner.on(ground), OnePlanner.on(ground)
     rng = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def test_one_tree_for_all_gives_everybody_the_corridor_of_a_search_of_ones_own(m
                 assert np.array_equal(mine, theirs) and my_piece == their_piece
 
 
-def test_the_way_is_the_same_in_slots_that_were_used_before():
+def test_the_path_is_the_same_in_slots_that_were_used_before():
     ground = random_ground(3)
     planner = OnePlanner.on(ground)
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Who shares a backward search, in which order trees are given out and grow, and what of them is saved."""
+"""Which requests share a backward search, in which order trees are given out and grow, and what of them is saved."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_requests_share_from_so_many_askers_on_whether_they_come_together_or_one
     assert [alone.ask([10], [7])[0] for _ in range(2 * share_at)] == [NO_TREE] * (2 * share_at)  # the same one again and again
 
 
-def test_a_tree_has_the_detail_of_who_asked_first():
+def test_a_tree_has_the_detail_of_the_first_request():
     trees = Trees()
     trees.ask([10], [1], [0.3])
     trees.ask([10, 10], [2, 3], [0.1, 0.2])
@@ -69,7 +69,7 @@ def test_requests_wait_for_the_first_tree_that_is_not_grown():
 
 
 def test_a_tree_that_is_half_grown_is_finished_before_another_begins():
-    """Those who wanted it may have left in between."""
+    """The agents that requested it may have left in between."""
     trees = Trees()
     trees.ask([10, 20, 10, 20], range(4))
     assert trees.grow(0, 4) == 4

@@ -13,9 +13,9 @@ from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.grid.search import OCTILE_WEIGHT
 from crowdsim.navigation.grid.search import WEIGHT as CELL_WEIGHT
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.navigation.search.heuristic_weight import AimParameters
+from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
-from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PULL
+from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, HEURISTIC_WEIGHT
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.grid.worlds import OneSearch, random_grid
@@ -26,7 +26,7 @@ from tests.navigation.worlds import OnePlanner
 def searched(scene, pull):
     """Return (costs, corridors, expansions) of searches of their own, with a weight of the straight line."""
     one, costs, cells, before = OnePlanner(scene.mesh), [], [], 0
-    one.slots.measure[:, PULL] = pull
+    one.slots.measure[:, HEURISTIC_WEIGHT] = pull
     for row in range(len(scene.entity)):
         status = one.search(scene.position[row], scene.goals, scene.radius[row], goal=scene.goal[row])
         costs.append(float(one.slots.measure[0, BEST_TOTAL]) if status == FOUND else np.inf)
@@ -44,7 +44,7 @@ def expansions_of(scene, pull):
 
 def aim(pull):
     """Return the parameters of a weight; 0 is no heuristic."""
-    return AimParameters(weight=pull) if pull else AimParameters(heuristic="zero")
+    return HeuristicParameters(weight=pull) if pull else HeuristicParameters(heuristic="zero")
 
 
 @pytest.mark.sample(2)
@@ -146,8 +146,8 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
             assert run.scenario.navigation.values["heuristic"] == choice and run.scenario.navigation.values["weight"] == 1.0
             digests(run, 3)
     with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
-        assert (run._plan.paths[0].planner._searches._slots.measure[:, PULL] == 3.0).all()
-    assert PathParameters(heuristic="octile", weight=2.0).pull == 2.0 and AimParameters(heuristic="zero").pull == 0.0
+        assert (run._plan.paths[0].planner._searches._slots.measure[:, HEURISTIC_WEIGHT] == 3.0).all()
+    assert PathParameters(heuristic="octile", weight=2.0).heuristic_weight == 2.0 and HeuristicParameters(heuristic="zero").heuristic_weight == 0.0
 
 
 @pytest.mark.parametrize(
@@ -160,6 +160,6 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
         ({"kind": "grid", "heuristic": "zero", "weight": 2}, "the heuristic is zero"),
     ],
 )
-def test_what_cannot_be_weighed_is_refused_with_the_way_out(navigation, message):
+def test_what_cannot_be_weighed_is_refused_with_the_path_out(navigation, message):
     with pytest.raises(ScenarioError, match=f"(?s){message}"):
         simulation({**BUSY, "navigation": navigation})

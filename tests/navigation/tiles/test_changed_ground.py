@@ -1,4 +1,4 @@
-"""Ground that changes: the mesh with closed areas against one made from scratch without them, what is carried over, and who is put where."""
+"""Ground that changes: the mesh with closed areas against one made from scratch without them, what stays, and where agents are put."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.navigation.mesh.build import build_mesh, build_parts
 from crowdsim.navigation.mesh.mesh import locate, make_flood, wall_distance
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.navigation.tiles.relocate import FARTHEST_M, settle
-from crowdsim.navigation.tiles.renumber import carry_over
+from crowdsim.navigation.tiles.relocate import FARTHEST_M, relocate
+from crowdsim.navigation.tiles.renumber import find_unchanged
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.mesh_parts import mesh_parts
@@ -31,7 +31,7 @@ def plan(rng):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_mesh_with_closed_areas_is_one_without_them_beside_their_insides(seed):
-    """The same bodies get from everywhere to everywhere, and walls are as far away; nothing leads into a closed area."""
+    """The same agents get from everywhere to everywhere, and walls are as far away; nothing leads into a closed area."""
     rng = np.random.default_rng(seed)
     ground, boxes = plan(rng)
     left, islands = parted_ground(ground, boxes)
@@ -71,7 +71,7 @@ def test_what_is_carried_over_is_the_same_polygon_with_the_same_neighbours(seed)
     old, new = build_mesh(ground).mesh, build_parts(mesh_parts(ground, boxes[:1], None)).mesh
     goals = [GoalShape(ground.representative_point()), GoalShape(shapely.box(0, 0, 16, 10))]
     old_goals, new_goals = cut_goals(old, goals), cut_goals(new, goals)
-    carried = carry_over(old, old_goals, new, new_goals)
+    carried = find_unchanged(old, old_goals, new, new_goals)
     assert 0 < np.count_nonzero(carried.polygon >= 0) < old.polygon_count
     for edge in np.flatnonzero(carried.edge >= 0):
         other = carried.edge[edge]
@@ -83,10 +83,10 @@ def test_what_is_carried_over_is_the_same_polygon_with_the_same_neighbours(seed)
             assert new.edge_twin[other] == carried.edge[twin]
     for piece in np.flatnonzero(carried.piece >= 0):
         assert np.array_equal(old_goals.pole[piece], new_goals.pole[carried.piece[piece]])
-    assert np.array_equal(carry_over(old, old_goals, old, old_goals).edge, np.arange(old.edge_count))
+    assert np.array_equal(find_unchanged(old, old_goals, old, old_goals).edge, np.arange(old.edge_count))
 
 
-def test_a_body_in_a_door_that_closes_is_put_on_the_nearer_side_and_others_stay():
+def test_a_agent_in_a_door_that_closes_is_put_on_the_nearer_side_and_others_stay():
     ground = shapely.box(0, 0, 10, 4)
     old, new = build_mesh(ground).mesh, build_parts(mesh_parts(ground, [shapely.box(4.9, 0, 5.1, 4)], None)).mesh
     position = np.array([[4.95, 2.0], [5.2, 2.0], [8.0, 2.0], [4.6, 1.0]])
@@ -94,14 +94,14 @@ def test_a_body_in_a_door_that_closes_is_put_on_the_nearer_side_and_others_stay(
     polygon = np.array([locate(new, x, y, -1) for x, y in position])
     under = np.array([locate(old, x, y, -1) for x, y in position])
     out, out_polygon = np.empty((4, 2)), np.empty(4, dtype=np.int64)
-    settle(old, new, under, polygon, position, radius, RAYS, out, out_polygon)
+    relocate(old, new, under, polygon, position, radius, RAYS, out, out_polygon)
     assert out[0, 0] == pytest.approx(4.7, abs=0.026) and out[1, 0] == pytest.approx(5.3, abs=0.026)
     assert np.array_equal(out[2:], position[2:])
     assert [locate(new, x, y, -1) for x, y in out] == out_polygon.tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_who_is_put_elsewhere_has_room_there_and_nothing_nearer_was_free(seed):
+def test_an_agent_that_is_put_elsewhere_is_clear_of_walls_there_and_nothing_nearer_was_free(seed):
     """A naive search over the same rays, on polygons instead of the mesh."""
     rng = np.random.default_rng(seed)
     ground, boxes = plan(rng)
@@ -113,7 +113,7 @@ def test_who_is_put_elsewhere_has_room_there_and_nothing_nearer_was_free(seed):
     under = np.array([locate(old, x, y, -1) for x, y in position])
     polygon = np.array([locate(new, x, y, -1) for x, y in position])
     out, out_polygon = np.empty_like(position), np.empty(len(position), dtype=np.int64)
-    settle(old, new, under, polygon, position, radius, RAYS, out, out_polygon)
+    relocate(old, new, under, polygon, position, radius, RAYS, out, out_polygon)
     parts = [part for each in (left, *islands) for part in shapely.get_parts(each)]
     moved = np.hypot(*(out - position).T)
     for row in np.flatnonzero(moved > 0.0):

@@ -82,7 +82,7 @@ def test_a_tile_that_was_taken_out_comes_back_as_the_ground_is_then():
 
 
 def test_of_more_tiles_than_are_kept_those_that_were_not_used_for_longest_are_made_anew(monkeypatch):
-    monkeypatch.setattr("crowdsim.navigation.tiles.rebuild.MOST_KEPT", 2)
+    monkeypatch.setattr("crowdsim.navigation.tiles.rebuild.MOST_KNOWN", 2)
     grounds = [shapely.box(0.0, 0.0, 4.0, top) for top in (2.0, 3.0, 4.0)]  # one tile each
     rebuilder, built = TileRebuilder(SIZE, (0, 0), (1, 1), PARAMETERS), []
     for number in (0, 1, 0, 2, 0, 1):

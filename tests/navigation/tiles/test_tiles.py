@@ -31,7 +31,7 @@ def same(a: NavMesh, b: NavMesh) -> bool:
 
 
 def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
-    """Assert that a body of any radius has a way on the tiles exactly if it has one on the whole mesh; return how many ways there were."""
+    """Assert that an agent of any radius has a path on the tiles exactly if it has one on the whole mesh; return how many paths there were."""
     one, many = OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh), OnePlanner(tiled(ground, size, cells=cells).mesh)
     rng = np.random.default_rng(seed)
     found = 0
@@ -39,13 +39,13 @@ def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
         points, _ = free_points(ground, radius, 2 * pairs, rng)
         for k in range(0, len(points) - 1, 2):
             a, b = points[k], points[k + 1]
-            status, way, _, _ = many.path(a, b, radius)
+            status, path, _, _ = many.path(a, b, radius)
             expected = one.path(a, b, radius)[0]
             if status != expected:
                 assert one.path(a, b, radius - TIE_M)[0] != one.path(a, b, radius + TIE_M)[0], f"radius {radius}: from {a} to {b}: {status}, not {expected}"
             if status == FOUND:
                 found += 1
-                assert shapely.difference(shapely.LineString(way), ground).length <= 1e-6 or radius > 0.0
+                assert shapely.difference(shapely.LineString(path), ground).length <= 1e-6 or radius > 0.0
     return found
 
 
@@ -53,13 +53,13 @@ def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
 @pytest.mark.parametrize("size", [1.0, 3.0, 4.7])
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("seeds, least", [(range(2), 13), pytest.param(range(6), 40, marks=pytest.mark.full)])
-def test_a_way_exists_on_tiles_exactly_if_it_does_on_the_whole_mesh(size, cells, seeds, least):
+def test_a_path_exists_on_tiles_exactly_if_it_does_on_the_whole_mesh(size, cells, seeds, least):
     assert sum(check_reach(random_ground(seed), size, seed, cells) for seed in seeds) > least
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("block", range(20))
-def test_thousands_of_ways_exist_on_tiles_exactly_if_they_do_on_the_whole_mesh(block):
+def test_thousands_of_paths_exist_on_tiles_exactly_if_they_do_on_the_whole_mesh(block):
     for seed in range(20 * block, 20 * block + 20):
         for size in (0.9, 2.0, 3.0, 4.7):
             check_reach(random_ground(seed), size, seed, pairs=6)
@@ -76,7 +76,7 @@ def test_walls_and_pillars_along_lines_of_tiles_do_no_harm(ground, size):
     assert check_reach(ground, size, 3, radii=(0.0, 0.2, 0.4, 0.5), pairs=6) > 10
 
 
-def test_a_gap_that_a_border_cuts_stops_whoever_is_too_wide_for_the_whole():
+def test_a_gap_that_a_border_cuts_stops_agents_too_wide_for_the_whole():
     # The gap from (3.9, y) to (4.1, y + 0.2) and its like: two pillars on either side of the line x = 4, 0.5 m apart across it.
     wall = shapely.union_all([shapely.box(0, 4.9, 3.75, 5.1), shapely.box(4.25, 4.9, 8, 5.1)])
     planner = OnePlanner(tiled(shapely.box(0, 0, 8, 10) - wall, 4.0).mesh)
@@ -156,7 +156,7 @@ def test_a_tile_is_the_same_each_time_it_is_made_and_can_be_made_in_steps():
         assert done == ["faces", "triangles", "gaps", "delaunay", "polygons"]
 
 
-def test_ways_do_not_lead_over_ground_that_was_taken_out_and_do_again_when_it_is_back():
+def test_paths_do_not_lead_over_ground_that_was_taken_out_and_do_again_when_it_is_back():
     mesh, _ = build_tiles(shapely.box(0.0, 0.0, 12.0, 4.0), 4.0)
     assert OnePlanner(mesh.mesh).path((1, 2), (11, 2), 0.3)[3] == pytest.approx(10.0)
     mesh.change(remove=[mesh.tile_at(6.0, 2.0)])

@@ -184,5 +184,5 @@ def test_guesses_end_where_agents_leave_or_go_elsewhere():
         assert guesses._entity.tolist() == []
         run.set_goal(1, "far")
         run.step()
-        assert guesses._entity.tolist() == [1] and guesses._begin[0, :2].tolist() != [1.0, 1.0]
+        assert guesses._entity.tolist() == [1] and guesses._table["begin"][0, :2].tolist() != [1.0, 1.0]
 

@@ -7,7 +7,7 @@ import pytest
 import shapely
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.clear_line import is_clear_way
+from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.grid.clearance import SPARE_M, walked
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, PathParameters
@@ -66,7 +66,7 @@ def test_paths_past_walls_are_those_of_the_twin(seed):
 
     def gets_straight(a, b, radius):
         under = int(polygons(mesh, np.array([a]))[0])
-        return bool(is_clear_way(mesh, under, *a, *b, radius, flood, state, crossed))
+        return bool(is_clear_line(mesh, under, *a, *b, radius, flood, state, crossed))
 
     for row, place in enumerate(starts.tolist()):
         own = answers.waypoint[answers.start[row] : answers.start[row + 1]].tolist()

@@ -1,4 +1,4 @@
-"""Optimal ways are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for."""
+"""Paths of Polyanya are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for."""
 
 from pathlib import Path
 
@@ -12,23 +12,23 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import find_rims
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.search.goal_entries import make_scratch
-from crowdsim.navigation.search.polyanya import advance_optimal, begin_optimal
-from crowdsim.navigation.search.polyanya_slots import CONE_COUNT, HEADER_SIZE, IS_FULL, copy_optimal, make_interval_slots, optimal_size, with_room
+from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
+from crowdsim.navigation.search.polyanya_slots import HEADER_SIZE, INTERVAL_COUNT, IS_FULL, copy_polyanya, make_interval_slots, polyanya_size, with_larger_pool
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
 from tests.reference import funnel
-from tests.reference import optimal as twin
+from tests.reference import polyanya as twin
 from tests.reference import search as dijkstra
 
 ALL = 1 << 40
 
 
-class Optimal:
-    """A mesh with one slot for an optimal search and one for a shared one."""
+class Polyanya:
+    """A mesh with one slot for a search of its own and one for a shared one."""
 
-    def __init__(self, ground, cells="polygons", room=1 << 12, mesh=None):
+    def __init__(self, ground, cells="polygons", capacity=1 << 12, mesh=None):
         self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh if mesh is None else mesh
-        self.slots = make_interval_slots(2, self.mesh, room)
+        self.slots = make_interval_slots(2, self.mesh, capacity)
         self._goals, self.scratch = None, make_scratch(2, self.mesh.polygon_count)
 
     def rims(self, goals):
@@ -41,17 +41,17 @@ class Optimal:
         """Run a search in slices; return its status and its total."""
         polygon = int(located(self.mesh, np.array([start]))[0]) if polygon is None else polygon
         rims = self.rims(goals)
-        begin_optimal(self.slots, is_shared, self.mesh, goals, self.scratch, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
+        begin_polyanya(self.slots, is_shared, self.mesh, goals, self.scratch, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
         while self.slots.header[is_shared, STATUS] == PENDING:
-            advance_optimal(self.slots, is_shared, self.mesh, goals, rims, self.scratch, slice_size)
+            advance_polyanya(self.slots, is_shared, self.mesh, goals, rims, self.scratch, slice_size)
             if self.slots.header[is_shared, IS_FULL]:
-                self.slots = with_room(self.slots)
+                self.slots = with_larger_pool(self.slots)
         return int(self.slots.header[is_shared, STATUS]), float(self.slots.measure[is_shared, BEST_TOTAL])
 
     def corridor(self, slot=0):
         """Return the found corridor (goal's end first) and the piece of the goal."""
-        cells = np.zeros(max(1, optimal_size(self.slots, slot)), dtype=np.int32)
-        count, piece = copy_optimal(self.slots, slot, cells, 0)
+        cells = np.zeros(max(1, polyanya_size(self.slots, slot)), dtype=np.int32)
+        count, piece = copy_polyanya(self.slots, slot, cells, 0)
         return cells[:count], piece
 
     def measured(self, start, goals, radius, slot=0):
@@ -66,8 +66,8 @@ class Optimal:
 
 
 def check_points(ground, seed, cells, pairs):
-    """Assert that ways of points are those of the visibility graph, alone and shared, and that their corridors are as long; return how many were found."""
-    best, world, rng = twin.of_point(ground), Optimal(ground, cells), np.random.default_rng(seed)
+    """Assert that paths of points are those of the visibility graph, alone and shared, and that their corridors are as long; return how many were found."""
+    best, world, rng = twin.of_point(ground), Polyanya(ground, cells), np.random.default_rng(seed)
     points, _ = free_points(ground, 0.0, 2 * pairs, rng)
     goals, found = point_goals(world.mesh, points), 0
     one = OnePlanner(world.mesh)
@@ -91,13 +91,13 @@ def check_points(ground, seed, cells, pairs):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(5))
-def test_ways_of_points_are_those_of_the_visibility_graph(block, cells):
+def test_paths_of_points_are_those_of_the_visibility_graph(block, cells):
     assert sum(check_points(random_ground(seed), seed, cells, 4) for seed in range(10 * block, 10 * block + 10)) > 20
 
 
-# A way turns at a corner that only feet of walls, or a wall in line with a portal, lead to.
+# A path turns at a corner that only feet of walls, or a wall in line with a portal, lead to.
 @pytest.mark.parametrize("seed", [71, 95])
-def test_ways_along_walls_bend_at_the_last_corner_in_line(seed):
+def test_paths_along_walls_bend_at_the_last_corner_in_line(seed):
     assert check_points(random_ground(seed), seed, "polygons", 6) > 3
 
 
@@ -105,26 +105,26 @@ def test_ways_along_walls_bend_at_the_last_corner_in_line(seed):
 @pytest.mark.parametrize("ground, seed", [
     (pillar_hall(6), 1), (rooms(3), 2), (simple_polygon(4), 3), (affinity.translate(random_ground(5), *UTM), 4),
 ], ids=["pillars", "rooms", "no holes", "map coordinates"])  # fmt: skip
-def test_ways_on_other_grounds_are_those_of_the_visibility_graph(ground, seed):
+def test_paths_on_other_grounds_are_those_of_the_visibility_graph(ground, seed):
     assert check_points(ground, seed, "polygons", 10) > 3
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("block", range(40))
-def test_thousands_of_worlds_have_the_ways_of_the_visibility_graph(block):
+def test_thousands_of_worlds_have_the_paths_of_the_visibility_graph(block):
     for seed in range(100 + 50 * block, 150 + 50 * block):
         check_points(random_ground(seed), seed, ("polygons", "triangles")[seed % 2], 5)
 
 
-def check_bodies(seed, radii, pairs):
-    """Assert that ways of bodies are those of the visibility graph on eroded ground, up to its chords; return how many were found."""
+def check_agents(seed, radii, pairs):
+    """Assert that paths of agents are those of the visibility graph on eroded ground, up to its chords; return how many were found."""
     ground, rng, found = random_ground(seed), np.random.default_rng(seed), 0
-    world = Optimal(ground)
+    world = Polyanya(ground)
     for radius in radii:
         points, part = free_points(ground, radius, 2 * pairs, rng)
         if len(points) < 2:
             continue
-        best, goals = twin.of_body(ground, radius), point_goals(world.mesh, points)
+        best, goals = twin.of_agent(ground, radius), point_goals(world.mesh, points)
         for k in range(0, len(points) - 1, 2):
             status, _ = world.search(points[k], goals, radius, goal=k + 1)
             expected = best.shortest(points[k], points[k + 1])
@@ -135,37 +135,37 @@ def check_bodies(seed, radii, pairs):
             length = world.measured(points[k], goals, radius)
             assert length >= expected - 1e-6
             turning = 2.0 * np.pi * (1.0 + length / 4.0)  # more than any way here turns: a full turn, and one more for every 4 m
-            if length > expected + twin.chord_error(radius, turning) + 1e-6:  # over chords the way may lead through a gap that is too narrow by the width of a hair
-                assert length <= twin.of_wider_body(ground, radius).shortest(points[k], points[k + 1]) + 1e-6, (seed, radius, k)
+            if length > expected + twin.chord_error(radius, turning) + 1e-6:  # over chords the path may lead through a gap that is too narrow by the width of a hair
+                assert length <= twin.of_wider_agent(ground, radius).shortest(points[k], points[k + 1]) + 1e-6, (seed, radius, k)
     return found
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(5))
-def test_ways_of_bodies_are_the_shortest_on_eroded_ground(seed):
-    assert check_bodies(seed, (0.1, 0.35), 3) > 1
+def test_paths_of_agents_are_the_shortest_on_eroded_ground(seed):
+    assert check_agents(seed, (0.1, 0.35), 3) > 1
 
 
 @pytest.mark.full
-def test_a_way_may_cross_an_edge_before_it_touches_the_disc_at_its_end():
-    """Two corners 6 cm apart, passed by a body of 0.2 m: its way was 4 cm too long."""
-    assert check_bodies(26, (0.1, 0.2), 5) > 5
+def test_a_path_may_cross_an_edge_before_it_touches_the_disc_at_its_end():
+    """Two corners 6 cm apart, passed by an agent of 0.2 m: its path was 4 cm too long."""
+    assert check_agents(26, (0.1, 0.2), 5) > 5
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("block", range(20))
-def test_ways_of_bodies_in_hundreds_of_worlds_are_the_shortest_on_eroded_ground(block):
-    assert sum(check_bodies(seed, (0.1, 0.2, 0.35), 5) for seed in range(10 * block, 10 * block + 10)) > 30
+def test_paths_of_agents_in_hundreds_of_worlds_are_the_shortest_on_eroded_ground(block):
+    assert sum(check_agents(seed, (0.1, 0.2, 0.35), 5) for seed in range(10 * block, 10 * block + 10)) > 30
 
 
 @pytest.mark.parametrize("seed", [3, 12])
-def test_every_slicing_and_any_room_give_the_same_way(seed):
+def test_every_slicing_and_any_capacity_give_the_same_path(seed):
     ground = random_ground(seed)
     points, _ = free_points(ground, 0.1, 8, np.random.default_rng(seed))
     for is_shared in (0, 1):
         answers = []
-        for slice_size, room in ((ALL, 1 << 14), (1, 1 << 14), (7, 64), (ALL, 64)):
-            world = Optimal(ground, room=room)
+        for slice_size, capacity in ((ALL, 1 << 14), (1, 1 << 14), (7, 64), (ALL, 64)):
+            world = Polyanya(ground, capacity=capacity)
             goals, answer = point_goals(world.mesh, points), []
             for k in range(1, 8):
                 status, total = world.search(points[k], goals, 0.1, goal=0, is_shared=is_shared, slice_size=slice_size)
@@ -174,28 +174,28 @@ def test_every_slicing_and_any_room_give_the_same_way(seed):
         assert answers[0] == answers[1] == answers[2] == answers[3]
 
 
-def test_one_tree_serves_everybody_whoever_asked_before():
+def test_one_tree_serves_all_starts_in_any_order():
     ground = pillar_hall(7)
     points, _ = free_points(ground, 0.2, 40, np.random.default_rng(1))
-    forth, back = Optimal(ground), Optimal(ground)
+    forth, back = Polyanya(ground), Polyanya(ground)
     goals = point_goals(forth.mesh, points[:1])
-    ways = [{}, {}]
-    for world, order, way in ((forth, range(1, 40), ways[0]), (back, range(39, 0, -1), ways[1])):
+    paths = [{}, {}]
+    for world, order, path in ((forth, range(1, 40), paths[0]), (back, range(39, 0, -1), paths[1])):
         for k in order:
-            way[k] = (*world.search(points[k], goals, 0.2, is_shared=1), world.corridor(1)[0].tolist())
-    assert ways[0] == ways[1]
+            path[k] = (*world.search(points[k], goals, 0.2, is_shared=1), world.corridor(1)[0].tolist())
+    assert paths[0] == paths[1]
 
 
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("seeds", [range(1), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in (range(2), range(2, 16)))], ids=str)
 @pytest.mark.parametrize("is_shared", [0, 1])
-def test_the_way_to_a_region_is_the_way_to_its_nearest_point(is_shared, seeds):
+def test_the_path_to_a_region_is_the_path_to_its_nearest_point(is_shared, seeds):
     region = shapely.box(4.0, 4.0, 7.0, 6.5)
     checked = 0
     for seed in seeds:
         ground = random_ground(seed)
-        world, best = Optimal(ground), funnel.Visibility(ground)
+        world, best = Polyanya(ground), funnel.Visibility(ground)
         goals = cut_goals(world.mesh, [GoalShape(region)])
         inside = shapely.intersection(region, ground)
         rim = [inside.buffer(-1e-7).boundary.interpolate(t, normalized=True) for t in np.linspace(0.0, 1.0, 200)]  # on a wall itself nothing is seen
@@ -214,33 +214,33 @@ def test_the_way_to_a_region_is_the_way_to_its_nearest_point(is_shared, seeds):
 
 @pytest.mark.parametrize("radius", [0.0, 0.2])
 @pytest.mark.parametrize("area", [(30, 39, 50, 40), (79, 0, 80, 40), (10, 0, 30, 1), (30, 5, 35, 9)], ids=str)
-def test_a_tree_for_nobody_ends_when_it_has_looked_at_the_whole_ground(area, radius):
-    """From a corner of an exit in an outer wall ways lead off the ground; none of them comes in again over an edge behind the corner, to go round for ever."""
+def test_a_tree_without_a_start_ends_when_it_has_looked_at_the_whole_ground(area, radius):
+    """From a corner of an exit in an outer wall paths lead off the ground; none of them comes in again over an edge behind the corner, to go round for ever."""
     hall, exit_area = shapely.from_wkt(Path("scenarios/maps/concourse.wkt").read_text()), shapely.box(*area)
     mesh = build_mesh(shapely.union_all([hall, shapely.box(90, 0, 91, 1)]), openings=exit_area).mesh
-    world = Optimal(None, room=1 << 15, mesh=mesh)
+    world = Polyanya(None, capacity=1 << 15, mesh=mesh)
     goals = cut_goals(mesh, [GoalShape(exit_area)])
     for is_shared in (0, 1):
         assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
-        assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, CONE_COUNT] == 0  # it is told at once that there is no way ...
+        assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, INTERVAL_COUNT] == 0  # it is known at once that there is no path ...
         world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
-        advance_optimal(world.slots, is_shared, mesh, goals, world.rims(goals), world.scratch, 25 * mesh.edge_count)
+        advance_polyanya(world.slots, is_shared, mesh, goals, world.rims(goals), world.scratch, 25 * mesh.edge_count)
         assert world.slots.header[is_shared, STATUS] == UNREACHABLE
 
 
 @pytest.mark.parametrize("goal", [(3.0, 2.0), (2.0, 2.0), (4.0, 1.0), (4.0, 3.0), (6.0, 2.0)])
-def test_goals_and_starts_on_edges_and_corners_of_the_mesh_are_reached_on_the_shortest_way(goal):
+def test_goals_and_starts_on_edges_and_corners_of_the_mesh_are_reached_on_the_shortest_path(goal):
     ground = shapely.box(0, 0, 8, 4).difference(shapely.box(4, 1, 5, 3))
-    world, best = Optimal(ground), funnel.Visibility(ground)
+    world, best = Polyanya(ground), funnel.Visibility(ground)
     for start in ((1.0, 2.0), (7.0, 2.0), (4.0, 0.5), (5.0, 3.0), (0.0, 0.0), (6.5, 3.9)):
         for a, b in ((start, goal), (goal, start)):
             status, total = world.search(a, point_goals(world.mesh, [b]), 0.0)
             assert status == FOUND and total == pytest.approx(best.shortest(a, b), rel=1e-9)
 
 
-def test_a_body_bends_round_one_corner_by_tangent_arc_and_tangent():
+def test_a_agent_bends_round_one_corner_by_tangent_arc_and_tangent():
     ground = shapely.box(0, 0, 10, 10).difference(shapely.box(0, 4, 5, 6))
-    world = Optimal(ground)
+    world = Polyanya(ground)
     start, goal, r = np.array([2.0, 2.0]), np.array([2.0, 8.0]), 0.5
     status, total = world.search(start, point_goals(world.mesh, [goal]), r)
     reach = np.sqrt((5.0 - 2.0) ** 2 + (4.0 - 2.0) ** 2 - r * r)
@@ -248,9 +248,9 @@ def test_a_body_bends_round_one_corner_by_tangent_arc_and_tangent():
     assert status == FOUND and total == pytest.approx(2.0 * reach + 2.0 * r * turn + 2.0, abs=1e-9)
 
 
-def test_a_body_exactly_as_wide_as_the_door_passes_it_on_a_slant():
+def test_a_agent_exactly_as_wide_as_the_door_passes_it_on_a_slant():
     door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
-    world = Optimal(door)
+    world = Polyanya(door)
     goals = point_goals(world.mesh, [(8.0, 3.4)])
     assert world.search((1.0, 0.6), goals, 0.5)[0] == FOUND
     assert world.search((1.0, 0.6), goals, float(np.nextafter(0.5, 1.0)))[0] == UNREACHABLE

@@ -1,6 +1,6 @@
-"""The contract of every planner: a way is found exactly if the ground eroded by the body's radius connects start and goal, and it keeps clear of walls.
+"""The contract of every planner: a path is found exactly if the ground eroded by the agent's radius connects start and goal, and it keeps clear of walls.
 
-Goals are points, and regions that touch walls: somebody has arrived in a region with the centre, so a way exists if the region and the eroded ground meet.
+Goals are points, and regions that touch walls: an agent has arrived in a region with its centre, so a path exists if the region and the eroded ground meet.
 A grid knows its ground only up to half a diagonal of its cells, in both directions.
 """
 
@@ -58,7 +58,7 @@ def exists(ground, starts, shapes, radius):
 
 
 def check_world(kind, seed, tile=0.0):
-    """Hold what one planner finds in a random world, in tiles of a size if that is given, to the eroded ground; return how many ways it found."""
+    """Hold what one planner finds in a random world, in tiles of a size if that is given, to the eroded ground; return how many paths it found."""
     rng = np.random.default_rng(seed + 77)
     ground, radius = (random_ground, rooms, simple_polygon)[seed % 3](seed), RADII[seed % 4]
     shapes = regions_at_walls(ground, rng)
@@ -89,30 +89,30 @@ def check_world(kind, seed, tile=0.0):
     return int(is_found.sum())
 
 
-# Among them worlds in which ways were missed: bodies that pass the far end of a portal first, pieces of regions too tight to stand in, rims near walls.
+# Among them worlds in which paths were missed: agents that pass the far end of a portal first, pieces of regions too tight to stand in, rims near walls.
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, seeds", [
     ("mesh", (*range(12),)), ("optimal", (*range(8), 75, 203, 272, 578)), ("visibility", (*range(8), 31, 131, 185, 291)),
 ], ids=KINDS)  # fmt: skip
-def test_a_way_is_found_exactly_if_there_is_one(kind, seeds):
+def test_a_path_is_found_exactly_if_there_is_one(kind, seeds):
     assert sum(check_world(kind, seed) for seed in seeds) > 125
 
 
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
-def test_a_way_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
+def test_a_path_is_found_on_tiles_exactly_if_there_is_one_and_keeps_clear(kind):
     assert sum(check_world(kind, seed, TILES[seed % 3]) for seed in range(12)) > 100
 
 
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("kind, seed", [
     ("mesh", 1608),  # The string to a region runs along the end of a wall, in line with it.
-    ("optimal", 1251), ("optimal", 1986),  # A body bends round the thin end of a wall before it is beside a post that it has to pass.
+    ("optimal", 1251), ("optimal", 1986),  # An agent bends round the thin end of a wall before it is beside a vertex that it has to pass.
     ("optimal", 499), ("optimal", 711), ("optimal", 1323),  # It bends before the narrowest portal where a point would go straight to neither of its ends.
     ("visibility", 16),  # A goal that no corner sees.
 ])  # fmt: skip
-def test_a_way_is_found_where_it_once_was_not(kind, seed):
+def test_a_path_is_found_where_it_once_was_not(kind, seed):
     assert check_world(kind, seed) > 0
 
 
@@ -120,16 +120,16 @@ def test_a_way_is_found_where_it_once_was_not(kind, seed):
 @pytest.mark.parametrize("kind, seed", [
     ("mesh", 178), ("mesh", 292),  # A region begins along a portal, and the string to its corner there lies along that portal.
     ("mesh", 396),  # The string leaves a line of tiles one free vertex after the other.
-    ("mesh", 1671),  # Only one corner of the region has room for the body.
+    ("mesh", 1671),  # Only one corner of the region is wide enough for the agent.
 ])  # fmt: skip
-def test_a_way_is_found_on_tiles_and_keeps_clear_where_it_once_did_not(kind, seed):
+def test_a_path_is_found_on_tiles_and_keeps_clear_where_it_once_did_not(kind, seed):
     assert check_world(kind, seed, TILES[seed % 3]) > 0
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
 @pytest.mark.parametrize("block", range(40))
-def test_ways_are_found_on_tiles_exactly_if_they_exist_in_thousands_of_worlds(kind, block):
+def test_paths_are_found_on_tiles_exactly_if_they_exist_in_thousands_of_worlds(kind, block):
     for seed in range(50 * block, 50 * block + 50):
         check_world(kind, seed, TILES[seed % 3])
 
@@ -137,7 +137,7 @@ def test_ways_are_found_on_tiles_exactly_if_they_exist_in_thousands_of_worlds(ki
 @pytest.mark.full
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("block", range(40))
-def test_ways_are_found_exactly_if_they_exist_in_thousands_of_worlds(kind, block):
+def test_paths_are_found_exactly_if_they_exist_in_thousands_of_worlds(kind, block):
     for seed in range(50 * block, 50 * block + 50):
         check_world(kind, seed)
 
@@ -145,10 +145,10 @@ def test_ways_are_found_exactly_if_they_exist_in_thousands_of_worlds(kind, block
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_open", [False, True], ids=["walls", "exit"])
 def test_an_exit_over_the_whole_end_of_a_corridor_is_reached(kind, is_open):
-    """Its walls end at the rim of the exit if the exit is open, so that whoever hugs the wall has the end of it in the way."""
-    ground, way_out = shapely.union_all([shapely.box(0, 0, 12, 8), shapely.box(12, 3, 14, 5)]), shapely.box(13.5, 3, 14, 5)
-    mesh = build_mesh(ground, openings=way_out if is_open else None).mesh
-    planner = planner_of(kind, mesh, cut_goals(mesh, [GoalShape(way_out)]))
+    """Its walls end at the rim of the exit if the exit is open, so that an agent along the wall has the end of it in its path."""
+    ground, path_out = shapely.union_all([shapely.box(0, 0, 12, 8), shapely.box(12, 3, 14, 5)]), shapely.box(13.5, 3, 14, 5)
+    mesh = build_mesh(ground, openings=path_out if is_open else None).mesh
+    planner = planner_of(kind, mesh, cut_goals(mesh, [GoalShape(path_out)]))
     position = np.array([(10.5, 7.2), (10.7, 5.5), (11.1, 1.6), (2.0, 4.0), (12.9, 4.7)])
     fits = 0.95 if is_open else 0.5
     for radius in (0.0, 0.1, 0.2, fits, 1.04):
@@ -191,7 +191,7 @@ def test_memory_does_not_grow_with_the_number_of_radii(kind):
 
 
 def check_grid(seed, cell):
-    """Hold a grid's ways to the ground eroded by half a cell's diagonal less and more; return how many were found, and how many the grid decides."""
+    """Hold a grid's paths to the ground eroded by half a cell's diagonal less and more; return how many were found, and how many the grid decides."""
     rng, half = np.random.default_rng(seed + 77), cell / np.sqrt(2.0)
     ground, radius = (random_ground, rooms, simple_polygon)[seed % 3](seed), (0.2, 0.35, 0.5)[seed % 3]
     starts, _ = free_points(ground, radius + half, 12, rng)
@@ -208,13 +208,13 @@ def check_grid(seed, cell):
     assert is_found[surely].all() and possibly[is_found].all(), seed
     walls = ground.boundary
     for row in np.flatnonzero(is_found).tolist():
-        way = answers.waypoint[answers.start[row] : answers.start[row + 1]]
-        if len(way) > 1:
-            assert shapely.distance(walls, shapely.LineString(way)) >= radius - half - 1e-9
+        path = answers.waypoint[answers.start[row] : answers.start[row + 1]]
+        if len(path) > 1:
+            assert shapely.distance(walls, shapely.LineString(path)) >= radius - half - 1e-9
     return int(is_found.sum()), int((surely != possibly).sum())
 
 
-def test_a_grid_finds_ways_exactly_up_to_half_a_diagonal_of_its_cells():
+def test_a_grid_finds_paths_exactly_up_to_half_a_diagonal_of_its_cells():
     found, undecided = np.sum([check_grid(seed, 0.2) for seed in range(24)], axis=0)
     assert found > 200
     assert undecided < found // 4

@@ -1,11 +1,11 @@
-"""Naive twin of the forest of passages: a flood over portals for one width.
+"""Naive twin of the bottleneck forest: a flood over portals for one width.
 
-Kernels: find_passages, join_passages, reach_of.
+Kernels: build_forest, join_portals, reachable_group.
 """
 
 
 def reached(mesh, edge, width):
-    """Return all half-edges that a body of a width can get to from a portal that it fits through."""
+    """Return all half-edges that an agent of a width can get to from a portal that it fits through."""
     seen, waiting = {edge}, [edge]
     while waiting:
         current = waiting.pop()
