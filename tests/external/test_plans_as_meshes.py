@@ -9,7 +9,7 @@ from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from tests.external.data import DATA, need
 from tests.navigation.corridor.test_walk import check_moves
 from tests.navigation.mesh.test_mesh import check_cover
-from tests.navigation.test_clearance import check_ways
+from tests.navigation.test_clearance import check_paths
 from tests.navigation.worlds import UTM, free_points, located, outlines
 
 PLANS = sorted(path.name for path in (DATA / "geometry").glob("*.wkt")) or ["missing"]
@@ -36,7 +36,7 @@ def test_a_plan_is_covered_exactly(name, offset):
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["", "shifted"])
 @pytest.mark.parametrize("name", QUICK)
 def test_ways_on_a_plan_exist_exactly_where_a_body_fits(name, offset):
-    assert check_ways(ground_of(name, offset), 1, "polygons", (0.0, 0.15, 0.35), pairs=5) > 4
+    assert check_paths(ground_of(name, offset), 1, "polygons", (0.0, 0.15, 0.35), pairs=5) > 4
 
 
 @pytest.mark.sample(4)
@@ -53,7 +53,7 @@ def test_walking_on_a_plan_stays_on_it(name, offset):
 def test_ways_and_walks_on_every_plan(name, offset):
     ground = ground_of(name, offset)
     for cells in ("polygons", "triangles"):
-        check_ways(ground, 1, cells, (0.0, 0.15, 0.35, 0.6), pairs=30)
+        check_paths(ground, 1, cells, (0.0, 0.15, 0.35, 0.6), pairs=30)
     for radius in (0.0, 0.05, 0.2, 0.5):
         check_moves(ground, 1, radius, 200, 50, 0.4)
 
