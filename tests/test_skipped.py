@@ -26,7 +26,8 @@ TESTS = {
     "pages/test_browser.py": """
         import pytest
 
-        pytestmark = pytest.mark.skipif(True, reason="a browser is missing: Chromium (Debian: apt-get install chromium)")
+        WORDS = "a browser is missing: Chromium (Debian: apt-get install chromium)"
+        pytestmark = pytest.mark.skipif(True, reason=WORDS)
 
         def test_a_page():
             raise AssertionError

@@ -56,7 +56,7 @@ EXPLANATION_UNITS = {
     "tick": "tick",
     "entity": "",
     "kind": "see Reason",
-    "other": "entity that imposes it; -1 a wall, 0 nobody",
+    "other": "entity that imposes it; -1 a wall, 0 none",
     "binds": "1 for the one that bound the velocity",
     **dict.fromkeys(("x", "y"), "m/s"),
     **dict.fromkeys(("a_x", "a_y", "b_x", "b_y"), ""),

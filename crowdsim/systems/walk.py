@@ -22,7 +22,7 @@ class Walk(System):
 
     reads = (
         "entity", "group", "activity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity",
-        "path_status", "strays", "corridor_start", "corridor_capacity", "corridor_length", "walked_velocity",
+        "path_status", "strays", "goal_piece", "corridor_start", "corridor_capacity", "corridor_length", "walked_velocity",
     )
     writes = ("position", "surface", "layer", "velocity", "walked_velocity", "wall_distance", "corridor_length", "strays", "path_status")
     counts = ("at_walls", "strayed")

@@ -160,7 +160,7 @@ SCENES = {
     "terrain": Scene(lambda: hall(work=5, geometry={"terrain": [{"name": "grass", "speed": 0.5, "area": {"box": [6, 0, 10, 10]}}]}), 5),
     "local grids": Scene(lambda: hall(groups=[*WALKING, STANDING], bodies={"local_grid": True, "replanning": True}), 20),
     "priority": Scene(lambda: hall(bodies={"priority": "waiting", "nudging": True}, speed_density="weidmann"), 20),
-    "narrow": Scene(lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 30),
+    "narrow": Scene(lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 75),
     "models": Scene(lambda: hall(groups=OF_MODELS), 12),
     "planners": Scene(lambda: hall("mesh", 15, groups=OF_PLANNERS), 4),
     "milliseconds": Scene(lambda: hall("optimal", 0) | {"budget": {"milliseconds": 2.0, "slice": 5}}, 4),

@@ -26,7 +26,7 @@ def walker(priced=(), until=()):
     )  # fmt: skip
     mesh = SimpleNamespace(vertex=vertex, edge_vertex=edge_vertex, edge_end=edge_end, edge_twin=(np.arange(2 * TWIN) + TWIN) % (2 * TWIN))
     cells = np.array([17, 18, 5, 4, 3, 2, 1, 0, 19], dtype=np.int32)  # others' corridors on both sides
-    return SimpleNamespace(agents=agents, mesh=mesh, corridors=SimpleNamespace(cells=cells))
+    return SimpleNamespace(agents=agents, mesh=mesh, corridors=SimpleNamespace(portals=cells))
 
 
 def remembered(world):

@@ -23,7 +23,7 @@ def carry(*, polygon=(0, 1, 2), edge=(0, 1, 2, 3), is_narrower=(), piece=(0, 1),
     }  # fmt: skip
     agents.append(1, here | columns)
     world = SimpleNamespace(
-        agents=agents, corridors=SimpleNamespace(cells=np.array([9, 2, 0, 9], dtype=np.int32)),
+        agents=agents, corridors=SimpleNamespace(portals=np.array([9, 2, 0, 9], dtype=np.int32)),
         mesh=SimpleNamespace(edge_twin=TWIN, edge_polygon=POLYGON_OF, polygon_count=3),
         events=SimpleNamespace(note=lambda tick, kind, entity, position, value: events.extend((kind, each, int(value[i])) for i, each in enumerate(entity.tolist()))),
     )  # fmt: skip
