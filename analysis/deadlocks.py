@@ -1,6 +1,7 @@
-"""Which avoidance models leave people stuck on a scene, and why? One line for each model: who was stuck for 30 s by cause; a picture of the worst moment.
+"""Which avoidance models leave people stuck on a scene, and why? One line for each model:
+who was stuck for 30 s by cause; a picture of the worst moment.
 
-    python analysis/deadlocks.py [scenario.yaml] [--models orca hrvo] [--set key=value ...] [--out runs/deadlocks]
+python analysis/deadlocks.py [scenario.yaml] [--models orca hrvo] [--set key=value ...] [--out runs/deadlocks]
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ def main() -> None:
                 draw_deadlocks(recorded, path.with_suffix(".png"), worst_moment(recorded))
         long = people[people["is_long"]].groupby("cause")["entity"].nunique().sort_values(ascending=False)
         why = ", ".join(f"{cause} {count}" for cause, count in long.items()) or "nobody"
-        print(f"{model:<13} {verdict.arrived:>7} {people['entity'].nunique():>11} {int(groups['is_deadlock'].sum()):>10}  {why}")
+        print(
+            f"{model:<13} {verdict.arrived:>7} {people['entity'].nunique():>11} "
+            f"{int(groups['is_deadlock'].sum()):>10}  {why}"
+        )
     print(f"pictures: {asked.out}/*.png")
 
 

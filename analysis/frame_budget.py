@@ -1,4 +1,5 @@
-"""What does a budget in milliseconds cost the people? One scenario at several budgets: frames kept, paths waited for, arrivals; a picture of each.
+"""What does a budget in milliseconds cost the people? One scenario at several budgets:
+frames kept, paths waited for, arrivals; a picture of each.
 
     python analysis/frame_budget.py [scenario.yaml] [--milliseconds 0.5 1 2 4] [--out runs/frame-budget]
 
@@ -30,9 +31,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs") / "frame-budget")
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
-    print("budget ms  over %  planning p99 ms  overrun p99 ms  most open  longest wait s  arrived  last s  to blame")
+    print(
+        "budget ms  over %  planning p99 ms  overrun p99 ms  most open  longest wait s  arrived  last s  to "
+        "blame"
+    )
     for milliseconds in asked.milliseconds:
-        scenario = load_scenario(asked.scenario, sets=[f"budget={{milliseconds: {milliseconds}, slice: {SLICE}}}"])
+        scenario = load_scenario(
+            asked.scenario, sets=[f"budget={{milliseconds: {milliseconds}, slice: {SLICE}}}"]
+        )
         path = asked.out / f"{scenario.name}-{milliseconds:g}ms.h5"
         with Simulation(scenario, out=path, force=True) as run:
             verdict = run.run()
@@ -43,8 +49,10 @@ def main() -> None:
         overrun = f"{np.percentile(searched, 99):.2f}" if len(searched) else "none"
         late = frames[frames["is_over"]]["culprit"].value_counts()
         print(
-            f"{milliseconds:>9g} {100.0 * frames['is_over'].mean():>7.1f} {np.percentile(frames['planning_ms'], 99):>16.2f} {overrun:>15} "
-            f"{verdict.most_requests_open:>10} {verdict.longest_wait_s:>15g} {verdict.arrived:>8} {verdict.last_arrival_s or float('nan'):>7g}  "
+            f"{milliseconds:>9g} {100.0 * frames['is_over'].mean():>7.1f} "
+            f"{np.percentile(frames['planning_ms'], 99):>16.2f} {overrun:>15} "
+            f"{verdict.most_requests_open:>10} {verdict.longest_wait_s:>15g} {verdict.arrived:>8} "
+            f"{verdict.last_arrival_s or float('nan'):>7g}  "
             + ", ".join(f"{name} {count}" for name, count in late.head(2).items())
         )
     print(f"pictures: {asked.out}/*.png")

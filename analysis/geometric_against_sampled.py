@@ -1,10 +1,14 @@
-"""Geometric or sampled velocities: which avoid better? Both families over geometries, densities, seeds, time horizons and numbers of samples.
+"""Geometric or sampled velocities: which avoid better? Both families over geometries, densities, seeds,
+time horizons and numbers of samples.
 
-    python analysis/geometric_against_sampled.py [--page docs/reference/geometric-against-sampled.md] [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
+    python analysis/geometric_against_sampled.py [--page docs/reference/geometric-against-sampled.md]
+    [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
 
-Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page and its pictures beside it. Five geometries,
-each at four levels of crowding, are run under every model with its own default numbers; at the third level also with other time horizons, other numbers of
-samples, and without the remedies that stand before every model. Costs are taken at the end, by one process, model after model in several rounds.
+Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page
+and its pictures beside it. Five geometries, each at four levels of crowding, are run under every model with
+its own default numbers; at the third level also with other time horizons, other numbers of samples, and
+without the remedies that stand before every model. Costs are taken at the end, by one process, model after
+model in several rounds.
 """
 
 from __future__ import annotations
@@ -34,12 +38,17 @@ FAMILIES = {"geometric": ("orca", "clearpath", "hrvo"), "sampled": ("sampled-hrv
 MODELS = tuple(model for family in FAMILIES.values() for model in family)
 LEVELS = (1, 2, 3, 4)  # 0.5, 1, 1.5 and 2 people a square metre where they start; circles of 8, 16, 24 and 32
 HORIZONS = (1.0, 2.0, 4.0)  # s
-SAMPLES = ("samples=16", "samples=64", "samples=200", "sampler=grid")  # [Mononen 2010]: some 200 begin to be acceptable, 129 x 129 look really good
-CHOSEN_LEVEL = 3  # of horizons, samples and remedies: nobody is alone any more, and nothing is jammed for good under most models
+# [Mononen 2010]: some 200 begin to be acceptable, 129 x 129 look really good
+SAMPLES = ("samples=16", "samples=64", "samples=200", "sampler=grid")
+# of horizons, samples and remedies: nobody is alone any more, and nothing is jammed for good under most
+# models
+CHOSEN_LEVEL = 3
 AFTER_S = 45.0  # Of every run: three to four times what somebody alone needs.
-T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)  # Student's t for 1 to 9 degrees of freedom, two-sided 95 %
+# Student's t for 1 to 9 degrees of freedom, two-sided 95 %
+T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 ROUNDS = 3  # in which costs are taken; the least counts
-COST_PEOPLE, COST_TICKS = 2000, 30  # One a square metre: with fewer, what a call costs would hide what a choice costs.
+# One a square metre: with fewer, what a call costs would hide what a choice costs.
+COST_PEOPLE, COST_TICKS = 2000, 30
 
 
 class Spec(NamedTuple):
@@ -60,7 +69,10 @@ def counterflow(level: int, seed: int) -> dict[str, Any]:
     return {
         "geometry": {"walkable": {"box": [0, 0, 20, 3]}},
         "goals": {"east": {"exit": {"box": [19, 0, 20, 3]}}, "west": {"exit": {"box": [0, 0, 1, 3]}}},
-        "groups": [_crowd("eastbound", 9 * level, [1, 0, 7, 3], "east"), _crowd("westbound", 9 * level, [13, 0, 19, 3], "west")],
+        "groups": [
+            _crowd("eastbound", 9 * level, [1, 0, 7, 3], "east"),
+            _crowd("westbound", 9 * level, [13, 0, 19, 3], "west"),
+        ],
     }
 
 
@@ -69,13 +81,29 @@ def crossing(level: int, seed: int) -> dict[str, Any]:
     return {
         "geometry": {"walkable": {"box": [0, 0, 14, 14]}},
         "goals": {"east": {"exit": {"box": [13, 4, 14, 10]}}, "north": {"exit": {"box": [4, 13, 10, 14]}}},
-        "groups": [_crowd("eastbound", 8 * level, [0.5, 5, 4.5, 9], "east"), _crowd("northbound", 8 * level, [5, 0.5, 9, 4.5], "north")],
+        "groups": [
+            _crowd("eastbound", 8 * level, [0.5, 5, 4.5, 9], "east"),
+            _crowd("northbound", 8 * level, [5, 0.5, 9, 4.5], "north"),
+        ],
     }
 
 
 def door(level: int, seed: int) -> dict[str, Any]:
     """A room is left by a door of 1 m."""
-    outline = [[0, 0], [8, 0], [8, 2.5], [8.3, 2.5], [8.3, 0], [11, 0], [11, 6], [8.3, 6], [8.3, 3.5], [8, 3.5], [8, 6], [0, 6]]
+    outline = [
+        [0, 0],
+        [8, 0],
+        [8, 2.5],
+        [8.3, 2.5],
+        [8.3, 0],
+        [11, 0],
+        [11, 6],
+        [8.3, 6],
+        [8.3, 3.5],
+        [8, 3.5],
+        [8, 6],
+        [0, 6],
+    ]
     return {
         "geometry": {"walkable": {"polygon": outline}},
         "goals": {"out": {"exit": {"box": [10, 0, 11, 6]}}},
@@ -84,15 +112,25 @@ def door(level: int, seed: int) -> dict[str, Any]:
 
 
 def circle(level: int, seed: int) -> dict[str, Any]:
-    """Everybody on a circle of 4 m walks to the opposite point; starts are off by up to 5 cm, and by nothing at seed 0."""
+    """Everybody on a circle of 4 m walks to the opposite point;
+    starts are off by up to 5 cm, and by nothing at seed 0.
+    """
     count, noise = 8 * level, random.Random(seed)
     agents = []
     for number in range(count):
         x, y = 4.0 * math.cos(2.0 * math.pi * number / count), 4.0 * math.sin(2.0 * math.pi * number / count)
         off = [noise.uniform(-0.05, 0.05) if seed else 0.0 for _ in range(2)]
         start, end = ([round(7.0 + sign * value, 6) for value in (x, y)] for sign in (1.0, -1.0))
-        agents.append({"position": [round(start[0] + off[0], 6), round(start[1] + off[1], 6)], "goals": [{"point": end, "arrive_within": 0.3}]})
-    return {"geometry": {"walkable": {"box": [0, 0, 14, 14]}}, "groups": [{"name": "circle", "agents": agents, "radius": 0.2, "speed": 1.3}]}
+        agents.append(
+            {
+                "position": [round(start[0] + off[0], 6), round(start[1] + off[1], 6)],
+                "goals": [{"point": end, "arrive_within": 0.3}],
+            }
+        )
+    return {
+        "geometry": {"walkable": {"box": [0, 0, 14, 14]}},
+        "groups": [{"name": "circle", "agents": agents, "radius": 0.2, "speed": 1.3}],
+    }
 
 
 def pillars(level: int, seed: int) -> dict[str, Any]:
@@ -101,7 +139,10 @@ def pillars(level: int, seed: int) -> dict[str, Any]:
     return {
         "geometry": {"walkable": {"box": [0, 0, 16, 6]}, "obstacles": boxes},
         "goals": {"east": {"exit": {"box": [15, 0, 16, 6]}}, "west": {"exit": {"box": [0, 0, 1, 6]}}},
-        "groups": [_crowd("eastbound", 9 * level, [1, 0, 4, 6], "east"), _crowd("westbound", 9 * level, [12, 0, 15, 6], "west")],
+        "groups": [
+            _crowd("eastbound", 9 * level, [1, 0, 4, 6], "east"),
+            _crowd("westbound", 9 * level, [12, 0, 15, 6], "west"),
+        ],
     }
 
 
@@ -116,23 +157,37 @@ def scenario_of(spec: Spec) -> Scenario:
     """Return the scenario of a run."""
     common = {"version": 1, "name": spec.geometry, "tick": 0.05, "seed": spec.seed, "avoidance": spec.model}
     common["stop"] = {"after": AFTER_S, "when": "all_arrived", "stuck_for": 10}
-    return parse_scenario(json.dumps({**common, **GEOMETRIES[spec.geometry](spec.level, spec.seed)}), sets=spec.sets)
+    return parse_scenario(
+        json.dumps({**common, **GEOMETRIES[spec.geometry](spec.level, spec.seed)}), sets=spec.sets
+    )
 
 
 def run(spec: Spec) -> dict[str, Any]:
     """Run one scene and return what it came to, with what was put in."""
-    return {**spec._asdict(), "sets": " ".join(spec.sets), **run_scene(scenario_of(spec), spec.model).as_dict()}
+    return {
+        **spec._asdict(),
+        "sets": " ".join(spec.sets),
+        **run_scene(scenario_of(spec), spec.model).as_dict(),
+    }
 
 
 def horizon_sets(model: str, horizon: float) -> tuple[str, ...]:
     """Return what sets a time horizon; nothing where it is the model's own."""
-    return () if model_named(model).Parameters().time_horizon == horizon else (f"avoidance.time_horizon={horizon:g}",)
+    return (
+        ()
+        if model_named(model).Parameters().time_horizon == horizon
+        else (f"avoidance.time_horizon={horizon:g}",)
+    )
 
 
 def samples_sets(samples: str) -> tuple[str, ...]:
     """Return what sets a number of samples; nothing where it is the model's own."""
     key, _, value = samples.partition("=")
-    return () if str(getattr(model_named("sampled-hrvo").Parameters(), key)) == value else (f"avoidance.{samples}",)
+    return (
+        ()
+        if str(getattr(model_named("sampled-hrvo").Parameters(), key)) == value
+        else (f"avoidance.{samples}",)
+    )
 
 
 def horizon_models() -> list[str]:
@@ -149,17 +204,36 @@ def plan(seeds: Sequence[int], levels: Sequence[int]) -> dict[str, list[Spec]]:
     """Return the runs of each part of the study; a run may belong to several."""
     chosen = CHOSEN_LEVEL if CHOSEN_LEVEL in levels else max(levels)
     return {
-        "densities": [Spec(where, level, model, (), seed) for where in GEOMETRIES for level in levels for model in MODELS for seed in seeds],
+        "densities": [
+            Spec(where, level, model, (), seed)
+            for where in GEOMETRIES
+            for level in levels
+            for model in MODELS
+            for seed in seeds
+        ],
         "horizons": [
             Spec(where, chosen, model, horizon_sets(model, horizon), seed)
-            for where in GEOMETRIES for model in horizon_models() for horizon in HORIZONS for seed in seeds
+            for where in GEOMETRIES
+            for model in horizon_models()
+            for horizon in HORIZONS
+            for seed in seeds
         ],
-        "samples": [Spec(where, chosen, "sampled-hrvo", samples_sets(samples), seed) for where in GEOMETRIES for samples in SAMPLES for seed in seeds],
+        "samples": [
+            Spec(where, chosen, "sampled-hrvo", samples_sets(samples), seed)
+            for where in GEOMETRIES
+            for samples in SAMPLES
+            for seed in seeds
+        ],
         "remedies": [
             *(Spec("circle", chosen, model, sets, 0) for model in MODELS for sets in ((), NO_REMEDIES)),
-            *(Spec(where, chosen, model, NO_REMEDIES, seed) for where in REMEDIES_IN for model in MODELS for seed in seeds),
+            *(
+                Spec(where, chosen, model, NO_REMEDIES, seed)
+                for where in REMEDIES_IN
+                for model in MODELS
+                for seed in seeds
+            ),
         ],
-    }  # fmt: skip
+    }
 
 
 def run_all(specs: Sequence[Spec], kept: Path, workers: int, *, go_on: bool, minutes: float) -> pd.DataFrame:
@@ -167,13 +241,21 @@ def run_all(specs: Sequence[Spec], kept: Path, workers: int, *, go_on: bool, min
     until = time.monotonic() + 60.0 * minutes
     if not go_on:
         kept.unlink(missing_ok=True)
-    known = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
-    done = {Spec(*(tuple(row[key].split()) if key == "sets" else row[key] for key in Spec._fields)) for row in known}
-    todo = sorted((spec for spec in dict.fromkeys(specs) if spec not in done), key=lambda spec: spec.seed)  # where it is stopped, whole seeds are done
+    known = (
+        [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()] if kept.exists() else []
+    )
+    done = {
+        Spec(*(tuple(row[key].split()) if key == "sets" else row[key] for key in Spec._fields))
+        for row in known
+    }
+    # where it is stopped, whole seeds are done
+    todo = sorted((spec for spec in dict.fromkeys(specs) if spec not in done), key=lambda spec: spec.seed)
     print(f"{len(todo)} runs to do, {len(done)} known", flush=True)
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(kept.open("a", encoding="utf-8"))
-        pool = stack.enter_context(multiprocessing.get_context("spawn").Pool(workers)) if workers > 1 else None
+        pool = (
+            stack.enter_context(multiprocessing.get_context("spawn").Pool(workers)) if workers > 1 else None
+        )
         for number, row in enumerate(map(run, todo) if pool is None else pool.imap_unordered(run, todo), 1):
             known.append(row)
             file.write(json.dumps(row) + "\n")
@@ -185,9 +267,12 @@ def run_all(specs: Sequence[Spec], kept: Path, workers: int, *, go_on: bool, min
     table = pd.DataFrame(known).astype({"sets": str})
     people = table["agents"].astype(float)
     return table.assign(
-        arrived_share=100.0 * table["arrived"] / people, stuck_each_s=table["stuck_agent_s"] / people, overlaps_each=table["overlaps"] / people,
-        time_over_ideal=table["time_over_ideal"].astype(float), path_over_optimal=table["path_over_optimal"].astype(float),
-    )  # fmt: skip
+        arrived_share=100.0 * table["arrived"] / people,
+        stuck_each_s=table["stuck_agent_s"] / people,
+        overlaps_each=table["overlaps"] / people,
+        time_over_ideal=table["time_over_ideal"].astype(float),
+        path_over_optimal=table["path_over_optimal"].astype(float),
+    )
 
 
 def part_of(runs: pd.DataFrame, **wanted: Any) -> pd.DataFrame:
@@ -211,7 +296,9 @@ MEASURES = {  # column: heading, digits
 
 
 def interval(values: pd.Series) -> tuple[float, float]:
-    """Return mean and half the width of its 95 % confidence interval (Student's t); nan without two values."""
+    """Return mean and half the width of its 95 % confidence interval (Student's t);
+    nan without two values.
+    """
     values = values.dropna()
     if len(values) < 2:
         return (float(values.mean()) if len(values) else math.nan), math.nan
@@ -242,24 +329,41 @@ def short(part: pd.DataFrame) -> str:
 def everywhere(part: pd.DataFrame) -> list[str]:
     """Return time over ideal in every geometry, and overlaps and accelerations over all of them."""
     own = [short(part_of(part, geometry=where)) for where in GEOMETRIES]
-    return [*own, cell(over_levels(part, "overlaps_each"), 2), cell(over_levels(part, "mean_acceleration_m_s2"), 2)]
+    return [
+        *own,
+        cell(over_levels(part, "overlaps_each"), 2),
+        cell(over_levels(part, "mean_acceleration_m_s2"), 2),
+    ]
 
 
 def models_section(runs: pd.DataFrame) -> str:
     """Every model in every geometry, all levels together."""
     rows = [
-        [where, model, *(cell(over_levels(part_of(runs, geometry=where, model=model, sets=""), name), digits) for name, (_, digits) in MEASURES.items())]
-        for where in GEOMETRIES for model in MODELS
-    ]  # fmt: skip
+        [
+            where,
+            model,
+            *(
+                cell(over_levels(part_of(runs, geometry=where, model=model, sets=""), name), digits)
+                for name, (_, digits) in MEASURES.items()
+            ),
+        ]
+        for where in GEOMETRIES
+        for model in MODELS
+    ]
     return markdown_table(("geometry", "model", *(heading for heading, _ in MEASURES.values())), rows)
 
 
 def densities_section(runs: pd.DataFrame, levels: Sequence[int]) -> str:
     """Time over ideal, level by level."""
     rows = [
-        [where, model, *(short(part_of(runs, geometry=where, model=model, sets="", level=level)) for level in levels)]
-        for where in GEOMETRIES for model in MODELS
-    ]  # fmt: skip
+        [
+            where,
+            model,
+            *(short(part_of(runs, geometry=where, model=model, sets="", level=level)) for level in levels),
+        ]
+        for where in GEOMETRIES
+        for model in MODELS
+    ]
     return markdown_table(("geometry", "model", *(f"level {level}" for level in levels)), rows)
 
 
@@ -270,10 +374,17 @@ def families_section(runs: pd.DataFrame) -> str:
         cells = []
         for name, (_, digits) in MEASURES.items():
             own = part_of(runs, geometry=where, sets="")
-            sampled, geometric = (over_levels(own[own["model"].isin(FAMILIES[family])], name) for family in ("sampled", "geometric"))
+            sampled, geometric = (
+                over_levels(own[own["model"].isin(FAMILIES[family])], name)
+                for family in ("sampled", "geometric")
+            )
             difference = (sampled - geometric).dropna()
             mean, half = interval(difference)
-            text = "-" if math.isnan(mean) else f"{mean:+.{digits}f}" + ("" if math.isnan(half) else f" ± {half:.{digits}f}")
+            text = (
+                "-"
+                if math.isnan(mean)
+                else f"{mean:+.{digits}f}" + ("" if math.isnan(half) else f" ± {half:.{digits}f}")
+            )
             cells.append(f"**{text}**" if abs(mean) > half else text)
         rows.append([where, "sampled - geometric", *cells])
     return markdown_table(("geometry", "difference", *(heading for heading, _ in MEASURES.values())), rows)
@@ -294,7 +405,13 @@ def samples_section(runs: pd.DataFrame, level: int) -> str:
     rows = []
     for samples in SAMPLES:
         own = part_of(runs, model="sampled-hrvo", sets=" ".join(samples_sets(samples)), level=level)
-        rows.append(["sampled-hrvo", "129 x 129" if samples == "sampler=grid" else samples.partition("=")[2], *everywhere(own)])
+        rows.append(
+            [
+                "sampled-hrvo",
+                "129 x 129" if samples == "sampler=grid" else samples.partition("=")[2],
+                *everywhere(own),
+            ]
+        )
     return markdown_table(("model", "samples", *GEOMETRIES, "overlaps", "m/s²"), rows)
 
 
@@ -305,57 +422,116 @@ def remedies_section(runs: pd.DataFrame, level: int, seeds: Sequence[int]) -> st
         for sets, name in (("", "on"), (" ".join(NO_REMEDIES), "off")):
             own = part_of(runs, model=model, sets=sets, level=level)
             exact = part_of(own, geometry="circle", seed=0)
-            crowds = [part_of(own, geometry=where)[lambda part: part["seed"].isin(seeds)] for where in REMEDIES_IN]
-            rows.append([model, name, short(exact), *(short(part) for part in crowds), *(cell(part["stuck_each_s"], 1) for part in crowds)])
-    return markdown_table(("model", "remedies", "exact circle", *REMEDIES_IN, *(f"{where}, stuck s" for where in REMEDIES_IN)), rows)
+            crowds = [
+                part_of(own, geometry=where)[lambda part: part["seed"].isin(seeds)] for where in REMEDIES_IN
+            ]
+            rows.append(
+                [
+                    model,
+                    name,
+                    short(exact),
+                    *(short(part) for part in crowds),
+                    *(cell(part["stuck_each_s"], 1) for part in crowds),
+                ]
+            )
+    return markdown_table(
+        ("model", "remedies", "exact circle", *REMEDIES_IN, *(f"{where}, stuck s" for where in REMEDIES_IN)),
+        rows,
+    )
 
 
 def cost_scene(model: str, sets: Sequence[str]) -> Scenario:
     """Return two groups that cross, one person a square metre, for a few ticks."""
     side = math.sqrt(0.5 * COST_PEOPLE)
-    common = {"version": 1, "name": "cost", "tick": 0.05, "seed": 1, "avoidance": model, "stop": {"after": 0.05 * COST_TICKS}}
+    common = {
+        "version": 1,
+        "name": "cost",
+        "tick": 0.05,
+        "seed": 1,
+        "avoidance": model,
+        "stop": {"after": 0.05 * COST_TICKS},
+    }
     ground = {"geometry": {"walkable": {"box": [0, 0, 2 * side + 20, side]}}}
-    goals = {"east": {"exit": {"box": [2 * side + 19, 0, 2 * side + 20, side]}}, "west": {"exit": {"box": [0, 0, 1, side]}}}
+    goals = {
+        "east": {"exit": {"box": [2 * side + 19, 0, 2 * side + 20, side]}},
+        "west": {"exit": {"box": [0, 0, 1, side]}},
+    }
     one, other = [10, 0, 10 + side, side], [10 + side, 0, 10 + 2 * side, side]
-    groups = [_crowd("eastbound", COST_PEOPLE // 2, one, "east"), _crowd("westbound", COST_PEOPLE // 2, other, "west")]
+    groups = [
+        _crowd("eastbound", COST_PEOPLE // 2, one, "east"),
+        _crowd("westbound", COST_PEOPLE // 2, other, "west"),
+    ]
     return parse_scenario(json.dumps({**common, **ground, "goals": goals, "groups": groups}), sets=sets)
 
 
 def cost_section() -> str:
-    """Microseconds that one choice takes, and that over ORCA's: the least of several rounds, in which models take turns."""
-    chosen = [*((model, ()) for model in MODELS), *(("sampled-hrvo", sets) for samples in SAMPLES if (sets := samples_sets(samples)))]
+    """Microseconds that one choice takes, and that over ORCA's:
+    the least of several rounds, in which models take turns.
+    """
+    chosen = [
+        *((model, ()) for model in MODELS),
+        *(("sampled-hrvo", sets) for samples in SAMPLES if (sets := samples_sets(samples))),
+    ]
     least: dict[tuple[str, tuple[str, ...]], float] = {}
     for _ in range(ROUNDS):
         for model, sets in chosen:
             took = run_scene(cost_scene(model, sets), model).avoid_us_per_agent_tick
             least[model, sets] = min(took, least.get((model, sets), math.inf))
     orca = least["orca", ()]
-    rows = [[model, " ".join(sets).replace("avoidance.", "") or "as it is", f"{took:.1f}", f"{took / orca:.1f}"] for (model, sets), took in least.items()]
+    rows = [
+        [model, " ".join(sets).replace("avoidance.", "") or "as it is", f"{took:.1f}", f"{took / orca:.1f}"]
+        for (model, sets), took in least.items()
+    ]
     return markdown_table(("model", "numbers", "us a choice*", "over ORCA*"), rows)
 
 
 # pictures
 
-STYLE = {"orca": ("#1f77b4", "-"), "clearpath": ("#17becf", "-"), "hrvo": ("#2ca02c", "-"), "sampled-hrvo": ("#d62728", "--"), "toi": ("#ff7f0e", "--")}
+STYLE = {
+    "orca": ("#1f77b4", "-"),
+    "clearpath": ("#17becf", "-"),
+    "hrvo": ("#2ca02c", "-"),
+    "sampled-hrvo": ("#d62728", "--"),
+    "toi": ("#ff7f0e", "--"),
+}
 DRAWN = {
-    "arrived_share": "arrived, %", "time_over_ideal": "time over ideal", "overlaps_each": "overlaps a person", "mean_acceleration_m_s2": "acceleration, m/s²",
-}  # fmt: skip
+    "arrived_share": "arrived, %",
+    "time_over_ideal": "time over ideal",
+    "overlaps_each": "overlaps a person",
+    "mean_acceleration_m_s2": "acceleration, m/s²",
+}
 
 
 def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None:
     """Draw measures over levels, a column for each geometry."""
     plt = pyplot()
-    figure, grid = plt.subplots(len(DRAWN), len(GEOMETRIES), figsize=(13.0, 9.0), layout="constrained", sharex=True, sharey="row", squeeze=False)
+    figure, grid = plt.subplots(
+        len(DRAWN),
+        len(GEOMETRIES),
+        figsize=(13.0, 9.0),
+        layout="constrained",
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+    )
     for column, where in enumerate(GEOMETRIES):
         for line, (measure, label) in enumerate(DRAWN.items()):
             axes = grid[line, column]
             for number, model in enumerate(MODELS):
                 part = part_of(runs, geometry=where, model=model, sets="")
                 found = [interval(part_of(part, level=level)[measure]) for level in levels]
-                beside = [level + 0.05 * (number - 2) for level in levels]  # models stand side by side, so that equal ones are seen
+                # models stand side by side, so that equal ones are seen
+                beside = [level + 0.05 * (number - 2) for level in levels]
                 colour, dashes = STYLE[model]
                 bars = [0.0 if math.isnan(half) else half for _, half in found]
-                looks = {"color": colour, "linestyle": dashes, "marker": "o", "markersize": 3, "linewidth": 1.0, "capsize": 2}
+                looks = {
+                    "color": colour,
+                    "linestyle": dashes,
+                    "marker": "o",
+                    "markersize": 3,
+                    "linewidth": 1.0,
+                    "capsize": 2,
+                }
                 axes.errorbar(beside, [mean for mean, _ in found], yerr=bars, label=model, **looks)
             axes.set_xticks(list(levels))
             if not column:
@@ -367,7 +543,13 @@ def draw_densities(runs: pd.DataFrame, levels: Sequence[int], out: Path) -> None
             grid[line, 0].set_ylim(bottom=0.0)
     grid[0, 0].legend(fontsize=7)
     seeds = runs.loc[runs["seed"] > 0, "seed"].nunique()
-    figure.suptitle(f"Geometric models with unbroken lines, sampled ones with broken lines; means of {seeds} seeds with 95 % intervals", fontsize=11)
+    figure.suptitle(
+        (
+            f"Geometric models with unbroken lines, sampled ones with broken lines; means of {seeds} seeds "
+            "with 95 % intervals"
+        ),
+        fontsize=11,
+    )
     figure.savefig(out, dpi=85)
     plt.close(figure)
 
@@ -389,6 +571,7 @@ def draw_trails(level: int, out: Path) -> None:
 
 TABLES = ("models", "densities", "families", "horizons", "samples", "remedies", "cost")
 
+
 def put_between(page: str, name: str, table: str) -> str:
     """Return a page with a table in place of what stands between the markers of that name.
 
@@ -399,7 +582,10 @@ def put_between(page: str, name: str, table: str) -> str:
     """
     first, last = f"<!-- made: {name} -->\n", f"<!-- end: {name} -->"
     if first not in page or last not in page:
-        raise SystemExit(f'the page has no markers for the table "{name}": it needs the lines "{first.strip()}" and "{last}".')
+        raise SystemExit(
+            f'the page has no markers for the table "{name}": it needs the lines "{first.strip()}" and '
+            f'"{last}".'
+        )
     return page[: page.index(first) + len(first)] + table + "\n" + page[page.index(last) :]
 
 
@@ -410,26 +596,46 @@ def main() -> None:
     parser.add_argument("--levels", type=int, nargs="+", default=list(LEVELS), choices=LEVELS)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--go-on", action="store_true", help="keep the runs that --out holds already")
-    parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long, for --go-on later")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="stop after so long, for --go-on later"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs") / "geometric-against-sampled")
-    parser.add_argument("--page", type=Path, help="page whose tables are made anew, and beside which the pictures are put; without it both are in --out")
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help=(
+            "page whose tables are made anew, and beside which the pictures are put; without it both are in "
+            "--out"
+        ),
+    )
     asked = parser.parse_args()
     seeds = [seed for seed in seeds_of(asked.seeds) if seed > 0]
     if not seeds:
         raise SystemExit("--seeds: needs a seed above 0; seed 0 is the exact circle.")
     for name in TABLES if asked.page is not None else ():
-        put_between(asked.page.read_text(encoding="utf-8"), name, "")  # a page without markers is told now, not after all runs
+        # a page without markers is told now, not after all runs
+        put_between(asked.page.read_text(encoding="utf-8"), name, "")
     asked.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     parts = plan(seeds, asked.levels)
-    runs = run_all([spec for part in parts.values() for spec in part], asked.out / "runs.jsonl", asked.workers, go_on=asked.go_on, minutes=asked.minutes)
+    runs = run_all(
+        [spec for part in parts.values() for spec in part],
+        asked.out / "runs.jsonl",
+        asked.workers,
+        go_on=asked.go_on,
+        minutes=asked.minutes,
+    )
     chosen = parts["samples"][0].level
     crowds = runs[runs["seed"].isin(seeds) & runs["level"].isin(asked.levels)]
     tables = {
-        "models": models_section(crowds), "densities": densities_section(crowds, asked.levels), "families": families_section(crowds),
-        "horizons": horizons_section(crowds, chosen), "samples": samples_section(crowds, chosen), "remedies": remedies_section(runs, chosen, seeds),
+        "models": models_section(crowds),
+        "densities": densities_section(crowds, asked.levels),
+        "families": families_section(crowds),
+        "horizons": horizons_section(crowds, chosen),
+        "samples": samples_section(crowds, chosen),
+        "remedies": remedies_section(runs, chosen, seeds),
         "cost": cost_section(),
-    }  # fmt: skip
+    }
     for name, table in tables.items():
         print(f"\n{name}\n{table}")
     beside = asked.out if asked.page is None else asked.page.parent
@@ -440,7 +646,10 @@ def main() -> None:
         for name, table in tables.items():
             page = put_between(page, name, table)
         asked.page.write_text(page, encoding="utf-8")
-    print(f"\n{len(runs)} runs in {asked.out / 'runs.jsonl'}; pictures in {beside}; {time.monotonic() - began:.0f} s")
+    print(
+        f"\n{len(runs)} runs in {asked.out / 'runs.jsonl'}; pictures in {beside}; "
+        f"{time.monotonic() - began:.0f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,15 @@
-"""What it costs that a run is the same bit for bit on every processor, with any number of threads, in any order of agents.
+"""What it costs that a run is the same bit for bit on every processor, with any number of threads,
+in any order of agents.
 
-    python -m benchmarks.bit_identity             10,000 agents among pillars, one thread; compiles the kernels a second time at first
-    python -m benchmarks.bit_identity --json
+    python -m benchmarks.bit_identity 10,000 agents among pillars, one thread; compiles the kernels a second
+    time at first python -m benchmarks.bit_identity --json
 
-Three prices can be measured. *Arithmetic*: the same kernels compiled in a process of their own with leave to reorder sums, to fuse multiplications with
-additions, to multiply by reciprocals and to forget the sign of zero (numba's `fastmath` but for its leave to take infinities and nan for impossible, with
-which the models go wrong), by turns with the kernels as they are. *Two phases*: integration into new arrays, beside the same in place. *Random numbers*:
-a draw that depends on nothing but seed, stream, agent and index, beside numpy's generators that give each caller the next number.
+Three prices can be measured. *Arithmetic*: the same kernels compiled in a process of their own with leave to
+reorder sums, to fuse multiplications with additions, to multiply by reciprocals and to forget the sign of
+zero (numba's `fastmath` but for its leave to take infinities and nan for impossible, with which the models go
+wrong), by turns with the kernels as they are. *Two phases*: integration into new arrays, beside the same in
+place. *Random numbers*: a draw that depends on nothing but seed, stream, agent and index, beside numpy's
+generators that give each caller the next number.
 """
 
 from __future__ import annotations
@@ -32,7 +35,9 @@ ROUNDS = 12
 
 
 def compile_loosely() -> None:
-    """Have all kernels that are imported from now on compiled with leave to be inexact, and kept apart from the exact ones."""
+    """Have all kernels that are imported from now on compiled with leave to be inexact,
+    and kept apart from the exact ones.
+    """
     from crowdsim.kernels import cache_folder
     from crowdsim.kernels import decorator as kernels
 
@@ -42,7 +47,9 @@ def compile_loosely() -> None:
 
 
 def work(loose: bool, agents: int, models: list[str]) -> None:
-    """Walk crowds as standard input asks: a line with the number of a model is a turn, answered by ns an agent; a path is where positions go."""
+    """Walk crowds as standard input asks: a line with the number of a model is a turn,
+    answered by ns an agent; a path is where positions go.
+    """
     if loose:
         compile_loosely()
     from crowdsim.bench.crowds import Walker, crowd
@@ -59,7 +66,9 @@ def work(loose: bool, agents: int, models: list[str]) -> None:
     for line in sys.stdin:
         wish = line.strip()
         if not wish.isdecimal():
-            np.savez(wish, velocity=np.array(first), position=np.array([walker.position for walker in walkers]))
+            np.savez(
+                wish, velocity=np.array(first), position=np.array([walker.position for walker in walkers])
+            )
             print("kept", flush=True)
             continue
         walker = walkers[int(wish)]
@@ -74,11 +83,26 @@ class Worker:
     """A process that walks crowds on demand."""
 
     def __init__(self, loose: bool, agents: int, models: list[str]) -> None:
-        command = [sys.executable, "-m", "benchmarks.bit_identity", "--worker", "loose" if loose else "exact", "--agents", str(agents), "--models", *models]
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.bit_identity",
+            "--worker",
+            "loose" if loose else "exact",
+            "--agents",
+            str(agents),
+            "--models",
+            *models,
+        ]
         root = Path(__file__).resolve().parents[1]
         paths = os.pathsep.join([str(root), *filter(None, [os.environ.get("PYTHONPATH")])])
         self._process = subprocess.Popen(
-            command, cwd=root, env={**os.environ, "PYTHONPATH": paths}, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command,
+            cwd=root,
+            env={**os.environ, "PYTHONPATH": paths},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         self._answer()
 
@@ -86,7 +110,9 @@ class Worker:
         assert self._process.stdout is not None
         answer = self._process.stdout.readline().strip()
         if not answer:
-            raise SystemExit(f"A worker ended with exit code {self._process.wait()}; what it had to say stands above.")
+            raise SystemExit(
+                f"A worker ended with exit code {self._process.wait()}; what it had to say stands above."
+            )
         return answer
 
     def ask(self, wish: str) -> str:
@@ -104,7 +130,9 @@ class Worker:
 
 
 def arithmetic(agents: int, models: list[str], rounds: int) -> list[dict[str, Any]]:
-    """Return what exact arithmetic costs each model: ratio is the time of exact kernels over that of loose ones."""
+    """Return what exact arithmetic costs each model:
+    ratio is the time of exact kernels over that of loose ones.
+    """
     exact, loose = Worker(False, agents, models), Worker(True, agents, models)
     with tempfile.TemporaryDirectory() as folder:
         kept = []
@@ -122,15 +150,27 @@ def arithmetic(agents: int, models: list[str], rounds: int) -> list[dict[str, An
     rows = []
     for number, model in enumerate(models):
         own, other = times[model]
-        apart = {name: np.hypot(*(kept[0][name][number] - kept[1][name][number]).T) for name in ("velocity", "position")}
-        rows.append({
-            "price": "arithmetic", "model": model, "exact_ns": middle(own), "loose_ns": middle(other), **ratio(own, other),
-            "first_velocities_that_differ": float((apart["velocity"] > 0.0).mean()), "apart_after_20_ticks_m": float(apart["position"].max()),
-        })  # fmt: skip
+        apart = {
+            name: np.hypot(*(kept[0][name][number] - kept[1][name][number]).T)
+            for name in ("velocity", "position")
+        }
+        rows.append(
+            {
+                "price": "arithmetic",
+                "model": model,
+                "exact_ns": middle(own),
+                "loose_ns": middle(other),
+                **ratio(own, other),
+                "first_velocities_that_differ": float((apart["velocity"] > 0.0).mean()),
+                "apart_after_20_ticks_m": float(apart["position"].max()),
+            }
+        )
     return rows
 
 
-def by_turns(price: str, own: Callable[[], Any], others: dict[str, Callable[[], Any]], count: int, rounds: int) -> list[dict[str, Any]]:
+def by_turns(
+    price: str, own: Callable[[], Any], others: dict[str, Callable[[], Any]], count: int, rounds: int
+) -> list[dict[str, Any]]:
     """Return what something of ours costs for each of `count`, in ns, beside other methods."""
     calls = {"ours": own, **others}
     times: dict[str, list[float]] = {name: [] for name in calls}
@@ -143,23 +183,42 @@ def by_turns(price: str, own: Callable[[], Any], others: dict[str, Callable[[], 
             if round_:
                 times[name].append((time.process_time() - begin) / 20 / count * 1e9)
     return [
-        {"price": price, "model": name, "exact_ns": round(float(np.median(times["ours"])), 2), "loose_ns": round(float(np.median(times[name])), 2),
-         **ratio(times["ours"], times[name])}
+        {
+            "price": price,
+            "model": name,
+            "exact_ns": round(float(np.median(times["ours"])), 2),
+            "loose_ns": round(float(np.median(times[name])), 2),
+            **ratio(times["ours"], times[name]),
+        }
         for name in others
-    ]  # fmt: skip
+    ]
 
 
 def two_phases(agents: int, rounds: int) -> list[dict[str, Any]]:
-    """Return what it costs to write a move into new arrays instead of moving at once: the same kernel, which reads of others nothing, on the same arrays."""
+    """Return what it costs to write a move into new arrays instead of moving at once:
+    the same kernel, which reads of others nothing, on the same arrays.
+    """
     from crowdsim.bodies.integrate import integrate
 
     rng = np.random.default_rng(1)
-    position, velocity, maximum = rng.uniform(0.0, 100.0, (agents, 2)), rng.normal(0.0, 1.0, (agents, 2)), np.full(agents, 2.0)
-    new_position, new_velocity, here, now = np.empty((agents, 2)), np.empty((agents, 2)), position.copy(), velocity.copy()
+    position, velocity, maximum = (
+        rng.uniform(0.0, 100.0, (agents, 2)),
+        rng.normal(0.0, 1.0, (agents, 2)),
+        np.full(agents, 2.0),
+    )
+    new_position, new_velocity, here, now = (
+        np.empty((agents, 2)),
+        np.empty((agents, 2)),
+        position.copy(),
+        velocity.copy(),
+    )
     return by_turns(
-        "two phases", lambda: integrate(0, agents, position, velocity, maximum, 0.05, new_velocity, new_position),
-        {"integration in place": lambda: integrate(0, agents, here, now, maximum, 0.05, now, here)}, agents, rounds,
-    )  # fmt: skip
+        "two phases",
+        lambda: integrate(0, agents, position, velocity, maximum, 0.05, new_velocity, new_position),
+        {"integration in place": lambda: integrate(0, agents, here, now, maximum, 0.05, now, here)},
+        agents,
+        rounds,
+    )
 
 
 def random_numbers(agents: int, rounds: int) -> list[dict[str, Any]]:
@@ -167,7 +226,10 @@ def random_numbers(agents: int, rounds: int) -> list[dict[str, Any]]:
     from crowdsim.world.random import Stream, fill_uniform
 
     keys, out = np.arange(agents, dtype=np.uint64), np.empty(agents)
-    generators = {"numpy's default generator": np.random.default_rng(1), "numpy's Philox": np.random.Generator(np.random.Philox(1))}
+    generators = {
+        "numpy's default generator": np.random.default_rng(1),
+        "numpy's Philox": np.random.Generator(np.random.Philox(1)),
+    }
     return by_turns(
         "random numbers", lambda: fill_uniform(1, int(Stream.CHOICE), keys, 0, 0.0, 1.0, out),
         {name: partial(generator.random, out=out) for name, generator in generators.items()}, agents, rounds,
@@ -175,7 +237,9 @@ def random_numbers(agents: int, rounds: int) -> list[dict[str, Any]]:
 
 
 def main(given: list[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--agents", type=int, default=10_000)
     parser.add_argument("--models", nargs="*", help="default: all")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -189,7 +253,9 @@ def main(given: list[str] | None = None) -> None:
 
     models = arguments.models or list(available_models())
     rows = arithmetic(arguments.agents, models, arguments.rounds)
-    rows += two_phases(arguments.agents, arguments.rounds) + random_numbers(arguments.agents, arguments.rounds)
+    rows += two_phases(arguments.agents, arguments.rounds) + random_numbers(
+        arguments.agents, arguments.rounds
+    )
     if arguments.json:
         print(json.dumps({**machine(), "agents": arguments.agents, "leave": LEAVE, "rows": rows}, indent=1))
         return
@@ -199,7 +265,10 @@ def main(given: list[str] | None = None) -> None:
         if "apart_after_20_ticks_m" in row:
             share, apart = row["first_velocities_that_differ"], row["apart_after_20_ticks_m"]
             after = f"; {100 * share:.0f} % of first velocities differ, {apart:.1e} m apart after 20 ticks"
-        print(f"{row['price']:15} {row['model']:26} {row['exact_ns']:9} {row['loose_ns']:9}  {row['ratio']} [{row['ratio_low']}, {row['ratio_high']}]{after}")
+        print(
+            f"{row['price']:15} {row['model']:26} {row['exact_ns']:9} {row['loose_ns']:9}  {row['ratio']} "
+            f"[{row['ratio_low']}, {row['ratio_high']}]{after}"
+        )
 
 
 if __name__ == "__main__":

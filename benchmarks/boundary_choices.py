@@ -1,11 +1,13 @@
-"""Which velocity on the boundary is best? Models and choices on the same scenes: which agents arrive, which stand still, how long it takes.
+"""Which velocity on the boundary is best? Models and choices on the same scenes:
+which agents arrive, which stand still, how long it takes.
 
-    python -m benchmarks.boundary_choices                                        the table of docs/learn/choosing-velocities.md, some ten minutes
-    python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0  one model with numbers of its own
-    python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
+    python -m benchmarks.boundary_choices the table of docs/learn/choosing-velocities.md, some ten minutes
+    python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0 one model with numbers of its
+    own python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
 
-Columns: agents that did not arrive; agent-seconds of those stuck (no progress along the path by 0.2 m in ten seconds); the mean over scenes of the
-last arrival over the ideal time, which is the longest of the agents' shortest paths at their speeds; deepest overlap after agents were pushed apart.
+Columns: agents that did not arrive; agent-seconds of those stuck (no progress along the path by 0.2 m in ten
+seconds); the mean over scenes of the last arrival over the ideal time, which is the longest of the agents'
+shortest paths at their speeds; deepest overlap after agents were pushed apart.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
 from tests.external.test_steering_cases import CASES, document
 
-CHOICES = [f"clearpath:boundary_choice={choice}" for choice in ("nearest", "progress", "steady", "side", "weighted")]
+CHOICES = [
+    f"clearpath:boundary_choice={choice}" for choice in ("nearest", "progress", "steady", "side", "weighted")
+]
 COMPARED = ["orca", "hrvo:side_pull=0", "hrvo", *CHOICES, "clearpath:tip=butt", "clearpath:side_bias=0"]
 
 
@@ -75,24 +79,35 @@ def ideal_time(run: Simulation) -> float:
 
 
 def judge(scene: dict[str, Any], sets: list[str]) -> tuple[int, float, float, float]:
-    """Return agents that did not arrive, agent-seconds stuck, last arrival over ideal time, deepest overlap in m."""
+    """Return agents that did not arrive, agent-seconds stuck, last arrival over ideal time,
+    deepest overlap in m.
+    """
     with simulation(json.loads(json.dumps(scene)), sets=sets, threads=1) as run:
         ideal, stuck = ideal_time(run), 0.0
         while not run.why_over():
             run.step()
             stuck += float(np.count_nonzero(run.agents.is_stuck)) * scene["tick"]
         verdict = run.verdict()
-    last = verdict.last_arrival_s if verdict.last_arrival_s is not None and not verdict.not_arrived else verdict.simulated_s
+    last = (
+        verdict.last_arrival_s
+        if verdict.last_arrival_s is not None and not verdict.not_arrived
+        else verdict.simulated_s
+    )
     return verdict.not_arrived, stuck, last / ideal, verdict.deepest_overlap_m
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", nargs="*", default=COMPARED, metavar="MODEL[:NAME=VALUE,...]")
     parser.add_argument("--scenes", nargs="*", choices=list(SCENES), default=list(SCENES))
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
-    print("| scene | model | not arrived | stuck, agent-s | time / ideal | deepest overlap, cm |\n| --- | --- | --- | --- | --- | --- |")
+    print(
+        "| scene | model | not arrived | stuck, agent-s | time / ideal | deepest overlap, cm |\n"
+        "| --- | --- | --- | --- | --- | --- |"
+    )
     for name in arguments.scenes:
         scenes = list(SCENES[name](arguments.seeds))
         for which in arguments.only:
@@ -100,9 +115,20 @@ def main() -> None:
             sets = [f"avoidance={model}", *(f"avoidance.{one}" for one in numbers.split(",") if one)]
             found = np.array([judge(scene, sets) for scene in scenes]).reshape(-1, 4)
             if len(found):
-                missing, stuck, ratio, deepest = found[:, 0].sum(), found[:, 1].sum(), found[:, 2].mean(), found[:, 3].max()
+                missing, stuck, ratio, deepest = (
+                    found[:, 0].sum(),
+                    found[:, 1].sum(),
+                    found[:, 2].mean(),
+                    found[:, 3].max(),
+                )
                 called = which.replace(":", " ").replace(",", " ")
-                print(f"| {name} | {called} | {missing:.0f} | {stuck:.0f} | {ratio:.2f} | {100 * deepest:.1f} |", flush=True)
+                print(
+                    (
+                        f"| {name} | {called} | {missing:.0f} | {stuck:.0f} | {ratio:.2f} | "
+                        f"{100 * deepest:.1f} |"
+                    ),
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """How planning keeps to its share of a tick: all agents ask for a new path at once, on a large plan.
 
-    python benchmarks/budget.py [--plan plan.wkt] [--agents 2000] [--goals 500] [--milliseconds 20] [--slice 1000] [--threads 1] [--repeats 3] [--cpu]
+    python benchmarks/budget.py [--plan plan.wkt] [--agents 2000] [--goals 500] [--milliseconds 20] [--slice
+    1000] [--threads 1] [--repeats 3] [--cpu]
 
-Prints how far planning overran its share in the ticks that it did not finish in, beside what its slices took; when the last had its path; what slicing costs
-beside a search at once; and what the slicer itself takes of it. Without a plan, a hall of 60 x 60 m with pillars is made.
-With --cpu the budget's clock counts the time of this thread only, so that other programs on a busy machine stay out of the figures.
+Prints how far planning overran its share in the ticks that it did not finish in, beside what its slices took;
+when the last had its path; what slicing costs beside a search at once; and what the slicer itself takes of
+it. Without a plan, a hall of 60 x 60 m with pillars is made. With --cpu the budget's clock counts the time of
+this thread only, so that other programs on a busy machine stay out of the figures.
 """
 
 from __future__ import annotations
@@ -46,14 +48,25 @@ def places(ground: shapely.Polygon, count: int, seed: int) -> list[list[float]]:
     return found[:count]
 
 
-def loaded_world(ground: shapely.Polygon, agents: int, goals: int, budget: dict[str, Any], **options: Any) -> Simulation:
+def loaded_world(
+    ground: shapely.Polygon, agents: int, goals: int, budget: dict[str, Any], **options: Any
+) -> Simulation:
     """Return a simulation of people all over some ground, each with one of some goals, that have settled."""
     document = {
-        "version": 1, "name": "loaded", "seed": 1, "tick": 0.05, "stop": {"after": 3600}, "geometry": {"walkable": {"wkt": ground.wkt}},
-        "goals": {f"g{i}": {"point": place, "arrive_within": 0.5} for i, place in enumerate(places(ground, goals, 1))},
+        "version": 1,
+        "name": "loaded",
+        "seed": 1,
+        "tick": 0.05,
+        "stop": {"after": 3600},
+        "geometry": {"walkable": {"wkt": ground.wkt}},
+        "goals": {
+            f"g{i}": {"point": place, "arrive_within": 0.5}
+            for i, place in enumerate(places(ground, goals, 1))
+        },
         "groups": [{"name": "all", "positions": places(ground, agents, 2), "goals": ["g0"], "radius": 0.2}],
-        "navigation": {"kind": "mesh"}, "budget": budget,
-    }  # fmt: skip
+        "navigation": {"kind": "mesh"},
+        "budget": budget,
+    }
     run = Simulation(parse_scenario(json.dumps(document)), **options)
     for _ in range(SETTLE_TICKS):
         run.step()
@@ -70,7 +83,9 @@ def send_all(run: Simulation, goals: int, shift: int) -> None:
 
 
 class Timed:
-    """Notes when a function was called and when it was done, in ns, by standing in for it: by a clock, and by the wall outside of that."""
+    """Notes when a function was called and when it was done, in ns, by standing in for it:
+    by a clock, and by the wall outside of that.
+    """
 
     def __init__(self, work: Callable[..., Any], clock: Callable[[], int]) -> None:
         self.work, self.clock, self.began, self.ended = work, clock, [], []
@@ -91,7 +106,9 @@ class Timed:
 
 
 def reading_ns(clock: Callable[[], int]) -> float:
-    """Return what looking at a clock costs (ns): the clock of a thread is some 2 us on machines where the other is 0.1 us."""
+    """Return what looking at a clock costs (ns):
+    the clock of a thread is some 2 us on machines where the other is 0.1 us.
+    """
     times = []
     for _ in range(20):
         began = time.perf_counter_ns()
@@ -102,25 +119,32 @@ def reading_ns(clock: Callable[[], int]) -> float:
 
 
 def slicer_ms(slices: Timed, whole: Timed, clock: Callable[[], int]) -> float:
-    """Return what the slicer takes: all that happens in it before, between and after its slices, as it usually is (ms).
+    """Return what the slicer takes: all that happens in it before, between and after its slices,
+    as it usually is (ms).
 
-    Gaps are those of the wall, and medians: the machine now and then does something else in one. Readings of a clock that is dearer than that of a run are
-    taken off.
+    Gaps are those of the wall, and medians: the machine now and then does something else in one. Readings of
+    a clock that is dearer than that of a run are taken off.
     """
     called, back = np.array(slices.called), np.array(slices.back)
     first, last = np.searchsorted(called, whole.called), np.searchsorted(called, whole.back)
     has = last > first
-    around = called[first[has]] - np.array(whole.called)[has] + np.array(whole.back)[has] - back[last[has] - 1]
+    around = (
+        called[first[has]] - np.array(whole.called)[has] + np.array(whole.back)[has] - back[last[has] - 1]
+    )
     inner = np.ones(len(called), dtype=np.bool_)
     inner[first[has]] = False
     between = called[inner] - np.roll(back, 1)[inner]
     look, own = reading_ns(clock), reading_ns(time.perf_counter_ns)
-    cost = len(around) * (np.median(around) - 3 * look + own) + (len(between) * (np.median(between) - look + own) if len(between) else 0.0)
+    cost = len(around) * (np.median(around) - 3 * look + own) + (
+        len(between) * (np.median(between) - look + own) if len(between) else 0.0
+    )
     return float(cost / 1e6)
 
 
 def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter_ns) -> dict[str, float]:
-    """Step until nobody waits; return how planning kept to its share by a clock, and what slices and slicer took."""
+    """Step until nobody waits; return how planning kept to its share by a clock,
+    and what slices and slicer took.
+    """
     searches, budget = run._plan.paths[0].searches, run.budget
     assert isinstance(budget, ClockBudget)
     slices = searches._slice = Timed(searches._slice, clock)
@@ -138,10 +162,16 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
     searches._slice, budget.spend = slices.work, whole.work  # type: ignore[method-assign]
     taken = slices.ms()
     return {
-        "ticks": ticks, "slices": len(taken), "slice_ms": float(taken.mean()), "slice_p99_ms": float(np.percentile(taken, 99)),
-        "slicer_ms": slicer_ms(slices, whole, clock), "slicer_share": slicer_ms(slices, whole, clock) / float(taken.sum()), "searching_ms": float(taken.sum()),
-        "mean_overrun_ms": float(np.mean(over)) if over else float("nan"), "p99_overrun_ms": float(np.percentile(over, 99)) if over else float("nan"),
-    }  # fmt: skip
+        "ticks": ticks,
+        "slices": len(taken),
+        "slice_ms": float(taken.mean()),
+        "slice_p99_ms": float(np.percentile(taken, 99)),
+        "slicer_ms": slicer_ms(slices, whole, clock),
+        "slicer_share": slicer_ms(slices, whole, clock) / float(taken.sum()),
+        "searching_ms": float(taken.sum()),
+        "mean_overrun_ms": float(np.mean(over)) if over else float("nan"),
+        "p99_overrun_ms": float(np.percentile(over, 99)) if over else float("nan"),
+    }
 
 
 def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> float:
@@ -149,7 +179,14 @@ def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> 
     world, agents = run.world, run.world.agents
     planner = run._plan.paths[0]._make_planner(world)  # type: ignore[attr-defined]
     assert isinstance(planner, MeshPlanner)
-    planner.submit(1, agents.entity, agents.position, world.polygons(), (np.arange(len(agents)) % goals).astype(np.int32), agents.radius)
+    planner.submit(
+        1,
+        agents.entity,
+        agents.position,
+        world.polygons(),
+        (np.arange(len(agents)) % goals).astype(np.int32),
+        agents.radius,
+    )
     began = time.perf_counter()
     while planner.waiting:
         planner.advance(slice_size, team)
@@ -169,19 +206,30 @@ def main() -> None:
     budget = {"milliseconds": asked.milliseconds, "slice": asked.slice}
     for goals, title in ((asked.goals, f"{asked.goals} goals"), (5, "5 goals")):
         with loaded_world(ground, asked.agents, goals, budget, threads=asked.threads) as run:
-            print(f"{asked.agents:,} people ask for a path at once, {title}, {run.world.mesh.polygon_count:,} polygons; ticks of {asked.milliseconds:g} ms")
+            print(
+                f"{asked.agents:,} people ask for a path at once, {title}, {run.world.mesh.polygon_count:,} "
+                f"polygons; ticks of {asked.milliseconds:g} ms"
+            )
             for repeat in range(asked.repeats):
                 send_all(run, goals, 1 + repeat)
                 found = until_answered(run, time.thread_time_ns if asked.cpu else time.perf_counter_ns)
                 print(
-                    f"  all answered in {found['ticks']} ticks; {found['slices']} slices of {found['slice_ms']:.2f} ms "
+                    f"  all answered in {found['ticks']} ticks; {found['slices']} slices of "
+                    f"{found['slice_ms']:.2f} ms "
                     f"(99th percentile {found['slice_p99_ms']:.2f}); "
-                    f"overrun {found['mean_overrun_ms']:.2f} ms on average, 99th percentile {found['p99_overrun_ms']:.2f}; slicer {found['slicer_share']:.2%}"
+                    f"overrun {found['mean_overrun_ms']:.2f} ms on average, 99th percentile "
+                    f"{found['p99_overrun_ms']:.2f}; slicer {found['slicer_share']:.2%}"
                 )
             team = Team(asked.threads)
-            times = [(search_seconds(run, goals, asked.slice, team), search_seconds(run, goals, ALL, team)) for _ in range(2 * asked.repeats + 1)]
+            times = [
+                (search_seconds(run, goals, asked.slice, team), search_seconds(run, goals, ALL, team))
+                for _ in range(2 * asked.repeats + 1)
+            ]
             sliced, at_once = (float(np.median(column)) for column in zip(*times[1:], strict=True))
-            print(f"  searching alone: {1e3 * at_once:.0f} ms at once, {1e3 * sliced:.0f} in slices of {asked.slice:,}: {sliced / at_once:.2f} times as long")
+            print(
+                f"  searching alone: {1e3 * at_once:.0f} ms at once, {1e3 * sliced:.0f} in slices of "
+                f"{asked.slice:,}: {sliced / at_once:.2f} times as long"
+            )
 
 
 if __name__ == "__main__":

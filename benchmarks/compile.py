@@ -1,9 +1,11 @@
-"""What a first run compiles, and what that costs: a table of functions, of kernels, and of the parts of the compiler.
+"""What a first run compiles, and what that costs:
+a table of functions, of kernels, and of the parts of the compiler.
 
     python benchmarks/compile.py [SCENARIO] [--set KEY=VALUE ...] [--top 40] [--csv FILE]
 
-Everything is compiled in this process, into an empty cache, as the warm-up of a run does it; seconds are those of the processor, so that a busy machine
-changes little. Own seconds leave out what a function calls; a kernel is what Python calls, and its seconds are all that was compiled for it first.
+Everything is compiled in this process, into an empty cache, as the warm-up of a run does it; seconds are
+those of the processor, so that a busy machine changes little. Own seconds leave out what a function calls; a
+kernel is what Python calls, and its seconds are all that was compiled for it first.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ PARTS = ("types", "lower", "parse", "passes", "link", "optimise", "emit", "keep"
 
 
 class Ledger:
-    """What is charged for the processor's time: the innermost function that is compiled, and the innermost part of the compiler."""
+    """What is charged for the processor's time:
+    the innermost function that is compiled, and the innermost part of the compiler.
+    """
 
     def __init__(self) -> None:
         self.functions: list[str] = []
@@ -49,7 +53,9 @@ class Ledger:
         self.parts.pop()
 
     def charged(self, function, part: str, *, names: bool):
-        """Return a function whose time is charged as a part of the compiler's; if it `names` a function, to that one."""
+        """Return a function whose time is charged as a part of the compiler's;
+        if it `names` a function, to that one.
+        """
 
         def call(*args, **kwargs):
             if not names and not self.functions:
@@ -93,8 +99,15 @@ def watch(ledger: Ledger) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenario", nargs="?", type=Path, default=Path(__file__).parent.parent / "scenarios/room-evacuation.yaml")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "scenario",
+        nargs="?",
+        type=Path,
+        default=Path(__file__).parent.parent / "scenarios/room-evacuation.yaml",
+    )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     parser.add_argument("--top", type=int, default=40)
     parser.add_argument("--csv", type=Path)
@@ -123,16 +136,29 @@ def show(ledger: Ledger, options: argparse.Namespace, spent: float, wall: float,
     head = f"{'function':62}{'times':>6}{'all':>8}" + "".join(f"{part:>9}" for part in PARTS)
     print(head)
     for function, parts in rows[: options.top]:
-        print(f"{function:62}{ledger.count[function]:6}{sum(parts.values()):8.2f}" + "".join(f"{parts.get(part, 0):9.2f}" for part in PARTS))
+        print(
+            f"{function:62}{ledger.count[function]:6}{sum(parts.values()):8.2f}"
+            + "".join(f"{parts.get(part, 0):9.2f}" for part in PARTS)
+        )
     total = {part: sum(parts.get(part, 0.0) for _, parts in rows) for part in PARTS}
-    print(f"{'all ' + str(len(rows)):62}{sum(ledger.count.values()):6}{sum(total.values()):8.2f}" + "".join(f"{total[part]:9.2f}" for part in PARTS))
+    print(
+        f"{'all ' + str(len(rows)):62}{sum(ledger.count.values()):6}{sum(total.values()):8.2f}"
+        + "".join(f"{total[part]:9.2f}" for part in PARTS)
+    )
     print(f"\n{'kernel, with what it calls that was not compiled yet':62}{'all':>14}")
     for kernel, seconds in sorted(ledger.kernel.items(), key=lambda item: -item[1])[: options.top]:
         print(f"{kernel:62}{seconds:14.2f}")
-    print(f"\nwarm-up {spent:.1f} s of the processor, {wall:.1f} s by the clock, {size / 1e6:.1f} MB in the cache")
+    print(
+        f"\nwarm-up {spent:.1f} s of the processor, {wall:.1f} s by the clock, {size / 1e6:.1f} MB in the "
+        "cache"
+    )
     if options.csv:
         lines = ["function,times," + ",".join(PARTS)]
-        lines += [f"{function},{ledger.count[function]}," + ",".join(f"{parts.get(part, 0.0):.4f}" for part in PARTS) for function, parts in rows]
+        lines += [
+            f"{function},{ledger.count[function]},"
+            + ",".join(f"{parts.get(part, 0.0):.4f}" for part in PARTS)
+            for function, parts in rows
+        ]
         options.csv.write_text("\n".join(lines) + "\n")
 
 

@@ -1,9 +1,11 @@
-"""Triangles or polygons? Both meshes of classic game maps side by side: build time, memory, expansions, time and length of paths.
+"""Triangles or polygons? Both meshes of classic game maps side by side:
+build time, memory, expansions, time and length of paths.
 
     python benchmarks/paths.py --maps folder-with-maps [--radius 0] [--queries 500]
 
-The folder holds MovingAI maps (`name.map`, `name.map.scen`); a cell is a metre. Walkable cells become the ground, and queries are drawn from the
-scenario file with a seed. Times are the best of several runs, in which both meshes take turns: trust ratios within a line, not the figures.
+The folder holds MovingAI maps (`name.map`, `name.map.scen`); a cell is a metre. Walkable cells become the
+ground, and queries are drawn from the scenario file with a seed. Times are the best of several runs, in which
+both meshes take turns: trust ratios within a line, not the figures.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ from crowdsim.setup.build import mesh_of
 
 KINDS = ("triangles", "polygons")
 HEAD = (
-    "| map | mesh | cells | edges | build s | kB | portals | A*: expansions | us | longer than the shortest | optimal: expansions | us |\n"
+    "| map | mesh | cells | edges | build s | kB | portals | A*: expansions | us | longer than the shortest "
+    "| optimal: expansions | us |\n"
     "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 )
 
@@ -55,13 +58,17 @@ def ground_of(path: Path):
 
 
 def queries_of(path: Path, depth: int, ground, radius: float, count: int):
-    """Return starts and goals of a map's scenario file that are clear of walls: up to `count`, drawn with a seed."""
+    """Return starts and goals of a map's scenario file that are clear of walls:
+    up to `count`, drawn with a seed.
+    """
     rows = [line.split() for line in path.read_text().split("\n")[1:] if line.strip()]
     cells = np.array([[int(value) for value in row[4:8]] for row in rows]) + 0.5
     cells[:, 1::2] = depth - cells[:, 1::2]
     walls = ground.boundary
     shapely.prepare(walls)
-    is_clear = ~shapely.dwithin(walls, shapely.points(cells[:, :2]), radius) & ~shapely.dwithin(walls, shapely.points(cells[:, 2:]), radius)
+    is_clear = ~shapely.dwithin(walls, shapely.points(cells[:, :2]), radius) & ~shapely.dwithin(
+        walls, shapely.points(cells[:, 2:]), radius
+    )
     cells = cells[is_clear]
     chosen = np.sort(np.random.default_rng(0).permutation(len(cells))[:count])
     return cells[chosen, :2].copy(), cells[chosen, 2:].copy()
@@ -79,29 +86,71 @@ class Side:
         self.mesh = build(ground, kind)
         self.goals = cut_goals(self.mesh, [GoalShape(shapely.Point(end), reach=0.05) for end in ends])
         self.starts, self.polygons, self.width = starts, np.empty(len(starts), dtype=np.int64), 2.0 * radius
-        locate_many(0, len(starts), self.mesh, starts, np.full(len(starts), -1, dtype=np.int32), self.polygons)
-        self.points, self.scratch, self.rims = place_points(self.mesh), make_scratch(1, self.mesh.polygon_count), find_rims(self.mesh, self.goals)
-        self.slots, self.cones = make_slots(1, len(self.points.edge)), make_interval_slots(1, self.mesh, 1 << 20)
+        locate_many(
+            0, len(starts), self.mesh, starts, np.full(len(starts), -1, dtype=np.int32), self.polygons
+        )
+        self.points, self.scratch, self.rims = (
+            place_points(self.mesh),
+            make_scratch(1, self.mesh.polygon_count),
+            find_rims(self.mesh, self.goals),
+        )
+        self.slots, self.cones = (
+            make_slots(1, len(self.points.edge)),
+            make_interval_slots(1, self.mesh, 1 << 20),
+        )
         self.shortest = np.empty(len(starts))
-        planner, rows = MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=False)), np.arange(len(starts))
+        planner, rows = (
+            MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=False)),
+            np.arange(len(starts)),
+        )
         planner.submit(0, rows, starts, self.polygons, rows.astype(np.int32), np.full(len(starts), radius))
         answers, _ = planner.advance(1 << 60, Team(1))
         self.ahead, self.length = np.diff(answers.start).astype(np.int32), np.empty(len(starts))
-        self.corridors = (self.mesh, self.goals, answers.cells, answers.start[:-1].copy(), self.ahead, self.polygons, answers.piece, starts)
+        self.corridors = (
+            self.mesh,
+            self.goals,
+            answers.cells,
+            answers.start[:-1].copy(),
+            self.ahead,
+            self.polygons,
+            answers.piece,
+            starts,
+        )
 
     def search(self):
         """Find all paths by A*, and pull the strings; return the expansions."""
-        used = search_all(self.slots, self.mesh, self.goals, self.points, self.scratch, self.starts, self.polygons, self.width)
+        used = search_all(
+            self.slots,
+            self.mesh,
+            self.goals,
+            self.points,
+            self.scratch,
+            self.starts,
+            self.polygons,
+            self.width,
+        )
         measure_corridors(*self.corridors, np.full(len(self.starts), 0.5 * self.width), self.length)
         return used
 
     def search_optimal(self):
         """Find all shortest paths; return the expansions."""
-        return search_all_optimal(self.cones, self.mesh, self.goals, self.rims, self.scratch, self.starts, self.polygons, self.width, self.shortest)
+        return search_all_optimal(
+            self.cones,
+            self.mesh,
+            self.goals,
+            self.rims,
+            self.scratch,
+            self.starts,
+            self.polygons,
+            self.width,
+            self.shortest,
+        )
 
 
 def time_keeping(name: str, ground) -> None:
-    """Print how long the mesh of a plan takes when it is built and when it is read from the cache, in which it lies under a hash of its content."""
+    """Print how long the mesh of a plan takes when it is built and when it is read from the cache,
+    in which it lies under a hash of its content.
+    """
     offset = float(np.random.default_rng().integers(1, 10**6))  # so that this content was never seen
     shape = shapely.affinity.translate(max(shapely.get_parts(ground), key=lambda part: part.area), offset)
     point = shapely.point_on_surface(shape)
@@ -110,7 +159,8 @@ def time_keeping(name: str, ground) -> None:
         file = Path(folder) / "plan.yaml"
         file.write_text(
             "version: 1\nstop: {after: 1}\ngeometry: {walkable: {wkt_file: plan.wkt}}\n"
-            f"groups: [{{name: one, positions: [[{point.x}, {point.y}]], radius: 0.2, goals: {{point: [{point.x}, {point.y}]}}}}]\n"
+            f"groups: [{{name: one, positions: [[{point.x}, {point.y}]], radius: 0.2, goals: {{point: "
+            f"[{point.x}, {point.y}]}}}}]\n"
         )
         scenario, times = load_scenario(file), []
         for _ in range(2):
@@ -119,11 +169,23 @@ def time_keeping(name: str, ground) -> None:
             mesh = mesh_of(scenario, agents, []).mesh
             times.append(time.perf_counter() - begin)
     graph, size = build_graph(mesh)
-    print(f"\nlargest, {name}: {shapely.get_num_coordinates(shape):,} vertices, mesh of {bytes_of(mesh) / 1e6:.1f} MB with its widths for all radii")
-    print(f"  mesh            {times[0]:9.2f} s to build, {times[1]:.2f} s to read from the cache, where it lies under a hash of its content")
-    print(f"  search          {bytes_of(make_slots(1, mesh.edge_count)) / 1e6:9.2f} MB for each that goes on, of any radius")
+    print(
+        f"\nlargest, {name}: {shapely.get_num_coordinates(shape):,} vertices, mesh of "
+        f"{bytes_of(mesh) / 1e6:.1f} MB with its widths for all radii"
+    )
+    print(
+        f"  mesh            {times[0]:9.2f} s to build, {times[1]:.2f} s to read from the cache, where it "
+        "lies under a hash of its content"
+    )
+    print(
+        f"  search          {bytes_of(make_slots(1, mesh.edge_count)) / 1e6:9.2f} MB for each that goes on, "
+        "of any radius"
+    )
     slots = bytes_of(make_visibility_slots(1, graph)) / 1e6
-    print(f"  visibility      {bytes_of(graph) / 1e6:9.2f} MB of graph ({size.edges:,} edges), {slots:.2f} MB for each search that goes on")
+    print(
+        f"  visibility      {bytes_of(graph) / 1e6:9.2f} MB of graph ({size.edges:,} edges), {slots:.2f} MB "
+        "for each search that goes on"
+    )
 
 
 def bytes_of(arrays) -> int:
@@ -135,7 +197,9 @@ def compare(folder: Path, radius: float, count: int) -> None:
     """Print the table, and what the largest of the maps costs to keep."""
     maps = sorted(folder.glob("*.map"), key=lambda path: path.stat().st_size)
     if not maps:
-        raise SystemExit(f"{folder} holds no .map files; give the folder with the MovingAI maps and their .map.scen files.")
+        raise SystemExit(
+            f"{folder} holds no .map files; give the folder with the MovingAI maps and their .map.scen files."
+        )
     grounds = {}
     print(HEAD)
     for path in maps:
@@ -147,13 +211,18 @@ def compare(folder: Path, radius: float, count: int) -> None:
         times = best_of_each([side.search for side in sides] + [side.search_optimal for side in sides], 5)
         for i, (kind, side) in enumerate(zip(KINDS, sides, strict=True)):
             found = np.isfinite(side.shortest) & np.isfinite(side.length)
-            # For agents with a radius the optimal search counts arcs of the corners at portals only; then the shorter of the two is what is compared with.
-            best = np.minimum(sides[1].shortest, np.minimum(sides[0].shortest, np.minimum(sides[0].length, sides[1].length)))
+            # For agents with a radius the optimal search counts arcs of the corners at portals only; then the
+            # shorter of the two is what is compared with.
+            best = np.minimum(
+                sides[1].shortest, np.minimum(sides[0].shortest, np.minimum(sides[0].length, sides[1].length))
+            )
             excess = side.length[found] / np.maximum(best[found], 1e-9) - 1.0
             memory = bytes_of(side.mesh) / 1e3
             print(
-                f"| {path.stem if i == 0 else ''} | {kind} | {side.mesh.polygon_count:,} | {side.mesh.edge_count:,} | {built[i]:.2f} | {memory:.0f} | "
-                f"{side.ahead.mean():.0f} | {side.search() / len(starts):,.0f} | {1e6 * times[i] / len(starts):.0f} | "
+                f"| {path.stem if i == 0 else ''} | {kind} | {side.mesh.polygon_count:,} | "
+                f"{side.mesh.edge_count:,} | {built[i]:.2f} | {memory:.0f} | "
+                f"{side.ahead.mean():.0f} | {side.search() / len(starts):,.0f} | "
+                f"{1e6 * times[i] / len(starts):.0f} | "
                 f"{100 * excess.mean():.1f} %, at most {100 * excess.max():.0f} % | "
                 f"{side.search_optimal() / len(starts):,.0f} | {1e6 * times[2 + i] / len(starts):.0f} |",
                 flush=True,

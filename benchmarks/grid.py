@@ -1,10 +1,12 @@
-"""What finding paths on grids costs: expansions a second, paths a second, what pulling strings adds, and what sharing saves where all have one goal.
+"""What finding paths on grids costs: expansions a second, paths a second, what pulling strings adds,
+and what sharing saves where all have one goal.
 
     python benchmarks/grid.py [maze512-32-9.map 16room_000.map ...] [--paths 300]
 
-Without maps of the MovingAI benchmark, three grids of 512 x 512 are made: open, with pillars, and with a third of the cells blocked. Beside a map its
-queries are looked for (maze512-32-9.map.scen). Times are those of the one core that works, without what other programs take of it.
-For comparison: a C++ A* (warthog) expands 2.8 to 3.9 million nodes a second on maps of this size and this kind of machine.
+Without maps of the MovingAI benchmark, three grids of 512 x 512 are made: open, with pillars, and with a
+third of the cells blocked. Beside a map its queries are looked for (maze512-32-9.map.scen). Times are those
+of the one core that works, without what other programs take of it. For comparison: a C++ A* (warthog) expands
+2.8 to 3.9 million nodes a second on maps of this size and this kind of machine.
 """
 
 from __future__ import annotations
@@ -59,7 +61,10 @@ def queries_of(grid, scen, count):
     """Return starts and ends (m): those of a .scen spread over its lengths, or random ones."""
     if scen is not None and scen.exists():
         rows = [line.split() for line in scen.read_text(encoding="utf-8").split("\n")[1:] if line.strip()]
-        cells = np.array([[int(value) for value in row[4:8]] for row in rows[:: max(1, len(rows) // count)]]) + 0.5
+        cells = (
+            np.array([[int(value) for value in row[4:8]] for row in rows[:: max(1, len(rows) // count)]])
+            + 0.5
+        )
         cells[:, 1::2] = grid.depth - cells[:, 1::2]
         return cells[:, :2].copy(), cells[:, 2:].copy()
     row, column = np.nonzero(grid.walkable(0.0))
@@ -68,7 +73,9 @@ def queries_of(grid, scen, count):
 
 
 def best_of(work):
-    """Return the least time (s) of this process over some runs; the first, which may compile, does not count."""
+    """Return the least time (s) of this process over some runs;
+    the first, which may compile, does not count.
+    """
     work()
     times = []
     for _ in range(REPEATS):
@@ -87,29 +94,52 @@ def report(name, grid, start, end):
     planner, team = GridPlanner(grid, end), Team(1)
 
     def plan():
-        planner.submit(0, np.arange(count), start, np.full(count, -1), np.arange(count, dtype=np.int32), np.zeros(count))
+        planner.submit(
+            0, np.arange(count), start, np.full(count, -1), np.arange(count, dtype=np.int32), np.zeros(count)
+        )
         planner.advance(1 << 60, team)
 
     def plan_for_one_goal(share):
         def work():
             one = GridPlanner(grid, end[:1], PathParameters(share_searches=share))
-            one.submit(0, np.arange(count), start, np.full(count, -1), np.zeros(count, dtype=np.int32), np.zeros(count))
+            one.submit(
+                0,
+                np.arange(count),
+                start,
+                np.full(count, -1),
+                np.zeros(count, dtype=np.int32),
+                np.zeros(count),
+            )
             work.expansions = one.advance(1 << 60, team)[1]
 
         return best_of(work), work.expansions
 
     planned = best_of(plan)
     (alone, looked_alone), (shared, looked) = plan_for_one_goal(False), plan_for_one_goal(True)
-    print(f"{name}: {grid.width} x {grid.depth}, {count} paths of {expansions / count:.0f} expansions and {waypoints / count:.1f} waypoints")
-    print(f"  search    {expansions / search / 1e6:6.1f} million expansions a second, {1e9 * search / expansions:.0f} ns each")
+    print(
+        f"{name}: {grid.width} x {grid.depth}, {count} paths of {expansions / count:.0f} expansions and "
+        f"{waypoints / count:.1f} waypoints"
+    )
+    print(
+        f"  search    {expansions / search / 1e6:6.1f} million expansions a second, "
+        f"{1e9 * search / expansions:.0f} ns each"
+    )
     print(f"  strings   {100.0 * (pulled / search - 1.0):6.0f} % on top, {count / pulled:.0f} paths a second")
-    print(f"  planner   {count / planned:6.0f} paths a second, {expansions / planned / 1e6:.1f} million expansions a second")
-    print(f"  one goal  {alone / shared:6.1f} times as fast shared, {looked / count:.0f} expansions each instead of {looked_alone / count:.0f}")
+    print(
+        f"  planner   {count / planned:6.0f} paths a second, {expansions / planned / 1e6:.1f} million "
+        "expansions a second"
+    )
+    print(
+        f"  one goal  {alone / shared:6.1f} times as fast shared, {looked / count:.0f} expansions each "
+        f"instead of {looked_alone / count:.0f}"
+    )
 
 
 def main():
     """Read the arguments and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("maps", nargs="*", type=Path)
     parser.add_argument("--paths", type=int, default=300)
     given = parser.parse_args()

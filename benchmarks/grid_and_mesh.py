@@ -1,6 +1,8 @@
-"""Five scenes in which an agent or an obstacle is in the way, each on a mesh and on a grid: what they result in.
+"""Five scenes in which an agent or an obstacle is in the way, each on a mesh and on a grid:
+what they result in.
 
-``python benchmarks/grid_and_mesh.py`` prints the table of docs/learn/stationary-agents.md. No time of the clock is in it: it is the same on every machine.
+``python benchmarks/grid_and_mesh.py`` prints the table of docs/learn/stationary-agents.md. No time of the
+clock is in it: it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -20,12 +22,17 @@ SCENES = {
     "idle-crowd": "a crowd that stands about",
 }
 NAVIGATIONS = {"mesh": "mesh", "grid": "{kind: grid, cell_size: 0.1, object_padding: 0.02}"}
-HEAD = "| scene | navigation | arrived | last | new paths | asked aside | deepest overlap |\n| --- | --- | --- | ---: | --- | ---: | ---: |"
+HEAD = (
+    "| scene | navigation | arrived | last | new paths | asked aside | deepest overlap |\n"
+    "| --- | --- | --- | ---: | --- | ---: | ---: |"
+)
 
 
 def outcome(scene: str, navigation: str) -> Verdict:
     """Return what a scene results in."""
-    scenario = crowdsim.load_scenario(SCENARIOS / f"{scene}.yaml", sets=[f"navigation={NAVIGATIONS[navigation]}"])
+    scenario = crowdsim.load_scenario(
+        SCENARIOS / f"{scene}.yaml", sets=[f"navigation={NAVIGATIONS[navigation]}"]
+    )
     with crowdsim.Simulation(scenario) as simulation:
         return simulation.run()
 
@@ -39,13 +46,18 @@ def row(scene: str, navigation: str) -> str:
     last = f"{verdict.last_arrival_s:.1f} s" if verdict.last_arrival_s is not None else ""
     causes = ", ".join(f"{count} {cause}" for cause, count in verdict.replans.items())
     what = SCENES[scene] if navigation == "mesh" else ""
-    return f"| {what} | {navigation} | {arrived} | {last} | {causes} | {verdict.nudges} | {100 * verdict.deepest_overlap_m:.1f} cm |"
+    return (
+        f"| {what} | {navigation} | {arrived} | {last} | {causes} | {verdict.nudges} | "
+        f"{100 * verdict.deepest_overlap_m:.1f} cm |"
+    )
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scene", action="append", choices=SCENES, help="one of the scenes, may be repeated; default: all")
+    parser.add_argument(
+        "--scene", action="append", choices=SCENES, help="one of the scenes, may be repeated; default: all"
+    )
     print(HEAD)
     for scene in parser.parse_args().scene or SCENES:
         for navigation in NAVIGATIONS:

@@ -1,6 +1,8 @@
-"""Local navigation grids against the times that [Mononen 2010] published: 0.026 ms for an update with 6 segments and 6 agents, 0.012 ms for a query.
+"""Local navigation grids against the times that [Mononen 2010] published:
+0.026 ms for an update with 6 segments and 6 agents, 0.012 ms for a query.
 
-``python benchmarks/local_grid.py``. Its machine was a Core Duo of 2.8 GHz, and the size of its grid is not said: 20 to 64 cells a side "probably suffices".
+``python benchmarks/local_grid.py``. Its machine was a Core Duo of 2.8 GHz, and the size of its grid is not
+said: 20 to 64 cells a side "probably suffices".
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def run(scenes, rounds, side, cell, discs, segments, to, radius, asks, out):
             draw_segments(words, side, cell, corner, corner, segments[scene], segments.shape[1], radius)
             out[scene] = find_spans(words, side, scratch.spans, scratch.row_start)
             for _ in range(asks):
-                said, found = find_local_path(scratch, side, cell, corner, corner, 0.0, 0.0, to[scene, 0], to[scene, 1])
+                said, found = find_local_path(
+                    scratch, side, cell, corner, corner, 0.0, 0.0, to[scene, 0], to[scene, 1]
+                )
                 out[scene] = 10 * said + found
 
 
@@ -47,10 +51,15 @@ def best(asks: int, side: int, data: tuple[np.ndarray, ...]) -> float:
 
 def main() -> None:
     """Print the table."""
-    print("| cells a side | update, 6 segments and 6 agents | Mononen | query with the string | Mononen |\n| ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| cells a side | update, 6 segments and 6 agents | Mononen | query with the string | Mononen |\n"
+        "| ---: | ---: | ---: | ---: | ---: |"
+    )
     for side in (20, 32, 64):
         rng, half = np.random.default_rng(1), 0.5 * side * CELL
-        discs = np.concatenate([rng.uniform(-half, half, (SCENES, 6, 2)), np.full((SCENES, 6, 1), 2 * RADIUS)], axis=2)
+        discs = np.concatenate(
+            [rng.uniform(-half, half, (SCENES, 6, 2)), np.full((SCENES, 6, 1), 2 * RADIUS)], axis=2
+        )
         from_ = rng.uniform(-half, half, (SCENES, 6, 2))
         segments = np.concatenate([from_, from_ + rng.uniform(-2.0, 2.0, (SCENES, 6, 2))], axis=2)
         data = (discs, segments, rng.uniform(-half, half, (SCENES, 2)))

@@ -1,13 +1,14 @@
 """What finding and following paths costs: paths a second, and nanoseconds for each part.
 
-    python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--polyanya arena-merged.mesh] [--agents 10000]
-    python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
+    python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--polyanya arena-merged.mesh]
+    [--agents 10000] python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
 
-Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000 queries of the file are used for the first
-lines: Detour itself ([Recast 2009]) answers 187,000 to 240,000 of them a second in C++. With --polyanya, a mesh in the format of
-the program of [Cui 2017], between 200 random points: the original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each
-figure is the best of several runs, which take turns. With --maps, triangles and polygons are compared on the game maps of a folder, and nothing else is
-measured (`game_maps`).
+Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000
+queries of the file are used for the first lines: Detour itself ([Recast 2009]) answers 187,000 to 240,000 of
+them a second in C++. With --polyanya, a mesh in the format of the program of [Cui 2017], between 200 random
+points: the original answers 0.7 to 0.79 million a second on arena-merged and 1,100 on aurora-merged. Each
+figure is the best of several runs, which take turns. With --maps, triangles and polygons are compared on the
+game maps of a folder, and nothing else is measured (`game_maps`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def pillar_hall(size: float = 50.0, pillars: int = 300):
     boxes = []
     for _ in range(pillars):
         x, y = rng.uniform(1.0, size - 1.0, 2)
-        boxes.append(shapely.affinity.rotate(shapely.box(x - 0.3, y - 0.3, x + 0.3, y + 0.3), rng.uniform(0.0, 90.0)))
+        boxes.append(
+            shapely.affinity.rotate(shapely.box(x - 0.3, y - 0.3, x + 0.3, y + 0.3), rng.uniform(0.0, 90.0))
+        )
     ground = shapely.box(0.0, 0.0, size, size).difference(shapely.union_all(boxes))
     return max(shapely.get_parts(ground), key=lambda part: part.area)
 
@@ -60,7 +63,9 @@ def best_of(work, repeats: int = REPEATS):
 
 
 def best_of_each(works, repeats: int):
-    """Return the least time (s) of some runs of each piece of work; they take turns, and the first run of each, which may compile, does not count."""
+    """Return the least time (s) of some runs of each piece of work;
+    they take turns, and the first run of each, which may compile, does not count.
+    """
     times: list[list[float]] = [[] for _ in works]
     for turn in range(repeats + 1):
         for work, spent in zip(works, times, strict=True):
@@ -76,7 +81,9 @@ def search_all(slots, mesh, goals, points, scratch, starts, polygons, width):
     """Search from each start to the goal of the same number; return the expansions."""
     total = 0
     for i in range(polygons.size):
-        begin_search(slots, 0, mesh, goals, points, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0)
+        begin_search(
+            slots, 0, mesh, goals, points, scratch, i, width, starts[i, 0], starts[i, 1], polygons[i], 0
+        )
         advance_search(slots, 0, mesh, goals, points, scratch, 1 << 40)
         total += slots.header[0, EXPANSIONS]
     return total
@@ -96,16 +103,27 @@ def search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, widt
 def time_optimal(name, mesh, goals, starts, polygons, radius):
     """Print the times of optimal searches."""
     count, out = len(polygons), np.empty(len(polygons))
-    slots, rims, scratch = make_interval_slots(1, mesh, 1 << 20), find_rims(mesh, goals), make_scratch(1, mesh.polygon_count)
+    slots, rims, scratch = (
+        make_interval_slots(1, mesh, 1 << 20),
+        find_rims(mesh, goals),
+        make_scratch(1, mesh.polygon_count),
+    )
     expansions = search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, 2.0 * radius, out)
-    took = best_of(lambda: search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, 2.0 * radius, out))
+    took = best_of(
+        lambda: search_all_optimal(slots, mesh, goals, rims, scratch, starts, polygons, 2.0 * radius, out)
+    )
     found = np.isfinite(out)
     each, per = 1e9 * took / max(1, expansions), expansions / count
-    print(f"{name}, optimal: {count / took:.0f} paths a second, {each:.0f} ns an expansion, {per:.1f} expansions a path, {out[found].mean():.2f} m")
+    print(
+        f"{name}, optimal: {count / took:.0f} paths a second, {each:.0f} ns an expansion, {per:.1f} "
+        f"expansions a path, {out[found].mean():.2f} m"
+    )
 
 
 def time_polyanya(path):
-    """Print the times of optimal searches on a mesh in Polyanya's format, version 2, between 200 random points."""
+    """Print the times of optimal searches on a mesh in Polyanya's format, version 2,
+    between 200 random points.
+    """
     numbers = iter(path.read_text().split()[2:])
     vertex_count, polygon_count = int(next(numbers)), int(next(numbers))
     vertices, polygons = [], []
@@ -119,7 +137,9 @@ def time_polyanya(path):
         for _ in range(count):
             next(numbers)
     mesh, _ = mesh_from_polygons(np.array(vertices), polygons)
-    points = np.random.default_rng(0).uniform(mesh.vertex[:, :2].min(axis=0), mesh.vertex[:, :2].max(axis=0), (5000, 2))
+    points = np.random.default_rng(0).uniform(
+        mesh.vertex[:, :2].min(axis=0), mesh.vertex[:, :2].max(axis=0), (5000, 2)
+    )
     under = np.empty(len(points), dtype=np.int64)
     locate_many(0, len(points), mesh, points, np.full(len(points), -1, dtype=np.int32), under)
     points, under = points[under >= 0][:400], under[under >= 0][:400]
@@ -137,28 +157,65 @@ def time_paths(name, mesh, goals, starts, polygons, radius):
     planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=False))
 
     def plan(team):
-        planner.submit(0, np.arange(count) + 1, starts, polygons, np.arange(count, dtype=np.int32), np.full(count, radius))
+        planner.submit(
+            0,
+            np.arange(count) + 1,
+            starts,
+            polygons,
+            np.arange(count, dtype=np.int32),
+            np.full(count, radius),
+        )
         return planner.advance(1 << 40, team)[0]
 
     alone = Team(1)
     answers = plan(alone)
     planned = best_of(lambda: plan(alone))
     ahead, out = np.diff(answers.start).astype(np.int32), np.empty(count)
-    measure = (mesh, goals, answers.cells, answers.start[:-1].copy(), ahead, polygons, answers.piece, starts, np.full(count, radius), out)
+    measure = (
+        mesh,
+        goals,
+        answers.cells,
+        answers.start[:-1].copy(),
+        ahead,
+        polygons,
+        answers.piece,
+        starts,
+        np.full(count, radius),
+        out,
+    )
     funnel = best_of(lambda: measure_corridors(*measure))
     found = np.isfinite(out)
-    print(f"{name}: {mesh.polygon_count} polygons, {count} queries, {found.sum()} found, {ahead.mean():.1f} portals, {out[found].mean():.2f} m")
-    print(f"  search          {1e9 * search / expansions:9.0f} ns an expansion, {expansions / count:.1f} expansions a path")
-    print(f"  search + funnel {count / (search + funnel):9.0f} paths a second ({1e6 * search / count:.2f} + {1e6 * funnel / count:.2f} us)")
+    print(
+        f"{name}: {mesh.polygon_count} polygons, {count} queries, {found.sum()} found, {ahead.mean():.1f} "
+        f"portals, {out[found].mean():.2f} m"
+    )
+    print(
+        f"  search          {1e9 * search / expansions:9.0f} ns an expansion, {expansions / count:.1f} "
+        "expansions a path"
+    )
+    print(
+        f"  search + funnel {count / (search + funnel):9.0f} paths a second ({1e6 * search / count:.2f} + "
+        f"{1e6 * funnel / count:.2f} us)"
+    )
     print(f"  planner         {count / planned:9.0f} paths a second, with its queue and the copies")
     return answers
 
 
 def time_two_threads(mesh, goals, starts, polygons, radius, times=8):
-    """Print how many times as fast two threads are for the planner, beside work that shares nothing: what the machine gives at best."""
-    starts, polygons, shapes = np.tile(starts, (times, 1)), np.tile(polygons, times), np.tile(np.arange(len(starts), dtype=np.int32), times)
+    """Print how many times as fast two threads are for the planner, beside work that shares nothing:
+    what the machine gives at best.
+    """
+    starts, polygons, shapes = (
+        np.tile(starts, (times, 1)),
+        np.tile(polygons, times),
+        np.tile(np.arange(len(starts), dtype=np.int32), times),
+    )
     planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=False))
-    many, layer, out = np.tile(starts, (20, 1)), np.full(20 * len(starts), -1, dtype=np.int32), np.empty(20 * len(starts), dtype=np.int64)
+    many, layer, out = (
+        np.tile(starts, (20, 1)),
+        np.full(20 * len(starts), -1, dtype=np.int32),
+        np.empty(20 * len(starts), dtype=np.int64),
+    )
 
     def plan(team):
         planner.submit(0, np.arange(len(starts)) + 1, starts, polygons, shapes, np.full(len(starts), radius))
@@ -166,9 +223,14 @@ def time_two_threads(mesh, goals, starts, polygons, radius, times=8):
 
     one, two = Team(1), Team(2)
     works = [lambda team=team: plan(team) for team in (one, two)]
-    works += [lambda team=team: team.run(locate_many, len(many), mesh, many, layer, out) for team in (one, two)]
+    works += [
+        lambda team=team: team.run(locate_many, len(many), mesh, many, layer, out) for team in (one, two)
+    ]
     alone, both, located, located_by_both = best_of_each(works, REPEATS)
-    print(f"  two threads     {alone / both:9.2f} times the paths of one in the planner; work that shares nothing gains {located / located_by_both:.2f}")
+    print(
+        f"  two threads     {alone / both:9.2f} times the paths of one in the planner; work that shares "
+        f"nothing gains {located / located_by_both:.2f}"
+    )
 
 
 def time_agents(mesh, goals, answers, starts, polygons, agents):
@@ -180,9 +242,15 @@ def time_agents(mesh, goals, answers, starts, polygons, agents):
     block = np.concatenate([[0], np.cumsum(capacity)])[:-1].astype(np.int64)
     portals = np.zeros(int(capacity.sum()), dtype=np.int32)
     for row, path in enumerate(chosen):
-        portals[block[row] : block[row] + ahead[row]] = answers.cells[answers.start[path] : answers.start[path + 1]]
+        portals[block[row] : block[row] + ahead[row]] = answers.cells[
+            answers.start[path] : answers.start[path + 1]
+        ]
     position, polygon, piece = starts[chosen].copy(), polygons[chosen].copy(), answers.piece[chosen].copy()
-    wants, radius, speed = np.ones(agents, dtype=np.uint8), np.full(agents, RADIUS_M), np.full(agents, SPEED_M_S)
+    wants, radius, speed = (
+        np.ones(agents, dtype=np.uint8),
+        np.full(agents, RADIUS_M),
+        np.full(agents, SPEED_M_S),
+    )
     velocity, corner, clear = np.zeros((agents, 2)), np.zeros((agents, 2)), np.zeros(agents, dtype=np.float32)
     new = [position.copy(), polygon.copy(), ahead.copy(), clear.copy(), np.zeros(agents, dtype=np.uint8)]
     cache = empty_corner_cache(agents)
@@ -195,7 +263,16 @@ def time_agents(mesh, goals, answers, starts, polygons, agents):
         times.append(time.perf_counter())
         walk_many(0, agents, mesh, corridors, capacity, position + velocity * TICK_S, clear, Walked(*new))
         times.append(time.perf_counter())
-        position, new[0], polygon, new[1], ahead, new[2], clear, new[3] = new[0], position, new[1], polygon, new[2], ahead, new[3], clear
+        position, new[0], polygon, new[1], ahead, new[2], clear, new[3] = (
+            new[0],
+            position,
+            new[1],
+            polygon,
+            new[2],
+            ahead,
+            new[3],
+            clear,
+        )
         locate_many(0, agents, mesh, position, layer, located)
         times.append(time.perf_counter())
         for name, took in zip(("steer", "walk", "locate"), np.diff(times), strict=True):
@@ -206,7 +283,9 @@ def time_agents(mesh, goals, answers, starts, polygons, agents):
 
 def main():
     """Read the arguments and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--plan", type=Path)
     parser.add_argument("--detour", type=Path)
     parser.add_argument("--polyanya", type=Path)
@@ -228,14 +307,20 @@ def main():
         goals = cut_goals(mesh, points)
         kept = [i for i in range(len(queries)) if goals.goal_start[i + 1] > goals.goal_start[i]]
         goals = cut_goals(mesh, [points[i] for i in kept])
-        goals = goals._replace(piece_polygon=np.array([queries[i]["goal_polygon"] for i in kept], dtype=np.int32))
+        goals = goals._replace(
+            piece_polygon=np.array([queries[i]["goal_polygon"] for i in kept], dtype=np.int32)
+        )
         starts = np.array([queries[i]["start"][:2] for i in kept])
         polygons = np.array([queries[i]["start_polygon"] for i in kept], dtype=np.int64)
         time_paths(given.detour.stem, mesh, goals, starts, polygons, 0.0)
         time_optimal(given.detour.stem, mesh, goals, starts, polygons, 0.0)
     if given.polyanya:
         time_polyanya(given.polyanya)
-    ground = shapely.union_all(shapely.get_parts(shapely.from_wkt(given.plan.read_text()))) if given.plan else pillar_hall()
+    ground = (
+        shapely.union_all(shapely.get_parts(shapely.from_wkt(given.plan.read_text())))
+        if given.plan
+        else pillar_hall()
+    )
     begin = time.perf_counter()
     mesh = build_mesh(ground).mesh
     built = time.perf_counter() - begin

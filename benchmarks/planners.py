@@ -1,10 +1,12 @@
-"""The planners `optimal` and `mesh` side by side on scenarios: paths a second, expansions, lengths, and what a tick costs under each.
+"""The planners `optimal` and `mesh` side by side on scenarios:
+paths a second, expansions, lengths, and what a tick costs under each.
 
-    python benchmarks/planners.py scenarios/concourse.yaml scenarios/room-evacuation.yaml scenarios/standards/rimea-9.yaml
-    python benchmarks/planners.py --ticks 200 --turns 5 SCENARIO
+    python benchmarks/planners.py scenarios/concourse.yaml scenarios/room-evacuation.yaml
+    scenarios/standards/rimea-9.yaml python benchmarks/planners.py --ticks 200 --turns 5 SCENARIO
 
-Paths: those of all agents from where they start to their first goals, each with a search of its own (`alone`), and as a run looks for them, where agents with
-one goal can share a search (`shared`). Ticks: two runs step in turn, a block each. Times are CPU times of the process; paths the best of several turns.
+Paths: those of all agents from where they start to their first goals, each with a search of its own
+(`alone`), and as a run looks for them, where agents with one goal can share a search (`shared`). Ticks: two
+runs step in turn, a block each. Times are CPU times of the process; paths the best of several turns.
 """
 
 from __future__ import annotations
@@ -23,14 +25,23 @@ from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
 
 KINDS = ("optimal", "mesh")
-BLOCK, WARM = 50, 3  # Ticks that a run steps before the other one has its turn; ticks before that, in which code may be loaded and most paths are found.
+# Ticks that a run steps before the other one has its turn; ticks before that, in which code may be loaded and
+# most paths are found.
+BLOCK, WARM = 50, 3
 
 
 def time_paths(path: Path, turns: int) -> dict[tuple[str, str], tuple[float, int, float]]:
-    """Print and return what the paths of all agents of a scenario cost under each planner: (time (s), expansions, mean length (m))."""
+    """Print and return what the paths of all agents of a scenario cost under each planner:
+    (time (s), expansions, mean length (m)).
+    """
     with Simulation(load_scenario(path)) as run:
         mesh, goals, agents = run.world.mesh, run.world.goals, run.world.agents
-        position, radius, goal, polygon = agents.position.copy(), agents.radius.copy(), agents.goal.copy(), run.world.polygons().astype(np.int64)
+        position, radius, goal, polygon = (
+            agents.position.copy(),
+            agents.radius.copy(),
+            agents.goal.copy(),
+            run.world.polygons().astype(np.int64),
+        )
     count, team = len(goal), Team(1)
     print(f"{path.stem}: {count} paths on {mesh.polygon_count} polygons with {mesh.edge_count} half-edges")
     best: dict[tuple[str, str], tuple[float, int, float]] = {}
@@ -47,14 +58,26 @@ def time_paths(path: Path, turns: int) -> dict[tuple[str, str], tuple[float, int
                     ahead = np.diff(answers.start).astype(np.int32)
                     order = answers.entity
                     measure_corridors(
-                        mesh, goals, answers.cells, answers.start[:-1], ahead, polygon[order], answers.piece, position[order], radius[order], length
+                        mesh,
+                        goals,
+                        answers.cells,
+                        answers.start[:-1],
+                        ahead,
+                        polygon[order],
+                        answers.piece,
+                        position[order],
+                        radius[order],
+                        length,
                     )
                     best[kind, how] = np.inf, expansions, float(length[np.isfinite(length)].mean())
                 else:
                     best[kind, how] = (min(took, best[kind, how][0]), *best[kind, how][1:])
     for (kind, how), (took, expansions, length) in best.items():
         each = 1e6 * took / max(1, expansions)
-        print(f"  {kind:<8} {how:<7} {count / took:9.0f} paths a second, {expansions / count:7.1f} expansions a path, {each:5.2f} us each, {length:.3f} m")
+        print(
+            f"  {kind:<8} {how:<7} {count / took:9.0f} paths a second, {expansions / count:7.1f} expansions "
+            f"a path, {each:5.2f} us each, {length:.3f} m"
+        )
     return best
 
 
@@ -82,14 +105,19 @@ def time_ticks(path: Path, ticks: int) -> None:
         planned = 1e-6 * plan[which] / made[which]
         expansions = run.verdict().expansions
         each = 1e3 * spent[which] / made[which]
-        print(f"  {kind:<8} {each:.3f} ms a tick over {made[which]}, at most {1e3 * worst[which]:.1f}; {planned:.3f} ms of it Plan; {expansions} expansions")
+        print(
+            f"  {kind:<8} {each:.3f} ms a tick over {made[which]}, at most {1e3 * worst[which]:.1f}; "
+            f"{planned:.3f} ms of it Plan; {expansions} expansions"
+        )
         run.close()
     print(f"  optimal : mesh {(spent[0] / made[0]) / (spent[1] / made[1]):.3f}")
 
 
 def main() -> None:
     """Read the arguments and print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("scenarios", type=Path, nargs="+")
     parser.add_argument("--ticks", type=int, default=400)
     parser.add_argument("--turns", type=int, default=5)

@@ -1,14 +1,15 @@
 """What recording costs.
 
-    python benchmarks/recording.py                      shares of a run's time: recording, digests, tracing; and a checkpoint
-    python benchmarks/recording.py --writer             milliseconds for a frame, beside h5py's own gzip
-    ... --agents 10000 [--ticks 240] [--frames 200]
+    python benchmarks/recording.py shares of a run's time: recording, digests, tracing; and a checkpoint
+    python benchmarks/recording.py --writer milliseconds for a frame, beside h5py's own gzip ... --agents
+    10000 [--ticks 240] [--frames 200]
 
-Shares: three runs of one crowd take turns, one that records nothing, one that records 10 frames a second, and one that is traced as well, so that a busy
-machine slows all of them. Times are CPU times of the process.
+Shares: three runs of one crowd take turns, one that records nothing, one that records 10 frames a second, and
+one that is traced as well, so that a busy machine slows all of them. Times are CPU times of the process.
 
-The writer: ours and plain h5py take turns, block by block. The first lines measure a machine that has touched its memory before: a fresh virtual machine
-pays several times as much for every new page of the file cache, whatever writes it.
+The writer: ours and plain h5py take turns, block by block. The first lines measure a machine that has touched
+its memory before: a fresh virtual machine pays several times as much for every new page of the file cache,
+whatever writes it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ BLOCK = 40
 
 
 class Walkers:
-    """Agents that walk with a little noise, so that the low digits of their places are as random as in a simulation."""
+    """Agents that walk with a little noise, so that the low digits of their places are as random as in a
+    simulation.
+    """
 
     def __init__(self, agents: int) -> None:
         self.rng = np.random.default_rng(1)
@@ -85,17 +88,28 @@ class PlainWriter:
 
     def __init__(self, path: Path, columns: dict[str, np.ndarray]) -> None:
         self.file = h5py.File(path, "x", libver=("v110", "v110"))
-        types = {"trajectory": (TRAJECTORY_DTYPE, ())} | {c.name: (c.stored_dtype(False), columns[c.name].shape[1:]) for c in STANDARD_COLUMNS}
+        types = {"trajectory": (TRAJECTORY_DTYPE, ())} | {
+            c.name: (c.stored_dtype(False), columns[c.name].shape[1:]) for c in STANDARD_COLUMNS
+        }
         self.datasets = {
             name: self.file.create_dataset(
-                name, shape=(0, *tail), maxshape=(None, *tail), chunks=(16384, *tail), dtype=dtype, shuffle=True, compression="gzip", compression_opts=1
+                name,
+                shape=(0, *tail),
+                maxshape=(None, *tail),
+                chunks=(16384, *tail),
+                dtype=dtype,
+                shuffle=True,
+                compression="gzip",
+                compression_opts=1,
             )
             for name, (dtype, tail) in types.items()
         }
         self.file.swmr_mode = True
         self.blocks: dict[str, list[np.ndarray]] = {name: [] for name in self.datasets}
 
-    def frame(self, frame: int, entity: np.ndarray, position: np.ndarray, columns: dict[str, np.ndarray]) -> None:
+    def frame(
+        self, frame: int, entity: np.ndarray, position: np.ndarray, columns: dict[str, np.ndarray]
+    ) -> None:
         table = np.zeros(len(entity), dtype=TRAJECTORY_DTYPE)
         table["frame"], table["id"], table["x"], table["y"] = frame, entity, position[:, 0], position[:, 1]
         self.blocks["trajectory"].append(table)
@@ -115,7 +129,9 @@ class PlainWriter:
 
 
 def warm(folder: Path) -> None:
-    """Touch 1.5 GB of file cache, so that the measurement does not pay for memory that the machine hands out for the first time."""
+    """Touch 1.5 GB of file cache, so that the measurement does not pay for memory that the machine hands out
+    for the first time.
+    """
     path = folder / "warm.bin"
     with path.open("wb") as file:
         for _ in range(1500):
@@ -127,7 +143,8 @@ WARM, BLOCK_TICKS, CHECKPOINTS = 20, 40, 9
 
 
 def shares(agents: int, ticks: int) -> dict[str, float]:
-    """Return what recording, digests, tracing and checkpoints cost in a run of so many agents; shares of the time of the run that does them.
+    """Return what recording, digests, tracing and checkpoints cost in a run of so many agents;
+    shares of the time of the run that does them.
 
     Parameters
     ----------
@@ -137,7 +154,10 @@ def shares(agents: int, ticks: int) -> dict[str, float]:
     traced = parse_scenario(text, file="benchmark", sets=["record.trace=true"])
     with tempfile.TemporaryDirectory() as name, Simulation(parse_scenario(text, file="benchmark")) as bare:
         folder = Path(name)
-        with Simulation(bare.scenario, out=folder / "recorded.h5") as recorded, Simulation(traced, out=folder / "traced.h5") as traced_run:
+        with (
+            Simulation(bare.scenario, out=folder / "recorded.h5") as recorded,
+            Simulation(traced, out=folder / "traced.h5") as traced_run,
+        ):
             runs = {"bare": bare, "recorded": recorded, "traced": traced_run}
             spent, digests, people = dict.fromkeys(runs, 0.0), 0.0, bare.world.agents
             for run in runs.values():
@@ -174,12 +194,16 @@ BOUNDS = {"recording_share": 0.10, "digests_share": 0.02, "tracing_share": 0.20,
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--agents", type=int, default=10000)
     parser.add_argument("--ticks", type=int, default=240)
     parser.add_argument("--frames", type=int, default=200)
     parser.add_argument("--writer", action="store_true", help="time the writer beside h5py's own gzip")
-    parser.add_argument("--trace", action="store_true", help="of the writer, also the digests of a traced run")
+    parser.add_argument(
+        "--trace", action="store_true", help="of the writer, also the digests of a traced run"
+    )
     chosen = parser.parse_args()
     if chosen.writer:
         writer_beside_h5py(chosen)
@@ -200,7 +224,15 @@ def writer_beside_h5py(chosen: argparse.Namespace) -> None:
         header = Header("benchmark", "", 1, 0.05, 2)
         counts = tuple(RecordedCount(f"count{k}", "", "") for k in range(10))
         digests = ("position", *(column.name for column in STANDARD_COLUMNS))
-        writer = RecordingWriter(folder / "run.h5", header, STANDARD_COLUMNS, systems, counts=counts, digest_columns=digests, trace=chosen.trace)
+        writer = RecordingWriter(
+            folder / "run.h5",
+            header,
+            STANDARD_COLUMNS,
+            systems,
+            counts=counts,
+            digest_columns=digests,
+            trace=chosen.trace,
+        )
         writer.tick(0, {}, [0] * 15, column_digests({"position": walkers.position} | columns))  # compiles
         writer.frame(0, 0, walkers.entity, walkers.position[:, 0], walkers.position[:, 1], 0.0, columns)
         writer.commit()
@@ -208,7 +240,9 @@ def writer_beside_h5py(chosen: argparse.Namespace) -> None:
         for frame in range(1, chosen.frames + 1):
             columns = walkers.step()
             began = time.perf_counter()
-            writer.frame(frame, 2 * frame, walkers.entity, walkers.position[:, 0], walkers.position[:, 1], 0.0, columns)
+            writer.frame(
+                frame, 2 * frame, walkers.entity, walkers.position[:, 0], walkers.position[:, 1], 0.0, columns
+            )
             framed = time.perf_counter()
             for tick in (2 * frame, 2 * frame + 1):
                 values = column_digests({"position": walkers.position} | columns)
@@ -216,7 +250,9 @@ def writer_beside_h5py(chosen: argparse.Namespace) -> None:
                 if chosen.trace:
                     traced = time.perf_counter()
                     for system in range(15):
-                        writer.trace(tick, system, {"position": walkers.position, "velocity": columns["velocity"]})
+                        writer.trace(
+                            tick, system, {"position": walkers.position, "velocity": columns["velocity"]}
+                        )
                     spent["trace"] = spent.get("trace", 0.0) + time.perf_counter() - traced
                 began_tick = time.perf_counter()
                 writer.tick(tick, {"count1": 3}, [5] * 15, values)
@@ -237,7 +273,10 @@ def writer_beside_h5py(chosen: argparse.Namespace) -> None:
         print(f"  {part:20s} {1e3 * seconds / chosen.frames:7.3f} ms a frame")
     ours = spent["frame"] + spent["tick"]
     ratio = spent["plain h5py gzip-1"] / ours
-    print(f"writer {1e3 * ours / chosen.frames:.3f} ms a frame: plain h5py takes {ratio:.1f} times as long; files {sizes[0]:.1f} and {sizes[1]:.1f} MB")
+    print(
+        f"writer {1e3 * ours / chosen.frames:.3f} ms a frame: plain h5py takes {ratio:.1f} times as long; "
+        f"files {sizes[0]:.1f} and {sizes[1]:.1f} MB"
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
-"""What paths on a mesh round stationary agents cost, beside the same requests without them, by turns in one process.
+"""What paths on a mesh round stationary agents cost, beside the same requests without them,
+by turns in one process.
 
-``python -m benchmarks.stationary_agents plan.wkt``: agents stand at random places of a plan, some of them together, and others ask for paths.
+``python -m benchmarks.stationary_agents plan.wkt``: agents stand at random places of a plan, some of them
+together, and others ask for paths.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from crowdsim.navigation.stationary.planner import StationaryPlanner
 
 ASKING, GOALS, RADIUS_M, REPEATS = 800, 4, 0.2, 7
 STANDING = (0, 50, 500, 2000)
-SHARE = 1.8  # Agents of one size do not fit between: much more is shut than with the 0.6 of [Pathfinding undated].
+# Agents of one size do not fit between: much more is shut than with the 0.6 of [Pathfinding undated].
+SHARE = 1.8
 
 
 def places(ground: shapely.Geometry, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -52,17 +55,38 @@ def main() -> None:
     ground = shapely.from_wkt(Path(sys.argv[1]).read_text())
     rng = np.random.default_rng(1)
     mesh = build_mesh(max(shapely.get_parts(ground), key=lambda part: part.area)).mesh
-    goals = cut_goals(mesh, [GoalShape(shapely.Point(place), reach=0.3) for place in places(ground, GOALS, rng)])
+    goals = cut_goals(
+        mesh, [GoalShape(shapely.Point(place), reach=0.3) for place in places(ground, GOALS, rng)]
+    )
     asking, team = places(ground, ASKING, rng), Team(1)
-    request = np.arange(ASKING), asking, polygons(mesh, asking), rng.integers(0, GOALS, ASKING).astype(np.int32), np.full(ASKING, RADIUS_M)
-    print(f"{mesh.polygon_count} polygons, {ASKING} ask for paths to {GOALS} goals, one thread; best of {REPEATS}, by turns")
-    print("| standing | without them | round them | times | expansions | through them |\n| ---: | ---: | ---: | ---: | ---: | ---: |")
+    request = (
+        np.arange(ASKING),
+        asking,
+        polygons(mesh, asking),
+        rng.integers(0, GOALS, ASKING).astype(np.int32),
+        np.full(ASKING, RADIUS_M),
+    )
+    print(
+        f"{mesh.polygon_count} polygons, {ASKING} ask for paths to {GOALS} goals, one thread; best of "
+        f"{REPEATS}, by turns"
+    )
+    print(
+        "| standing | without them | round them | times | expansions | through them |\n"
+        "| ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
     for count in STANDING:
         standing = places(ground, count, rng) if count else np.zeros((0, 2))
         where, best, made, through = polygons(mesh, standing), [np.inf, np.inf], [0, 0], 0
         for _ in range(REPEATS + 1):
             plain = MeshPlanner(mesh, goals)
-            for which, planner in enumerate((plain, StationaryPlanner(MeshPlanner(mesh, goals), mesh, goals, StationaryParameters(True, 6.0, SHARE)))):
+            for which, planner in enumerate(
+                (
+                    plain,
+                    StationaryPlanner(
+                        MeshPlanner(mesh, goals), mesh, goals, StationaryParameters(True, 6.0, SHARE)
+                    ),
+                )
+            ):
                 begun = time.perf_counter()
                 if isinstance(planner, StationaryPlanner):
                     planner.stand(10_000 + np.arange(count), standing, np.full(count, RADIUS_M), where)
@@ -70,7 +94,10 @@ def main() -> None:
                 answers, made[which] = planner.advance(1 << 40, team)
                 best[which] = min(best[which], time.perf_counter() - begun)
             through = int((answers.status == FOUND_THROUGH_AGENTS).sum())
-        print(f"| {count} | {1e3 * best[0]:.1f} ms | {1e3 * best[1]:.1f} ms | {best[1] / best[0]:.1f} | {made[0]:,} and {made[1]:,} | {through} |")
+        print(
+            f"| {count} | {1e3 * best[0]:.1f} ms | {1e3 * best[1]:.1f} ms | {best[1] / best[0]:.1f} | "
+            f"{made[0]:,} and {made[1]:,} | {through} |"
+        )
     team.close()
 
 

@@ -1,14 +1,17 @@
-"""The whole tick beside the bare `doStep` of RVO2, on the same agents in one run, alternated: ratios are the result, times are of this machine.
+"""The whole tick beside the bare `doStep` of RVO2, on the same agents in one run, alternated:
+ratios are the result, times are of this machine.
 
     python benchmarks/whole_tick.py                     10,000 agents, one thread
     python benchmarks/whole_tick.py --agents 100000     another size
     python benchmarks/whole_tick.py --grow              cost and memory an agent at 10,000 and 100,000
     python benchmarks/whole_tick.py --json
 
-Ours is everything that a run does: index, paths, next corners, ORCA, integration, collision resolution, walking on the mesh, arrivals, watching, digests and
-a recording at 10 frames a second. RVO2's (the wheel `pyrvo`, extra `bench`) is `doStep` alone: neighbours, half-planes, linear programs, integration.
-Times are CPU times of the whole process, all its threads included, so that what else runs on the machine matters little.
-Agents stand 1 a square metre with ids in random order; 10 neighbours, range 5 m, horizon 5 s, step 0.05 s; columns stand about every 20 m, in ours only.
+Ours is everything that a run does: index, paths, next corners, ORCA, integration, collision resolution,
+walking on the mesh, arrivals, watching, digests and a recording at 10 frames a second. RVO2's (the wheel
+`pyrvo`, extra `bench`) is `doStep` alone: neighbours, half-planes, linear programs, integration. Times are
+CPU times of the whole process, all its threads included, so that what else runs on the machine matters
+little. Agents stand 1 a square metre with ids in random order; 10 neighbours, range 5 m, horizon 5 s, step
+0.05 s; columns stand about every 20 m, in ours only.
 """
 
 from __future__ import annotations
@@ -31,14 +34,19 @@ from crowdsim.bench.square import document, rvo2_of
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 
-TICKS, BLOCK, WARM = 480, 160, 20  # A block has a whole block of the recording (80 frames): commits that only the clock asks for stay rare.
+# A block has a whole block of the recording (80 frames): commits that only the clock asks for stay rare.
+TICKS, BLOCK, WARM = 480, 160, 20
 
 
 def compare(agents: int) -> dict[str, float]:
     """Step ours with and without recording, and RVO2, in turn."""
 
     scenario = parse_scenario(document(agents), file="benchmark")
-    with tempfile.TemporaryDirectory() as folder, Simulation(scenario, out=Path(folder) / "a.h5") as ours, Simulation(scenario) as bare:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Simulation(scenario, out=Path(folder) / "a.h5") as ours,
+        Simulation(scenario) as bare,
+    ):
         for _ in range(WARM):
             ours.step()
             bare.step()
@@ -91,11 +99,18 @@ def growth() -> dict[str, float]:
     runs: dict[int, list[dict[str, float]]] = {10_000: [], 100_000: []}
     for _ in range(3):
         for agents, found in runs.items():
-            done = subprocess.run([sys.executable, __file__, "--alone", str(agents)], capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [sys.executable, __file__, "--alone", str(agents)], capture_output=True, text=True, check=True
+            )
             found.append(json.loads(done.stdout))
     small, large = (min(run["ns_an_agent"] for run in runs[agents]) for agents in runs)
     memory = [min(run["resident_bytes"] for run in found) for found in runs.values()]
-    return {"ns_an_agent_10000": small, "ns_an_agent_100000": large, "growth": large / small, "bytes_an_agent": (memory[1] - memory[0]) / 90_000}
+    return {
+        "ns_an_agent_10000": small,
+        "ns_an_agent_100000": large,
+        "growth": large / small,
+        "bytes_an_agent": (memory[1] - memory[0]) / 90_000,
+    }
 
 
 def main() -> None:

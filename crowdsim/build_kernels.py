@@ -1,13 +1,16 @@
-"""What of the kernels is made ahead: the list of those that runs need, and wheels that carry their machine code.
+"""What of the kernels is made ahead: the list of those that runs need,
+and wheels that carry their machine code.
 
     python -m crowdsim.build_kernels --list          write crowdsim/kernels/needed.json anew
     python -m crowdsim.build_kernels --wheel DIR     make a wheel of this source tree for this Python
 
-The list is made anew after kernels, the types of their arguments, or what calls them have changed; a test says when. Everything is compiled once, in some
-minutes, to see what it is made of; each scene of the warm-up is then run in a process that has called nothing before.
+The list is made anew after kernels, the types of their arguments, or what calls them have changed; a test
+says when. Everything is compiled once, in some minutes, to see what it is made of; each scene of the warm-up
+is then run in a process that has called nothing before.
 
-A wheel carries machine code for every processor of the level x86-64-v3 (since 2013): first runs compile nothing. It is found by a hash of the sources and of
-the versions of Python and numba; where any is another, or the processor is older, kernels are compiled as without it.
+A wheel carries machine code for every processor of the level x86-64-v3 (since 2013): first runs compile
+nothing. It is found by a hash of the sources and of the versions of Python and numba; where any is another,
+or the processor is older, kernels are compiled as without it.
 """
 
 from __future__ import annotations
@@ -28,12 +31,19 @@ from crowdsim.kernels.needed import FILE, type_text
 
 Called = dict[str, tuple[str, tuple[Any, ...]]]  # kernels by name and types as text: name, types
 _LEVEL = "x86-64-v3"
-_COMPILE = "import sys; sys.path.insert(0, {tree!r}); from crowdsim.kernels import ahead, needed; ahead.make_ready(needed.the_list().kernels)"
+_COMPILE = (
+    "import sys; sys.path.insert(0, {tree!r}); from crowdsim.kernels import ahead, needed; "
+    "ahead.make_ready(needed.the_list().kernels)"
+)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Do what the command line asks for."""
-    parser = argparse.ArgumentParser(prog="python -m crowdsim.build_kernels", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m crowdsim.build_kernels",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument("--list", action="store_true", help="write the list of kernels that runs need")
     asked.add_argument("--wheel", type=Path, metavar="DIR", help="make a wheel that carries machine code")
@@ -56,18 +66,40 @@ def make_wheel(tree: Path, folder: Path) -> Path:
         If this is no source tree, or something in it cannot be built.
     """
     if not (tree / "pyproject.toml").is_file():
-        raise CrowdsimError(f"{tree}: there is no pyproject.toml, so this is no source tree of crowdsim. Run the command from a clone.")
+        raise CrowdsimError(
+            f"{tree}: there is no pyproject.toml, so this is no source tree of crowdsim. Run the command "
+            "from a clone."
+        )
     with tempfile.TemporaryDirectory(prefix="crowdsim-wheel-") as scratch:
         copy, cache, made = Path(scratch) / "tree", Path(scratch) / "cache", Path(scratch) / "made"
-        shutil.copytree(tree / "crowdsim", copy / "crowdsim", ignore=shutil.ignore_patterns("__pycache__", "carried"))
+        shutil.copytree(
+            tree / "crowdsim", copy / "crowdsim", ignore=shutil.ignore_patterns("__pycache__", "carried")
+        )
         for name in ("pyproject.toml", "README.md", "LICENSE"):
             shutil.copy2(tree / name, copy / name)
         compile_carried(copy, cache)
         for found in cache.glob(f"{_LEVEL}-*"):
             shutil.copytree(found, copy / "crowdsim" / "carried" / found.name)
         tag = f"cp{sys.version_info.major}{sys.version_info.minor}"
-        options = [f"--config-settings=--build-option=--python-tag={tag}", "--config-settings=--build-option=--plat-name=manylinux_2_17_x86_64"]
-        _run([sys.executable, "-m", "pip", "wheel", "--no-deps", "--quiet", *options, "--wheel-dir", str(made), str(copy)], dict(os.environ))
+        options = [
+            f"--config-settings=--build-option=--python-tag={tag}",
+            "--config-settings=--build-option=--plat-name=manylinux_2_17_x86_64",
+        ]
+        _run(
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "wheel",
+                "--no-deps",
+                "--quiet",
+                *options,
+                "--wheel-dir",
+                str(made),
+                str(copy),
+            ],
+            dict(os.environ),
+        )
         (wheel,) = made.glob("*.whl")
         folder.mkdir(parents=True, exist_ok=True)
         return Path(shutil.copy2(wheel, folder / wheel.name))
@@ -75,7 +107,12 @@ def make_wheel(tree: Path, folder: Path) -> Path:
 
 def compile_carried(tree: Path, cache: Path) -> None:
     """Compile all kernels that runs of a source tree need, for any processor of the level, into a cache."""
-    environment = {**os.environ, "CROWDSIM_CACHE_DIR": str(cache), "NUMBA_CPU_NAME": _LEVEL, "NUMBA_CPU_FEATURES": ""}
+    environment = {
+        **os.environ,
+        "CROWDSIM_CACHE_DIR": str(cache),
+        "NUMBA_CPU_NAME": _LEVEL,
+        "NUMBA_CPU_FEATURES": "",
+    }
     _run([sys.executable, "-c", _COMPILE.format(tree=str(tree))], environment)
 
 
@@ -171,11 +208,19 @@ def _as_text(scenes: list[tuple[Any, Called | None]], made: dict[str, dict[str, 
         parts[part] = len(parts)
     for key, number in numbers.items():
         rows[number].append(sorted(parts[part] for part in made[key]))
-    lines = [f'"tuples": {{\n{_lines(json.dumps(name) + ": " + json.dumps(of) for name, of in sorted(tuples.items()))}}}']
+    lines = [
+        (
+            f'"tuples": {{\n'
+            f"{_lines(json.dumps(name) + ': ' + json.dumps(of) for name, of in sorted(tuples.items()))}}}"
+        )
+    ]
     lines.append(f'"sizes": {json.dumps([sizes[part] for part in sorted(sizes)])}')
     lines.append(f'"kernels": [\n{_lines(map(json.dumps, rows))}]')
     within = {name: sorted(numbers[key] for key in keys if key in numbers) for name, keys in needed.items()}
-    lines.append(f'"scenes": {{\n{_lines(json.dumps(name) + ": " + json.dumps(of) for name, of in sorted(within.items()))}}}')
+    lines.append(
+        f'"scenes": {{\n'
+        f"{_lines(json.dumps(name) + ': ' + json.dumps(of) for name, of in sorted(within.items()))}}}"
+    )
     return "{" + ",\n".join(lines) + "}\n"
 
 
@@ -189,19 +234,23 @@ def needs_of(scenes: list[tuple[tuple[str, ...], frozenset[str]]]) -> dict[str, 
     Parameters
     ----------
     scenes : list of (names, called)
-        What is in a scene, and what it calls. Each thing is there beside the first of the others, which are in the first scene.
+        What is in a scene, and what it calls. Each thing is there beside the first of the others, which are
+        in the first scene.
 
     Notes
     -----
-    The first scene is of a model and a kind of navigation. What it calls and another kind in the place of its own does not is needed by the kind, and what it
-    calls and another model does not is needed by the model; the rest by either. What is left over of other scenes is needed by what else is in them.
+    The first scene is of a model and a kind of navigation. What it calls and another kind in the place of its
+    own does not is needed by the kind, and what it calls and another model does not is needed by the model;
+    the rest by either. What is left over of other scenes is needed by what else is in them.
     """
     (model, kind), base = scenes[0]
     of_kind = {names[1]: called for names, called in scenes if len(names) == 2 and names[0] == model}
     of_model = {names[0]: called for names, called in scenes if len(names) == 2 and names[1] == kind}
     by_kind = base - frozenset.intersection(*of_kind.values())
     by_model = base - frozenset.intersection(*of_model.values()) - by_kind
-    needed = {name: called - by_model for name, called in of_kind.items()} | {name: called - by_kind for name, called in of_model.items()}
+    needed = {name: called - by_model for name, called in of_kind.items()} | {
+        name: called - by_kind for name, called in of_model.items()
+    }
     for names, called in scenes:
         for name in names:
             if name not in needed:

@@ -16,7 +16,8 @@ def command(verb: str, *words: str | Path) -> str:
     ----------
     verb : str
     words : str or Path
-        A path that begins like an option is given a folder; what no terminal can show is written as bash and zsh know it (``$'\\x1b'``).
+        A path that begins like an option is given a folder; what no terminal can show is written as bash and
+        zsh know it (``$'\\x1b'``).
     """
     return " ".join(["crowdsim", verb, *(quoted(word) for word in words)])
 

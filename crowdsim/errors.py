@@ -1,7 +1,7 @@
 """The errors that the package raises on purpose, and the exit codes of the command.
 
-A user's mistake is raised at the border (scenario file, command line, recording) as one of these and printed without a traceback.
-Anything else that escapes is a fault of the program.
+A user's mistake is raised at the border (scenario file, command line, recording) as one of these and printed
+without a traceback. Anything else that escapes is a fault of the program.
 """
 
 from __future__ import annotations
@@ -13,16 +13,23 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     """What the `crowdsim` command returns; listed for users in docs/reference/exit-codes.md."""
 
-    OK = 0  # the verb did what it was asked; a run: everybody arrived or the run reached its end as the scenario says
+    # the verb did what it was asked; a run: everybody arrived or the run reached its end as the scenario says
+    OK = 0
     FAULT = 1  # a fault of the program (traceback)
     USAGE = 2  # wrong arguments, or a scenario with mistakes
-    NOT_ARRIVED = 3  # a run ended whole, but somebody was stuck, had no path, or ran out of time; `deadlocks`: somebody was deadlocked
+    # a run ended whole, but somebody was stuck, had no path, or ran out of time; `deadlocks`: somebody was
+    # deadlocked
+    NOT_ARRIVED = 3
     RECORDING = 4  # a recording cannot be read or written (damaged, disk full)
     NAME_TAKEN = 5  # the run is whole, but the output name was taken: it is kept under another name
     DIFFERENT = 6  # `verify` or `compare` found a difference
     TIME_LIMIT = 7  # stopped by --time-limit; the recording is readable
-    RUNS_FAILED = 8  # a sweep ended, but some of its runs failed: they crashed, hung, asked for too much memory, or could not be built
-    CLUSTER = 9  # a sweep's cluster cannot be reached, has no workers that could do the runs, or was lost; what has finished is kept
+    # a sweep ended, but some of its runs failed: they crashed, hung, asked for too much memory, or could not
+    # be built
+    RUNS_FAILED = 8
+    # a sweep's cluster cannot be reached, has no workers that could do the runs, or was lost; what has
+    # finished is kept
+    CLUSTER = 9
     INTERRUPTED = 130  # stopped by Ctrl-C or SIGTERM; the recording is readable
 
 
@@ -65,7 +72,9 @@ class Problem:
 
 
 class ScenarioError(CrowdsimError):
-    """A scenario has mistakes; all that were found are in `problems`, in the order in which they stand in the file."""
+    """A scenario has mistakes; all that were found are in `problems`,
+    in the order in which they stand in the file.
+    """
 
     def __init__(self, problems: list[Problem] | Problem | str) -> None:
         if isinstance(problems, str):

@@ -1,6 +1,8 @@
-"""Front doors: a package gives names out of its modules, each imported when it is first used, since most callers need few of them.
+"""Front doors: a package gives names out of its modules, each imported when it is first used,
+since most callers need few of them.
 
-Functions that were documented under another name are given by that name too, with a warning that says the new one.
+Functions that were documented under another name are given by that name too, with a warning that says the new
+one.
 """
 
 from __future__ import annotations
@@ -10,7 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 
-def names_from(package: str, modules: Mapping[str, Sequence[str]], renamed: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+def names_from(
+    package: str, modules: Mapping[str, Sequence[str]], renamed: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """Return what a package's `__getattr__` is.
 
     Parameters
@@ -36,7 +40,9 @@ def names_from(package: str, modules: Mapping[str, Sequence[str]], renamed: Mapp
 
 
 def name_of_now(module: str, name: str, renamed: Mapping[str, str]) -> str:
-    """Return what a name of a module is now; where that is another, with a warning to the caller of the module's `__getattr__`."""
+    """Return what a name of a module is now; where that is another,
+    with a warning to the caller of the module's `__getattr__`.
+    """
     if name not in renamed:
         return name
     warnings.warn(f"{module}.{name} is called {renamed[name]} now.", DeprecationWarning, stacklevel=3)

@@ -1,4 +1,6 @@
-"""Modules that were documented under another name: programs and plug-ins that import them go on working, and are told the new name."""
+"""Modules that were documented under another name:
+programs and plug-ins that import them go on working, and are told the new name.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-PLUGIN = "crowdsim.pytest_plugin"  # What pytest calls the plug-in, in projects that load it by name: nothing is to be said of that.
+# What pytest calls the plug-in, in projects that load it by name: nothing is to be said of that.
+PLUGIN = "crowdsim.pytest_plugin"
 MOVED = {
     PLUGIN: "crowdsim.regression.pytest_plugin",
     "crowdsim.navigation.build": "crowdsim.navigation.mesh.build",
@@ -26,7 +29,9 @@ MOVED = {
 class _Finder:
     """Finds a module under its old name: it is the same module, not a copy."""
 
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         """Return how an old name is imported; None for every other name."""
         return ModuleSpec(name, self) if name in MOVED else None  # type: ignore[arg-type]
 
@@ -42,6 +47,8 @@ class _Finder:
 
 
 def understand_old_names() -> None:
-    """Have Python find modules under their old names; before it looks for files, since a package's old name has the folder of the new one."""
+    """Have Python find modules under their old names;
+    before it looks for files, since a package's old name has the folder of the new one.
+    """
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

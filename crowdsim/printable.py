@@ -1,10 +1,14 @@
-"""What a terminal shows as it is, and how the rest is made visible: names come from files, and files from strangers."""
+"""What a terminal shows as it is, and how the rest is made visible:
+names come from files, and files from strangers.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 
-_HARMFUL = ("Cc", "Cf", "Cs", "Zl", "Zp")  # control characters and escape sequences; marks of direction and what has no width; halves of characters; lines
+# control characters and escape sequences; marks of direction and what has no width; halves of characters;
+# lines
+_HARMFUL = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _USEFUL = "\u200c\u200d"  # joiners, which scripts and emoji need and which hide nothing
 
 
@@ -14,7 +18,8 @@ def is_printable(letter: str) -> bool:
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Return text in which every character that a terminal would obey, or not show, is written as JSON has it: ``\\u001b`` for an escape.
+    """Return text in which every character that a terminal would obey, or not show,
+    is written as JSON has it: ``\\u001b`` for an escape.
 
     Parameters
     ----------

@@ -1,8 +1,9 @@
 """Arrays that were saved, and are taken back only by saying what they may hold.
 
-A checkpoint comes from a disk, and perhaps from somebody else. What kernels index with is not looked at again, so a number out of its range ends the
-process, or never ends. That is why whoever has a `state()` gets it back as a `Saved`, which gives an array out for its type, its shape and its range only; and
-whoever took all of them says so (`finish`), so that nothing is left that nobody has looked at.
+A checkpoint comes from a disk, and perhaps from somebody else. What kernels index with is not looked at
+again, so a number out of its range ends the process, or never ends. That is why whoever has a `state()` gets
+it back as a `Saved`, which gives an array out for its type, its shape and its range only; and whoever took
+all of them says so (`finish`), so that nothing is left that nobody has looked at.
 """
 
 from __future__ import annotations
@@ -62,7 +63,14 @@ class Saved:
         return sorted(self._arrays)
 
     def take(
-        self, name: str, kind: str, shape: Sequence[int | None] = (None,), *, low: Any = None, high: Any = None, special: str = ""
+        self,
+        name: str,
+        kind: str,
+        shape: Sequence[int | None] = (None,),
+        *,
+        low: Any = None,
+        high: Any = None,
+        special: str = "",
     ) -> NDArray[Any]:
         """Return a copy of an array that holds what it may hold.
 
@@ -87,10 +95,16 @@ class Saved:
             raise SavedError(f"{self.name}{name} is missing")
         self._taken.add(name)
         wanted = np.dtype(kind)
-        if array.dtype != wanted or array.ndim != len(shape) or any(n is not None and n != has for n, has in zip(shape, array.shape, strict=True)):
+        if (
+            array.dtype != wanted
+            or array.ndim != len(shape)
+            or any(n is not None and n != has for n, has in zip(shape, array.shape, strict=True))
+        ):
             lengths = " x ".join("n" if length is None else str(length) for length in shape)
             has = " x ".join(map(str, array.shape)) or "one"
-            raise SavedError(f"{self.name}{name} is {has} of {array.dtype}, but has to be {lengths or 'one'} of {wanted}")
+            raise SavedError(
+                f"{self.name}{name} is {has} of {array.dtype}, but has to be {lengths or 'one'} of {wanted}"
+            )
         if wanted.kind in "iuf" and array.size and not _is_within(array, low, high, special):
             self._refuse_range(name, array, low, high, special)
         return array.copy()
@@ -100,11 +114,16 @@ class Saved:
         return int(self.take(name, "i8", (1,), low=low, high=high)[0])
 
     def like(self, arrays: Arrays) -> dict[str, NDArray[Any]]:
-        """Return copies of all arrays, which have to be like those that somebody has now: the same names and types, as many dimensions, finite numbers."""
+        """Return copies of all arrays, which have to be like those that somebody has now:
+        the same names and types, as many dimensions, finite numbers.
+        """
         for name in self.names():
             if name not in arrays:
                 raise SavedError(f"{self.name}{name} is not known here")
-        return {name: self.take(name, np.asarray(array).dtype.str, (None,) * np.ndim(array)) for name, array in arrays.items()}
+        return {
+            name: self.take(name, np.asarray(array).dtype.str, (None,) * np.ndim(array))
+            for name, array in arrays.items()
+        }
 
     def parts(self, name: str, count: int, total: int) -> NDArray[np.int64]:
         """Return the lengths of `count` parts that make up `total` together."""
@@ -113,7 +132,13 @@ class Saved:
             raise SavedError(f"{self.name}{name} adds up to {int(lengths.sum())}, but has to be {total}")
         return lengths
 
-    def records(self, prefix: str, dtype: np.dtype[Any], bounds: Mapping[str, tuple[Any, Any]], count: int | None = None) -> NDArray[Any]:
+    def records(
+        self,
+        prefix: str,
+        dtype: np.dtype[Any],
+        bounds: Mapping[str, tuple[Any, Any]],
+        count: int | None = None,
+    ) -> NDArray[Any]:
         """Return records whose fields are arrays of their own, as `fields_of` names them.
 
         Parameters
@@ -152,7 +177,13 @@ class Saved:
             raise SavedError(f"{self.name}{name} {what}")
         place = tuple(int(number) for number in np.argwhere(~right)[0])
         array = self._arrays.get(name)
-        value = f" is {array[place]}" if array is not None and array.ndim >= len(place) and all(i < n for i, n in zip(place, array.shape, strict=False)) else ""
+        value = (
+            f" is {array[place]}"
+            if array is not None
+            and array.ndim >= len(place)
+            and all(i < n for i, n in zip(place, array.shape, strict=False))
+            else ""
+        )
         raise SavedError(f"{self.name}{name}[{', '.join(map(str, place))}]{value}, but {what}")
 
     def finish(self) -> None:
@@ -160,14 +191,27 @@ class Saved:
         left = [name for name in self.names() if name not in self._taken]
         if left:
             more = f", and {len(left) - MOST_NAMED} more" if len(left) > MOST_NAMED else ""
-            raise SavedError(f"{', '.join(self.name + name for name in left[:MOST_NAMED])}{more}: not known here")
+            raise SavedError(
+                f"{', '.join(self.name + name for name in left[:MOST_NAMED])}{more}: not known here"
+            )
 
     def _refuse_range(self, name: str, array: NDArray[Any], low: Any, high: Any, special: str) -> None:
         place = tuple(int(number) for number in np.argwhere(_is_beyond(array, low, high, special))[0])
-        least, most = (None if bound is None else np.broadcast_to(bound, array.shape)[place] for bound in (low, high))
-        allowed = " ".join(part for part in ("" if least is None else f"at least {least}", "" if most is None else f"at most {most}") if part)
+        least, most = (
+            None if bound is None else np.broadcast_to(bound, array.shape)[place] for bound in (low, high)
+        )
+        allowed = " ".join(
+            part
+            for part in (
+                "" if least is None else f"at least {least}",
+                "" if most is None else f"at most {most}",
+            )
+            if part
+        )
         allowed = allowed.replace(" at most", " and at most") or "finite"
-        raise SavedError(f"{self.name}{name}[{', '.join(map(str, place))}] is {array[place]}, but has to be {allowed}")
+        raise SavedError(
+            f"{self.name}{name}[{', '.join(map(str, place))}] is {array[place]}, but has to be {allowed}"
+        )
 
 
 def fields_of(prefix: str, records: NDArray[Any]) -> dict[str, NDArray[Any]]:

@@ -1,7 +1,8 @@
-"""Tunable numbers: a default with its unit, its range, its reason and its source, declared once, where it is used.
+"""Tunable numbers: a default with its unit, its range, its reason and its source, declared once,
+where it is used.
 
-A class of tunables is a frozen dataclass whose fields are made by `param`. The scenario schema, the check of a user's values and the table of
-`crowdsim parameters` are all derived from these declarations.
+A class of tunables is a frozen dataclass whose fields are made by `param`. The scenario schema, the check of
+a user's values and the table of `crowdsim parameters` are all derived from these declarations.
 """
 
 from __future__ import annotations
@@ -38,7 +39,13 @@ class Tunable:
             return "a list of [x, y]; with several floors, of [x, y, height]"
         if isinstance(self.default, bool):
             return "true | false"
-        opening = f"({self.above:g}" if self.above > -math.inf else f"[{self.low:g}" if self.low > -math.inf else "(-inf"
+        opening = (
+            f"({self.above:g}"
+            if self.above > -math.inf
+            else f"[{self.low:g}"
+            if self.low > -math.inf
+            else "(-inf"
+        )
         return f"{opening}, {self.high:g}]" if self.high < math.inf else f"{opening}, inf)"
 
     def complaint(self, value: Any) -> str:
@@ -46,8 +53,19 @@ class Tunable:
         if self.choices:
             return "" if value in self.choices else f"{value!r} is not one of {', '.join(self.choices)}"
         if isinstance(self.default, tuple):
-            good = isinstance(value, list) and len(value) <= MOST_POINTS and all(_is_point(item) for item in value)
-            return "" if good else f"{value!r} is not a list of at most {MOST_POINTS} points [x, y], or [x, y, height] with several floors"
+            good = (
+                isinstance(value, list)
+                and len(value) <= MOST_POINTS
+                and all(_is_point(item) for item in value)
+            )
+            return (
+                ""
+                if good
+                else (
+                    f"{value!r} is not a list of at most {MOST_POINTS} points [x, y], or [x, y, height] "
+                    "with several floors"
+                )
+            )
         if isinstance(self.default, bool):
             return "" if isinstance(value, bool) else f"{value!r} is neither true nor false"
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -63,7 +81,10 @@ class Tunable:
 
 def _is_point(value: Any) -> bool:
     is_place = isinstance(value, list) and len(value) in (2, 3)
-    return is_place and all(isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item) for item in value)
+    return is_place and all(
+        isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item)
+        for item in value
+    )
 
 
 def _spaced(unit: str) -> str:
@@ -92,7 +113,8 @@ def param(
     why : str
         The reason for the default and what larger and smaller values do.
     source : str
-        Where the number comes from: a key of docs/references.md and the section there, or `ours`; empty if there is nothing to say.
+        Where the number comes from: a key of docs/references.md and the section there, or `ours`; empty if
+        there is nothing to say.
     low, high : float
         Least and greatest permitted value.
     above : float
@@ -102,7 +124,15 @@ def param(
     """
     return dataclasses.field(
         default=default,
-        metadata={"unit": unit, "why": why, "source": source, "low": low, "high": high, "above": above, "choices": tuple(choices)},
+        metadata={
+            "unit": unit,
+            "why": why,
+            "source": source,
+            "low": low,
+            "high": high,
+            "above": above,
+            "choices": tuple(choices),
+        },
     )
 
 
@@ -110,8 +140,14 @@ _found: dict[type, tuple[Tunable, ...]] = {}
 
 
 def tunables(owner: type) -> tuple[Tunable, ...]:
-    """Return the tunables of a dataclass in the order of declaration; fields not made by `param` are left out."""
+    """Return the tunables of a dataclass in the order of declaration;
+    fields not made by `param` are left out.
+    """
     if owner not in _found:
         fields = dataclasses.fields(owner)
-        _found[owner] = tuple(Tunable(name=field.name, default=field.default, **field.metadata) for field in fields if "why" in field.metadata)
+        _found[owner] = tuple(
+            Tunable(name=field.name, default=field.default, **field.metadata)
+            for field in fields
+            if "why" in field.metadata
+        )
     return _found[owner]

@@ -1,7 +1,8 @@
 """What all tests have: a seeded sample of what is long, and a line that says what was not tested.
 
-`@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with `-m "full or not full"`. A test that needs what this
-machine lacks skips with the reason "<what> is missing", and the end of a run counts those.
+`@pytest.mark.sample(count)` keeps so many cases of a parametrized test by default, and all with
+`-m "full or not full"`. A test that needs what this machine lacks skips with the reason "<what> is missing",
+and the end of a run counts those.
 """
 
 import gc
@@ -13,16 +14,20 @@ from collections import Counter, defaultdict
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # workers compile side by side; helpers of their own would only be more
+# workers compile side by side; helpers of their own would only be more
+if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("CROWDSIM_COMPILE_PROCESSES", "1")
 
-# Bytecode is kept, of tests and of what the many processes that they start import: without it every worker and every command would compile all of it anew.
+# Bytecode is kept, of tests and of what the many processes that they start import: without it every worker
+# and every command would compile all of it anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
 def lot_of(name: str) -> bytes:
-    """Return what a case is drawn by, its function's name and its parameters: the same in every worker, whatever other tests there are, and in whichever file."""
+    """Return what a case is drawn by, its function's name and its parameters:
+    the same in every worker, whatever other tests there are, and in whichever file.
+    """
     return hashlib.blake2b(name.encode(), digest_size=8).digest()
 
 
@@ -41,7 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """Search for garbage only after all is collected, and leave that out of every search: it stays until the end, and is most of what there is."""
+    """Search for garbage only after all is collected, and leave that out of every search:
+    it stays until the end, and is most of what there is.
+    """
     gc.disable()
     try:
         return (yield)
@@ -53,16 +60,24 @@ def pytest_collection():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line how many tests of which folders were skipped since something is missing here, and what."""
+    """Say in one line how many tests of which folders were skipped since something is missing here,
+    and what.
+    """
     skipped: dict[str, Counter[str]] = defaultdict(Counter)
     for report in terminalreporter.getreports("skipped"):
-        missing = re.match(r"(?:Skipped: )?(?:could not import '(?P<module>[\w.]+)'|(?P<what>.+?) is missing)", report.longrepr[2])
+        missing = re.match(
+            r"(?:Skipped: )?(?:could not import '(?P<module>[\w.]+)'|(?P<what>.+?) is missing)",
+            report.longrepr[2],
+        )
         if missing:
             file, _, test = report.nodeid.partition("::")
             skipped[missing["module"] or missing["what"]][file.rpartition("/")[0] if test else file] += 1
     if skipped:
         said = []
         for what, counts in sorted(skipped.items()):
-            places = (f"all of {place}" if place.endswith(".py") else f"{count} of {place}" for place, count in sorted(counts.items()))
+            places = (
+                f"all of {place}" if place.endswith(".py") else f"{count} of {place}"
+                for place, count in sorted(counts.items())
+            )
             said.append(f"{', '.join(places)} ({what} is missing)")
         terminalreporter.write_line(f"Not tested here: {'; '.join(said)}", yellow=True)

@@ -14,7 +14,8 @@ from crowdsim.simulation.simulation import Simulation
 ROOT = Path(__file__).resolve().parent.parent
 SCENARIOS = ROOT / "scenarios"
 
-# A room with a bar and a thin wall, two groups that cross, somebody who stands, premovement times, via points, a starved budget: something of everything.
+# A room with a bar and a thin wall, two groups that cross, somebody who stands, premovement times, via
+# points, a starved budget: something of everything.
 BUSY = {
     "version": 1,
     "name": "busy",
@@ -32,16 +33,36 @@ BUSY = {
         "table": {"region": [[6, 6], [7, 6], [7, 7], [6, 7]]},
     },
     "groups": [
-        {"name": "to_east", "count": 24, "region": [[0, 0], [3.5, 0], [3.5, 8], [0, 8]], "goals": ["east"], "radius": {"uniform": {"low": 0.18, "high": 0.25}}},
-        {"name": "to_west", "count": 12, "region": [[8.5, 0], [11, 0], [11, 8], [8.5, 8]], "goals": ["table", "west"], "premovement": {"uniform": {"low": 0, "high": 3}}},
-        {"name": "listed", "agents": [{"id": 70, "position": [6, 1], "goals": [{"point": [6, 7.5], "arrive_within": 0.3}, "any"]}, {"id": 71, "position": [6.5, 4]}]},
+        {
+            "name": "to_east",
+            "count": 24,
+            "region": [[0, 0], [3.5, 0], [3.5, 8], [0, 8]],
+            "goals": ["east"],
+            "radius": {"uniform": {"low": 0.18, "high": 0.25}},
+        },
+        {
+            "name": "to_west",
+            "count": 12,
+            "region": [[8.5, 0], [11, 0], [11, 8], [8.5, 8]],
+            "goals": ["table", "west"],
+            "premovement": {"uniform": {"low": 0, "high": 3}},
+        },
+        {
+            "name": "listed",
+            "agents": [
+                {"id": 70, "position": [6, 1], "goals": [{"point": [6, 7.5], "arrive_within": 0.3}, "any"]},
+                {"id": 71, "position": [6.5, 4]},
+            ],
+        },
     ],
     "budget": {"work": 5},
     "record": {"rate": 5},
-}  # fmt: skip
+}
 
 
-def simulation(document: dict[str, Any] | None = None, *, sets: list[str] | None = None, **options: Any) -> Simulation:
+def simulation(
+    document: dict[str, Any] | None = None, *, sets: list[str] | None = None, **options: Any
+) -> Simulation:
     """Return a simulation of a document (default: `BUSY`)."""
     return Simulation(parse_scenario(json.dumps(document or BUSY), file="test", sets=sets or []), **options)
 
@@ -56,7 +77,9 @@ def digests(run: Simulation, ticks: int) -> list[str]:
 
 
 def assert_same_on_threads_and_from_saved_states(document: Any, ticks: int, saved: tuple[int, ...]) -> None:
-    """Run a scene with one thread, with three, and again from states saved before some of its ticks: every tick must have the same digest and events."""
+    """Run a scene with one thread, with three, and again from states saved before some of its ticks:
+    every tick must have the same digest and events.
+    """
 
     def next_ticks(run: Simulation, count: int) -> list[tuple[str, str]]:
         return [(repr(list(run.step())), run.digest) for _ in range(count)]
@@ -73,18 +96,37 @@ def assert_same_on_threads_and_from_saved_states(document: Any, ticks: int, save
             assert next_ticks(other, 20) == expected[tick : tick + 20]
 
 
-def room(agents: list[dict[str, Any]], *, size: float = 20.0, after: float = 60.0, tick: float = 0.05, obstacles: Any = (), **more: Any) -> dict[str, Any]:
+def room(
+    agents: list[dict[str, Any]],
+    *,
+    size: float = 20.0,
+    after: float = 60.0,
+    tick: float = 0.05,
+    obstacles: Any = (),
+    **more: Any,
+) -> dict[str, Any]:
     """Return a square room round the origin with agents listed one by one."""
     half = size / 2.0
     return {
-        "version": 1, "name": "room", "seed": 1, "tick": tick, "stop": {"after": after, "when": "all_arrived"},
-        "geometry": {"walkable": [[-half, -half], [half, -half], [half, half], [-half, half]], **({"obstacles": list(obstacles)} if obstacles else {})},
-        "groups": [{"name": "all", "agents": agents}], "record": {"rate": 1}, **more,
-    }  # fmt: skip
+        "version": 1,
+        "name": "room",
+        "seed": 1,
+        "tick": tick,
+        "stop": {"after": after, "when": "all_arrived"},
+        "geometry": {
+            "walkable": [[-half, -half], [half, -half], [half, half], [-half, half]],
+            **({"obstacles": list(obstacles)} if obstacles else {}),
+        },
+        "groups": [{"name": "all", "agents": agents}],
+        "record": {"rate": 1},
+        **more,
+    }
 
 
 def on_circle(count: int, *, radius: float = 5.0, noise: float = 0.0, seed: int = 0) -> list[dict[str, Any]]:
-    """Return agents on a circle who all want to the opposite point; bodies of 0.2 m, 1.34 m/s, arrival within 0.2 m."""
+    """Return agents on a circle who all want to the opposite point;
+    bodies of 0.2 m, 1.34 m/s, arrival within 0.2 m.
+    """
     rng = np.random.default_rng(seed)
     places = []
     for i in range(count // 2):
@@ -94,5 +136,13 @@ def on_circle(count: int, *, radius: float = 5.0, noise: float = 0.0, seed: int 
     agents = []
     for i, (x, y) in enumerate(places):
         start = (np.array([x, y]) + noise * rng.uniform(-1.0, 1.0, 2)).tolist()
-        agents.append({"id": i, "position": start, "radius": 0.2, "speed": 1.34, "goals": [{"point": [-x, -y], "arrive_within": 0.2}]})
+        agents.append(
+            {
+                "id": i,
+                "position": start,
+                "radius": 0.2,
+                "speed": 1.34,
+                "goals": [{"point": [-x, -y], "arrive_within": 0.2}],
+            }
+        )
     return agents

@@ -38,7 +38,9 @@ def crossings(trajectories: pd.DataFrame, *, x: float, fps: float) -> pd.DataFra
         id, time_s; ascending by time, then id. Persons that never cross are missing.
     """
     first = trajectories[trajectories["x"] > x].groupby("id")["frame"].min()
-    return pd.DataFrame({"id": first.index, "time_s": first.to_numpy() / fps}).sort_values(["time_s", "id"], ignore_index=True)
+    return pd.DataFrame({"id": first.index, "time_s": first.to_numpy() / fps}).sort_values(
+        ["time_s", "id"], ignore_index=True
+    )
 
 
 def specific_flow(crossed: pd.DataFrame, *, width: float, skip: float = 0.1) -> float:
@@ -65,13 +67,24 @@ def specific_flow(crossed: pd.DataFrame, *, width: float, skip: float = 0.1) -> 
 
 
 def watch(name: str, sets: Sequence[str] = (), every: int = 2) -> tuple[pd.DataFrame, Verdict, Simulation]:
-    """Run a scene; return its trajectories (frame, id, x, y; a frame every `every` ticks), the verdict, and the simulation."""
+    """Run a scene; return its trajectories (frame, id, x, y;
+    a frame every `every` ticks), the verdict, and the simulation.
+    """
     parts: list[pd.DataFrame] = []
     with Simulation(load_scenario(STANDARDS / f"{name}.yaml", sets=sets)) as run:
         while not run.why_over():
             if run.tick % every == 0:
                 position = run.agents.position
-                parts.append(pd.DataFrame({"frame": run.tick // every, "id": run.agents.entity.copy(), "x": position[:, 0].copy(), "y": position[:, 1].copy()}))
+                parts.append(
+                    pd.DataFrame(
+                        {
+                            "frame": run.tick // every,
+                            "id": run.agents.entity.copy(),
+                            "x": position[:, 0].copy(),
+                            "y": position[:, 1].copy(),
+                        }
+                    )
+                )
             run.step()
         return pd.concat(parts, ignore_index=True), run.verdict(), run
 
@@ -80,7 +93,10 @@ def lanes(seed: int, sets: Sequence[str] = ()) -> tuple[float, Verdict]:
     """Return the mean order of lanes from 10 to 18 s, and the verdict."""
     table, verdict, run = watch("lanes", [f"seed={seed}", *sets])
     group = run.built.agents.group
-    heading = pd.Series(np.where(group == [g.name for g in run.scenario.groups].index("eastbound"), 1, -1), index=np.arange(1, len(group) + 1))
+    heading = pd.Series(
+        np.where(group == [g.name for g in run.scenario.groups].index("eastbound"), 1, -1),
+        index=np.arange(1, len(group) + 1),
+    )
     order = lane_order(table[(table["frame"] >= 100) & (table["frame"] <= 180)], heading, x_range=(9.0, 29.0))
     return float(order["order"].mean()), verdict
 
@@ -92,13 +108,19 @@ def door(width: float, seed: int, sets: Sequence[str] = ()) -> tuple[float, Verd
     return specific_flow(crossings(table, x=10.1, fps=10.0), width=width), verdict
 
 
-LONG_ROOM = ["geometry.walkable.0.box=[-10, 0, 10, 8]", "groups.crowd.count=200", "groups.crowd.region={box: [0, 0, 9.5, 8]}"]
+LONG_ROOM = [
+    "geometry.walkable.0.box=[-10, 0, 10, 8]",
+    "groups.crowd.count=200",
+    "groups.crowd.region={box: [0, 0, 9.5, 8]}",
+]
 
 
 def steady_flow(width: float, seed: int, sets: Sequence[str] = ()) -> float:
-    """Return the specific flow through the door while a crowd stands before it: of 200 people, from the 20th to the 120th (1/(m s)).
+    """Return the specific flow through the door while a crowd stands before it:
+    of 200 people, from the 20th to the 120th (1/(m s)).
 
-    In the scene as it is, with 100, the crowd before a door of 2 m is gone after a third of the time that is measured.
+    In the scene as it is, with 100, the crowd before a door of 2 m is gone after a third of the time that is
+    measured.
     """
     box = f"geometry.walkable.1.box=[10, {4 - width / 2}, 10.2, {4 + width / 2}]"
     table, _, _ = watch("door", [f"seed={seed}", box, *LONG_ROOM, *sets])
@@ -107,7 +129,14 @@ def steady_flow(width: float, seed: int, sets: Sequence[str] = ()) -> float:
 
 def speed_at(density: float, sets: Sequence[str] = ()) -> tuple[float, float]:
     """Return the mean density and speed in the middle of the block of RiMEA 4 from 5 to 10 s (1/m2, m/s)."""
-    table, _, _ = watch("rimea-4", [f"groups.crowd.count={round(400 * density)}", *([f"groups.crowd.radius={0.19}"] if density > 5 else []), *sets])
+    table, _, _ = watch(
+        "rimea-4",
+        [
+            f"groups.crowd.count={round(400 * density)}",
+            *([f"groups.crowd.radius={0.19}"] if density > 5 else []),
+            *sets,
+        ],
+    )
     table = table[(table["frame"] >= 50) & (table["x"] > 20) & (table["x"] < 40)]
     step = table.merge(table.assign(frame=table["frame"] + 1), on=["frame", "id"], suffixes=("", "_before"))
     speed = np.hypot(step["x"] - step["x_before"], step["y"] - step["y_before"]) / 0.1
@@ -121,8 +150,15 @@ def last_arrival(name: str, sets: Sequence[str] = ()) -> dict[str, Any]:
     return {"last_s": verdict.last_arrival_s or float("nan"), "left": verdict.not_arrived}
 
 
-NARROW = {width: f"geometry.walkable.1.box=[10, {5 - width / 2}, 10.2, {5 + width / 2}]" for width in (0.8, 1.0, 1.2)}
-LONG = ["geometry.walkable.1.box=[10, 4.5, 15, 5.5]", "geometry.walkable.2.box=[15, 0, 25, 10]", "goals.far.exit={box: [24, 0, 25, 10]}"]
+NARROW = {
+    width: f"geometry.walkable.1.box=[10, {5 - width / 2}, 10.2, {5 + width / 2}]"
+    for width in (0.8, 1.0, 1.2)
+}
+LONG = [
+    "geometry.walkable.1.box=[10, 4.5, 15, 5.5]",
+    "geometry.walkable.2.box=[15, 0, 25, 10]",
+    "goals.far.exit={box: [24, 0, 25, 10]}",
+]
 
 
 def bottleneck(sets: Sequence[str] = ()) -> float:
@@ -132,7 +168,9 @@ def bottleneck(sets: Sequence[str] = ()) -> float:
 
 
 def crowding(sets: Sequence[str] = ()) -> tuple[float, float]:
-    """Return the mean number of people within 2 m before the first and the second bottleneck of RiMEA 12, from 5 s until half have left."""
+    """Return the mean number of people within 2 m before the first and the second bottleneck of RiMEA 12,
+    from 5 s until half have left.
+    """
     table, _, _ = watch("rimea-12-series", sets)
     counts = [((table["x"] > x - 2) & (table["x"] < x)).groupby(table["frame"]).sum() for x in (10.0, 20.2)]
     left = table.groupby("frame")["id"].nunique()

@@ -14,7 +14,21 @@ import pytest
 from crowdsim.commands import command, quoted
 from crowdsim.printable import is_printable, summary_of, visible
 
-EVIL = "\x1b[31mred\x1b[0m", "\x9b2J", "\x07", "a\rb", "\u202egpj.exe", "\u2066x\u2069", "\x7f", "zero\u200bwidth", "\u2028", "\ufeff", "\U000e0041", "\udce9", "\x00"
+EVIL = (
+    "\x1b[31mred\x1b[0m",
+    "\x9b2J",
+    "\x07",
+    "a\rb",
+    "\u202egpj.exe",
+    "\u2066x\u2069",
+    "\x7f",
+    "zero\u200bwidth",
+    "\u2028",
+    "\ufeff",
+    "\U000e0041",
+    "\udce9",
+    "\x00",
+)
 
 
 @pytest.mark.parametrize("text", EVIL)
@@ -24,7 +38,24 @@ def test_what_a_terminal_would_obey_is_written_out(text):
     assert json.loads(f'"{shown}"') == text  # as JSON has it, so that it can be put back
 
 
-@pytest.mark.parametrize("text", ["", "plain", "Zürich Hbf", "größe", "東京駅", "ทางออก", "خروج", "שלום", "exit 1 (north)", "👨\u200d👩\u200d👧", "é", "a\xa0b", "~!@#$%^&*(){}[]|\\:;\"'<>,.?/`"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "plain",
+        "Zürich Hbf",
+        "größe",
+        "東京駅",
+        "ทางออก",
+        "خروج",
+        "שלום",
+        "exit 1 (north)",
+        "👨\u200d👩\u200d👧",
+        "é",
+        "a\xa0b",
+        "~!@#$%^&*(){}[]|\\:;\"'<>,.?/`",
+    ],
+)
 def test_names_of_all_languages_stay_as_they_are(text):
     assert visible(text) == text
 
@@ -33,7 +64,9 @@ def test_every_character_is_shown_or_written_out():
     for number in [*range(0x3000), *range(0xD7F0, 0xE010), *range(0xFE00, 0x10000), *range(0xE0000, 0xE0200)]:
         letter = chr(number)
         shown = visible(letter)
-        harmful = unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in "\u200c\u200d"
+        harmful = (
+            unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in "\u200c\u200d"
+        )
         assert shown == letter if not harmful else shown.startswith("\\u") and shown.isascii()
 
 
@@ -41,8 +74,31 @@ def test_line_breaks_are_kept_where_they_are_ours():
     assert visible("a\nb\tc\rd", keep="\n\t") == "a\nb\tc\\u000dd"
 
 
-NAMES = ["a.h5", "a b.h5", "it's.h5", 'say "hi".h5', "$(touch hacked).h5", "`touch hacked`.h5", "a;touch hacked;.h5", "a\nb.h5", "-rf.h5", "--force", "\x1b[31m.h5", "été.h5", "\udce9.h5", "*.h5", "~x", "a\\b.h5",
-         "\u202eh5.a", "#x", "!x", "x&y", "a|b", "{a,b}", "a'\x1b'b"]  # fmt: skip
+NAMES = [
+    "a.h5",
+    "a b.h5",
+    "it's.h5",
+    'say "hi".h5',
+    "$(touch hacked).h5",
+    "`touch hacked`.h5",
+    "a;touch hacked;.h5",
+    "a\nb.h5",
+    "-rf.h5",
+    "--force",
+    "\x1b[31m.h5",
+    "été.h5",
+    "\udce9.h5",
+    "*.h5",
+    "~x",
+    "a\\b.h5",
+    "\u202eh5.a",
+    "#x",
+    "!x",
+    "x&y",
+    "a|b",
+    "{a,b}",
+    "a'\x1b'b",
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -72,7 +128,10 @@ def test_random_words_come_back_from_a_shell(tmp_path):
     [
         (None, ""),
         ("Go on.", "Go on."),
-        ("Go on, however far it is,\n    to the end.\n\n    More of it.\n    ", "Go on, however far it is, to the end."),
+        (
+            "Go on, however far it is,\n    to the end.\n\n    More of it.\n    ",
+            "Go on, however far it is, to the end.",
+        ),
         ("\n    Go on.\n    ", "Go on."),
     ],
 )

@@ -1,4 +1,6 @@
-"""Whatever names stand in files, and however files are called: every verb shows them, and a terminal obeys none of them."""
+"""Whatever names stand in files, and however files are called:
+every verb shows them, and a terminal obeys none of them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from crowdsim.printable import is_printable
 from crowdsim.recording.header import Layout, from_json, to_json
 from tests.recording.crowd import Crowd, header, killed, new_writer
 
-BAD = "e\x9b31m\u202ed\u2066\u200b\x7f"  # what a name in a scenario may hold: all but the ends of lines and other control characters below the space
+# what a name in a scenario may hold: all but the ends of lines and other control characters below the space
+BAD = "e\x9b31m\u202ed\u2066\u200b\x7f"
 WORSE = BAD + "\x1b]0;title\x07"  # what the name of a file may
 TOLD = json.dumps(BAD).replace("\x7f", "\\u007f")
 SCENE = f"""
@@ -36,8 +39,17 @@ def folder(tmp_path_factory):
     """A scenario, its recording with a checkpoint, and a killed run, all with such names."""
     folder = tmp_path_factory.mktemp("bad")
     (folder / f"{WORSE}.yaml").write_text(SCENE)
-    assert called(folder, "run", f"{WORSE}.yaml", "-o", f"{WORSE}.h5", "-q", "-j", "1", "--checkpoint-every", "1") == 3
-    writer = new_writer(folder / f"{WORSE}-killed.h5", header_changes={"name": BAD, "groups": (BAD, "b"), "goals": (BAD,)}, flush_seconds=0.0)
+    assert (
+        called(
+            folder, "run", f"{WORSE}.yaml", "-o", f"{WORSE}.h5", "-q", "-j", "1", "--checkpoint-every", "1"
+        )
+        == 3
+    )
+    writer = new_writer(
+        folder / f"{WORSE}-killed.h5",
+        header_changes={"name": BAD, "groups": (BAD, "b"), "goals": (BAD,)},
+        flush_seconds=0.0,
+    )
     Crowd(5).record(writer, 20)
     killed(writer)
     return folder
@@ -52,20 +64,36 @@ def called(folder: Path, *words: str) -> int:
 
 RUN = f"{WORSE}.h5"
 VERBS = [
-    ("info", RUN), ("info", RUN, "--json"), ("verify", RUN, "-j", "1"), ("compare", RUN, RUN), ("compare", RUN, RUN, "--aggregates", "0.1", "--json"), ("export", RUN, "--force"),
-    ("measure", RUN), ("measure", RUN, "--json"), ("measure", RUN, "--area", BAD), ("deadlocks", RUN, "--all"), ("budget", RUN), ("view", RUN, "--force"), ("migrate", RUN),
-    ("bless", RUN, "--folder", f"golden{WORSE}", "-j", "1"), ("resume", RUN), ("recover", RUN), ("recover", f"{WORSE}-killed.h5"), ("info", f"{WORSE}-killed.h5"),
-    ("resume", f"{WORSE}-killed.h5"), ("resume", RUN, "--at", "1", "-j", "1"), ("run", f"{WORSE}.yaml", "-o", RUN, "-j", "1"), ("run", f"{WORSE}.yaml", "--set", f"{WORSE}=1", "-j", "1"),
-    ("validate", f"{WORSE}.yaml"), ("validate", f"{WORSE}.yaml", "--json"), ("list", "."), ("list", ".", "--json"), ("list", WORSE), ("info", WORSE), ("info", f"{WORSE}.yaml"),
-    ("export", RUN, "--columns", WORSE), ("plot", RUN, "--explain", WORSE, "--at", "1"), ("sweep", f"{WORSE}.yaml", "--seeds", "0:2", "--dry-run", "--out", WORSE),
-    ("sweep", f"{WORSE}.yaml", "--vary", f"groups.0.{WORSE}=1", "--dry-run"), ("new", f"{WORSE}-new.yaml"), ("new", f"{WORSE}-new.yaml"), ("new", "--plan", f"{WORSE}.wkt"),
-    (WORSE,), ("info", f"--{WORSE}"), ("info", RUN, WORSE), ("run", RUN), ("fork", f"{WORSE}.0.checkpoint", "-o", "f.h5"), ("models", f"{WORSE}.yaml", "--models", WORSE), ("doctor",),
-    ("measure", RUN, "--line", WORSE), ("budget", RUN, "--milliseconds", WORSE), ("bench", "--scene", WORSE), ("parameters", WORSE), ("verify", f"{WORSE}-killed.h5"),
+    ("info", RUN), ("info", RUN, "--json"), ("verify", RUN, "-j", "1"), ("compare", RUN, RUN),
+    ("compare", RUN, RUN, "--aggregates", "0.1", "--json"), ("export", RUN, "--force"), ("measure", RUN),
+    ("measure", RUN, "--json"), ("measure", RUN, "--area", BAD), ("deadlocks", RUN, "--all"), ("budget", RUN),
+    ("view", RUN, "--force"), ("migrate", RUN), ("bless", RUN, "--folder", f"golden{WORSE}", "-j", "1"),
+    ("resume", RUN), ("recover", RUN), ("recover", f"{WORSE}-killed.h5"), ("info", f"{WORSE}-killed.h5"),
+    ("resume", f"{WORSE}-killed.h5"), ("resume", RUN, "--at", "1", "-j", "1"),
+    ("run", f"{WORSE}.yaml", "-o", RUN, "-j", "1"),
+    ("run", f"{WORSE}.yaml", "--set", f"{WORSE}=1", "-j", "1"), ("validate", f"{WORSE}.yaml"),
+    ("validate", f"{WORSE}.yaml", "--json"), ("list", "."), ("list", ".", "--json"), ("list", WORSE),
+    ("info", WORSE), ("info", f"{WORSE}.yaml"), ("export", RUN, "--columns", WORSE),
+    ("plot", RUN, "--explain", WORSE, "--at", "1"),
+    ("sweep", f"{WORSE}.yaml", "--seeds", "0:2", "--dry-run", "--out", WORSE),
+    ("sweep", f"{WORSE}.yaml", "--vary", f"groups.0.{WORSE}=1", "--dry-run"), ("new", f"{WORSE}-new.yaml"),
+    ("new", f"{WORSE}-new.yaml"), ("new", "--plan", f"{WORSE}.wkt"), (WORSE,), ("info", f"--{WORSE}"),
+    ("info", RUN, WORSE), ("run", RUN), ("fork", f"{WORSE}.0.checkpoint", "-o", "f.h5"),
+    ("models", f"{WORSE}.yaml", "--models", WORSE), ("doctor",), ("measure", RUN, "--line", WORSE),
+    ("budget", RUN, "--milliseconds", WORSE), ("bench", "--scene", WORSE), ("parameters", WORSE),
+    ("verify", f"{WORSE}-killed.h5"),
 ]  # fmt: skip
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("words", VERBS, ids=[f"{number}-{words[0]}".encode("ascii", "replace").decode() if words[0] != WORSE else str(number) for number, words in enumerate(VERBS)])
+@pytest.mark.parametrize(
+    "words",
+    VERBS,
+    ids=[
+        f"{number}-{words[0]}".encode("ascii", "replace").decode() if words[0] != WORSE else str(number)
+        for number, words in enumerate(VERBS)
+    ],
+)
 def test_no_verb_prints_what_a_terminal_would_obey(folder, tmp_path, capfd, words):
     work = tmp_path / "work"
     shutil.copytree(folder, work)
@@ -94,7 +122,12 @@ def test_progress_is_printed_through_the_same_border(monkeypatch, capfd):
 
 
 def test_a_header_with_lines_in_its_names_is_refused(tmp_path):
-    for changes in ({"name": "a\nall is well"}, {"groups": ("a", "b\x1b[2J")}, {"cpu": "x\ry"}, {"versions": {"a\nb": "1"}}):
+    for changes in (
+        {"name": "a\nall is well"},
+        {"groups": ("a", "b\x1b[2J")},
+        {"cpu": "x\ry"},
+        {"versions": {"a\nb": "1"}},
+    ):
         with pytest.raises(ValueError, match="holds control characters"):
             from_json(to_json(header(**changes), Layout()))
     assert from_json(to_json(header(scenario="a:\n b\n"), Layout()))[0].scenario == "a:\n b\n"

@@ -1,4 +1,6 @@
-"""The library as somebody in a notebook uses it: what the README shows, what they try next, and what they get wrong."""
+"""The library as somebody in a notebook uses it:
+what the README shows, what they try next, and what they get wrong.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,25 @@ def walker(**more):
     return room([WALKER | more], goals=PLACES)
 
 
-# What the README says ----------------------------------------------------------------------------------------------------------------------
+# What the README says
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_the_readmes_snippet_runs(tmp_path):
-    (snippet,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+    (snippet,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S
+    )
     (tmp_path / "scenarios").symlink_to(SCENARIOS)
     program = snippet + "\nprint(len(trajectories), len(events), type(crowd.to_frame()).__name__)"
-    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     arrived, rest = done.stdout.split("\n", 1)
     assert arrived == "100"
@@ -45,29 +58,49 @@ def test_the_readmes_snippet_runs(tmp_path):
 
 def test_the_snippets_of_the_page_about_the_library_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "guides" / "library.md").read_text(encoding="utf-8"), flags=re.S)
+    snippets = re.findall(
+        r"```python\n(.*?)```",
+        (ROOT / "docs" / "guides" / "library.md").read_text(encoding="utf-8"),
+        flags=re.S,
+    )
     space: dict = {}
     outcomes = []
     for snippet in snippets:
         exec(snippet, space)
         outcomes.append(space["verdict"])
     ran, stepped, steered, *_ = outcomes
-    assert (ran.arrived, stepped.arrived, steered.arrived) == (40, 40, 40) and ran.digest == stepped.digest != steered.digest
-    assert len(space["arrivals"]) == 40 and len(space["table"]) > 30 and steered.arrivals["west"] > 0 and steered.steered == 2 * len(space["behind"]) + 2
+    assert (ran.arrived, stepped.arrived, steered.arrived) == (
+        40,
+        40,
+        40,
+    ) and ran.digest == stepped.digest != steered.digest
+    assert (
+        len(space["arrivals"]) == 40
+        and len(space["table"]) > 30
+        and steered.arrivals["west"] > 0
+        and steered.steered == 2 * len(space["behind"]) + 2
+    )
     assert capsys.readouterr().out.splitlines()[-1] == "seed: is -1, but must be at least 0"
     with crowdsim.open_run("room.h5") as run:
         assert run.is_whole
 
 
 def test_the_package_names_what_it_offers():
-    assert sorted(crowdsim.__all__) == ["Simulation", "__version__", "load_plugin", "load_scenario", "open_run"]
+    assert sorted(crowdsim.__all__) == [
+        "Simulation",
+        "__version__",
+        "load_plugin",
+        "load_scenario",
+        "open_run",
+    ]
     for name in crowdsim.__all__:
         assert getattr(crowdsim, name)
     with pytest.raises(AttributeError, match="no attribute 'Simulator'"):
         crowdsim.Simulator  # noqa: B018
 
 
-# A scenario in any form --------------------------------------------------------------------------------------------------------------------
+# A scenario in any form
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_scenario_may_be_a_file_text_plain_values_or_loaded(tmp_path):
@@ -75,7 +108,10 @@ def test_a_scenario_may_be_a_file_text_plain_values_or_loaded(tmp_path):
     text = json.dumps(document, indent=1)
     path = tmp_path / "room.yaml"
     path.write_text(text)
-    with_arrays = document | {"geometry": {"walkable": np.array(document["geometry"]["walkable"])}, "seed": np.int64(1)}
+    with_arrays = document | {
+        "geometry": {"walkable": np.array(document["geometry"]["walkable"])},
+        "seed": np.int64(1),
+    }
     found = set()
     for form in (crowdsim.load_scenario(path), path, str(path), text, document, with_arrays):
         with crowdsim.Simulation(form) as simulation:
@@ -101,8 +137,12 @@ def test_what_is_no_scenario_is_one_clear_error(given, error, message):
 
 
 @pytest.mark.parametrize("threads", [-1, 5000, 2.5, "two"])
-def test_a_number_of_threads_that_makes_no_sense_is_one_clear_error_before_anything_is_written(threads, tmp_path):
-    with pytest.raises(CrowdsimError, match="must be a whole number from 1 to 1,024, or 0 for one for each core"):
+def test_a_number_of_threads_that_makes_no_sense_is_one_clear_error_before_anything_is_written(
+    threads, tmp_path
+):
+    with pytest.raises(
+        CrowdsimError, match="must be a whole number from 1 to 1,024, or 0 for one for each core"
+    ):
         crowdsim.Simulation(walker(), threads=threads, out=tmp_path / "a.h5")
     assert list(tmp_path.iterdir()) == []
 
@@ -115,7 +155,8 @@ def test_any_number_of_threads_gives_the_same_run():
     assert len(found) == 1
 
 
-# Steps -------------------------------------------------------------------------------------------------------------------------------------
+# Steps
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_step_and_run_are_the_same_run(tmp_path):
@@ -137,8 +178,18 @@ def test_steps_go_on_after_the_end_until_the_run_is_finished():
         assert len(simulation.step()) == 0 and simulation.tick == tick + 1
         verdict = simulation.finish()
         assert simulation.finish() is verdict and simulation.run() is verdict
-        for wish in (simulation.step, lambda: simulation.set_goal(1, None), lambda: simulation.set_preferred_velocity(1, None)):
-            with pytest.raises(CrowdsimError, match=r"^the simulation was finished at 7\.\d+ s and cannot .* Make a new one: Simulation\(scenario\)\.$"):
+        for wish in (
+            simulation.step,
+            lambda: simulation.set_goal(1, None),
+            lambda: simulation.set_preferred_velocity(1, None),
+        ):
+            with pytest.raises(
+                CrowdsimError,
+                match=(
+                    r"^the simulation was finished at 7\.\d+ s and cannot .* Make a new one: "
+                    r"Simulation\(scenario\)\.$"
+                ),
+            ):
                 wish()
     assert simulation.finish() is verdict
     assert len(simulation.agents) == 0
@@ -168,7 +219,10 @@ def test_two_simulations_step_by_step_do_not_disturb_each_other(tmp_path):
     for document in documents:
         with crowdsim.Simulation(document) as simulation:
             alone.append(digests(simulation, 60))
-    with crowdsim.Simulation(documents[0], out=tmp_path / "a.h5") as first, crowdsim.Simulation(documents[1], out=tmp_path / "b.h5") as second:
+    with (
+        crowdsim.Simulation(documents[0], out=tmp_path / "a.h5") as first,
+        crowdsim.Simulation(documents[1], out=tmp_path / "b.h5") as second,
+    ):
         together: list[list[str]] = [[], []]
         for _ in range(60):
             for found, simulation in zip(together, (first, second), strict=True):
@@ -179,7 +233,8 @@ def test_two_simulations_step_by_step_do_not_disturb_each_other(tmp_path):
             assert f"{run.run_digest:016x}" == found[-1] and run.commit.ticks == 60
 
 
-# Looking at agents -------------------------------------------------------------------------------------------------------------------------
+# Looking at agents
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_agents_are_read_only_arrays_and_a_table_with_units():
@@ -193,7 +248,12 @@ def test_agents_are_read_only_arrays_and_a_table_with_units():
                 getattr(agents, name)[0] = 0
         data = agents.to_frame()
         assert data.loc[1, "position_x"] == agents.position[0, 0] == pytest.approx(0.95, abs=0.06)
-        assert data.loc[1, ["agent", "goal_name", "activity", "path_status"]].tolist() == ["#1", "east", "walking", "found"]
+        assert data.loc[1, ["agent", "goal_name", "activity", "path_status"]].tolist() == [
+            "#1",
+            "east",
+            "walking",
+            "found",
+        ]
         assert set(data.attrs["units"]) == set(data.columns)
         assert data.attrs["units"]["position_x"] == "m" and data.attrs["units"]["velocity_y"] == "m/s"
         data["position_x"] = 99.0
@@ -210,7 +270,8 @@ def test_a_column_that_there_is_not_is_named_with_the_nearest():
                 getattr(simulation.agents, name)
 
 
-# Sending agents elsewhere ------------------------------------------------------------------------------------------------------------------
+# Sending agents elsewhere
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_goal_changed_on_the_way_is_walked_to():
@@ -220,7 +281,11 @@ def test_a_goal_changed_on_the_way_is_walked_to():
         assert simulation.agents.velocity[0].tolist() == pytest.approx([1.0, 0.0])
         simulation.set_goal(1, "north")
         verdict = simulation.run()
-    assert verdict.arrivals == {"north": 1} and (verdict.arrived, verdict.not_arrived, verdict.steered) == (1, 0, 1)
+    assert verdict.arrivals == {"north": 1} and (verdict.arrived, verdict.not_arrived, verdict.steered) == (
+        1,
+        0,
+        1,
+    )
     assert verdict.last_arrival_s == pytest.approx(2.0 + np.hypot(2.0, 8.0) - 0.3, abs=0.1)
 
 
@@ -279,9 +344,20 @@ def test_a_goal_set_while_a_search_runs_replaces_it():
 @pytest.mark.parametrize(
     ("who", "goal", "message"),
     [
-        (1, "nroth", r"^there is no goal 'nroth'\. Did you mean \"north\"\? Known are east, north, and None to stand\.$"),
+        (
+            1,
+            "nroth",
+            (
+                r"^there is no goal 'nroth'\. Did you mean \"north\"\? Known are east, north, and None to "
+                r"stand\.$"
+            ),
+        ),
         (1, (3, 4), r"^there is no goal \(3, 4\)\. Known are east, north"),
-        (7, "north", r"^there is no agent 7: their numbers are 1 to 1\. agents\.entity has those that are there\.$"),
+        (
+            7,
+            "north",
+            r"^there is no agent 7: their numbers are 1 to 1\. agents\.entity has those that are there\.$",
+        ),
         ("#2", "north", r"^there is no agent \"#2\"\."),
         ([True], "north", r"'True' was given\. For a mask write agents\.entity\[mask\]\.$"),
         (1.5, "north", r"told apart by whole numbers or names, but '1\.5' was given"),
@@ -294,7 +370,10 @@ def test_an_unknown_goal_or_agent_is_one_clear_error_and_changes_nothing(who, go
         with pytest.raises(CrowdsimError, match=message):
             simulation.set_goal(who, goal)
         after = simulation.state()
-        assert all(np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f") for name in before)
+        assert all(
+            np.array_equal(before[name], after[name], equal_nan=before[name].dtype.kind == "f")
+            for name in before
+        )
         simulation.set_goal([], goal if isinstance(goal, str) and goal in PLACES else None)  # nobody: nothing
 
 
@@ -314,7 +393,9 @@ def test_a_preferred_velocity_is_used_and_given_back():
         assert simulation.agents.position[0].tolist() == pytest.approx([0.0, -1.0])
         simulation.set_preferred_velocity(1, None)
         verdict = simulation.run()
-    assert verdict.arrived == 1 and verdict.last_arrival_s == pytest.approx(2.0 + np.hypot(8.0, 1.0) - 0.3, abs=0.1)
+    assert verdict.arrived == 1 and verdict.last_arrival_s == pytest.approx(
+        2.0 + np.hypot(8.0, 1.0) - 0.3, abs=0.1
+    )
 
 
 def test_driven_agents_stay_on_the_ground_and_come_back_from_anywhere():
@@ -329,9 +410,15 @@ def test_driven_agents_stay_on_the_ground_and_come_back_from_anywhere():
         assert simulation.run().arrived == 1
 
 
-@pytest.mark.parametrize("velocity", ["fast", [1.0, 2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]], (float("nan"), 0.0), (float("inf"), 0.0), 1.0])
+@pytest.mark.parametrize(
+    "velocity",
+    ["fast", [1.0, 2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]], (float("nan"), 0.0), (float("inf"), 0.0), 1.0],
+)
 def test_what_is_no_velocity_is_one_clear_error(velocity):
-    with crowdsim.Simulation(walker()) as simulation, pytest.raises(CrowdsimError, match=r"^a preferred velocity is a pair of finite numbers in m/s"):
+    with (
+        crowdsim.Simulation(walker()) as simulation,
+        pytest.raises(CrowdsimError, match=r"^a preferred velocity is a pair of finite numbers in m/s"),
+    ):
         simulation.set_preferred_velocity(1, velocity)
 
 
@@ -340,11 +427,14 @@ def test_a_steered_run_says_so_and_is_not_run_again(tmp_path):
         simulation.set_goal(1, "north")
         simulation.run()
     done = command(["verify", tmp_path / "a.h5"])
-    assert done.returncode == 2 and done.stderr.startswith(f"{tmp_path / 'a.h5'}: a program steered this run (1 times)")
+    assert done.returncode == 2 and done.stderr.startswith(
+        f"{tmp_path / 'a.h5'}: a program steered this run (1 times)"
+    )
     assert "steered" in command(["info", tmp_path / "a.h5"]).stdout
 
 
-# Being told --------------------------------------------------------------------------------------------------------------------------------
+# Being told
+# ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_callback_gets_every_event_once_and_in_order(tmp_path):
@@ -360,11 +450,21 @@ def test_a_callback_gets_every_event_once_and_in_order(tmp_path):
         simulation.run()
     with crowdsim.open_run(tmp_path / "a.h5") as run:
         recorded = run.events()
-    assert [(event.tick, event.entity, EventKind(event.kind).name, event.value, event.x, event.y) for event in told] == [
-        tuple(row) for row in recorded.astype({"kind": object})[["tick", "entity", "kind", "value", "x", "y"]].itertuples(index=False)
+    assert [
+        (event.tick, event.entity, EventKind(event.kind).name, event.value, event.x, event.y)
+        for event in told
+    ] == [
+        tuple(row)
+        for row in recorded.astype({"kind": object})[
+            ["tick", "entity", "kind", "value", "x", "y"]
+        ].itertuples(index=False)
     ]
     at = recorded[recorded["kind"] == "ARRIVAL"]
-    assert later == at["entity"].tolist() and arrivals == at.loc[at["tick"] <= 120, "entity"].tolist() and 0 < len(arrivals) < len(later)
+    assert (
+        later == at["entity"].tolist()
+        and arrivals == at.loc[at["tick"] <= 120, "entity"].tolist()
+        and 0 < len(arrivals) < len(later)
+    )
 
 
 def test_a_callbacks_exception_is_the_users_and_nothing_is_lost():
@@ -380,7 +480,10 @@ def test_a_callbacks_exception_is_the_users_and_nothing_is_lost():
         with pytest.raises(KeyError, match="mine") as caught:
             simulation.run()
         assert caught.value.__notes__ == [
-            "crowdsim: raised by the callback shaky for SPAWN at tick 0. The tick itself is whole and recorded; the simulation can go on."
+            (
+                "crowdsim: raised by the callback shaky for SPAWN at tick 0. The tick itself is whole and "
+                "recorded; the simulation can go on."
+            )
         ]
         assert simulation.tick == 1 and len(told) == 3
         simulation.step()
@@ -400,7 +503,10 @@ def test_an_exception_in_a_callback_leaves_a_recording_that_is_marked_as_interru
 
 def test_callbacks_may_steer_but_not_step():
     with crowdsim.Simulation(walker()) as simulation:
-        simulation.on("PATH_FOUND", lambda event: simulation.set_goal(event.entity, "north") if event.tick == 1 else None)
+        simulation.on(
+            "PATH_FOUND",
+            lambda event: simulation.set_goal(event.entity, "north") if event.tick == 1 else None,
+        )
         assert simulation.run().arrivals == {"north": 1}
     with crowdsim.Simulation(walker()) as simulation:
         simulation.on("SPAWN", lambda event: simulation.step())
@@ -412,7 +518,11 @@ def test_callbacks_may_steer_but_not_step():
 @pytest.mark.parametrize(
     ("kind", "callback", "message"),
     [
-        ("arival", print, r"^there is no kind of event 'arival'\. Did you mean \"ARRIVAL\"\? Known are SPAWN, "),
+        (
+            "arival",
+            print,
+            r"^there is no kind of event 'arival'\. Did you mean \"ARRIVAL\"\? Known are SPAWN, ",
+        ),
         (99, print, r"^there is no kind of event 99\. Known are SPAWN, .* and None for all of them\.$"),
         ("ARRIVAL", None, "^the callback is None, which cannot be called"),
     ],
@@ -422,12 +532,15 @@ def test_listening_for_what_there_is_not_is_one_clear_error(kind, callback, mess
         simulation.on(kind, callback)
 
 
-# Recordings --------------------------------------------------------------------------------------------------------------------------------
+# Recordings
+# ------------------------------------------------------------------------------------------------------------
 
 
 def recover_all(folder):
     """Return ticks and frames of what `recover` makes of the run a.h5 in a folder."""
-    with pytest.raises(RecordingError, match=r"a run with this output was cut off: .*partial\.h5.*crowdsim recover"):
+    with pytest.raises(
+        RecordingError, match=r"a run with this output was cut off: .*partial\.h5.*crowdsim recover"
+    ):
         crowdsim.open_run(folder / "a.h5")
     assert command(["recover", folder / "a.h5"]).returncode == 0
     with crowdsim.open_run(folder / "a.recovered.h5") as run:
@@ -459,7 +572,15 @@ for _ in range(51):
     simulation.step()
 {end}
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
     assert ("ZeroDivisionError" in done.stderr) == (end == "1 / 0") and "Exception ignored" not in done.stderr
     assert recover_all(tmp_path) == (51, 26)
 
@@ -486,7 +607,10 @@ def test_a_recording_gives_tables_with_units_and_any_hdf5_reader_opens_it(tmp_pa
         assert simulation.kept.path == tmp_path / "a.h5"
     with crowdsim.open_run(tmp_path / "a.h5") as run:
         data, ticks = run.trajectories(columns=["x", "y", "velocity"]), run.ticks()
-        assert list(data) == ["frame", "id", "x", "y", "velocity_x", "velocity_y"] and data.attrs["units"]["velocity_x"] == "m/s"
+        assert (
+            list(data) == ["frame", "id", "x", "y", "velocity_x", "velocity_y"]
+            and data.attrs["units"]["velocity_x"] == "m/s"
+        )
         assert len(ticks) == verdict.ticks and run.verdict["result"]["digest"] == verdict.digest
     with h5py.File(tmp_path / "a.h5") as file:
         assert len(file["trajectory"]) == len(data)

@@ -1,4 +1,6 @@
-"""The rooms of the house: imports go down the list of docs/architecture.md and never up, no file imports itself in a circle, and what it names is there."""
+"""The rooms of the house: imports go down the list of docs/architecture.md and never up,
+no file imports itself in a circle, and what it names is there.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,14 @@ from tests.crowds import ROOT
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 PACKAGE = ROOT / "crowdsim"
 
-# What is against the order, or in a circle, and why. It gets shorter: a line that nothing needs any more fails.
+# What is against the order, or in a circle, and why. It gets shorter: a line that nothing needs any more
+# fails.
 UPWARD: dict[tuple[str, str], str] = {}
 CIRCLES: dict[tuple[str, ...], str] = {
-    ("crowdsim.scenario.canonical", "crowdsim.scenario.model"): "a Scenario writes itself as text, and what writes it says what it is given",
+    (
+        "crowdsim.scenario.canonical",
+        "crowdsim.scenario.model",
+    ): "a Scenario writes itself as text, and what writes it says what it is given",
 }
 TELLS_NAMES = "crowdsim.old_names"  # It imports what it names for whoever asks by an old name.
 
@@ -35,7 +41,11 @@ def modules() -> dict[str, Path]:
 def section(title: str) -> list[list[str]]:
     """Return the cells of the rows of the first table below a heading of the page."""
     text = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.splitlines()
+        if line.startswith("|")
+    ]
     return rows[2:]
 
 
@@ -45,7 +55,11 @@ def floors() -> dict[str, int]:
     order = {}
     for line, (names, *_) in enumerate(section("Rooms")):
         for name in re.findall(r"`([\w/.]+)`", names):
-            module = "crowdsim" if name == "__init__.py" else "crowdsim." + name.removesuffix(".py").strip("/").replace("/", ".")
+            module = (
+                "crowdsim"
+                if name == "__init__.py"
+                else "crowdsim." + name.removesuffix(".py").strip("/").replace("/", ".")
+            )
             assert module not in order and module in modules(), f"docs/architecture.md: {name}"
             order[module] = line
     return order
@@ -62,7 +76,9 @@ def room_of(module: str) -> str:
 
 
 def imports_of(text: str, known: set[str], own: str = "") -> set[str]:
-    """Return the modules of the package that a text imports anywhere, lazily and for types only too, or names in a string; `own` is its own module."""
+    """Return the modules of the package that a text imports anywhere, lazily and for types only too,
+    or names in a string; `own` is its own module.
+    """
     found = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -72,9 +88,14 @@ def imports_of(text: str, known: set[str], own: str = "") -> set[str]:
             if (node.module or "").split(".")[0] == "crowdsim":
                 names = {f"{node.module}.{alias.name}" for alias in node.names}
                 found |= (names & known) | ({node.module} if names - known else set())
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(r"crowdsim(\.\w+)+\.?", node.value):
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and re.fullmatch(r"crowdsim(\.\w+)+\.?", node.value)
+        ):
             named = {node.value.rstrip(".")} & known  # for import_module, `python -m`, and the like
-            found |= {name for name in named if not own.startswith(f"{name}.")}  # but for "any module of my package"
+            # but for "any module of my package"
+            found |= {name for name in named if not own.startswith(f"{name}.")}
     return found
 
 
@@ -82,7 +103,11 @@ def imports_of(text: str, known: set[str], own: str = "") -> set[str]:
 def imports() -> dict[str, frozenset[str]]:
     """Return what each module imports."""
     known = set(modules())
-    return {name: frozenset(imports_of(path.read_text(encoding="utf-8"), known, name) - {name}) for name, path in modules().items() if name != TELLS_NAMES}
+    return {
+        name: frozenset(imports_of(path.read_text(encoding="utf-8"), known, name) - {name})
+        for name, path in modules().items()
+        if name != TELLS_NAMES
+    }
 
 
 def upward(graph: dict[str, frozenset[str]]) -> set[tuple[str, str]]:
@@ -107,16 +132,24 @@ def circles(graph: dict[str, frozenset[str]]) -> set[tuple[str, ...]]:
             if more:
                 others |= more
                 pending = True
-    return {tuple(sorted(other for other in reach[module] if module in reach.get(other, ()))) for module in reach if module in reach[module]}
+    return {
+        tuple(sorted(other for other in reach[module] if module in reach.get(other, ())))
+        for module in reach
+        if module in reach[module]
+    }
 
 
 def test_every_module_that_is_imported_is_there():
-    missing = {(module, other) for module, others in imports().items() for other in others if other not in modules()}
+    missing = {
+        (module, other) for module, others in imports().items() for other in others if other not in modules()
+    }
     assert missing == set()
 
 
 def test_imports_go_down_the_list_of_rooms_and_never_up():
-    assert upward(imports()) == set(UPWARD), "docs/architecture.md has the order; what is gone from the left side needs no exception any more"
+    assert upward(imports()) == set(UPWARD), (
+        "docs/architecture.md has the order; what is gone from the left side needs no exception any more"
+    )
 
 
 def test_no_file_imports_itself_through_others():
@@ -127,12 +160,24 @@ def test_no_file_imports_itself_through_others():
     ("text", "found"),
     [
         ("import crowdsim.errors", {"crowdsim.errors"}),
-        ("def f():\n    from crowdsim.simulation.simulation import Simulation", {"crowdsim.simulation.simulation"}),
-        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from crowdsim.world.world import World", {"crowdsim.world.world"}),
+        (
+            "def f():\n    from crowdsim.simulation.simulation import Simulation",
+            {"crowdsim.simulation.simulation"},
+        ),
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from crowdsim.world.world import World",
+            {"crowdsim.world.world"},
+        ),
         ("from crowdsim.navigation.tiles import handles", {"crowdsim.navigation.tiles.handles"}),
-        ("from crowdsim.measures import tracks, tracks_of", {"crowdsim.measures", "crowdsim.measures.tracks"}),
+        (
+            "from crowdsim.measures import tracks, tracks_of",
+            {"crowdsim.measures", "crowdsim.measures.tracks"},
+        ),
         ("owner = _imported('crowdsim.bodies.nudge', 'NudgeParameters')", {"crowdsim.bodies.nudge"}),
-        ("module = 1\nowner = _imported(f'crowdsim.bodies.{module}', 'NudgeParameters')", {"crowdsim.bodies"}),
+        (
+            "module = 1\nowner = _imported(f'crowdsim.bodies.{module}', 'NudgeParameters')",
+            {"crowdsim.bodies"},
+        ),
         ("from crowdsim.nowhere import anything", {"crowdsim.nowhere"}),
         ("import numpy\nname = 'crowdsim.models'", set()),
     ],
@@ -142,10 +187,17 @@ def test_an_import_is_seen_however_it_is_written(text, found):
 
 
 def test_an_import_up_or_in_a_circle_is_seen():
-    up = {"crowdsim.geometry.plane": frozenset({"crowdsim.navigation.mesh.mesh"}), "crowdsim.navigation.goals.goals": frozenset({"crowdsim.navigation.search.a_star"})}
+    up = {
+        "crowdsim.geometry.plane": frozenset({"crowdsim.navigation.mesh.mesh"}),
+        "crowdsim.navigation.goals.goals": frozenset({"crowdsim.navigation.search.a_star"}),
+    }
     beside = {"crowdsim.navigation.corridor.steer": frozenset({"crowdsim.navigation.search.a_star"})}
-    assert upward(up | beside) == {(module, other) for module, others in (up | beside).items() for other in others}
-    assert circles({"a": frozenset("b"), "b": frozenset("c"), "c": frozenset("b"), "d": frozenset("a")}) == {("b", "c")}
+    assert upward(up | beside) == {
+        (module, other) for module, others in (up | beside).items() for other in others
+    }
+    assert circles({"a": frozenset("b"), "b": frozenset("c"), "c": frozenset("b"), "d": frozenset("a")}) == {
+        ("b", "c")
+    }
 
 
 def test_every_room_says_its_question():
@@ -157,21 +209,33 @@ def test_every_room_says_its_question():
 
 
 def test_what_the_page_points_at_is_there():
-    pointed = {path for _, where in section("Where is what") for path in re.findall(r"`([\w/]+\.\w+)`", where)}
+    pointed = {
+        path for _, where in section("Where is what") for path in re.findall(r"`([\w/]+\.\w+)`", where)
+    }
     assert len(pointed) > 15
     assert sorted(path for path in pointed if not (PACKAGE / path).is_file()) == []
 
 
 def test_folders_of_tests_follow_the_rooms():
-    """Beside them there are folders of what concerns many rooms: whole scenes, pages, programs, the work of others, naive twins, old files."""
+    """Beside them there are folders of what concerns many rooms:
+    whole scenes, pages, programs, the work of others, naive twins, old files.
+    """
     beside = {"benchmarks", "docs", "external", "reference", "samples", "scenes"}
-    folders = {file.parent.relative_to(ROOT / "tests").as_posix() for file in (ROOT / "tests").rglob("test_*.py")} - {"."}
+    folders = {
+        file.parent.relative_to(ROOT / "tests").as_posix() for file in (ROOT / "tests").rglob("test_*.py")
+    } - {"."}
     assert len(folders) > 25
-    assert sorted(folder for folder in folders if folder not in beside and not (PACKAGE / folder).is_dir()) == []
+    assert (
+        sorted(folder for folder in folders if folder not in beside and not (PACKAGE / folder).is_dir()) == []
+    )
 
 
 def test_the_tests_that_docstrings_and_pages_name_are_there():
     texts = [*PACKAGE.rglob("*.py"), *(ROOT / "docs").rglob("*.md")]
-    named = {path for text in texts for path in re.findall(r"\btests/[\w/]+\.py\b", text.read_text(encoding="utf-8"))}
+    named = {
+        path
+        for text in texts
+        for path in re.findall(r"\btests/[\w/]+\.py\b", text.read_text(encoding="utf-8"))
+    }
     assert len(named) > 100
     assert sorted(path for path in named if not (ROOT / path).is_file()) == []

@@ -55,7 +55,9 @@ PAGES = "1 of pages, all of pages/test_package.py (no_such_package is missing)"
 
 @pytest.fixture
 def lines(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that runs these tests in a folder where the data is missing, and returns the lines that tell of it."""
+    """Return a function that runs these tests in a folder where the data is missing,
+    and returns the lines that tell of it.
+    """
     monkeypatch.setattr(data, "DATA", pytester.path / "shared" / "data")
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text())
     for name, text in TESTS.items():
@@ -72,7 +74,9 @@ def lines(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch):
 
 
 def test_what_is_missing_is_said_in_one_line_with_what_was_skipped(lines) -> None:
-    assert lines() == [f"Not tested here: 4 of plans (../shared/data is missing); 1 of pages (a browser is missing); {PAGES}"]
+    assert lines() == [
+        f"Not tested here: 4 of plans (../shared/data is missing); 1 of pages (a browser is missing); {PAGES}"
+    ]
 
 
 @pytest.mark.full  # each worker takes seconds to start
@@ -82,7 +86,12 @@ def test_workers_lead_to_the_same_line(lines) -> None:
 
 def test_a_single_file_of_the_data_that_is_missing_is_named(lines) -> None:
     data.DATA.mkdir(parents=True)
-    assert lines("plans") == ["Not tested here: 3 of plans (../shared/data/geometry is missing); 1 of plans (../shared/data/movingai/arena.map is missing)"]
+    assert lines("plans") == [
+        (
+            "Not tested here: 3 of plans (../shared/data/geometry is missing); 1 of plans "
+            "(../shared/data/movingai/arena.map is missing)"
+        )
+    ]
 
 
 def test_nothing_is_said_where_nothing_is_missing(lines) -> None:

@@ -1,7 +1,9 @@
-"""The speed that people like in a crowd: it falls with the density ahead of them (Weidmann's relation). Off unless a scenario asks for it.
+"""The speed that people like in a crowd: it falls with the density ahead of them (Weidmann's relation).
+Off unless a scenario asks for it.
 
-Velocity-obstacle models keep agents from running into each other, and nothing else: at any density, an agent with free space ahead walks at full
-speed. People do not. Here the preferred speed is lowered before the model acts; the model, and everything after it, stays what it is.
+Velocity-obstacle models keep agents from running into each other, and nothing else: at any density, an agent
+with free space ahead walks at full speed. People do not. Here the preferred speed is lowered before the model
+acts; the model, and everything after it, stays what it is.
 """
 
 # mypy: allow-untyped-defs
@@ -19,24 +21,33 @@ from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.tunable import param
 
-# Twenty-four places of equal weight in the unit disc under the weight 1 - r^2, in three rings of eight; they say how much of the disc is ground that
-# an agent sees. Even in both axes, so that mirrored scenes and quarter turns give the same count.
+# Twenty-four places of equal weight in the unit disc under the weight 1 - r^2, in three rings of eight; they
+# say how much of the disc is ground that an agent sees. Even in both axes, so that mirrored scenes and
+# quarter turns give the same count.
 _RINGS = (0.29517633, 0.54119610, 0.76925400)  # where the weight within r, 2 r^2 - r^4, is 1/6, 1/2, 5/6
 _COSINE, _SINE = 0.9238795325112867, 0.3826834323650898  # of 22.5 degrees
 PLACES = tuple(
-    (ring * x * sign_x, ring * y * sign_y) for ring in _RINGS for x, y in ((_COSINE, _SINE), (_SINE, _COSINE)) for sign_x in (1, -1) for sign_y in (1, -1)
+    (ring * x * sign_x, ring * y * sign_y)
+    for ring in _RINGS
+    for x, y in ((_COSINE, _SINE), (_SINE, _COSINE))
+    for sign_x in (1, -1)
+    for sign_y in (1, -1)
 )
-_LEAST_SEEN = 6  # Places that count as seen at least: a corner that hides nearly everything does not make three agents a jam.
-_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10  # their sum is ln 2 to 1e-26; the first has few digits, so that k times it is exact
+# Places that count as seen at least: a corner that hides nearly everything does not make three agents a jam.
+_LEAST_SEEN = 6
+# their sum is ln 2 to 1e-26; the first has few digits, so that k times it is exact
+_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 _HALF_PI = 1.5707963267948966
-_FIXED = 4294967296.0  # 2^32: weights are summed as whole numbers of its reciprocal, so that their order changes nothing
+# 2^32: weights are summed as whole numbers of its reciprocal, so that their order changes nothing
+_FIXED = 4294967296.0
 
 
 @lean_kernel
 def decay(x):
     """Return e^-x for x >= 0 to 1e-15 relative, the same on every processor; 0 above 708.
 
-    x is taken apart into k ln 2 + r with |r| <= ln(2) / 2; e^-r by its series, halved k times. Twin: `tests/reference/density_speed.py`.
+    x is taken apart into k ln 2 + r with |r| <= ln(2) / 2; e^-r by its series, halved k times. Twin:
+    `tests/reference/density_speed.py`.
     """
     if not x < 708.0:
         return 0.0
@@ -99,7 +110,9 @@ def _is_hidden(start, end, zone_wall, first, last, x, y, px, py):
 
 @inlined_kernel
 def _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, slot, ux, uy, radius, ahead):
-    """Return the density in the disc whose centre lies `ahead` of an agent in the direction (ux, uy); see `slow_down`."""
+    """Return the density in the disc whose centre lies `ahead` of an agent in the direction (ux, uy);
+    see `slow_down`.
+    """
     cells_x, cells_y, cells_start = cells.x, cells.y, cells.start
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     has_heights = z.size > 0
@@ -108,7 +121,9 @@ def _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, s
     centre_x, centre_y = x + ahead * ux, y + ahead * uy
     total = np.int64(0)
     plane = plane_numbers(cells.origin, cells.shape, cells.plane[slot])
-    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, cells.per_metre, centre_x, centre_y, radius)
+    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(
+        plane, cells.per_metre, centre_x, centre_y, radius
+    )
     while columns > 0:
         for line in range(first_line, first_line + lines):
             cell = first_cell + (line & row_mask) * table_columns + first_column
@@ -117,9 +132,21 @@ def _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, s
                 away = dx * dx + dy * dy
                 if other == slot or away >= square:
                     continue
-                if has_heights and not share_ground(z, slope_x, slope_y, step, slot, other, cells_x[other] - x, cells_y[other] - y):
+                if has_heights and not share_ground(
+                    z, slope_x, slope_y, step, slot, other, cells_x[other] - x, cells_y[other] - y
+                ):
                     continue
-                if not _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, cells_x[other], cells_y[other]):
+                if not _is_hidden(
+                    wall_start,
+                    wall_end,
+                    zone_wall,
+                    first_wall,
+                    last_wall,
+                    x,
+                    y,
+                    cells_x[other],
+                    cells_y[other],
+                ):
                     total = total + np.int64((1.0 - away / square) * _FIXED)
         first_column, columns, wrapped = 0, wrapped, 0
     density = 0.0
@@ -128,10 +155,15 @@ def _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, s
         seen = len(PLACES)
         if first_wall < last_wall:
             for place_x, place_y in PLACES:
-                px, py = centre_x + radius * (place_x * ux - place_y * uy), centre_y + radius * (place_x * uy + place_y * ux)
+                px, py = (
+                    centre_x + radius * (place_x * ux - place_y * uy),
+                    centre_y + radius * (place_x * uy + place_y * ux),
+                )
                 seen -= _is_hidden(wall_start, wall_end, zone_wall, first_wall, last_wall, x, y, px, py)
         own = max(0.0, 1.0 - ahead * ahead / square)
-        density = (weight + own * min(1.0, weight)) * len(PLACES) / (_HALF_PI * square * max(seen, _LEAST_SEEN))
+        density = (
+            (weight + own * min(1.0, weight)) * len(PLACES) / (_HALF_PI * square * max(seen, _LEAST_SEEN))
+        )
     return density
 
 
@@ -153,8 +185,9 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, parameters, out,
     walking : (n,) uint8
         0: the velocity stays as it is.
     parameters : (9,) float64
-        Radius of the disc in which density is measured (m), how far ahead its centre lies (m), steepness, jam density (1/m^2), least share; radius and
-        centre of the disc of the press (m), the density from which it counts (1/m^2), and the share of what is more than that.
+        Radius of the disc in which density is measured (m), how far ahead its centre lies (m), steepness, jam
+        density (1/m^2), least share; radius and centre of the disc of the press (m), the density from which
+        it counts (1/m^2), and the share of what is more than that.
     out : (n, 2) float64, m/s
         Receives the preferred velocities; must not alias `wanted`.
     density : (n,) float64, 1/m^2
@@ -162,13 +195,17 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, parameters, out,
 
     Notes
     -----
-    Density is the sum of 1 - r^2 / R^2 over all agents in a disc, over the integral of that weight on the ground in the disc, as far as the agent
-    sees both from where it is: walls neither thin a crowd out nor let the next room count. The agent itself counts as far as there are others, so
-    that none is slowed down by being there. Two discs are looked at: one ahead, and, for the press right before an agent, a small one, of which
-    a share counts of what is more than both a bound and the density ahead. Twin: `tests/reference/density_speed.py`.
+    Density is the sum of 1 - r^2 / R^2 over all agents in a disc, over the integral of that weight on the
+    ground in the disc, as far as the agent sees both from where it is: walls neither thin a crowd out nor let
+    the next room count. The agent itself counts as far as there are others, so that none is slowed down by
+    being there. Two discs are looked at: one ahead, and, for the press right before an agent, a small one, of
+    which a share counts of what is more than both a bound and the density ahead. Twin:
+    `tests/reference/density_speed.py`.
     """
     wall_start, wall_end, zone_start, zone_wall = walls
-    radius, ahead, steepness, jam_density, least, press_radius, press_ahead, press_from, press_share = parameters
+    radius, ahead, steepness, jam_density, least, press_radius, press_ahead, press_from, press_share = (
+        parameters
+    )
     for slot in range(start, stop):
         row = np.int64(cells.row[slot])
         wx, wy = wanted[row, 0], wanted[row, 1]
@@ -182,7 +219,9 @@ def slow_down(start, stop, cells, walls, zone, wanted, walking, parameters, out,
         press = 0.0
         for disc in range(2 if press_share > 0.0 else 1):  # one loop, so that the search is compiled once
             reach, centre = (radius, ahead) if disc == 0 else (press_radius, press_ahead)
-            found = _density_at(cells, wall_start, wall_end, zone_wall, first_wall, last_wall, slot, ux, uy, reach, centre)
+            found = _density_at(
+                cells, wall_start, wall_end, zone_wall, first_wall, last_wall, slot, ux, uy, reach, centre
+            )
             if disc == 0:
                 measured = found
             else:
@@ -211,14 +250,26 @@ class Weidmann:
         why="density at which no agent walks by itself any more; smaller jams sooner",
     )  # fmt: skip
     radius: float = param(
-        1.2, "m", above=0.0, high=10.0, source="ours",
-        why="radius of the disc in which density is measured; larger blurs doors, smaller follows single neighbours",
-    )  # fmt: skip
+        1.2,
+        "m",
+        above=0.0,
+        high=10.0,
+        source="ours",
+        why=(
+            "radius of the disc in which density is measured; larger blurs doors, smaller follows single "
+            "neighbours"
+        ),
+    )
     ahead: float = param(
-        2.1, "m", low=0.0, high=10.0, source="ours",
-        why="how far ahead that disc lies. With 2.1 m doors let as many through as people do; smaller counts neighbours beside that wait too and chokes doors "
+        2.1,
+        "m",
+        low=0.0,
+        high=10.0,
+        source="ours",
+        why="how far ahead that disc lies. With 2.1 m doors let as many through as people do; smaller "
+        "counts neighbours beside that wait too and chokes doors "
         "(0.4 to 1 persons a second and metre at 0.6 m), larger looks past the nearest",
-    )  # fmt: skip
+    )
     press_radius: float = param(
         0.8, "m", above=0.0, high=10.0, source="ours",
         why="radius of the small disc in which the press right before an agent is measured",
@@ -228,18 +279,37 @@ class Weidmann:
         why="how far ahead the small disc lies",
     )  # fmt: skip
     press_from: float = param(
-        3.0, "1/m2", low=0.0, high=20.0, source="ours",
-        why="density there from which on the press slows agents down; smaller slows crowds that are not pressed, too",
-    )  # fmt: skip
+        3.0,
+        "1/m2",
+        low=0.0,
+        high=20.0,
+        source="ours",
+        why=(
+            "density there from which on the press slows agents down; smaller slows crowds that are not "
+            "pressed, too"
+        ),
+    )
     press_share: float = param(
-        0.3, "", low=0.0, high=1.0, source="ours",
-        why="share that counts of what is more. With 0.3 the specific flow rises with the width of a door, as that of people does; 0 leaves the press "
+        0.3,
+        "",
+        low=0.0,
+        high=1.0,
+        source="ours",
+        why="share that counts of what is more. With 0.3 the specific flow rises with the width of a door, "
+        "as that of people does; 0 leaves the press "
         "out, and it stays the same from 1.2 m on",
-    )  # fmt: skip
+    )
     least: float = param(
-        0.1, "", low=0.0, high=1.0, source="ours",
-        why="share of the free speed that is left in any crowd; 0 lets jams stand for good, larger presses on in them",
-    )  # fmt: skip
+        0.1,
+        "",
+        low=0.0,
+        high=1.0,
+        source="ours",
+        why=(
+            "share of the free speed that is left in any crowd; 0 lets jams stand for good, larger presses "
+            "on in them"
+        ),
+    )
 
 
 class SpeedLaw:
@@ -260,9 +330,16 @@ class SpeedLaw:
         return max(own.radius + own.ahead, own.press_radius + own.press_ahead)
 
     def apply(
-        self, cells: Cells, walls: Walls, zone: NDArray[np.int64], wanted: NDArray[np.float64], walking: NDArray[np.uint8], team: Team,
-        out: NDArray[np.float64], density: NDArray[np.float64],
-    ) -> None:  # fmt: skip
+        self,
+        cells: Cells,
+        walls: Walls,
+        zone: NDArray[np.int64],
+        wanted: NDArray[np.float64],
+        walking: NDArray[np.uint8],
+        team: Team,
+        out: NDArray[np.float64],
+        density: NDArray[np.float64],
+    ) -> None:
         """Write lowered preferred velocities and the densities that lowered them; see `slow_down`."""
         own = self.parameters
         press = (own.press_radius, own.press_ahead, own.press_from, own.press_share)

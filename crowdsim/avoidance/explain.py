@@ -1,8 +1,10 @@
-"""What stood behind a choice of velocity: the half-planes, obstacles and samples that a model worked with, for the few agents that are asked about.
+"""What stood behind a choice of velocity: the half-planes, obstacles and samples that a model worked with,
+for the few agents that are asked about.
 
-A model that can explain its choices has the method ``explain(view, tick_length, rows, choice)``. It is called right after `choose` with the same view,
-for rows that were asked for, and returns an array of `REASON_DTYPE`. It must not change the model: a run is the same with and without it. The preferred
-and the chosen velocity are reported for every model, whether it has the method or not.
+A model that can explain its choices has the method ``explain(view, tick_length, rows, choice)``. It is called
+right after `choose` with the same view, for rows that were asked for, and returns an array of `REASON_DTYPE`.
+It must not change the model: a run is the same with and without it. The preferred and the chosen velocity are
+reported for every model, whether it has the method or not.
 """
 
 from __future__ import annotations
@@ -18,17 +20,29 @@ if TYPE_CHECKING:  # readers of recordings need the kinds of reasons, and no com
 
 
 class Reason(IntEnum):
-    """Kinds of reasons; all places are in the space of velocities (m/s). Numbers are part of the recorded format: never reuse one."""
+    """Kinds of reasons; all places are in the space of velocities (m/s).
+    Numbers are part of the recorded format: never reuse one.
+    """
 
     PREFERRED = 1  # x, y: the velocity that the agent would like
     CHOSEN = 2  # x, y: the velocity that it got
-    HALF_PLANE = 3  # permits velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far inside the chosen velocity lies, negative where it is broken
-    OBSTACLE = 4  # forbids a cone with apex x, y between left leg a and right leg b (unit vectors; opposite ones: a half-plane), less the tips that
-    # follow; value: for how long a collision is forbidden, s: inf for ever, 0: it gave way to nearer ones and forbids nothing
-    SAMPLE = 5  # x, y: a velocity that was tried; value: its penalty, the sum of a_x (straying from the preferred velocity), a_y (from the present
-    # one), b_x (passing on the wrong side) and b_y (time to collision); other: the agent that is run into first within the horizon
-    CANDIDATE = 6  # x, y: a velocity that was looked at; value: its cost, in (m/s)^2; other: the agent that forbids it, 0 where it is permitted
-    TIP = 7  # permits, of the obstacle before it, velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far from the apex it cuts, m/s
+    # permits velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far inside the chosen velocity
+    # lies, negative where it is broken
+    HALF_PLANE = 3
+    # forbids a cone with apex x, y between left leg a and right leg b (unit vectors; opposite ones: a
+    # half-plane), less the tips that follow; value: for how long a collision is forbidden, s: inf for ever,
+    # 0: it gave way to nearer ones and forbids nothing
+    OBSTACLE = 4
+    # x, y: a velocity that was tried; value: its penalty, the sum of a_x (straying from the preferred
+    # velocity), a_y (from the present one), b_x (passing on the wrong side) and b_y (time to collision);
+    # other: the agent that is run into first within the horizon
+    SAMPLE = 5
+    # x, y: a velocity that was looked at; value: its cost, in (m/s)^2; other: the agent that forbids it, 0
+    # where it is permitted
+    CANDIDATE = 6
+    # permits, of the obstacle before it, velocities v with (v - (x, y)) . (a_x, a_y) >= 0; value: how far
+    # from the apex it cuts, m/s
+    TIP = 7
 
 
 REASON_DTYPE = np.dtype(
@@ -49,7 +63,9 @@ REASON_DTYPE = np.dtype(
 
 
 def reasons(entity: int, kind: Reason, count: int) -> NDArray[Any]:
-    """Return `count` rows of one kind for an agent; numbers are nan until they are filled in, no other agent is concerned, and nothing binds."""
+    """Return `count` rows of one kind for an agent;
+    numbers are nan until they are filled in, no other agent is concerned, and nothing binds.
+    """
     rows = np.zeros(count, dtype=REASON_DTYPE)
     rows["entity"], rows["kind"] = entity, int(kind)
     for name in ("x", "y", "a_x", "a_y", "b_x", "b_y", "value"):
@@ -58,7 +74,11 @@ def reasons(entity: int, kind: Reason, count: int) -> NDArray[Any]:
 
 
 def half_plane_reasons(
-    entity: int, normals: NDArray[Any], offsets: NDArray[Any], others: NDArray[np.int64], velocity: NDArray[np.float64]
+    entity: int,
+    normals: NDArray[Any],
+    offsets: NDArray[Any],
+    others: NDArray[np.int64],
+    velocity: NDArray[np.float64],
 ) -> NDArray[Any]:
     """Return half-planes as reasons; none of them binds.
 
@@ -81,7 +101,9 @@ def half_plane_reasons(
     return found
 
 
-def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:
+def explain_choices(
+    model: AvoidanceModel, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice
+) -> NDArray[Any]:
     """Return what stood behind the choices of some agents, in the order of `rows`.
 
     Parameters
@@ -100,7 +122,11 @@ def explain_choices(model: AvoidanceModel, view: CrowdView, tick_length: float, 
     (m,) REASON_DTYPE
     """
     own = getattr(model, "explain", None)
-    found = np.asarray(own(view, tick_length, rows, choice)) if own is not None and len(rows) else np.zeros(0, dtype=REASON_DTYPE)
+    found = (
+        np.asarray(own(view, tick_length, rows, choice))
+        if own is not None and len(rows)
+        else np.zeros(0, dtype=REASON_DTYPE)
+    )
     parts = []
     for row in rows.tolist():
         entity = int(view.entity[row])

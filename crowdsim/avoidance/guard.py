@@ -1,4 +1,6 @@
-"""Holding models to what they promise: what a plug-in does wrong is reported with its name, the agent and the tick, and does not spread."""
+"""Holding models to what they promise: what a plug-in does wrong is reported with its name,
+the agent and the tick, and does not spread.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -11,14 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE
-from crowdsim.avoidance.model import FEASIBLE, INFEASIBLE, NOT_ASKED, WALL, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
+from crowdsim.avoidance.model import (
+    FEASIBLE,
+    INFEASIBLE,
+    NOT_ASKED,
+    WALL,
+    AvoidanceModel,
+    Choice,
+    CrowdView,
+    copy_choice,
+    empty_choice,
+)
 from crowdsim.avoidance.plugins import described, where_raised
 from crowdsim.avoidance.registry import Origin
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.decorator import kernel
 from crowdsim.kernels.threads import Team
 
-SPEED_TOLERANCE = 1e-5  # Relative; models that work in float32 round the speed limit by 1e-7. Larger lets an agent outrun what walls are listed for.
+# Relative; models that work in float32 round the speed limit by 1e-7. Larger lets an agent outrun what walls
+# are listed for.
+SPEED_TOLERANCE = 1e-5
 LAWFUL, NOT_A_NUMBER, TOO_FAST = 0, 1, 2
 
 
@@ -38,7 +52,8 @@ class ModelError(CrowdsimError):
 
 @kernel
 def first_unlawful(start, stop, velocity, maximum_speed, deciding):
-    """Return the first row whose velocity is no number or too fast, and which of both; -1 and LAWFUL if there is none.
+    """Return the first row whose velocity is no number or too fast, and which of both;
+    -1 and LAWFUL if there is none.
 
     Parameters
     ----------
@@ -63,21 +78,40 @@ def first_unlawful(start, stop, velocity, maximum_speed, deciding):
     return -1, LAWFUL
 
 
-def check_velocities(name: str, velocity: NDArray[np.float64], maximum_speed: NDArray[np.float64], deciding: NDArray[np.uint8], team: Team) -> None:
+def check_velocities(
+    name: str,
+    velocity: NDArray[np.float64],
+    maximum_speed: NDArray[np.float64],
+    deciding: NDArray[np.uint8],
+    team: Team,
+) -> None:
     """Raise ModelError unless all velocities are numbers within the speed limit."""
     for row, fault in team.run(first_unlawful, len(deciding), velocity, maximum_speed, deciding):
         if fault == NOT_A_NUMBER:
-            raise ModelError(f"{name} chose the velocity ({velocity[row, 0]:g}, {velocity[row, 1]:g}), which is not two finite numbers", row)
+            raise ModelError(
+                (
+                    f"{name} chose the velocity ({velocity[row, 0]:g}, {velocity[row, 1]:g}), which is not "
+                    "two finite numbers"
+                ),
+                row,
+            )
         if fault == TOO_FAST:
             speed = float(np.hypot(velocity[row, 0], velocity[row, 1]))
             remedy = "shorten velocities to view.maximum_speed (crowdsim.geometry.speed.limit_speed)"
-            raise ModelError(f"{name} chose {speed:.6g} m/s, but this agent may walk at most {maximum_speed[row]:.6g} m/s: {remedy}", row)
+            raise ModelError(
+                (
+                    f"{name} chose {speed:.6g} m/s, but this agent may walk at most "
+                    f"{maximum_speed[row]:.6g} m/s: {remedy}"
+                ),
+                row,
+            )
 
 
 class GuardedModel:
     """A plug-in's model as the simulation sees it: asked like any other, and held to what models promise.
 
-    What it leaves unsaid is filled in: a diagnosis of FEASIBLE, no blocker, and a velocity of 0 for agents that are not active.
+    What it leaves unsaid is filled in: a diagnosis of FEASIBLE, no blocker, and a velocity of 0 for agents
+    that are not active.
 
     Parameters
     ----------
@@ -94,7 +128,10 @@ class GuardedModel:
         try:
             self.model = kind(parameters)
         except Exception as error:
-            raise ModelError(f"{self} raised an error when it was made, at {where_raised(error, origin)}: {described(error)}") from error
+            raise ModelError(
+                f"{self} raised an error when it was made, at {where_raised(error, origin)}: "
+                f"{described(error)}"
+            ) from error
 
     def prepare(self, capacity: int) -> None:
         """Let the model make room."""
@@ -121,11 +158,22 @@ class GuardedModel:
         check_velocities(str(self), answer.velocity, view.maximum_speed, deciding, team)
         wrong = np.flatnonzero(answer.diagnosis > INFEASIBLE)
         if len(wrong):
-            raise ModelError(f"{self} gave the diagnosis {answer.diagnosis[wrong[0]]}, but there are 0 to {INFEASIBLE}", int(wrong[0]))
-        wrong = np.flatnonzero((answer.blocker > 0) & ~np.isin(answer.blocker, view.entity) | (answer.blocker < WALL))
+            raise ModelError(
+                f"{self} gave the diagnosis {answer.diagnosis[wrong[0]]}, but there are 0 to {INFEASIBLE}",
+                int(wrong[0]),
+            )
+        wrong = np.flatnonzero(
+            (answer.blocker > 0) & ~np.isin(answer.blocker, view.entity) | (answer.blocker < WALL)
+        )
         if len(wrong):
             blocker = int(answer.blocker[wrong[0]])
-            raise ModelError(f"{self} named the blocker {blocker}, which is no entity of the view, nor 0 (no agent) or -1 (a wall)", int(wrong[0]))
+            raise ModelError(
+                (
+                    f"{self} named the blocker {blocker}, which is no entity of the view, nor 0 (no agent) "
+                    "or -1 (a wall)"
+                ),
+                int(wrong[0]),
+            )
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return what the model remembers."""
@@ -158,7 +206,10 @@ class GuardedModel:
     def _explain(self, *arguments: Any) -> NDArray[Any]:
         found = self._call("explain", *arguments)
         if not isinstance(found, np.ndarray) or found.dtype != REASON_DTYPE or found.ndim != 1:
-            raise ModelError(f"{self} returned no array of REASON_DTYPE in explain: make one with crowdsim.avoidance.explain.reasons")
+            raise ModelError(
+                f"{self} returned no array of REASON_DTYPE in explain: make one with "
+                "crowdsim.avoidance.explain.reasons"
+            )
         return found
 
     def __str__(self) -> str:

@@ -34,8 +34,9 @@ class CrowdView(NamedTuple):
         Of the last tick; no agent has moved yet.
     radius, maximum_speed : (n,) float64, m and m/s
     active : (n,) uint8
-        1: decides for itself. 0: stands and is avoided by others, which take the whole responsibility for it; its velocity is 0. 2: keeps to the velocity that
-        it has, whatever comes, and is avoided like an agent that stands.
+        1: decides for itself. 0: stands and is avoided by others, which take the whole responsibility for it;
+        its velocity is 0. 2: keeps to the velocity that it has, whatever comes, and is avoided like an agent
+        that stands.
     zone : (n,) int64
         Row of the wall lists.
     layer : (n,) int32
@@ -45,11 +46,12 @@ class CrowdView(NamedTuple):
     walls : Walls
         Taken to be unchanged as long as it is the same object.
     reach : (n,) float32, m
-        In and out: the distance of the last neighbour that counted, infinite where unknown. It only guides the next search, which is exact
-        whatever stands here.
+        In and out: the distance of the last neighbour that counted, infinite where unknown. It only guides
+        the next search, which is exact whatever stands here.
     asked : (n,) uint8 or None
-        1: the velocity of this agent is wanted. Where several models share a crowd, each gets all agents and is asked for its own; what it
-        writes in the other rows does not count, so that a model may pass over it. None: all agents are asked for.
+        1: the velocity of this agent is wanted. Where several models share a crowd, each gets all agents and
+        is asked for its own; what it writes in the other rows does not count, so that a model may pass over
+        it. None: all agents are asked for.
     """
 
     entity: NDArray[np.int64]
@@ -72,7 +74,8 @@ class CrowdView(NamedTuple):
         return decides if self.asked is None else decides & self.asked
 
     def neighbours(self, count: int, distance: float, team: Team) -> NDArray[np.int64]:
-        """Return the rows of each agent's nearest neighbours, nearest first, (n, count) int64; -1 after the last.
+        """Return the rows of each agent's nearest neighbours, nearest first, (n, count) int64;
+        -1 after the last.
 
         Parameters
         ----------
@@ -87,8 +90,14 @@ class CrowdView(NamedTuple):
             If `count` or `distance` are out of range: the kernel has room for 64 neighbours.
         """
         if not 1 <= count <= MOST_NEIGHBOURS or not distance > 0.0:
-            raise ValueError(f"neighbours(count={count}, distance={distance}): 1 to {MOST_NEIGHBOURS} neighbours within a distance above 0 m can be found")
-        rows, found = np.empty((len(self.entity), count), dtype=np.int64), np.empty(len(self.entity), dtype=np.int64)
+            raise ValueError(
+                f"neighbours(count={count}, distance={distance}): 1 to {MOST_NEIGHBOURS} neighbours within "
+                "a distance above 0 m can be found"
+            )
+        rows, found = (
+            np.empty((len(self.entity), count), dtype=np.int64),
+            np.empty(len(self.entity), dtype=np.int64),
+        )
         team.run(nearest_rows, len(self.entity), self.cells, count, float(distance), rows, found)
         return rows
 
@@ -120,7 +129,13 @@ class Choice(NamedTuple):
 def empty_choice(count: int) -> Choice:
     """Return a choice for `count` agents that stand."""
     counts = np.zeros((2, count), dtype=np.int32)
-    return Choice(np.zeros((count, 2)), np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int64), counts[0], counts[1])
+    return Choice(
+        np.zeros((count, 2)),
+        np.zeros(count, dtype=np.uint8),
+        np.zeros(count, dtype=np.int64),
+        counts[0],
+        counts[1],
+    )
 
 
 def copy_choice(source: Choice, target: Choice, rows: Any = slice(None)) -> None:
@@ -132,12 +147,14 @@ def copy_choice(source: Choice, target: Choice, rows: Any = slice(None)) -> None
 class AvoidanceModel(Protocol):
     """One way to choose velocities.
 
-    A model is a class with a name and a frozen dataclass `Parameters` of `crowdsim.tunable.param` fields, whose instance it is made with. One
-    made of the same parameters, restored from `state()`, must choose the same velocities bit for bit; nothing may depend on the number of threads
-    or on which agent was asked for first.
+    A model is a class with a name and a frozen dataclass `Parameters` of `crowdsim.tunable.param` fields,
+    whose instance it is made with. One made of the same parameters, restored from `state()`, must choose the
+    same velocities bit for bit; nothing may depend on the number of threads or on which agent was asked for
+    first.
 
-    Two methods are optional. ``wall_reach(speed)`` returns how far from its rim an agent of that speed (m/s) heeds walls (m), see `wall_reach`.
-    ``explain(view, tick_length, rows, choice)`` returns what stood behind the choices of a few agents, see `crowdsim.avoidance.explain`.
+    Two methods are optional. ``wall_reach(speed)`` returns how far from its rim an agent of that speed (m/s)
+    heeds walls (m), see `wall_reach`. ``explain(view, tick_length, rows, choice)`` returns what stood behind
+    the choices of a few agents, see `crowdsim.avoidance.explain`.
     """
 
     name: ClassVar[str]
@@ -164,7 +181,9 @@ class AvoidanceModel(Protocol):
 
 
 class StatelessModel:
-    """A model that remembers nothing and needs no memory of its own: what is left to write is a name and `choose`."""
+    """A model that remembers nothing and needs no memory of its own:
+    what is left to write is a name and `choose`.
+    """
 
     name: ClassVar[str] = ""
     parameters: Any
@@ -188,7 +207,8 @@ class StatelessModel:
 
 
 def wall_reach(model: AvoidanceModel, speed: float) -> float:
-    """Return how far from its rim an agent of a speed heeds walls under a model: the lists of walls go that far.
+    """Return how far from its rim an agent of a speed heeds walls under a model:
+    the lists of walls go that far.
 
     Parameters
     ----------
@@ -198,8 +218,9 @@ def wall_reach(model: AvoidanceModel, speed: float) -> float:
     Returns
     -------
     float, m
-        What the model's own method `wall_reach` says; without one, the distance walked in its parameter `time_horizon_walls`; without that, in the longest
-        parameter that is called a horizon, and at least in one second.
+        What the model's own method `wall_reach` says; without one, the distance walked in its parameter
+        `time_horizon_walls`; without that, in the longest parameter that is called a horizon, and at least in
+        one second.
     """
     own = getattr(model, "wall_reach", None)
     if own is not None:
@@ -207,5 +228,14 @@ def wall_reach(model: AvoidanceModel, speed: float) -> float:
     horizon = getattr(model.parameters, "time_horizon_walls", None)
     if horizon is None:
         values = vars(model.parameters) if hasattr(model.parameters, "__dict__") else {}
-        horizon = max([1.0, *(float(value) for name, value in values.items() if "horizon" in name and isinstance(value, (int, float)))])
+        horizon = max(
+            [
+                1.0,
+                *(
+                    float(value)
+                    for name, value in values.items()
+                    if "horizon" in name and isinstance(value, (int, float))
+                ),
+            ]
+        )
     return speed * float(horizon)

@@ -1,4 +1,6 @@
-"""What models of neighbours share: the state of neighbours, the search for them, the walls as kernels read them, and the step from tick to tick."""
+"""What models of neighbours share: the state of neighbours, the search for them,
+the walls as kernels read them, and the step from tick to tick.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -20,18 +22,24 @@ from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.threads import Team
 
-# How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it is wrong, never exactness.
+# How much farther than last tick the last neighbour is looked for at first: a guess that costs time where it
+# is wrong, never exactness.
 MARGIN_TICKS = 1.0  # ticks of walking at the crowd's greatest speed
 MARGIN_M = 1e-3
 
-# Places of an agent's state as its neighbours see it, in a float32 array by slot: velocity, radius, the share that the other one takes of avoiding it, and the
-# velocity by which sides are chosen, where a model wants that.
-STATE_VX, STATE_VY, STATE_RADIUS, STATE_SHARE, STATE_REFERENCE_X, STATE_REFERENCE_Y = (np.uint64(place) for place in range(6))
+# Places of an agent's state as its neighbours see it, in a float32 array by slot: velocity, radius, the share
+# that the other one takes of avoiding it, and the velocity by which sides are chosen, where a model wants
+# that.
+STATE_VX, STATE_VY, STATE_RADIUS, STATE_SHARE, STATE_REFERENCE_X, STATE_REFERENCE_Y = (
+    np.uint64(place) for place in range(6)
+)
 STATE_FLOATS, FULL_STATE_FLOATS = np.uint64(4), np.uint64(6)  # numbers of one agent
 
 # Areas of a float32 array with what is known of each neighbour.
 _AREA = MOST_NEIGHBOURS + 16  # room for a whole set of lanes
-NEIGHBOUR_X, NEIGHBOUR_Y, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_SIDE = (np.uint64(_AREA * area) for area in range(7))
+NEIGHBOUR_X, NEIGHBOUR_Y, NEIGHBOUR_VX, NEIGHBOUR_VY, NEIGHBOUR_RADIUS, NEIGHBOUR_SHARE, NEIGHBOUR_SIDE = (
+    np.uint64(_AREA * area) for area in range(7)
+)
 NEIGHBOUR_FLOATS = 7 * _AREA
 
 _F0, _HALF, _WHOLE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
@@ -66,8 +74,8 @@ def gather_states(start, stop, cells, velocity, side_reference, radius, active, 
     active : (n,) uint8
         As in `CrowdView`.
     states : (4 n,) or, with `side_reference`, (6 n,) float32
-        Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1 of one that stands or keeps its velocity, and
-        `side_reference`; agents that stand have no velocities.
+        Receives for each slot velocity, radius, the share that the other one takes of avoiding it: 1/2, or 1
+        of one that stands or keeps its velocity, and `side_reference`; agents that stand have no velocities.
 
     Returns
     -------
@@ -76,17 +84,23 @@ def gather_states(start, stop, cells, velocity, side_reference, radius, active, 
 
     Notes
     -----
-    Neighbours lie close together in cell order, while their rows lie anywhere: 1 to 5 ns an agent spent here save several times that later.
-    Twin: `tests/reference/neighbour_model.py`.
+    Neighbours lie close together in cell order, while their rows lie anywhere: 1 to 5 ns an agent spent here
+    save several times that later. Twin: `tests/reference/neighbour_model.py`.
     """
     fastest, cells_row = _F0, cells.row
     width = STATE_FLOATS if side_reference is None else FULL_STATE_FLOATS
     for slot in range(np.uint64(start), np.uint64(stop)):
         row, place = np.uint64(cells_row[slot]), slot * width
         moves = active[row] != 0
-        vx, vy = np.float32(velocity[row, 0]) if moves else _F0, np.float32(velocity[row, 1]) if moves else _F0
+        vx, vy = (
+            np.float32(velocity[row, 0]) if moves else _F0,
+            np.float32(velocity[row, 1]) if moves else _F0,
+        )
         states[place + STATE_VX], states[place + STATE_VY] = vx, vy
-        states[place + STATE_RADIUS], states[place + STATE_SHARE] = np.float32(radius[row]), _HALF if active[row] == 1 else _WHOLE
+        states[place + STATE_RADIUS], states[place + STATE_SHARE] = (
+            np.float32(radius[row]),
+            _HALF if active[row] == 1 else _WHOLE,
+        )
         if side_reference is not None:
             states[place + STATE_REFERENCE_X] = np.float32(side_reference[row, 0]) if moves else _F0
             states[place + STATE_REFERENCE_Y] = np.float32(side_reference[row, 1]) if moves else _F0
@@ -96,13 +110,31 @@ def gather_states(start, stop, cells, velocity, side_reference, radius, active, 
 
 @inlined_kernel
 def find_neighbours(
-    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches, floats, slots
+    cells_x,
+    cells_y,
+    cells_row,
+    cells_start,
+    z,
+    slope_x,
+    slope_y,
+    step,
+    plane,
+    per_metre,
+    slot,
+    wanted,
+    farthest,
+    margin,
+    row,
+    reaches,
+    floats,
+    slots,
 ):
     """Find the nearest neighbours of an agent, at first no farther than they were.
 
     Parameters
     ----------
-    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted : as for `find_nearest`
+    cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted : as
+        for `find_nearest`
     farthest : float32, m
         An agent farther away is no neighbour.
     margin : float32, m
@@ -127,7 +159,21 @@ def find_neighbours(
         reach = farthest
     while True:  # one call, which is inlined: two are twice the machine code
         count, square = find_nearest(
-            cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots
+            cells_x,
+            cells_y,
+            cells_row,
+            cells_start,
+            z,
+            slope_x,
+            slope_y,
+            step,
+            plane,
+            per_metre,
+            slot,
+            wanted,
+            reach,
+            floats,
+            slots,
         )
         if count == wanted or not reach < farthest:
             break
@@ -141,9 +187,18 @@ def gather_neighbours(states, width, count, floats, slots, neighbours):
     """Lay out what is known of the neighbours found, by area; `width` is the number of floats in a state."""
     for place in range(count):
         other = np.uint64(slots[CHOSEN + place]) * width
-        neighbours[NEIGHBOUR_X + place], neighbours[NEIGHBOUR_Y + place] = floats[NEAR_X + place], floats[NEAR_Y + place]
-        neighbours[NEIGHBOUR_VX + place], neighbours[NEIGHBOUR_VY + place] = states[other + STATE_VX], states[other + STATE_VY]
-        neighbours[NEIGHBOUR_RADIUS + place], neighbours[NEIGHBOUR_SHARE + place] = states[other + STATE_RADIUS], states[other + STATE_SHARE]
+        neighbours[NEIGHBOUR_X + place], neighbours[NEIGHBOUR_Y + place] = (
+            floats[NEAR_X + place],
+            floats[NEAR_Y + place],
+        )
+        neighbours[NEIGHBOUR_VX + place], neighbours[NEIGHBOUR_VY + place] = (
+            states[other + STATE_VX],
+            states[other + STATE_VY],
+        )
+        neighbours[NEIGHBOUR_RADIUS + place], neighbours[NEIGHBOUR_SHARE + place] = (
+            states[other + STATE_RADIUS],
+            states[other + STATE_SHARE],
+        )
 
 
 class ChooserArguments(NamedTuple):
@@ -160,8 +215,13 @@ class ChooserArguments(NamedTuple):
     out: Choice
 
     def rows(self, slots: NDArray[np.uint32], places: Any) -> NDArray[np.int64]:
-        """Return the rows of the neighbours that stand at `places` (nearest first) in the workspace `slots` after a kernel was called."""
-        return np.asarray(self.cells.row[slots[int(CHOSEN) + np.asarray(places, dtype=np.int64)].astype(np.int64)], dtype=np.int64)
+        """Return the rows of the neighbours that stand at `places` (nearest first) in the workspace `slots`
+        after a kernel was called.
+        """
+        return np.asarray(
+            self.cells.row[slots[int(CHOSEN) + np.asarray(places, dtype=np.int64)].astype(np.int64)],
+            dtype=np.int64,
+        )
 
 
 class NeighbourModel(StatelessModel, ABC):
@@ -169,12 +229,14 @@ class NeighbourModel(StatelessModel, ABC):
 
     What is left to write is parameters, `kernel_parameters`, the kernel, and the reasons of a choice.
 
-    What guides the search for neighbours is the column `reach`, which belongs to the caller: nothing is remembered here.
+    What guides the search for neighbours is the column `reach`, which belongs to the caller: nothing is
+    remembered here.
 
     Attributes
     ----------
     chooser : kernel
-        Called as ``chooser(start, stop, cells, states, columns, frame, parameters, margin, out)`` for ranges of slots.
+        Called as ``chooser(start, stop, cells, states, columns, frame, parameters, margin, out)`` for ranges
+        of slots.
     """
 
     chooser: ClassVar[Callable[..., None]]
@@ -194,11 +256,17 @@ class NeighbourModel(StatelessModel, ABC):
         """Return the parameters of the kernel, for ticks of `tick_length` seconds."""
 
     @abstractmethod
-    def reasons_of(self, entity: int, row: int, arguments: ChooserArguments, choice: Choice) -> list[NDArray[Any]]:
-        """Return the reasons of one agent, arrays of `REASON_DTYPE`; `arguments` are the arguments of `chooser` for this agent alone."""
+    def reasons_of(
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+    ) -> list[NDArray[Any]]:
+        """Return the reasons of one agent, arrays of `REASON_DTYPE`;
+        `arguments` are the arguments of `chooser` for this agent alone.
+        """
 
     def reason_rows(self) -> int:
-        """Return how many reasons an agent has in a tick, some: one for each neighbour and two walls, what was preferred and chosen."""
+        """Return how many reasons an agent has in a tick, some:
+        one for each neighbour and two walls, what was preferred and chosen.
+        """
         return int(self.parameters.neighbour_count) + 4
 
     def prepare(self, capacity: int) -> None:
@@ -215,23 +283,69 @@ class NeighbourModel(StatelessModel, ABC):
         self.prepare(count)
         if view.walls is not self._walls:
             self._walls, self._frame = view.walls, wall_frame(view.walls)
-        fastest = max(team.run(gather_states, count, view.cells, view.velocity, self.side_reference(view), view.radius, view.active, self._states))
+        fastest = max(
+            team.run(
+                gather_states,
+                count,
+                view.cells,
+                view.velocity,
+                self.side_reference(view),
+                view.radius,
+                view.active,
+                self._states,
+            )
+        )
         margin = np.float32(MARGIN_TICKS * tick_length * float(fastest) + MARGIN_M)
-        team.run(self.chooser, count, view.cells, self._states, _columns(view), self._frame, self.kernel_parameters(tick_length), margin, out)
+        team.run(
+            self.chooser,
+            count,
+            view.cells,
+            self._states,
+            _columns(view),
+            self._frame,
+            self.kernel_parameters(tick_length),
+            margin,
+            out,
+        )
 
-    def explain(self, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice) -> NDArray[Any]:
+    def explain(
+        self, view: CrowdView, tick_length: float, rows: NDArray[np.int64], choice: Choice
+    ) -> NDArray[Any]:
         """Return what the kernel worked with for some agents; see `crowdsim.avoidance.explain`.
 
         The choice is made once more for each of them, by the same kernel, whose workspace can then be read.
         """
-        columns, again, parameters = _columns(view)._replace(reach=view.reach.copy()), empty_choice(len(view.entity)), self.kernel_parameters(tick_length)
+        columns, again, parameters = (
+            _columns(view)._replace(reach=view.reach.copy()),
+            empty_choice(len(view.entity)),
+            self.kernel_parameters(tick_length),
+        )
         parts = [np.zeros(0, dtype=REASON_DTYPE)]
         for row in rows.tolist():
             slot = int(view.cells.slot[row])
-            arguments = ChooserArguments(slot, slot + 1, view.cells, self._states, columns, self._frame, parameters, np.float32(MARGIN_M), again)
+            arguments = ChooserArguments(
+                slot,
+                slot + 1,
+                view.cells,
+                self._states,
+                columns,
+                self._frame,
+                parameters,
+                np.float32(MARGIN_M),
+                again,
+            )
             parts.extend(self.reasons_of(int(view.entity[row]), row, arguments, choice))
         return np.concatenate(parts)
 
 
 def _columns(view: CrowdView) -> Columns:
-    return Columns(view.entity, view.velocity, view.preferred_velocity, view.radius, view.maximum_speed, view.deciding(), view.zone, view.reach)
+    return Columns(
+        view.entity,
+        view.velocity,
+        view.preferred_velocity,
+        view.radius,
+        view.maximum_speed,
+        view.deciding(),
+        view.zone,
+        view.reach,
+    )

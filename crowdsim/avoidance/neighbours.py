@@ -8,14 +8,30 @@ import numpy as np
 
 from crowdsim.geometry.cells import on_same_ground, plane_numbers, window
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.kernels.simd import append_set, bit_count, bits, choose, difference, first_bit, load, numbers, spread, store, total
+from crowdsim.kernels.simd import (
+    append_set,
+    bit_count,
+    bits,
+    choose,
+    difference,
+    first_bit,
+    load,
+    numbers,
+    spread,
+    store,
+    total,
+)
 
 MOST_NEIGHBOURS = 64  # Neighbours that can be asked for.
-_CANDIDATES = 480  # Agents within reach that are kept before the nearest of them are picked. Fewer picks more often in piles; more leaves the cache.
+# Agents within reach that are kept before the nearest of them are picked. Fewer picks more often in piles;
+# more leaves the cache.
+_CANDIDATES = 480
 
 _AREA = _CANDIDATES + 32
-_X, _Y, _SQUARE, _NEAR_X, _NEAR_Y = (np.uint64(_AREA * area) for area in range(5))  # areas of the float32 workspace
-_CHOSEN, _ORDER = np.uint64(_AREA), np.uint64(2 * _AREA)  # areas of the uint32 workspace, after the candidates
+# areas of the float32 workspace
+_X, _Y, _SQUARE, _NEAR_X, _NEAR_Y = (np.uint64(_AREA * area) for area in range(5))
+# areas of the uint32 workspace, after the candidates
+_CHOSEN, _ORDER = np.uint64(_AREA), np.uint64(2 * _AREA)
 NEAR_X, NEAR_Y, CHOSEN = _NEAR_X, _NEAR_Y, _CHOSEN
 NEAREST_FLOATS, NEAREST_SLOTS = 5 * _AREA, 2 * _AREA + MOST_NEIGHBOURS + 16  # lengths of the two workspaces
 
@@ -26,7 +42,23 @@ _INFINITE = np.float32(np.inf)
 
 
 @inlined_kernel
-def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, reach, floats, slots):
+def find_nearest(
+    cells_x,
+    cells_y,
+    cells_row,
+    cells_start,
+    z,
+    slope_x,
+    slope_y,
+    step,
+    plane,
+    per_metre,
+    slot,
+    wanted,
+    reach,
+    floats,
+    slots,
+):
     """Find the neighbours of one agent within a radius, nearest first.
 
     Parameters
@@ -47,24 +79,28 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, 
     reach : float32, m
         Only agents nearer than this are found.
     floats : (NEAREST_FLOATS,) float32
-        Workspace. From `NEAR_X` and `NEAR_Y` on it receives the neighbours' positions relative to the agent, m.
+        Workspace. From `NEAR_X` and `NEAR_Y` on it receives the neighbours' positions relative to the agent,
+        m.
     slots : (NEAREST_SLOTS,) uint32
         Workspace. From `CHOSEN` on it receives the neighbours' slots.
 
     Returns
     -------
     count : uint64
-        Neighbours found. Where it is `wanted`, they are the nearest of all, whatever `reach` was; else all within `reach`.
+        Neighbours found. Where it is `wanted`, they are the nearest of all, whatever `reach` was; else all
+        within `reach`.
     square : float32, m^2
         Squared distance of the last one; infinite where fewer than `wanted` were found.
 
     Notes
     -----
-    Distances are float32, of differences taken in float64: mirrored and turned scenes give the same numbers. Equal distances are ordered by
-    entity. Twin: `tests/reference/neighbours.py`.
+    Distances are float32, of differences taken in float64: mirrored and turned scenes give the same numbers.
+    Equal distances are ordered by entity. Twin: `tests/reference/neighbours.py`.
     """
     x, y = cells_x[slot], cells_y[slot]
-    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, per_metre, x, y, np.float64(reach))
+    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(
+        plane, per_metre, x, y, np.float64(reach)
+    )
     square = reach * reach
     found = _U0
     own = spread(np.int32(slot))
@@ -72,7 +108,10 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, 
     while columns > 0:
         for line in range(first_line, first_line + lines):
             cell = first_cell + (line & row_mask) * table_columns + first_column
-            begin, end = np.uint64(cells_start[np.uint64(cell)]), np.uint64(cells_start[np.uint64(cell + columns)])
+            begin, end = (
+                np.uint64(cells_start[np.uint64(cell)]),
+                np.uint64(cells_start[np.uint64(cell + columns)]),
+            )
             limit = spread(np.int32(end))
             for first in range(begin, end, _U16):
                 dx, dy = difference(cells_x, first, x), difference(cells_y, first, y)
@@ -85,8 +124,11 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, 
                 found += bit_count(low)
                 append_set(slots, found, first + _U8, high)
                 found += bit_count(high)
-                if found > np.uint64(_CANDIDATES):  # a pile: keep the nearest and look no farther than the last of them
-                    found, square = _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots)
+                # a pile: keep the nearest and look no farther than the last of them
+                if found > np.uint64(_CANDIDATES):
+                    found, square = _thin_out(
+                        cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots
+                    )
         first_column, columns, wrapped = 0, wrapped, 0  # a folded window goes on at the table's first column
     _measure(cells_x, cells_y, slot, found, floats, slots)
     return _pick(cells_row, found, wanted, floats, slots)
@@ -94,7 +136,9 @@ def find_nearest(cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, 
 
 @lean_kernel
 def _thin_out(cells_x, cells_y, cells_row, slot, found, wanted, square, floats, slots):
-    """Keep only the nearest candidates; return how many there are, and the squared distance beyond which no agent counts any more."""
+    """Keep only the nearest candidates; return how many there are,
+    and the squared distance beyond which no agent counts any more.
+    """
     _measure(cells_x, cells_y, slot, found, floats, slots)
     found, farthest = _pick(cells_row, found, wanted, floats, slots)
     for place in range(found):
@@ -115,16 +159,22 @@ def _measure(cells_x, cells_y, slot, found, floats, slots):
 
 @inlined_kernel
 def _pick(cells_row, found, wanted, floats, slots):
-    """Write the nearest `wanted` candidates in order; return how many, and the squared distance of the last if that is `wanted`."""
+    """Write the nearest `wanted` candidates in order;
+    return how many, and the squared distance of the last if that is `wanted`.
+    """
     count = min(found, wanted)
     ordered = False
-    if found <= _U16:  # the usual crowd: the rank of a candidate is the number of nearer ones, all ranks at once
+    # the usual crowd: the rank of a candidate is the number of nearer ones, all ranks at once
+    if found <= _U16:
         squares = load(floats, _SQUARE)
         rank = spread(_ZERO)
         for place in range(16):
-            rank = rank + choose(spread(floats[_SQUARE + np.uint64(place)]) < squares, spread(_ONE), spread(_ZERO))
+            rank = rank + choose(
+                spread(floats[_SQUARE + np.uint64(place)]) < squares, spread(_ONE), spread(_ZERO)
+            )
         ranks = total(choose(numbers() < spread(np.int32(found)), rank, spread(_ZERO)))
-        ordered = np.uint64(ranks) + np.uint64(ranks) + found == found * found  # less where two are equally near
+        # less where two are equally near
+        ordered = np.uint64(ranks) + np.uint64(ranks) + found == found * found
         if ordered:
             for place in range(count):
                 _take(place, first_bit(bits(rank == spread(np.int32(place)))), floats, slots)
@@ -148,7 +198,9 @@ def _take(place, candidate, floats, slots):
 
 @lean_kernel
 def _insert(cells_row, found, count, floats, slots):
-    """Write the numbers of the `count` nearest candidates by insertion, equally near ones by row, which is the order of entities."""
+    """Write the numbers of the `count` nearest candidates by insertion, equally near ones by row,
+    which is the order of entities.
+    """
     filled = _U0
     for candidate in range(found):
         square, row = floats[_SQUARE + candidate], cells_row[np.uint64(slots[candidate])]
@@ -186,15 +238,39 @@ def nearest_rows(start, stop, cells, wanted, reach, out_row, out_count):
     For models that read lists; `orca` calls `find_nearest` itself. Twin: `tests/reference/neighbours.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    cells_x, cells_y, cells_row, cells_start, per_metre = cells.x, cells.y, cells.row, cells.start, cells.per_metre
+    cells_x, cells_y, cells_row, cells_start, per_metre = (
+        cells.x,
+        cells.y,
+        cells.row,
+        cells.start,
+        cells.per_metre,
+    )
     cells_plane, origin, shape = cells.plane, cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     for slot in range(np.uint64(start), np.uint64(stop)):
         plane = plane_numbers(origin, shape, cells_plane[slot])
         count, _ = find_nearest(
-            cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, np.uint64(wanted), np.float32(reach), floats, slots
+            cells_x,
+            cells_y,
+            cells_row,
+            cells_start,
+            z,
+            slope_x,
+            slope_y,
+            step,
+            plane,
+            per_metre,
+            slot,
+            np.uint64(wanted),
+            np.float32(reach),
+            floats,
+            slots,
         )
         row = cells_row[slot]
         out_count[row] = count
         for place in range(out_row.shape[1]):
-            out_row[row, place] = np.int64(cells_row[np.uint64(slots[_CHOSEN + np.uint64(place)])]) if place < np.int64(count) else -1
+            out_row[row, place] = (
+                np.int64(cells_row[np.uint64(slots[_CHOSEN + np.uint64(place)])])
+                if place < np.int64(count)
+                else -1
+            )

@@ -20,7 +20,14 @@ class NoAvoidance(StatelessModel):
 
     def choose(self, view: CrowdView, tick_length: float, team: Team, out: Choice) -> None:
         """Write the preferred velocities; see `AvoidanceModel`."""
-        team.run(limit_speed, len(view.entity), view.preferred_velocity, view.maximum_speed, view.deciding(), out.velocity)
+        team.run(
+            limit_speed,
+            len(view.entity),
+            view.preferred_velocity,
+            view.maximum_speed,
+            view.deciding(),
+            out.velocity,
+        )
         out.diagnosis[:] = np.where(view.deciding(), FEASIBLE, NOT_ASKED)
         out.blocker[:] = NOBODY
         out.neighbour_count[:] = 0

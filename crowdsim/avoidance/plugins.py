@@ -1,7 +1,9 @@
-"""Plug-ins: avoidance models, planners, and systems of the tick, from a user's own file, or from another installed package.
+"""Plug-ins: avoidance models, planners, and systems of the tick, from a user's own file,
+or from another installed package.
 
-A plug-in is a Python file that registers some of these (docs/learn/models.md, docs/guides/plug-ins.md). Loading it
-runs it: only files that the user names, and packages that the user has installed, are ever loaded; a scenario or a recording cannot name one.
+A plug-in is a Python file that registers some of these (docs/learn/models.md, docs/guides/plug-ins.md).
+Loading it runs it: only files that the user names, and packages that the user has installed, are ever loaded;
+a scenario or a recording cannot name one.
 """
 
 from __future__ import annotations
@@ -17,7 +19,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from crowdsim.avoidance.registry import Origin, available_models, coming_from, forget, note_origin, origin_of, register, registered
+from crowdsim.avoidance.registry import (
+    Origin,
+    available_models,
+    coming_from,
+    forget,
+    note_origin,
+    origin_of,
+    register,
+    registered,
+)
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.planners import planner_kinds
@@ -40,13 +51,19 @@ class PluginError(CrowdsimError):
 
 
 def plugins_may_register(registered: Callable[[], Mapping[str, type]], forget: Callable[[str], None]) -> None:
-    """Make known what plug-ins can register beside models and planners: a function that returns it by name, and one that forgets a name."""
+    """Make known what plug-ins can register beside models and planners:
+    a function that returns it by name, and one that forgets a name.
+    """
     _others.append((registered, forget))
 
 
 def _registered() -> dict[str, Any]:
     """Return everything that plug-ins have registered, and crowdsim's own models, by name."""
-    return {**registered(), **planners.registered(), **{name: kind for known, _ in _others for name, kind in known().items()}}
+    return {
+        **registered(),
+        **planners.registered(),
+        **{name: kind for known, _ in _others for name, kind in known().items()},
+    }
 
 
 def _forget(name: str) -> None:
@@ -55,7 +72,9 @@ def _forget(name: str) -> None:
 
 
 def _complaint(name: str) -> str:
-    """Return what is wrong with a model or planner that was registered by a name, as a sentence; an empty string if nothing is."""
+    """Return what is wrong with a model or planner that was registered by a name, as a sentence;
+    an empty string if nothing is.
+    """
     planner, model = planners.registered().get(name), registered().get(name)
     if planner is not None:
         what, lacks = "planner", complaint_about(planner, PLANNER_METHODS, PLANNER_BASE)
@@ -85,7 +104,8 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     Raises
     ------
     PluginError
-        If there is no such file, it raises an error, registers nothing, or takes a name that another model has.
+        If there is no such file, it raises an error, registers nothing, or takes a name that another model
+        has.
     """
     file = Path(path)
     if not file.is_file():
@@ -110,11 +130,14 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     sys.modules[name] = module  # dataclasses look their module up
     try:
         with coming_from(origin):
-            exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)  # what was hashed, not what a cache of bytecode holds
+            # what was hashed, not what a cache of bytecode holds
+            exec(compile(source, str(file), "exec", dont_inherit=True), module.__dict__)
             names = tuple(each for each in _registered() if each not in before)
             for each in set(planners.registered()) & set(registered()):
                 planners.forget(each)
-                raise PluginError(f'{file}: there is an avoidance model called "{each}". Give your planner another name.')
+                raise PluginError(
+                    f'{file}: there is an avoidance model called "{each}". Give your planner another name.'
+                )
             _require_models(file, names)
             for each in names:
                 note_origin(each, origin)
@@ -124,7 +147,9 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
             _forget(each)
         if isinstance(error, PluginError) or not isinstance(error, (Exception, SystemExit)):
             raise
-        raise PluginError(f"{where_raised(error, origin)}: the plug-in cannot be loaded: {described(error)}") from None
+        raise PluginError(
+            f"{where_raised(error, origin)}: the plug-in cannot be loaded: {described(error)}"
+        ) from None
     _files[origin.file] = (origin, names)
     return names
 
@@ -133,8 +158,10 @@ def _require_models(file: Path, names: Sequence[str]) -> None:
     """Raise unless there are models, and each is what a model has to be."""
     if not names:
         raise PluginError(
-            f"{file}: the plug-in registers no model. Put @register (crowdsim.avoidance.registry) before the class of your model, @register_planner "
-            "(crowdsim.navigation.planning.registry) before that of your planner, or @register (crowdsim.systems) before that of your system."
+            f"{file}: the plug-in registers no model. Put @register (crowdsim.avoidance.registry) before "
+            "the class of your model, @register_planner "
+            "(crowdsim.navigation.planning.registry) before that of your planner, or @register "
+            "(crowdsim.systems) before that of your system."
         )
     for name in names:
         if complaint := _complaint(name):
@@ -142,11 +169,19 @@ def _require_models(file: Path, names: Sequence[str]) -> None:
 
 
 def complaint_about(model: Any, methods: Sequence[str] = METHODS, base: str = BASE) -> str:
-    """Return what a class lacks to be a model, or a planner, with the way out; an empty string if it lacks nothing."""
+    """Return what a class lacks to be a model, or a planner, with the way out;
+    an empty string if it lacks nothing.
+    """
     if not isinstance(model, type):
         return "is not a class. Register the class, not an instance."
     name = getattr(model, "name", None)
-    if not isinstance(name, str) or not name or name != name.strip() or not name.isprintable() or len(name) > 60:
+    if (
+        not isinstance(name, str)
+        or not name
+        or name != name.strip()
+        or not name.isprintable()
+        or len(name) > 60
+    ):
         return "has no usable name: name is a short text without blanks at its ends."
     missing = [method for method in methods if not callable(getattr(model, method, None))]
     if missing:
@@ -158,7 +193,10 @@ def complaint_about(model: Any, methods: Sequence[str] = METHODS, base: str = BA
         return "has no class Parameters that is a frozen dataclass of crowdsim.tunable.param fields."
     plain = [field for field, value in parameters.__dataclass_fields__.items() if "why" not in value.metadata]
     if plain:
-        return f"has the parameter {plain[0]} without a declaration. Write {plain[0]}: float = param(default, unit, why=...) (crowdsim.tunable)."
+        return (
+            f"has the parameter {plain[0]} without a declaration. Write {plain[0]}: float = param(default, "
+            "unit, why=...) (crowdsim.tunable)."
+        )
     return ""
 
 
@@ -167,7 +205,9 @@ def load_installed() -> dict[str, str]:
     global _failed
     if _failed is None:
         _failed = {}
-        for point in sorted(metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value)):
+        for point in sorted(
+            metadata.entry_points(group=ENTRY_POINTS), key=lambda point: (point.name, point.value)
+        ):
             try:
                 _load_entry_point(point)
             except Exception as error:  # a package that is broken must not keep others from running
@@ -179,7 +219,10 @@ def _load_entry_point(point: metadata.EntryPoint) -> None:
     spec = importlib.util.find_spec(point.module)
     file = Path(spec.origin) if spec is not None and spec.origin and Path(spec.origin).is_file() else None
     digest = hashlib.sha256(file.read_bytes()).hexdigest() if file is not None else ""
-    before, origin = set(_registered()), Origin(str(file or point.module), digest, f"{point.name} = {point.value}")
+    before, origin = (
+        set(_registered()),
+        Origin(str(file or point.module), digest, f"{point.name} = {point.value}"),
+    )
     try:
         with coming_from(origin):
             found = point.load()
@@ -197,7 +240,9 @@ def _load_entry_point(point: metadata.EntryPoint) -> None:
 
 def described(error: BaseException) -> str:
     """Return what an error says, on one line; a name that is taken in our own words."""
-    if isinstance(error, ValueError) and str(error).startswith(("two avoidance models are called", "two planners are called")):
+    if isinstance(error, ValueError) and str(error).startswith(
+        ("two avoidance models are called", "two planners are called")
+    ):
         return f"{error}. Give yours another name."
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
@@ -205,9 +250,18 @@ def described(error: BaseException) -> str:
 
 def where_raised(error: BaseException, origin: Origin) -> str:
     """Return ``file:line`` of the place in a plug-in at which an error came up, or the file alone."""
-    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).resolve() == Path(origin.file) and error.lineno:
+    if (
+        isinstance(error, SyntaxError)
+        and error.filename
+        and Path(error.filename).resolve() == Path(origin.file)
+        and error.lineno
+    ):
         return f"{origin.file}:{error.lineno}"
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename and Path(frame.filename).resolve() == Path(origin.file)]
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename and Path(frame.filename).resolve() == Path(origin.file)
+    ]
     return f"{origin.file}:{lines[-1]}" if lines else origin.file
 
 
@@ -231,21 +285,36 @@ def require_recorded(wanted: Mapping[str, Any], run: str) -> list[str]:
     PluginError
         If one is missing, with the command that names it.
     """
-    then = {name: Origin(**{key: str(entry.get(key, "")) for key in ("file", "sha256", "entry_point")}) for name, entry in wanted.items()}
+    then = {
+        name: Origin(**{key: str(entry.get(key, "")) for key in ("file", "sha256", "entry_point")})
+        for name, entry in wanted.items()
+    }
     known = {*available_models(), *_registered()}
     missing = {name: origin for name, origin in then.items() if name not in known}
     if missing:
-        which = ", ".join(f'"{name}" of {origin}, SHA-256 {origin.sha256}' for name, origin in missing.items())
+        which = ", ".join(
+            f'"{name}" of {origin}, SHA-256 {origin.sha256}' for name, origin in missing.items()
+        )
         files = list(dict.fromkeys(origin.file for origin in missing.values() if not origin.entry_point))
         named = [word for file in files for word in ("--plugin", Path(file))]
-        way = f"Name the file: {command('verify', Path(run), *named)}" if files else "Install the package again."
+        way = (
+            f"Name the file: {command('verify', Path(run), *named)}"
+            if files
+            else "Install the package again."
+        )
         kinds = {str(wanted[name].get("kind", "model")) for name in missing}
         what = kinds.pop() if len(kinds) == 1 else "model"
-        raise PluginError(f"{run}: the run was made with a {what} that is not crowdsim's own and is not loaded: {which}.\n    {way}")
+        raise PluginError(
+            f"{run}: the run was made with a {what} that is not crowdsim's own and is not loaded: {which}.\n"
+            f"    {way}"
+        )
     notes = []
     for name, origin in then.items():
         now = origin_of(name)
         if now is None or now.sha256 != origin.sha256:
             source = f"{now}, SHA-256 {now.sha256}" if now is not None else "crowdsim's own"
-            notes.append(f'the source of the {wanted[name].get("kind", "model")} "{name}" has changed: {origin}, SHA-256 {origin.sha256} then; {source} now')
+            notes.append(
+                f'the source of the {wanted[name].get("kind", "model")} "{name}" has changed: {origin}, '
+                f"SHA-256 {origin.sha256} then; {source} now"
+            )
     return notes

@@ -56,7 +56,10 @@ def register(model: M) -> M:
     name: str = model.name  # type: ignore[attr-defined]
     known = _models.get(name)
     if known is not None and (known.__module__, known.__qualname__) != (model.__module__, model.__qualname__):
-        raise ValueError(f"two avoidance models are called {name!r}: {known.__module__}.{known.__qualname__} and {model.__module__}.{model.__qualname__}")
+        raise ValueError(
+            f"two avoidance models are called {name!r}: {known.__module__}.{known.__qualname__} and "
+            f"{model.__module__}.{model.__qualname__}"
+        )
     _models[name] = model
     if _current:
         _origins[name] = _current[-1]
@@ -64,7 +67,9 @@ def register(model: M) -> M:
 
 
 def forget(name: str) -> None:
-    """Take a model out of the list, if it is there: for a plug-in that is loaded anew, or that could not be loaded whole."""
+    """Take a model out of the list, if it is there:
+    for a plug-in that is loaded anew, or that could not be loaded whole.
+    """
     _models.pop(name, None)
     _origins.pop(name, None)
 
@@ -80,7 +85,9 @@ def coming_from(origin: Origin) -> Iterator[None]:
 
 
 def note_origin(name: str, origin: Origin) -> None:
-    """Note where something comes from that a plug-in registers: from the plug-in that is being loaded, else from `origin`."""
+    """Note where something comes from that a plug-in registers:
+    from the plug-in that is being loaded, else from `origin`.
+    """
     _origins[name] = _current[-1] if _current else origin
 
 
@@ -103,8 +110,14 @@ def model_named(name: str) -> type[AvoidanceModel]:
     """
     failures = _load_all()
     if name not in _models:
-        failed = f" The installed plug-in {name!r} could not be loaded: {failures[name]}" if name in failures else ""
-        raise UnknownModelError(f"There is no avoidance model {name!r}; there are {', '.join(available_models())}.{failed}")
+        failed = (
+            f" The installed plug-in {name!r} could not be loaded: {failures[name]}"
+            if name in failures
+            else ""
+        )
+        raise UnknownModelError(
+            f"There is no avoidance model {name!r}; there are {', '.join(available_models())}.{failed}"
+        )
     return _models[name]
 
 
@@ -115,10 +128,14 @@ def available_models() -> tuple[str, ...]:
 
 
 def models_come_from(load: Callable[[], Mapping[str, str]]) -> None:
-    """Have `load` called before models are looked for; it registers them, and returns those that failed by name, with the reason."""
+    """Have `load` called before models are looked for;
+    it registers them, and returns those that failed by name, with the reason.
+    """
     _sources.append(load)
 
 
 def _load_all() -> dict[str, str]:
-    """Load crowdsim's own models and those of installed packages; return the entry points that failed, with the reason."""
+    """Load crowdsim's own models and those of installed packages;
+    return the entry points that failed, with the reason.
+    """
     return {name: reason for load in _sources for name, reason in load().items()}

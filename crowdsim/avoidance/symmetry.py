@@ -1,15 +1,19 @@
 """Breaking symmetries that no reciprocal model can leave by itself.
 
-Where two agents walk at each other's very centre, or a whole circle of them does, each does what the mirror image does, and all come to a stop for
-good. People decide at random; here a seeded turn of the preferred velocity decides, before the model acts, and it is counted. It touches nobody
-else: an agent without a neighbour in its way is never touched.
+Where two agents walk at each other's very centre, or a whole circle of them does, each does what the mirror
+image does, and all come to a stop for good. People decide at random; here a seeded turn of the preferred
+velocity decides, before the model acts, and it is counted. It touches nobody else: an agent without a
+neighbour in its way is never touched.
 
-Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it *has*: so any common velocity of the two is
-as good as any other, and somebody who once stepped back before an oncoming file keeps on going back at the pace of that file, for as long as it lasts.
-People come to a stand. Here whoever has gone back for 0.4 s before somebody who comes the other way and gets on shows, to all and to itself, that
-it goes back more slowly than it does (`hold_ground`); half by half the other one makes the rest of the room, and the retreat fades. That goes on where a wall
-binds it since. Any velocities may be shown, as long as all see the same ([van den Berg 2011], section 5.2). A step back is left alone: crowds that meet
-sort themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of two crowds makes room, both stand for good.
+Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it
+*has*: so any common velocity of the two is as good as any other, and somebody who once stepped back before an
+oncoming file keeps on going back at the pace of that file, for as long as it lasts. People come to a stand.
+Here whoever has gone back for 0.4 s before somebody who comes the other way and gets on shows, to all and to
+itself, that it goes back more slowly than it does (`hold_ground`); half by half the other one makes the rest
+of the room, and the retreat fades. That goes on where a wall binds it since. Any velocities may be shown, as
+long as all see the same ([van den Berg 2011], section 5.2). A step back is left alone: crowds that meet sort
+themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of
+two crowds makes room, both stand for good.
 """
 
 # mypy: allow-untyped-defs
@@ -33,12 +37,21 @@ UNTOUCHED = 0
 EXACT = 1  # on an exact collision course with the neighbour that binds it
 MUTUAL = 2  # one of a ring of agents that hold each other fast
 
-EXACT_SINE = 1e-6  # Sine of the angle between the way to a neighbour and the relative velocity below which a course is exact. Random crowds are at 1e-3.
-LEAST_CLOSING = 1e-2  # Share of an agent's preferred speed that two must close in at, at least, for their course to have a direction.
-LONGEST_RING = 16  # Agents that may hold each other fast in a ring; longer chains have always been found to contain shorter ones.
+# Sine of the angle between the way to a neighbour and the relative velocity below which a course is exact.
+# Random crowds are at 1e-3.
+EXACT_SINE = 1e-6
+# Share of an agent's preferred speed that two must close in at, at least, for their course to have a
+# direction.
+LEAST_CLOSING = 1e-2
+# Agents that may hold each other fast in a ring; longer chains have always been found to contain shorter
+# ones.
+LONGEST_RING = 16
 GETS_ON = 0.5  # Share of the preferred speed, along the preferred direction, from which on an agent gets on.
-OPPOSITE = 0.5  # Cosine of the angle between wishes from which on two come towards each other: 60 degrees at most from head-on.
-_GOLDEN = 0.6180339887498949  # Fractions of multiples of this fill 0..1 evenly: each time an agent is touched it gets another draw.
+# Cosine of the angle between wishes from which on two come towards each other: 60 degrees at most from
+# head-on.
+OPPOSITE = 0.5
+# Fractions of multiples of this fill 0..1 evenly: each time an agent is touched it gets another draw.
+_GOLDEN = 0.6180339887498949
 
 
 class _Memory(NamedTuple):
@@ -49,7 +62,8 @@ class _Memory(NamedTuple):
     blocked : (n,) int32, ticks
         How long it has wanted to move and hardly moved.
     stalled : (n,) int32, ticks
-        For how many ticks more than not it has got on by less than half of what it wants, up to twice the time that counts.
+        For how many ticks more than not it has got on by less than half of what it wants, up to twice the
+        time that counts.
     holder : (n,) int64
         Entity that has held it up last, also while a wall binds it since; 0 is nobody.
     retreating : (n,) int32, ticks
@@ -80,7 +94,9 @@ class Touched(NamedTuple):
 
 @inlined_kernel
 def _row_of(entity, wanted, row):
-    """Return the row of the entity `wanted`, -1 if it is not there; `row` is that of another entity, from which its place is guessed."""
+    """Return the row of the entity `wanted`, -1 if it is not there;
+    `row` is that of another entity, from which its place is guessed.
+    """
     guess = row + (wanted - entity[row])
     if 0 <= guess < entity.size and entity[guess] == wanted:
         return guess
@@ -95,15 +111,19 @@ def _row_of(entity, wanted, row):
 
 
 @kernel
-def follow_progress(start, stop, walked_velocity, preferred_velocity, active, blocker, slow, longest, old, new):
-    """Count for how many ticks agents have been held up by others, for how many they have not got on, and for how many they have gone back.
+def follow_progress(
+    start, stop, walked_velocity, preferred_velocity, active, blocker, slow, longest, old, new
+):
+    """Count for how many ticks agents have been held up by others, for how many they have not got on,
+    and for how many they have gone back.
 
     Parameters
     ----------
     start, stop : int
         Range of rows.
     walked_velocity, preferred_velocity : (n, 2) float64, m/s
-        What the agent moved by in the last tick, pushes included, and what it wants now. In a press the velocity that it chose is often not walked.
+        What the agent moved by in the last tick, pushes included, and what it wants now. In a press the
+        velocity that it chose is often not walked.
     active : (n,) uint8
     blocker : (n,) int64
         Of the last tick: entity that bound the velocity, or -1 or 0.
@@ -112,12 +132,13 @@ def follow_progress(start, stop, walked_velocity, preferred_velocity, active, bl
     longest : (2,) int64, ticks
         What `stalled` and `retreating` grow to at most.
     old, new : (n,) int32, three times: blocked, stalled and retreating, and int64: holder
-        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` and `retreating` grow or fall by one.
+        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` and `retreating` grow
+        or fall by one.
 
     Notes
     -----
-    Whom a wall binds is held up by whoever held it up before: one who is pushed back along a wall is bound by it for most of the time. Twin:
-    `tests/reference/symmetry.py`.
+    Whom a wall binds is held up by whoever held it up before: one who is pushed back along a wall is bound by
+    it for most of the time. Twin: `tests/reference/symmetry.py`.
     """
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
@@ -134,7 +155,22 @@ def follow_progress(start, stop, walked_velocity, preferred_velocity, active, bl
 
 
 @kernel
-def turn_away(start, stop, entity, position, preferred_velocity, active, blocker, draws, numbers, blocked, old, new, out, touched):
+def turn_away(
+    start,
+    stop,
+    entity,
+    position,
+    preferred_velocity,
+    active,
+    blocker,
+    draws,
+    numbers,
+    blocked,
+    old,
+    new,
+    out,
+    touched,
+):
     """Turn the preferred velocities of agents that an exact symmetry or a ring of each other holds.
 
     Parameters
@@ -150,8 +186,8 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
     draws : (n,) float64
         One uniform draw in 0..1 for each agent.
     numbers : (6,) float64
-        Least and greatest tangent of half the turn out of an exact course, and out of a ring; ticks that agents of a ring must have been blocked;
-        ticks that a turn out of a ring lasts.
+        Least and greatest tangent of half the turn out of an exact course, and out of a ring; ticks that
+        agents of a ring must have been blocked; ticks that a turn out of a ring lasts.
     blocked : (n,) int32, ticks
         As `follow_progress` wrote it.
     old, new : (n,) int32, twice: turning and events
@@ -163,8 +199,8 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
 
     Notes
     -----
-    The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the right. With `numbers` of both signs
-    the sides are drawn. Twin: `tests/reference/symmetry.py`.
+    The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the
+    right. With `numbers` of both signs the sides are drawn. Twin: `tests/reference/symmetry.py`.
     """
     least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
     for row in range(start, stop):
@@ -177,7 +213,11 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
                 touched[row] = MUTUAL
             elif blocker[row] > 0:
                 other = _row_of(entity, blocker[row], row)
-                if other >= 0 and blocked[row] >= patience and _in_ring(entity, blocker, blocked, patience, row, other):
+                if (
+                    other >= 0
+                    and blocked[row] >= patience
+                    and _in_ring(entity, blocker, blocked, patience, row, other)
+                ):
                     touched[row], turning = MUTUAL, np.int32(lasts) - 1
                     events += 1
                 elif other >= 0 and _is_exact(position, preferred_velocity, row, other):
@@ -186,8 +226,11 @@ def turn_away(start, stop, entity, position, preferred_velocity, active, blocker
             if touched[row] != UNTOUCHED:
                 draw = draws[row] + events * _GOLDEN
                 draw -= np.floor(draw)
-                low, high = (least_exact, greatest_exact) if touched[row] == EXACT else (least_ring, greatest_ring)
-                half = low + (high - low) * draw  # tangent of half the angle: what is built of it has unit length without a root
+                low, high = (
+                    (least_exact, greatest_exact) if touched[row] == EXACT else (least_ring, greatest_ring)
+                )
+                # tangent of half the angle: what is built of it has unit length without a root
+                half = low + (high - low) * draw
                 cosine, sine = (1.0 - half * half) / (1.0 + half * half), 2.0 * half / (1.0 + half * half)
                 out[row, 0], out[row, 1] = wx * cosine + wy * sine, wy * cosine - wx * sine
         else:
@@ -202,14 +245,19 @@ def _is_exact(position, preferred_velocity, row, other):
     wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
     vx, vy = wx - preferred_velocity[other, 0], wy - preferred_velocity[other, 1]
     cross = px * vy - py * vx
-    if vx * vx + vy * vy <= LEAST_CLOSING * LEAST_CLOSING * (wx * wx + wy * wy):  # side by side or in file: what differs is rounding
+    # side by side or in file: what differs is rounding
+    if vx * vx + vy * vy <= LEAST_CLOSING * LEAST_CLOSING * (wx * wx + wy * wy):
         return False
-    return px * vx + py * vy > 0.0 and cross * cross <= (EXACT_SINE * EXACT_SINE) * ((px * px + py * py) * (vx * vx + vy * vy))
+    return px * vx + py * vy > 0.0 and cross * cross <= (EXACT_SINE * EXACT_SINE) * (
+        (px * px + py * py) * (vx * vx + vy * vy)
+    )
 
 
 @inlined_kernel
 def _in_ring(entity, blocker, blocked, patience, row, other):
-    """Tell whether following blockers from `other` on, all of them blocked long enough, leads back to `row`."""
+    """Tell whether following blockers from `other` on, all of them blocked long enough,
+    leads back to `row`.
+    """
     for _ in range(LONGEST_RING):
         if other == row:
             return True
@@ -222,14 +270,36 @@ def _in_ring(entity, blocker, blocked, patience, row, other):
 @inlined_kernel
 def _is_opposed(preferred_velocity, row, other):
     """Tell whether the agent of another row wants the opposite way: 60 degrees at most from head-on."""
-    wx, wy, ox, oy = preferred_velocity[row, 0], preferred_velocity[row, 1], preferred_velocity[other, 0], preferred_velocity[other, 1]
+    wx, wy, ox, oy = (
+        preferred_velocity[row, 0],
+        preferred_velocity[row, 1],
+        preferred_velocity[other, 0],
+        preferred_velocity[other, 1],
+    )
     towards = wx * ox + wy * oy
-    return towards < 0.0 and towards * towards > OPPOSITE * OPPOSITE * (wx * wx + wy * wy) * (ox * ox + oy * oy)
+    return towards < 0.0 and towards * towards > OPPOSITE * OPPOSITE * (wx * wx + wy * wy) * (
+        ox * ox + oy * oy
+    )
 
 
 @kernel
-def hold_ground(start, stop, entity, velocity, preferred_velocity, active, blocker, stalled, retreating, holder, numbers, out, holds):
-    """Take part of the retreat out of the velocities of agents that have gone back for long before somebody who comes the other way and gets on.
+def hold_ground(
+    start,
+    stop,
+    entity,
+    velocity,
+    preferred_velocity,
+    active,
+    blocker,
+    stalled,
+    retreating,
+    holder,
+    numbers,
+    out,
+    holds,
+):
+    """Take part of the retreat out of the velocities of agents that have gone back for long before somebody
+    who comes the other way and gets on.
 
     Parameters
     ----------
@@ -247,16 +317,18 @@ def hold_ground(start, stop, entity, velocity, preferred_velocity, active, block
     holder : (n,) int64
         As `follow_progress` wrote it; counts where a wall binds.
     numbers : (3,) float64
-        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one before whom nobody holds its ground; ticks that
-        somebody must have gone back to hold its ground.
+        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one
+        before whom nobody holds its ground; ticks that somebody must have gone back to hold its ground.
     out : (n, 2) float64, m/s
-        Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground stay bit for bit.
+        Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground
+        stay bit for bit.
     holds : (n,) uint8
         Receives 1 for those that hold their ground.
 
     Notes
     -----
-    What an agent does across its wish is left alone: it may still step aside. Twin: `tests/reference/symmetry.py`.
+    What an agent does across its wish is left alone: it may still step aside. Twin:
+    `tests/reference/symmetry.py`.
     """
     kept, patience, after = numbers
     for row in range(start, stop):
@@ -286,53 +358,118 @@ class SymmetryBreaker:
         """What can be tuned."""
 
         side: str = param(
-            "right", "", choices=("right", "left", "random"), source="[Mononen 2010], Custom hRVO: agents favour passing each other on the right",
-            why="where all turn to one side they pass; with random sides half of all pairs choose alike and have to be parted by the model",
+            "right",
+            "",
+            choices=("right", "left", "random"),
+            source="[Mononen 2010], Custom hRVO: agents favour passing each other on the right",
+            why=(
+                "where all turn to one side they pass; with random sides half of all pairs choose alike and "
+                "have to be parted by the model"
+            ),
         )
         least_turn: float = param(
-            0.1, "", above=0.0, high=1.0, source="ours",
-            why="tangent of half the least turn out of an exact course (0.1 is 11 degrees); smaller is amplified later, and circles jam first",
+            0.1,
+            "",
+            above=0.0,
+            high=1.0,
+            source="ours",
+            why=(
+                "tangent of half the least turn out of an exact course (0.1 is 11 degrees); smaller is "
+                "amplified later, and circles jam first"
+            ),
         )
         greatest_turn: float = param(
-            0.2, "", above=0.0, high=1.0, source="ours",
-            why="tangent of half the greatest turn out of an exact course (0.2 is 23 degrees, for one tick); larger shows as a swerve",
+            0.2,
+            "",
+            above=0.0,
+            high=1.0,
+            source="ours",
+            why=(
+                "tangent of half the greatest turn out of an exact course (0.2 is 23 degrees, for one "
+                "tick); larger shows as a swerve"
+            ),
         )
         patience: float = param(
-            1.0, "s", above=0.0, high=60.0, source="ours",
-            why="how long agents hold each other fast before they turn; shorter disturbs queues that would clear by themselves: with 0.5, crowds of 30 at a "
+            1.0,
+            "s",
+            above=0.0,
+            high=60.0,
+            source="ours",
+            why="how long agents hold each other fast before they turn; shorter disturbs queues that would "
+            "clear by themselves: with 0.5, crowds of 30 at a "
             "door take 2 s longer under sampled-hrvo",
         )
         slow: float = param(
-            0.1, "", low=0.0, high=1.0, source="ours",
-            why="share of the preferred speed below which an agent hardly moves; larger takes slow jams for deadlocks",
+            0.1,
+            "",
+            low=0.0,
+            high=1.0,
+            source="ours",
+            why=(
+                "share of the preferred speed below which an agent hardly moves; larger takes slow jams for "
+                "deadlocks"
+            ),
         )
         least_detour: float = param(
-            0.4, "", above=0.0, high=10.0, source="ours",
-            why="tangent of half the least turn out of a ring (0.4 is 44 degrees); below that nobody makes room",
+            0.4,
+            "",
+            above=0.0,
+            high=10.0,
+            source="ours",
+            why=(
+                "tangent of half the least turn out of a ring (0.4 is 44 degrees); below that nobody makes "
+                "room"
+            ),
         )
         greatest_detour: float = param(
-            1.6, "", above=0.0, high=10.0, source="ours",
-            why="tangent of half the greatest turn out of a ring (1.6 is 116 degrees): somebody must step back to open it; larger sends people away",
+            1.6,
+            "",
+            above=0.0,
+            high=10.0,
+            source="ours",
+            why=(
+                "tangent of half the greatest turn out of a ring (1.6 is 116 degrees): somebody must step "
+                "back to open it; larger sends people away"
+            ),
         )
         detour_time: float = param(
-            0.5, "s", above=0.0, high=60.0, source="ours",
+            0.5,
+            "s",
+            above=0.0,
+            high=60.0,
+            source="ours",
             why="how long a turn out of a ring lasts; shorter falls back into it, longer leads astray",
         )
         retreat_time: float = param(
-            0.2, "s", low=0.0, high=3600.0, source="ours",
-            why="how fast the velocity against its own wish fades that an agent shows before one who comes the other way; longer lets whoever once gave way be "
+            0.2,
+            "s",
+            low=0.0,
+            high=3600.0,
+            source="ours",
+            why="how fast the velocity against its own wish fades that an agent shows before one who comes "
+            "the other way; longer lets whoever once gave way be "
             "pushed back far (3600: for good, 18 m in the lane scene)",
-        )  # fmt: skip
+        )
         retreat_after: float = param(
-            0.4, "s", low=0.0, high=60.0, source="ours",
-            why="for how much longer than not somebody must have gone back before its retreat fades; shorter holds up crowds that meet, which sort themselves "
+            0.4,
+            "s",
+            low=0.0,
+            high=60.0,
+            source="ours",
+            why="for how much longer than not somebody must have gone back before its retreat fades; "
+            "shorter holds up crowds that meet, which sort themselves "
             "by steps back, longer lets people be pushed back farther",
         )
         retreat_patience: float = param(
-            0.6, "s", low=0.0, high=60.0, source="ours",
-            why="for how much longer than not that other one may have got on by less than half of what it wants; longer jams crowds that meet in a narrow "
+            0.6,
+            "s",
+            low=0.0,
+            high=60.0,
+            source="ours",
+            why="for how much longer than not that other one may have got on by less than half of what it "
+            "wants; longer jams crowds that meet in a narrow "
             "place, since neither makes room",
-        )  # fmt: skip
+        )
 
     def __init__(self, parameters: Parameters | None = None) -> None:
         self.parameters = parameters or self.Parameters()
@@ -383,10 +520,34 @@ class SymmetryBreaker:
         own, memory, following = self.parameters, self._memory, self._next
         longest, numbers, _ = _numbers(own, tick_length)
         before, after = memory[:4], following[:4]
-        team.run(follow_progress, n, walked_velocity, preferred_velocity, active, blocker, own.slow, longest, before, after)
+        team.run(
+            follow_progress,
+            n,
+            walked_velocity,
+            preferred_velocity,
+            active,
+            blocker,
+            own.slow,
+            longest,
+            before,
+            after,
+        )
         old, new = (memory.turning, memory.events), (following.turning, following.events)
         team.run(
-            turn_away, n, entity, position, preferred_velocity, active, blocker, draws, numbers, following.blocked, old, new, out, touched
+            turn_away,
+            n,
+            entity,
+            position,
+            preferred_velocity,
+            active,
+            blocker,
+            draws,
+            numbers,
+            following.blocked,
+            old,
+            new,
+            out,
+            touched,
         )
         self._memory, self._next = following, memory
         return Touched(int(np.count_nonzero(touched == EXACT)), int(np.count_nonzero(touched == MUTUAL)))
@@ -402,7 +563,8 @@ class SymmetryBreaker:
         team: Team,
         out: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
-        """Write the velocities that agents show: of a retreat before those who come the other way, only what has not faded in one tick; see `hold_ground`.
+        """Write the velocities that agents show: of a retreat before those who come the other way,
+        only what has not faded in one tick; see `hold_ground`.
 
         How they get on is what `adjust` found in this tick.
 
@@ -415,8 +577,8 @@ class SymmetryBreaker:
         self._follow(entity)
         (_, _, numbers), memory = _numbers(self.parameters, tick_length), self._memory
         team.run(
-            hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, memory.stalled, memory.retreating, memory.holder, numbers,
-            out, holds,
+            hold_ground, len(entity), entity, velocity, preferred_velocity, active, blocker, memory.stalled,
+            memory.retreating, memory.holder, numbers, out, holds,
         )  # fmt: skip
         return holds.view(np.bool_)
 
@@ -436,24 +598,39 @@ class SymmetryBreaker:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """Return what is remembered, as named arrays."""
-        return {"entity": self._entity.copy(), **{name: array.copy() for name, array in self._memory._asdict().items()}}
+        return {
+            "entity": self._entity.copy(),
+            **{name: array.copy() for name, array in self._memory._asdict().items()},
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
         entity = saved.take("entity", "i8", low=1, high=MOST)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
-        self._memory = _Memory(*(saved.take(name, kind, (len(entity),), low=0, high=MOST if kind == "i8" else None) for name, kind in _KINDS.items()))
+        self._memory = _Memory(
+            *(
+                saved.take(name, kind, (len(entity),), low=0, high=MOST if kind == "i8" else None)
+                for name, kind in _KINDS.items()
+            )
+        )
         self._entity, self._next = entity, _fresh(len(entity))
 
 
 @lru_cache(maxsize=16)
-def _numbers(own: SymmetryBreaker.Parameters, tick_length: float) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return what `follow_progress`, `turn_away` and `hold_ground` are told of the parameters, in ticks of so many seconds."""
-    # How many ticks somebody must be stalled to be one who does not get on, and how many it must go back to hold its ground.
+def _numbers(
+    own: SymmetryBreaker.Parameters, tick_length: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return what `follow_progress`, `turn_away` and `hold_ground` are told of the parameters,
+    in ticks of so many seconds.
+    """
+    # How many ticks somebody must be stalled to be one who does not get on, and how many it must go back to
+    # hold its ground.
     times = np.ceil(np.array([own.retreat_patience, own.retreat_after]) / tick_length)
     longest = (2.0 * times).astype(np.int64)  # twice, so that the way back takes as long
-    turns = np.array([*_tangents(own), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)])
+    turns = np.array(
+        [*_tangents(own), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)]
+    )
     return longest, turns, np.array([own.retreat_time / (own.retreat_time + tick_length), *times])
 
 
@@ -462,7 +639,12 @@ def _tangents(own: SymmetryBreaker.Parameters) -> tuple[float, float, float, flo
     if own.side == "random":
         return -own.greatest_turn, own.greatest_turn, -own.greatest_detour, own.greatest_detour
     sign = 1.0 if own.side == "right" else -1.0
-    return sign * own.least_turn, sign * own.greatest_turn, sign * own.least_detour, sign * own.greatest_detour
+    return (
+        sign * own.least_turn,
+        sign * own.greatest_turn,
+        sign * own.least_detour,
+        sign * own.greatest_detour,
+    )
 
 
 def _fresh(count: int) -> _Memory:

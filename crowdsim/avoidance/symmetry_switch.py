@@ -12,6 +12,10 @@ class SymmetrySwitch:
     """Whether symmetries are broken at all."""
 
     enabled: bool = param(
-        True, "",
-        why="off, a scene that is exactly symmetric stays so bit for bit, and people who meet head-on stop for good: for tests of models",
-    )  # fmt: skip
+        True,
+        "",
+        why=(
+            "off, a scene that is exactly symmetric stays so bit for bit, and people who meet head-on stop "
+            "for good: for tests of models"
+        ),
+    )

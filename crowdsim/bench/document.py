@@ -15,12 +15,18 @@ from crowdsim.errors import CrowdsimError
 
 FORMAT = 1
 PRODUCTS = tuple(dict.fromkeys(peer.product for peer in PEERS))
-OF_NOW = {"ways": "paths", "mesh ways": "mesh paths"}  # What scenes and models are called that had another name: in the history, and on the command line.
-BUSY = 0.25  # Cores that others use, above which it is said that times, and to some degree ratios, are theirs too.
+# What scenes and models are called that had another name: in the history, and on the command line.
+OF_NOW = {"ways": "paths", "mesh ways": "mesh paths"}
+# Cores that others use, above which it is said that times, and to some degree ratios, are theirs too.
+BUSY = 0.25
 
 
 def run_bench(
-    *, quick: bool = False, scenes: Sequence[str] | None = None, products: Sequence[str] = PRODUCTS, note: Callable[[str], None] = print
+    *,
+    quick: bool = False,
+    scenes: Sequence[str] | None = None,
+    products: Sequence[str] = PRODUCTS,
+    note: Callable[[str], None] = print,
 ) -> dict[str, Any]:
     """Measure the scenes and return the results.
 
@@ -38,10 +44,11 @@ def run_bench(
     Returns
     -------
     dict
-        format, quick, machine (see `crowdsim.bench.rounds.machine`; memory_gb), load_after, scenes, missing. A scene has name, about, agents, rounds,
-        cores_of_others and rows.
-        A row has product, model, version, threads, agents (of paths: how many), cpu_ns (median of processor times, ns an agent and step) with its least and
-        most; a peer's row also beside, alike, and ratio, ratio_least, ratio_most: its time over that of our model beside it in the same round.
+        format, quick, machine (see `crowdsim.bench.rounds.machine`; memory_gb), load_after, scenes, missing.
+        A scene has name, about, agents, rounds, cores_of_others and rows.
+        A row has product, model, version, threads, agents (of paths: how many), cpu_ns (median of processor
+        times, ns an agent and step) with its least and most; a peer's row also beside, alike, and ratio,
+        ratio_least, ratio_most: its time over that of our model beside it in the same round.
 
     Raises
     ------
@@ -57,9 +64,17 @@ def run_bench(
     for name in scenes:
         if name not in known:
             raise CrowdsimError(f'There is no scene "{name}". Known are {", ".join(known)}.')
-    missing = {product: f"not installed (pip install {product})" for product in products if installed(product) is None}
+    missing = {
+        product: f"not installed (pip install {product})"
+        for product in products
+        if installed(product) is None
+    }
     there = tuple(product for product in products if product not in missing)
-    document: dict[str, Any] = {"format": FORMAT, "quick": quick, "machine": machine() | {"memory_gb": _memory_gb()}}
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "quick": quick,
+        "machine": machine() | {"memory_gb": _memory_gb()},
+    }
     found = []
     for scene in SCENES:
         if scenes and scene.name not in scenes:
@@ -67,8 +82,21 @@ def run_bench(
         agents, rounds = (scene.quick_agents, scene.quick_rounds) if quick else (scene.agents, scene.rounds)
         rows, others = scene.run(agents, rounds, there, missing, partial(_note_of_scene, note, scene.name))
         cores = None if others != others else round(others, 2)
-        found.append({"name": scene.name, "about": scene.about, "agents": agents, "rounds": rounds, "cores_of_others": cores, "rows": rows})
-    return document | {"load_after": [round(one, 2) for one in os.getloadavg()], "scenes": found, "missing": missing}
+        found.append(
+            {
+                "name": scene.name,
+                "about": scene.about,
+                "agents": agents,
+                "rounds": rounds,
+                "cores_of_others": cores,
+                "rows": rows,
+            }
+        )
+    return document | {
+        "load_after": [round(one, 2) for one in os.getloadavg()],
+        "scenes": found,
+        "missing": missing,
+    }
 
 
 def _note_of_scene(note: Callable[[str], None], name: str, text: str) -> None:
@@ -92,23 +120,50 @@ def as_text(document: dict[str, Any], table: Callable[..., str]) -> str:
         lines += ["", f"{scene['name']}: {scene['about']}; {scene['rounds']} rounds by turns"]
         rows = []
         for row in scene["rows"]:
-            times = f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]" if "ratio" in row else ""
-            rows.append((row["product"], row["model"], f"{row['agents']:,}", f"{row['cpu_ns']:,.0f}", times, _alike(row)))
-        lines.append(table(("product", "model", "agents", "ns an agent", "times ours", ""), rows, right=(2, 3)))
+            times = (
+                f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]"
+                if "ratio" in row
+                else ""
+            )
+            rows.append(
+                (
+                    row["product"],
+                    row["model"],
+                    f"{row['agents']:,}",
+                    f"{row['cpu_ns']:,.0f}",
+                    times,
+                    _alike(row),
+                )
+            )
+        lines.append(
+            table(("product", "model", "agents", "ns an agent", "times ours", ""), rows, right=(2, 3))
+        )
         if scene["cores_of_others"] is not None and scene["cores_of_others"] > BUSY:
-            lines.append(f"others used {scene['cores_of_others']:g} cores meanwhile: times are too long, ratios less certain")
+            lines.append(
+                f"others used {scene['cores_of_others']:g} cores meanwhile: times are too long, ratios less "
+                "certain"
+            )
     lines += [""] + [f"missing: {name}: {reason}" for name, reason in document["missing"].items()]
-    lines.append("same as: the same velocities; like: the same idea; other than: another kind of model; part of: less work than ours")
+    lines.append(
+        "same as: the same velocities; like: the same idea; other than: another kind of model; part of: "
+        "less work than ours"
+    )
     lines.append("times are processor times (median); times ours: median of the rounds [least, most]")
     return "\n".join(lines)
 
 
 def _alike(row: dict[str, Any]) -> str:
     words = {"same": "same as", "kind": "like", "other": "other than", "less": "part of"}
-    return f"{words[row['alike']]} {row['beside']}" + (f", {row['longer']:.3f} times as long" if "longer" in row else "") if "alike" in row else ""
+    return (
+        f"{words[row['alike']]} {row['beside']}"
+        + (f", {row['longer']:.3f} times as long" if "longer" in row else "")
+        if "alike" in row
+        else ""
+    )
 
 
-# History ------------------------------------------------------------------------------------------------------------------------------------
+# History
+# ------------------------------------------------------------------------------------------------------------
 
 
 def keep(document: dict[str, Any], file: Path) -> None:
@@ -138,9 +193,13 @@ def read_history(file: Path) -> list[dict[str, Any]]:
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        raise CrowdsimError(f'There is no history "{file}". "crowdsim bench --keep" begins one; --file names another.') from None
+        raise CrowdsimError(
+            f'There is no history "{file}". "crowdsim bench --keep" begins one; --file names another.'
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise CrowdsimError(f'"{file}" cannot be read: {getattr(error, "strerror", None) or error}.') from None
+        raise CrowdsimError(
+            f'"{file}" cannot be read: {getattr(error, "strerror", None) or error}.'
+        ) from None
     found = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -152,25 +211,35 @@ def read_history(file: Path) -> list[dict[str, Any]]:
             for scene in entry["scenes"]:
                 scene["name"] = OF_NOW.get(scene["name"], scene["name"])
                 for row in scene["rows"]:
-                    row.update({key: OF_NOW.get(row[key], row[key]) for key in ("model", "beside") if key in row})
+                    row.update(
+                        {key: OF_NOW.get(row[key], row[key]) for key in ("model", "beside") if key in row}
+                    )
             found.append(entry)
         except (ValueError, TypeError, KeyError):
-            raise CrowdsimError(f"{file}:{number}: this line is no benchmark of format {FORMAT}. Delete it.") from None
+            raise CrowdsimError(
+                f"{file}:{number}: this line is no benchmark of format {FORMAT}. Delete it."
+            ) from None
     return found
 
 
 def history_rows(entries: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return how ratios went: names of columns, and a row for each peer in each scene, with a column for each entry.
+    """Return how ratios went: names of columns, and a row for each peer in each scene,
+    with a column for each entry.
 
     Entries of other numbers of agents are other scenes: ``--quick`` is never set beside a whole run.
     """
-    dates = [f"{entry['machine']['date'][:10]} {entry['machine']['versions'].get('crowdsim') or '?'}" for entry in entries]
+    dates = [
+        f"{entry['machine']['date'][:10]} {entry['machine']['versions'].get('crowdsim') or '?'}"
+        for entry in entries
+    ]
     cells: dict[tuple[str, ...], dict[int, str]] = {}
     for place, entry in enumerate(entries):
         for scene in entry["scenes"]:
             for row in scene["rows"]:
                 if "ratio" in row:
                     key = (f"{scene['name']}, {scene['agents']:,}", f"{row['product']} {row['model']}")
-                    cells.setdefault(key, {})[place] = f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]"
+                    cells.setdefault(key, {})[place] = (
+                        f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]"
+                    )
     rows = [[*key, *(found.get(place, "") for place in range(len(entries)))] for key, found in cells.items()]
     return ["scene", "times ours", *dates], rows

@@ -21,7 +21,11 @@ def pillar_hall(seed: int = 1) -> Any:
     boxes = []
     for _ in range(PILLARS):
         x, y = rng.uniform(1.0, HALL_M - 1.0, 2)
-        boxes.append(shapely.affinity.rotate(shapely.box(x - half, y - half, x + half, y + half), rng.uniform(0.0, 90.0)))
+        boxes.append(
+            shapely.affinity.rotate(
+                shapely.box(x - half, y - half, x + half, y + half), rng.uniform(0.0, 90.0)
+            )
+        )
     ground = shapely.box(0.0, 0.0, HALL_M, HALL_M).difference(shapely.union_all(boxes))
     return max(shapely.get_parts(ground), key=lambda part: part.area)
 
@@ -37,22 +41,39 @@ def points_in(ground: Any, count: int, seed: int = 2) -> NDArray[np.float64]:
     return found[:count]
 
 
-def our_paths(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
-    """Return a function that finds the paths of points without width and returns their lengths, (n,) float64, m: search, and the string pulled tight."""
+def our_paths(
+    ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]
+) -> Callable[[], NDArray[np.float64]]:
+    """Return a function that finds the paths of points without width and returns their lengths, (n,) float64,
+    m: search, and the string pulled tight.
+    """
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.setup.build import build_world
     from crowdsim.setup.paths import lengths_of
 
-    agents = [{"position": place, "goals": {"point": goal, "arrive_within": 0.01}} for place, goal in zip(begin.tolist(), end.tolist(), strict=True)]
+    agents = [
+        {"position": place, "goals": {"point": goal, "arrive_within": 0.01}}
+        for place, goal in zip(begin.tolist(), end.tolist(), strict=True)
+    ]
     groups = [{"name": "all", "agents": agents, "radius": 0.04}]
-    text = {"version": 1, "tick": 0.01, "geometry": {"walkable": {"wkt": shapely.to_wkt(ground, 9)}}, "groups": groups}
+    text = {
+        "version": 1,
+        "tick": 0.01,
+        "geometry": {"walkable": {"wkt": shapely.to_wkt(ground, 9)}},
+        "groups": groups,
+    }
     built = build_world(parse_scenario(json.dumps(text), file="bench"))
-    goal = np.array([built.world.itineraries[number].goals[0] for number in built.agents.itinerary.tolist()], dtype=np.int32)
+    goal = np.array(
+        [built.world.itineraries[number].goals[0] for number in built.agents.itinerary.tolist()],
+        dtype=np.int32,
+    )
     position, polygon, radius = built.agents.position.copy(), built.polygon.copy(), np.zeros(len(goal))
     return lambda: lengths_of(built.world, position, polygon, goal, radius)[1]
 
 
-def jupedsim_paths(ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]) -> Callable[[], NDArray[np.float64]]:
+def jupedsim_paths(
+    ground: Any, begin: NDArray[np.float64], end: NDArray[np.float64]
+) -> Callable[[], NDArray[np.float64]]:
     """Return a function that finds the same paths with JuPedSim's router."""
     import jupedsim
 
@@ -69,7 +90,9 @@ def jupedsim_paths(ground: Any, begin: NDArray[np.float64], end: NDArray[np.floa
 def measure_paths(
     count: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], float]:
-    """Measure paths of points, by turns; see `crowdsim.bench.scenes.Scene.run`. A row's `longer` is the mean length of its paths beside ours."""
+    """Measure paths of points, by turns; see `crowdsim.bench.scenes.Scene.run`.
+    A row's `longer` is the mean length of its paths beside ours.
+    """
     from crowdsim.bench.rounds import busy_seconds, installed
     from crowdsim.bench.rows import spread, times_of
 
@@ -83,7 +106,8 @@ def measure_paths(
             finders["jupedsim"] = jupedsim_paths(ground, begin, end)
         except ImportError:
             missing["jupedsim"] = "not installed (pip install jupedsim)"
-    lengths = {product: find() for product, find in finders.items()}  # the first of each may compile, and does not count
+    # the first of each may compile, and does not count
+    lengths = {product: find() for product, find in finders.items()}
     times: dict[str, list[float]] = {product: [] for product in finders}
     note("taking turns")
     busy, own, started = busy_seconds(), time.process_time(), time.perf_counter()
@@ -93,9 +117,29 @@ def measure_paths(
             find()
             times[product].append((time.process_time() - since) / count * 1e9)
     others = max(0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - started))
-    rows = [{"product": "crowdsim", "model": "mesh paths", "version": installed("crowdsim"), **times_of(times["crowdsim"], count, 1)}]
+    rows = [
+        {
+            "product": "crowdsim",
+            "model": "mesh paths",
+            "version": installed("crowdsim"),
+            **times_of(times["crowdsim"], count, 1),
+        }
+    ]
     if "jupedsim" in finders:
-        row = {"product": "jupedsim", "model": "RoutingEngine", "version": installed("jupedsim"), "beside": "mesh paths", "alike": "kind"}
+        row = {
+            "product": "jupedsim",
+            "model": "RoutingEngine",
+            "version": installed("jupedsim"),
+            "beside": "mesh paths",
+            "alike": "kind",
+        }
         longer = round(float(np.mean(lengths["jupedsim"] / lengths["crowdsim"])), 4)
-        rows.append({**row, "longer": longer, **times_of(times["jupedsim"], count, 1), **spread(times["jupedsim"], times["crowdsim"])})
+        rows.append(
+            {
+                **row,
+                "longer": longer,
+                **times_of(times["jupedsim"], count, 1),
+                **spread(times["jupedsim"], times["crowdsim"]),
+            }
+        )
     return rows, others

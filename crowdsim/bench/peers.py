@@ -1,7 +1,8 @@
 """Other simulators that pip installs, each stepping the crowd that ours steps.
 
-Each builder takes a `Crowd` and returns a function that does one step of the peer, its neighbour search and its integration inside. Peers get all
-that they take: positions, radii, speeds, goals, pillars, ten neighbours, 5 m. All of them step on one thread; none offers more inside a step.
+Each builder takes a `Crowd` and returns a function that does one step of the peer, its neighbour search and
+its integration inside. Peers get all that they take: positions, radii, speeds, goals, pillars, ten
+neighbours, 5 m. All of them step on one thread; none offers more inside a step.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Peer:
     beside : str
         Our model that does the same work, or the nearest thing to it.
     alike : str
-        "same" where both compute the same velocities, "kind" where the idea is the same, "other" where it is another kind of model.
+        "same" where both compute the same velocities, "kind" where the idea is the same, "other" where it is
+        another kind of model.
     build : callable
         Given a `Crowd`, returns a step, and a function that returns more about the last one, or None.
     tick : float, s
@@ -57,9 +59,15 @@ def pyrvo_simulator(agents: Crowd) -> Any:
     simulator = pyrvo.RVOSimulator(TICK, RANGE, NEIGHBOURS, HORIZON, WALL_HORIZON, 0.25, 2.0)
     for row in range(len(agents)):
         simulator.add_agent(
-            tuple(agents.position[row]), RANGE, NEIGHBOURS, HORIZON, WALL_HORIZON, float(agents.radius[row]), float(agents.maximum[row]),
+            tuple(agents.position[row]),
+            RANGE,
+            NEIGHBOURS,
+            HORIZON,
+            WALL_HORIZON,
+            float(agents.radius[row]),
+            float(agents.maximum[row]),
             tuple(agents.velocity[row]),
-        )  # fmt: skip
+        )
         simulator.set_agent_pref_velocity(row, tuple(agents.velocity[row]))
     for ring in agents.pillar_rings():
         simulator.add_obstacle([tuple(corner) for corner in ring[::-1].tolist()])  # counter-clockwise
@@ -72,7 +80,9 @@ def _pyrvo(agents: Crowd) -> tuple[Callable[[], Any], None]:
 
 
 def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable[[int], dict[str, float]]]]:
-    """Return the builder of a model of JuPedSim: all agents steer straight to their goals, the router works as ever."""
+    """Return the builder of a model of JuPedSim:
+    all agents steer straight to their goals, the router works as ever.
+    """
 
     def build(agents: Crowd) -> tuple[Callable[[], Any], Callable[[int], dict[str, float]]]:
         """Return JuPedSim's step of a crowd, and a function for the share of its steering."""
@@ -86,8 +96,14 @@ def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable
         journey = simulation.add_journey(jupedsim.JourneyDescription([stage]))
         parameters = getattr(jupedsim, f"{model}AgentParameters")
         for row in range(len(agents)):
-            values = {"position": tuple(agents.position[row]), "desired_speed": float(agents.speed[row]), "journey_id": journey, "stage_id": stage}
-            if model == "GeneralizedCentrifugalForceModel":  # an ellipse that grows with speed: its least half axis is the radius
+            values = {
+                "position": tuple(agents.position[row]),
+                "desired_speed": float(agents.speed[row]),
+                "journey_id": journey,
+                "stage_id": stage,
+            }
+            # an ellipse that grows with speed: its least half axis is the radius
+            if model == "GeneralizedCentrifugalForceModel":
                 values |= {"a_min": float(agents.radius[row]), "b_min": float(agents.radius[row])}
             else:
                 values["radius"] = float(agents.radius[row])
@@ -97,7 +113,8 @@ def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable
 
         def more(_: int) -> dict[str, float]:
             trace = simulation.get_last_trace()
-            return {"steering_share": trace.operational_level_duration / max(1, trace.iteration_duration)}  # of the last step; the rest is mostly routing
+            # of the last step; the rest is mostly routing
+            return {"steering_share": trace.operational_level_duration / max(1, trace.iteration_duration)}
 
         return simulation.iterate, more
 
@@ -105,7 +122,9 @@ def _jupedsim(model: str) -> Callable[[Crowd], tuple[Callable[[], Any], Callable
 
 
 def _navground(behaviour: str) -> Callable[[Crowd], tuple[Callable[[], Any], None]]:
-    """Return the builder of a behaviour of navground; agents are not pushed apart, since no other peer does that."""
+    """Return the builder of a behaviour of navground;
+    agents are not pushed apart, since no other peer does that.
+    """
 
     def build(agents: Crowd) -> tuple[Callable[[], Any], None]:
         """Return navground's step of a crowd."""
@@ -123,7 +142,13 @@ def _navground(behaviour: str) -> Callable[[Crowd], tuple[Callable[[], Any], Non
             if behaviour == "ORCA":
                 one.time_horizon, one.static_time_horizon = HORIZON, WALL_HORIZON
             one.target = core.Target.Point(agents.goal[row], 0.1)
-            agent = sim.Agent(float(agents.radius[row]), one, kinematics, None, [sim.state_estimations.BoundedStateEstimation(RANGE)])
+            agent = sim.Agent(
+                float(agents.radius[row]),
+                one,
+                kinematics,
+                None,
+                [sim.state_estimations.BoundedStateEstimation(RANGE)],
+            )
             agent.position, agent.velocity = agents.position[row], agents.velocity[row]
             world.add_agent(agent)
         for ring in agents.pillar_rings():
@@ -140,12 +165,47 @@ def _navground(behaviour: str) -> Callable[[Crowd], tuple[Callable[[], Any], Non
 
 PEERS: tuple[Peer, ...] = (
     Peer("pyrvo", "RVO2", "orca", "same", _pyrvo),
-    Peer("jupedsim", "CollisionFreeSpeedModel", "orca", "other", _jupedsim("CollisionFreeSpeedModel"), JUPEDSIM_TICK),
-    Peer("jupedsim", "CollisionFreeSpeedModelV2", "orca", "other", _jupedsim("CollisionFreeSpeedModelV2"), JUPEDSIM_TICK),
-    Peer("jupedsim", "CollisionFreeSpeedModelV3", "orca", "other", _jupedsim("CollisionFreeSpeedModelV3"), JUPEDSIM_TICK),
+    Peer(
+        "jupedsim",
+        "CollisionFreeSpeedModel",
+        "orca",
+        "other",
+        _jupedsim("CollisionFreeSpeedModel"),
+        JUPEDSIM_TICK,
+    ),
+    Peer(
+        "jupedsim",
+        "CollisionFreeSpeedModelV2",
+        "orca",
+        "other",
+        _jupedsim("CollisionFreeSpeedModelV2"),
+        JUPEDSIM_TICK,
+    ),
+    Peer(
+        "jupedsim",
+        "CollisionFreeSpeedModelV3",
+        "orca",
+        "other",
+        _jupedsim("CollisionFreeSpeedModelV3"),
+        JUPEDSIM_TICK,
+    ),
     Peer("jupedsim", "SocialForceModel", "orca", "other", _jupedsim("SocialForceModel"), JUPEDSIM_TICK),
-    Peer("jupedsim", "GeneralizedCentrifugalForceModel", "orca", "other", _jupedsim("GeneralizedCentrifugalForceModel"), JUPEDSIM_TICK),
-    Peer("jupedsim", "AnticipationVelocityModel", "toi", "other", _jupedsim("AnticipationVelocityModel"), JUPEDSIM_TICK),
+    Peer(
+        "jupedsim",
+        "GeneralizedCentrifugalForceModel",
+        "orca",
+        "other",
+        _jupedsim("GeneralizedCentrifugalForceModel"),
+        JUPEDSIM_TICK,
+    ),
+    Peer(
+        "jupedsim",
+        "AnticipationVelocityModel",
+        "toi",
+        "other",
+        _jupedsim("AnticipationVelocityModel"),
+        JUPEDSIM_TICK,
+    ),
     Peer("jupedsim", "WarpDriverModel", "sampled-hrvo", "other", _jupedsim("WarpDriverModel"), JUPEDSIM_TICK),
     Peer("navground", "ORCA", "orca", "kind", _navground("ORCA")),
     Peer("navground", "HRVO", "hrvo", "kind", _navground("HRVO")),

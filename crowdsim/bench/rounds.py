@@ -1,4 +1,6 @@
-"""Taking turns: what is measured, for how long, and on which machine. Ratios of turns in the same round are results; times are of the machine."""
+"""Taking turns: what is measured, for how long, and on which machine.
+Ratios of turns in the same round are results; times are of the machine.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ from crowdsim.version import __version__
 
 WARM_TICKS = 20
 STEPS = 3  # a turn: one step to warm the caches up again, untimed, and these
-SLOW_NS = 8e3  # an agent and step: a slower runner warms up for two ticks, is timed for one step a turn, and leaves after SLOW_ROUNDS
+# an agent and step: a slower runner warms up for two ticks, is timed for one step a turn, and leaves after
+# SLOW_ROUNDS
+SLOW_NS = 8e3
 SLOW_ROUNDS = 3
 
 
@@ -79,9 +83,16 @@ class Runner:
             self.noted.append(self.more(steps))
 
     def result(self) -> dict[str, Any]:
-        """Return the row with medians; millions of agent-steps a second by the processor's time on one thread, by the wall's on more."""
+        """Return the row with medians; millions of agent-steps a second by the processor's time on one
+        thread, by the wall's on more.
+        """
         own = self.wall if self.row["threads"] > 1 else self.cpu
-        found: dict[str, Any] = {**self.row, "agents": self.agents, "cpu_ns": middle(self.cpu), "wall_ns": middle(self.wall)}
+        found: dict[str, Any] = {
+            **self.row,
+            "agents": self.agents,
+            "cpu_ns": middle(self.cpu),
+            "wall_ns": middle(self.wall),
+        }
         found |= {"million_a_second": round(1e3 / float(np.median(own)), 4), "turns": len(self.cpu)}
         for name in self.noted[0] if self.noted else ():
             found[name] = round(float(np.median([one[name] for one in self.noted])), 3)
@@ -94,7 +105,9 @@ def middle(values: list[float]) -> float:
 
 
 def take_turns(runners: list[Runner], rounds: int) -> float:
-    """Warm all up, then let them step in turns; return how many cores others used meanwhile, nan where the system does not say."""
+    """Warm all up, then let them step in turns;
+    return how many cores others used meanwhile, nan where the system does not say.
+    """
     for runner in runners:
         runner.warm_up()
     busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
@@ -107,9 +120,13 @@ def take_turns(runners: list[Runner], rounds: int) -> float:
 
 
 def busy_seconds() -> float:
-    """Return the processor time of all processes on the machine, in s, to 10 ms a core; nan where /proc/stat does not say."""
+    """Return the processor time of all processes on the machine, in s, to 10 ms a core;
+    nan where /proc/stat does not say.
+    """
     try:
-        user, nice, system, _, _, interrupts, soft, *_ = map(int, Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:])
+        user, nice, system, _, _, interrupts, soft, *_ = map(
+            int, Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:]
+        )
     except (OSError, ValueError):
         return float("nan")
     return (user + nice + system + interrupts + soft) / os.sysconf("SC_CLK_TCK")
@@ -119,7 +136,11 @@ def ratio(above: list[float], below: list[float]) -> dict[str, float]:
     """Return the median of the ratios round by round, and their quartiles."""
     rounds = min(len(above), len(below))
     low, median, high = np.percentile(np.array(above[:rounds]) / np.array(below[:rounds]), [25.0, 50.0, 75.0])
-    return {"ratio": round(float(median), 2), "ratio_low": round(float(low), 2), "ratio_high": round(float(high), 2)}
+    return {
+        "ratio": round(float(median), 2),
+        "ratio_low": round(float(low), 2),
+        "ratio_high": round(float(high), 2),
+    }
 
 
 def installed(product: str) -> str | None:
@@ -135,10 +156,21 @@ def machine() -> dict[str, Any]:
     cpu = platform.processor() or platform.machine()
     facts = Path("/proc/cpuinfo")
     if facts.is_file():
-        models = [line.partition(":")[2].strip() for line in facts.read_text(encoding="utf-8").splitlines() if line.startswith("model name")]
+        models = [
+            line.partition(":")[2].strip()
+            for line in facts.read_text(encoding="utf-8").splitlines()
+            if line.startswith("model name")
+        ]
         cpu = models[0] if models else cpu
-    versions = {"crowdsim": __version__} | {name: installed(name) for name in ("numpy", "numba", "llvmlite", "pyrvo", "jupedsim", "navground")}
+    versions = {"crowdsim": __version__} | {
+        name: installed(name) for name in ("numpy", "numba", "llvmlite", "pyrvo", "jupedsim", "navground")
+    }
     return {
-        "date": datetime.now(UTC).isoformat(timespec="seconds"), "system": platform.platform(), "processor": cpu, "cores": available_cores(),
-        "load": [round(one, 2) for one in os.getloadavg()], "python": platform.python_version(), "versions": versions,
-    }  # fmt: skip
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "system": platform.platform(),
+        "processor": cpu,
+        "cores": available_cores(),
+        "load": [round(one, 2) for one in os.getloadavg()],
+        "python": platform.python_version(),
+        "versions": versions,
+    }

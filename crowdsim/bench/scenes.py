@@ -14,7 +14,8 @@ from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import Runner, installed, take_turns
 from crowdsim.bench.rows import spread, times_of
 
-OURS = ("orca", "toi", "hrvo", "sampled-hrvo")  # The models beside which peers are set; see `crowdsim.bench.peers`.
+# The models beside which peers are set; see `crowdsim.bench.peers`.
+OURS = ("orca", "toi", "hrvo", "sampled-hrvo")
 TICK_WARM = 20  # Ticks of the whole tick before it is timed: paths are planned in the first ones.
 TICK_PEER = "doStep beside our whole tick"  # What the peer's row of that scene is called.
 
@@ -31,7 +32,8 @@ class Scene:
     rounds, quick_rounds : int
         Turns of each.
     run : callable
-        Given agents, rounds, products, the dict of what is missing, and a function that takes what is going on, returns rows and the cores of others.
+        Given agents, rounds, products, the dict of what is missing, and a function that takes what is going
+        on, returns rows and the cores of others.
     """
 
     name: str
@@ -40,11 +42,15 @@ class Scene:
     quick_agents: int
     rounds: int
     quick_rounds: int
-    run: Callable[[int, int, tuple[str, ...], dict[str, str], Callable[[str], None]], tuple[list[dict[str, Any]], float]]
+    run: Callable[
+        [int, int, tuple[str, ...], dict[str, str], Callable[[str], None]], tuple[list[dict[str, Any]], float]
+    ]
 
 
 def measured(runners: list[Runner], rounds: int) -> tuple[list[dict[str, Any]], float]:
-    """Let all take turns; return a row for each, peers with the ratio of their time to that of our model beside them, and the cores that others used."""
+    """Let all take turns; return a row for each, peers with the ratio of their time to that of our model
+    beside them, and the cores that others used.
+    """
     others = take_turns(runners, rounds)
     own = {runner.row["model"]: runner for runner in runners if runner.row["product"] == "crowdsim"}
     rows = []
@@ -52,7 +58,14 @@ def measured(runners: list[Runner], rounds: int) -> tuple[list[dict[str, Any]], 
         row = runner.result()
         row["cpu_ns_least"], row["cpu_ns_most"] = round(min(runner.cpu), 1), round(max(runner.cpu), 1)
         beside = own.get(runner.row.get("beside", ""))
-        rows.append(row | (spread(runner.cpu, beside.cpu) if beside is not None and runner.row["product"] != "crowdsim" else {}))
+        rows.append(
+            row
+            | (
+                spread(runner.cpu, beside.cpu)
+                if beside is not None and runner.row["product"] != "crowdsim"
+                else {}
+            )
+        )
         if runner.close:
             runner.close()
     return rows, others
@@ -61,12 +74,24 @@ def measured(runners: list[Runner], rounds: int) -> tuple[list[dict[str, Any]], 
 def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
     """Return what measures the steps of one crowd: our models, and every peer that is installed."""
 
-    def run(agents: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]) -> tuple[list[dict[str, Any]], float]:
+    def run(
+        agents: int,
+        rounds: int,
+        products: tuple[str, ...],
+        missing: dict[str, str],
+        note: Callable[[str], None],
+    ) -> tuple[list[dict[str, Any]], float]:
         """Measure as `Scene.run` says."""
         all_agents = crowd(agents, ground)
         runners = []
         for model in OURS:
-            row = {"product": "crowdsim", "model": model, "version": installed("crowdsim"), "threads": 1, "tick_s": TICK}
+            row = {
+                "product": "crowdsim",
+                "model": model,
+                "version": installed("crowdsim"),
+                "threads": 1,
+                "tick_s": TICK,
+            }
             walker = Walker(all_agents, model)
             runners.append(Runner(row, len(all_agents), walker.step, close=walker.close))
         for peer in PEERS:
@@ -79,10 +104,17 @@ def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
             except ImportError:
                 missing[peer.product] = f"not installed (pip install {peer.product})"
                 continue
-            except Exception as error:  # whatever a peer does not like about the crowd: its row is missing, with the reason
+            except Exception as error:
+                # whatever a peer does not like about the crowd: its row is missing, with the reason
                 missing[f"{peer.product} {peer.model} on {ground} ground"] = f"refused the crowd: {error}"
                 continue
-            row = {"product": peer.product, "model": peer.model, "version": peer.version(), "threads": 1, "tick_s": peer.tick}
+            row = {
+                "product": peer.product,
+                "model": peer.model,
+                "version": peer.version(),
+                "threads": 1,
+                "tick_s": peer.tick,
+            }
             runners.append(Runner({**row, "beside": peer.beside, "alike": peer.alike}, len(fewer), step))
         note("taking turns")
         with warnings.catch_warnings():
@@ -95,7 +127,9 @@ def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
 def _whole_tick(
     agents: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
 ) -> tuple[list[dict[str, Any]], float]:
-    """Measure all that a run does in a tick, its recording included, beside RVO2's bare step with the same agents."""
+    """Measure all that a run does in a tick, its recording included,
+    beside RVO2's bare step with the same agents.
+    """
     from crowdsim.bench.rounds import busy_seconds
     from crowdsim.bench.square import document, rvo2_of
     from crowdsim.recording.locks import scratch_folder
@@ -105,7 +139,10 @@ def _whole_tick(
     block = 40
     times: dict[str, list[float]] = {"ours": [], "rvo2": []}
     note("building the square")
-    with scratch_folder() as folder, Simulation(parse_scenario(document(agents), file="bench"), out=folder / "a.h5") as ours:
+    with (
+        scratch_folder() as folder,
+        Simulation(parse_scenario(document(agents), file="bench"), out=folder / "a.h5") as ours,
+    ):
         for _ in range(TICK_WARM):
             ours.step()
         rvo2 = None
@@ -123,12 +160,25 @@ def _whole_tick(
                 for row in range(len(wish)):
                     rvo2.set_agent_pref_velocity(row, wish[row].tolist())
                 times["rvo2"].append(_timed(rvo2.do_step, block, agents))
-        others = max(0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - begin))
+        others = max(
+            0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - begin)
+        )
     rows: list[dict[str, Any]] = [
-        {"product": "crowdsim", "model": "orca, whole tick", "version": installed("crowdsim"), **times_of(times["ours"], agents, ours.team.threads)}
+        {
+            "product": "crowdsim",
+            "model": "orca, whole tick",
+            "version": installed("crowdsim"),
+            **times_of(times["ours"], agents, ours.team.threads),
+        }
     ]
     if times["rvo2"]:
-        peer: dict[str, Any] = {"product": "pyrvo", "model": f"RVO2, {TICK_PEER}", "version": installed("pyrvo"), "beside": "orca, whole tick", "alike": "less"}
+        peer: dict[str, Any] = {
+            "product": "pyrvo",
+            "model": f"RVO2, {TICK_PEER}",
+            "version": installed("pyrvo"),
+            "beside": "orca, whole tick",
+            "alike": "less",
+        }
         rows.append({**peer, **times_of(times["rvo2"], agents, 1), **spread(times["rvo2"], times["ours"])})
     return rows, others
 
@@ -142,8 +192,32 @@ def _timed(step: Callable[[], Any], steps: int, agents: int) -> float:
 
 
 SCENES = (
-    Scene("open", "a step of a crowd of one a square metre on open ground: index, neighbours, model, integration", 10_000, 2_500, 9, 5, _steps("open")),
+    Scene(
+        "open",
+        "a step of a crowd of one a square metre on open ground: index, neighbours, model, integration",
+        10_000,
+        2_500,
+        9,
+        5,
+        _steps("open"),
+    ),
     Scene("pillars", "the same among pillars, about 5 m apart", 2_500, 1_000, 9, 5, _steps("pillars")),
-    Scene("paths", "paths of points between random places of a hall of 50 m with 300 pillars; agents are paths", 1_000, 300, 9, 5, measure_paths),
-    Scene("tick", "all that a run does in a tick, recording included, beside RVO2's bare step with the same agents", 10_000, 2_500, 8, 5, _whole_tick),
+    Scene(
+        "paths",
+        "paths of points between random places of a hall of 50 m with 300 pillars; agents are paths",
+        1_000,
+        300,
+        9,
+        5,
+        measure_paths,
+    ),
+    Scene(
+        "tick",
+        "all that a run does in a tick, recording included, beside RVO2's bare step with the same agents",
+        10_000,
+        2_500,
+        8,
+        5,
+        _whole_tick,
+    ),
 )

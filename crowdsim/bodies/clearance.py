@@ -8,12 +8,19 @@ import numpy as np
 
 from crowdsim.kernels.decorator import kernel, lean_kernel
 
-GRACE_M = 1e-4  # A push may leave a disc this much nearer to a wall than its radius: rounding of the walk along walls would else stop it.
-ROUNDING_M = 1e-9  # "No nearer than before" is meant up to a nanometre: a push along a wall is rounded, at map coordinates by a tenth of that.
+# A push may leave a disc this much nearer to a wall than its radius: rounding of the walk along walls would
+# else stop it.
+GRACE_M = 1e-4
+# "No nearer than before" is meant up to a nanometre: a push along a wall is rounded, at map coordinates by a
+# tenth of that.
+ROUNDING_M = 1e-9
 _BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it.
 _MOST_WALLS = 4  # Walls that a disc is moved off in turn; a corner has two.
-_LESS = np.float32(0.999999)  # What rounding to float32 may add to a distance is taken off again: it has to be a lower bound.
-_LEAST_BEND = 0.1  # A push that keeps less than this part of its length along a wall goes into the wall: it parts no discs (its square counts, 1 %).
+# What rounding to float32 may add to a distance is taken off again: it has to be a lower bound.
+_LESS = np.float32(0.999999)
+# A push that keeps less than this part of its length along a wall goes into the wall: it parts no discs (its
+# square counts, 1 %).
+_LEAST_BEND = 0.1
 _LEAST_SLIDE = 1e-6  # Below this part the side to which a disc slides would be a matter of rounding.
 
 
@@ -21,13 +28,14 @@ _LEAST_SLIDE = 1e-6  # Below this part the side to which a disc slides would be 
 def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
     """Return whether a disc may be pushed from (x, y) straight to (to_x, to_y).
 
-    It may if it stays its radius clear of every wall on whose free side it is, and of the ends of those beyond which it would be, or no nearer than it
-    was, and its centre crosses none.
+    It may if it stays its radius clear of every wall on whose free side it is, and of the ends of those
+    beyond which it would be, or no nearer than it was, and its centre crosses none.
 
     Parameters
     ----------
     shape : (m, 6) float64, m
-        By wall: end x and y, start x and y, unit vector from end to start; free ground on the right of that vector.
+        By wall: end x and y, start x and y, unit vector from end to start; free ground on the right of that
+        vector.
     zone_wall : (k,) int32
     begin, end : int
         The walls that count are ``zone_wall[begin:end]``.
@@ -39,7 +47,8 @@ def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
 
     Notes
     -----
-    Source: [Pathfinding undated], section 8 ("If a pushed position is unwalkable, only the other character is moved"). Twin: `tests/reference/clearance.py`.
+    Source: [Pathfinding undated], section 8 ("If a pushed position is unwalkable, only the other character is
+    moved"). Twin: `tests/reference/clearance.py`.
     """
     for entry in range(begin, end):
         wall = zone_wall[entry]
@@ -53,10 +62,15 @@ def may_be_pushed(shape, zone_wall, begin, end, x, y, to_x, to_y, radius):
         if height >= 0.0 and new_height < 0.0:
             share = height / (height - new_height)
             cut_x, cut_y = x + (to_x - x) * share, y + (to_y - y) * share
-            if (cut_x - shape[wall, 0]) * ux + (cut_y - shape[wall, 1]) * uy >= 0.0 and (cut_x - shape[wall, 2]) * ux + (cut_y - shape[wall, 3]) * uy <= 0.0:
+            if (cut_x - shape[wall, 0]) * ux + (cut_y - shape[wall, 1]) * uy >= 0.0 and (
+                cut_x - shape[wall, 2]
+            ) * ux + (cut_y - shape[wall, 3]) * uy <= 0.0:
                 return False
         distance = _distance(shape, wall, ux, uy, to_x, to_y, new_height)
-        if distance < radius - GRACE_M and distance < _distance(shape, wall, ux, uy, x, y, height) - ROUNDING_M:
+        if (
+            distance < radius - GRACE_M
+            and distance < _distance(shape, wall, ux, uy, x, y, height) - ROUNDING_M
+        ):
             return False
     return True
 
@@ -90,7 +104,9 @@ def clear_of_walls(frame, zone, wall_distance, reach, x, y, dx, dy, length, radi
     if length + radius > reach:
         return False
     shape, _, zone_start, zone_wall = frame
-    return may_be_pushed(shape, zone_wall, zone_start[zone], zone_start[zone + 1], x, y, x + dx, y + dy, radius)
+    return may_be_pushed(
+        shape, zone_wall, zone_start[zone], zone_start[zone + 1], x, y, x + dx, y + dy, radius
+    )
 
 
 @lean_kernel
@@ -107,8 +123,9 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius, slides):
     x, y, dx, dy, radius : float, m
         Where the disc is, the push, and how large the disc is.
     slides : bool
-        Whether it goes along the wall by the whole length of the push where it can: before what does not make way, as a cart, a disc that is between it
-        and a wall leaves to the side, however squarely it is pressed. That never brings it nearer to either.
+        Whether it goes along the wall by the whole length of the push where it can: before what does not make
+        way, as a cart, a disc that is between it and a wall leaves to the side, however squarely it is
+        pressed. That never brings it nearer to either.
 
     Returns
     -------
@@ -117,8 +134,8 @@ def bent_along_walls(frame, zone, reach, x, y, dx, dy, radius, slides):
 
     Notes
     -----
-    Two discs in a corner, each between the other and a wall, could not part otherwise. Walls that are equally near count together, so that their
-    order does not matter. Twin: `tests/reference/clearance.py`.
+    Two discs in a corner, each between the other and a wall, could not part otherwise. Walls that are equally
+    near count together, so that their order does not matter. Twin: `tests/reference/clearance.py`.
     """
     length = np.sqrt(dx * dx + dy * dy)
     if length + radius > reach:
@@ -162,8 +179,8 @@ def move_off_walls(start, stop, position, tentative, radius, zone, wall_distance
         The wall lists are whole within this distance of `position`.
     frame : WallFrame
     out : (n, 2) float64, m
-        Receives the tentative positions, clear of walls where that can be had in a few moves. A disc that steps farther than its radius, and so may have
-        crossed a wall, is left as it is.
+        Receives the tentative positions, clear of walls where that can be had in a few moves. A disc that
+        steps farther than its radius, and so may have crossed a wall, is left as it is.
     clear : (n,) float32, m
         Receives a lower bound of the distance from `out` to any wall.
 
@@ -193,10 +210,12 @@ def move_off_walls(start, stop, position, tentative, radius, zone, wall_distance
 
 @lean_kernel
 def _nearest_wall(shape, zone_wall, begin, end, x, y, to_x, to_y, within):
-    """Return the vector from (x, y) to the wall that is nearest to another place, and that place's distance from it; nothing if none is within reach.
+    """Return the vector from (x, y) to the wall that is nearest to another place,
+    and that place's distance from it; nothing if none is within reach.
 
-    Only walls count that have each of the two places on their free side or beyond an end: a thin wall's other side may be that of another floor, as beside a
-    stair, and then nothing else stands for its end. Where several are equally near, their vectors are added: their order does not matter.
+    Only walls count that have each of the two places on their free side or beyond an end: a thin wall's other
+    side may be that of another floor, as beside a stair, and then nothing else stands for its end. Where
+    several are equally near, their vectors are added: their order does not matter.
     """
     nearest, into_x, into_y = within, 0.0, 0.0
     for entry in range(begin, end):
@@ -205,7 +224,9 @@ def _nearest_wall(shape, zone_wall, begin, end, x, y, to_x, to_y, within):
         if ux == 0.0 and uy == 0.0:
             continue
         here, there = _height(shape, wall, ux, uy, x, y), _height(shape, wall, ux, uy, to_x, to_y)
-        if (here <= 0.0 and not _is_beyond(shape, wall, ux, uy, x, y)) or (there <= 0.0 and not _is_beyond(shape, wall, ux, uy, to_x, to_y)):
+        if (here <= 0.0 and not _is_beyond(shape, wall, ux, uy, x, y)) or (
+            there <= 0.0 and not _is_beyond(shape, wall, ux, uy, to_x, to_y)
+        ):
             continue
         distance = _distance(shape, wall, ux, uy, to_x, to_y, there)
         if distance > nearest:
@@ -231,12 +252,16 @@ def _towards(shape, wall, ux, uy, x, y, height):
 @lean_kernel
 def _is_beyond(shape, wall, ux, uy, x, y):
     """Return whether the point of a wall that is nearest to a point is one of its ends."""
-    return (shape[wall, 0] - x) * ux + (shape[wall, 1] - y) * uy > 0.0 or (shape[wall, 2] - x) * ux + (shape[wall, 3] - y) * uy < 0.0
+    return (shape[wall, 0] - x) * ux + (shape[wall, 1] - y) * uy > 0.0 or (shape[wall, 2] - x) * ux + (
+        shape[wall, 3] - y
+    ) * uy < 0.0
 
 
 @lean_kernel
 def _height(shape, wall, ux, uy, x, y):
-    """Return how far a point is above a wall's line, positive on the free side; the mean from both ends, so that mirrored walls give the same."""
+    """Return how far a point is above a wall's line, positive on the free side;
+    the mean from both ends, so that mirrored walls give the same.
+    """
     lx, ly, rx, ry = shape[wall, 0] - x, shape[wall, 1] - y, shape[wall, 2] - x, shape[wall, 3] - y
     return 0.5 * ((ly * ux - lx * uy) + (ry * ux - rx * uy))
 

@@ -1,7 +1,8 @@
 """Contacts of discs and the pushes that part them; the kernels behind `crowdsim.bodies.separate`.
 
-Everything is by slot (cell order). Sums are taken in whole numbers of 2**-40 m (1e-12 m), so that they do not depend on the order of the terms:
-mirrored, turned and renumbered crowds give the same displacements bit for bit.
+Everything is by slot (cell order). Sums are taken in whole numbers of 2**-40 m (1e-12 m), so that they do not
+depend on the order of the terms: mirrored, turned and renumbered crowds give the same displacements bit for
+bit.
 """
 
 # mypy: allow-untyped-defs
@@ -16,8 +17,12 @@ from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.kernels.simd import append_set, bit_count, bits, difference, load, numbers, spread
 
 FINE = 2.0**40  # Whole numbers per metre in sums; a crowd's overlaps may add up to 8,000 km.
-LOOK_AHEAD_M = 0.05  # Gaps up to this are known after a scan: discs with wider ones are looked at again only when a disc has moved half of it.
-TOUCH_M = 1e-6  # Overlaps up to a micrometre count as touching: they are not pushed apart, so that a crowd comes to rest and costs nothing then.
+# Gaps up to this are known after a scan: discs with wider ones are looked at again only when a disc has moved
+# half of it.
+LOOK_AHEAD_M = 0.05
+# Overlaps up to a micrometre count as touching: they are not pushed apart, so that a crowd comes to rest and
+# costs nothing then.
+TOUCH_M = 1e-6
 _LEAST_ALONG = 1e-6  # Share of a push that is rounding.
 _SLACK_M = 1e-3  # Far above the float32 rounding of the coarse test.
 
@@ -27,7 +32,8 @@ _U0, _U8, _U16, _BYTE = np.uint64(0), np.uint64(8), np.uint64(16), np.uint64(255
 OVERLAP, NORMAL_X, NORMAL_Y, SCALE, PUSH_X, PUSH_Y = range(6)
 TABLE_COLUMNS = 6
 
-# Whether a disc can be pushed: it cannot, it can, or it is part of an obstacle, which keeps to its path: such discs may lie over one another.
+# Whether a disc can be pushed: it cannot, it can, or it is part of an obstacle, which keeps to its path: such
+# discs may lie over one another.
 FIXED, MOVABLE, DRIVEN = (np.uint8(code) for code in range(3))
 
 # How a disc can make way for another: not at all, along a wall, or straight.
@@ -35,10 +41,30 @@ STAYS, BENT, STRAIGHT = range(3)
 
 
 @inlined_kernel
-def _near_slots(cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near):
-    """List the slots whose discs come within `margin` of the disc at `slot`; return how many, -1 where `near` is too short.
+def _near_slots(
+    cells_start,
+    z,
+    slope_x,
+    slope_y,
+    step,
+    plane,
+    per_metre,
+    home_x,
+    home_y,
+    px,
+    py,
+    radius32,
+    slot,
+    reach,
+    drift,
+    margin,
+    near,
+):
+    """List the slots whose discs come within `margin` of the disc at `slot`;
+    return how many, -1 where `near` is too short.
 
-    Discs are looked up where the index has them (`home`), and measured where they are now (`px`, `py`), up to `drift` away from there.
+    Discs are looked up where the index has them (`home`), and measured where they are now (`px`, `py`), up to
+    `drift` away from there.
     """
     first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = window(
         plane, per_metre, home_x[slot], home_y[slot], reach + drift + drift
@@ -50,12 +76,17 @@ def _near_slots(cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x
     while columns > 0:
         for line in range(first_line, first_line + lines):
             cell = first_cell + (line & row_mask) * table_columns + first_column
-            begin, end = np.uint64(cells_start[np.uint64(cell)]), np.uint64(cells_start[np.uint64(cell + columns)])
+            begin, end = (
+                np.uint64(cells_start[np.uint64(cell)]),
+                np.uint64(cells_start[np.uint64(cell + columns)]),
+            )
             limit = spread(np.int32(end))
             for first in range(begin, end, _U16):
                 dx, dy = difference(px, first, x), difference(py, first, y)
                 index, reach_of_pair = numbers() + spread(np.int32(first)), body + load(radius32, first)
-                close = bits((dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own))
+                close = bits(
+                    (dx * dx + dy * dy < reach_of_pair * reach_of_pair) & (index < limit) & (index != own)
+                )
                 if has_heights and close != _U0:
                     close &= bits(on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy))
                 if close != _U0:
@@ -72,7 +103,9 @@ def _near_slots(cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x
 
 @inlined_kernel
 def _overlap(px, py, radius, i, j):
-    """Return the overlap of two discs (negative: the gap) and the distance of their centres with its components from i to j."""
+    """Return the overlap of two discs (negative:
+    the gap) and the distance of their centres with its components from i to j.
+    """
     dx, dy = px[j] - px[i], py[j] - py[i]
     distance = np.sqrt(dx * dx + dy * dy)
     return radius[i] + radius[j] - distance, distance, dx, dy
@@ -94,7 +127,8 @@ def scan_contacts(start, stop, cells, now, capacity, widest, drift, moved, gap, 
     widest, drift, moved : float, m
         Greatest radius; how far discs have moved since `cells` was built at most, and since their last scan.
     gap : (n,) float64, m
-        In and out: least gap to another disc known at the last scan (capped at LOOK_AHEAD_M); discs whose gap cannot have closed are left out.
+        In and out: least gap to another disc known at the last scan (capped at LOOK_AHEAD_M); discs whose gap
+        cannot have closed are left out.
     count : (n,) int64
         Receives the number of overlaps deeper than TOUCH_M.
     deepest : (n,) float64, m
@@ -118,7 +152,13 @@ def scan_contacts(start, stop, cells, now, capacity, widest, drift, moved, gap, 
 def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, deepest, total, near):
     """Do what `scan_contacts` says, with a workspace."""
     home_x, home_y, cells_start, cells_plane, per_metre, origin, table = (
-        cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape
+        cells.x,
+        cells.y,
+        cells.start,
+        cells.plane,
+        cells.per_metre,
+        cells.origin,
+        cells.shape,
     )
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, movable = now
@@ -130,7 +170,23 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
         plane = plane_numbers(origin, table, cells_plane[slot])
         reach = radius[slot] + widest + LOOK_AHEAD_M
         found = _near_slots(
-            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, LOOK_AHEAD_M, near
+            cells_start,
+            z,
+            slope_x,
+            slope_y,
+            step,
+            plane,
+            per_metre,
+            home_x,
+            home_y,
+            px,
+            py,
+            radius32,
+            slot,
+            reach,
+            drift,
+            LOOK_AHEAD_M,
+            near,
         )
         if found < 0:
             return -1
@@ -152,7 +208,9 @@ def _scan_contacts(start, stop, cells, now, widest, drift, moved, gap, count, de
 
 @inlined_kernel
 def _normal(dx, dy, distance, row, other_row):
-    """Return the unit vector from one disc to another; centres that coincide part along x, the lower entity towards +x."""
+    """Return the unit vector from one disc to another;
+    centres that coincide part along x, the lower entity towards +x.
+    """
     if distance > 0.0:
         return dx / distance, dy / distance
     return (-1.0 if row < other_row else 1.0), 0.0
@@ -160,7 +218,9 @@ def _normal(dx, dy, distance, row, other_row):
 
 @inlined_kernel
 def _along_immovables(cells_row, px, py, radius, movable, slot, row, near, found, ux, uy):
-    """Return what is left of a push (ux, uy) of a disc that overlaps others that are never pushed: what does not bring it deeper into any of them."""
+    """Return what is left of a push (ux, uy) of a disc that overlaps others that are never pushed:
+    what does not bring it deeper into any of them.
+    """
     most, most_x, most_y = 0.0, 0.0, 0.0
     for place in range(found):
         other = np.uint64(near[place])
@@ -184,7 +244,23 @@ def _along_immovables(cells_row, px, py, radius, movable, slot, row, near, found
 
 
 @kernel
-def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can, table):
+def list_contacts(
+    start,
+    stop,
+    cells,
+    now,
+    capacity,
+    widest,
+    drift,
+    frame,
+    zone,
+    wall_distance,
+    reach,
+    first,
+    other,
+    can,
+    table,
+):
     """List the contacts of each disc, and whether the walls let it make way for each.
 
     Parameters
@@ -203,24 +279,51 @@ def list_contacts(start, stop, cells, now, capacity, widest, drift, frame, zone,
     other : (c,) uint32
         Receives the other slot.
     can : (c,) uint8
-        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never pushed, keep clear of walls, and come no deeper into
-        discs that are never pushed: STAYS, BENT or STRAIGHT.
+        Receives how the disc can make way by half the overlap, or by all of it for a disc that is never
+        pushed, keep clear of walls, and come no deeper into discs that are never pushed: STAYS, BENT or
+        STRAIGHT.
     table : (c, 6) float64
-        Receives overlap (m), the unit vector towards the other disc, and where a push goes: the opposite vector, or what of it is along a wall.
+        Receives overlap (m), the unit vector towards the other disc, and where a push goes: the opposite
+        vector, or what of it is along a wall.
 
     Notes
     -----
     Twin: `tests/reference/separate.py`.
     """
     near = np.zeros(capacity + 32, np.uint32)
-    _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near)
+    _list_contacts(
+        start,
+        stop,
+        cells,
+        now,
+        widest,
+        drift,
+        frame,
+        zone,
+        wall_distance,
+        reach,
+        first,
+        other,
+        can,
+        table,
+        near,
+    )
 
 
 @lean_kernel
-def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near):
+def _list_contacts(
+    start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near
+):
     """Do what `list_contacts` says, with a workspace."""
     home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
-        cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape, cells.row
+        cells.x,
+        cells.y,
+        cells.start,
+        cells.plane,
+        cells.per_metre,
+        cells.origin,
+        cells.shape,
+        cells.row,
     )
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, movable = now
@@ -230,7 +333,23 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
             continue
         plane = plane_numbers(origin, planes, cells_plane[slot])
         found = _near_slots(
-            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, radius[slot] + widest, drift, 0.0, near
+            cells_start,
+            z,
+            slope_x,
+            slope_y,
+            step,
+            plane,
+            per_metre,
+            home_x,
+            home_y,
+            px,
+            py,
+            radius32,
+            slot,
+            radius[slot] + widest,
+            drift,
+            0.0,
+            near,
         )
         row, is_beside_immovable = cells_row[slot], False
         for place in range(found):
@@ -249,26 +368,75 @@ def _list_contacts(start, stop, cells, now, widest, drift, frame, zone, wall_dis
                     x, y, way, alone = px[slot], py[slot], STRAIGHT, movable[neighbour] != MOVABLE
                     length = overlap if alone else 0.5 * overlap
                     dx, dy = -nx * length, -ny * length
-                    if not clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot]):
+                    if not clear_of_walls(
+                        frame,
+                        zone[row],
+                        wall_distance[row] - drift,
+                        reach,
+                        x,
+                        y,
+                        dx,
+                        dy,
+                        length,
+                        radius[slot],
+                    ):
                         ex, ey = bent_along_walls(frame, zone[row], reach, x, y, dx, dy, radius[slot], alone)
-                        way, push_x, push_y = STAYS if ex == 0.0 and ey == 0.0 else BENT, ex / length, ey / length
+                        way, push_x, push_y = (
+                            STAYS if ex == 0.0 and ey == 0.0 else BENT,
+                            ex / length,
+                            ey / length,
+                        )
                     if is_beside_immovable and not alone and way != STAYS:
-                        ex, ey = _along_immovables(cells_row, px, py, radius, movable, slot, row, near, found, push_x, push_y)
+                        ex, ey = _along_immovables(
+                            cells_row, px, py, radius, movable, slot, row, near, found, push_x, push_y
+                        )
                         if ex != push_x or ey != push_y:
                             dx, dy = ex * length, ey * length
-                            is_clear = clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, dx, dy, length, radius[slot])
-                            way, push_x, push_y = BENT if is_clear and (ex != 0.0 or ey != 0.0) else STAYS, ex, ey
+                            is_clear = clear_of_walls(
+                                frame,
+                                zone[row],
+                                wall_distance[row] - drift,
+                                reach,
+                                x,
+                                y,
+                                dx,
+                                dy,
+                                length,
+                                radius[slot],
+                            )
+                            way, push_x, push_y = (
+                                BENT if is_clear and (ex != 0.0 or ey != 0.0) else STAYS,
+                                ex,
+                                ey,
+                            )
                 can[contact], table[contact, PUSH_X], table[contact, PUSH_Y] = way, push_x, push_y
                 contact += 1
 
 
 @kernel
-def scale_pushes(start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can, table):
+def scale_pushes(
+    start,
+    stop,
+    cells,
+    now,
+    capacity,
+    widest,
+    drift,
+    frame,
+    zone,
+    wall_distance,
+    reach,
+    first,
+    other,
+    can,
+    table,
+):
     """Find how much of each push keeps both the sum and the depth of the disc's overlaps from rising.
 
     Parameters
     ----------
-    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can : various
+    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can :
+        various
         As `list_contacts` left them.
     table : (c, 6) float64
         All but the scale is read; receives the scale of each push: 1, 1/2, 1/4 or 0.
@@ -280,19 +448,39 @@ def scale_pushes(start, stop, cells, now, capacity, widest, drift, frame, zone, 
 
     Notes
     -----
-    A pair's overlap after a pass is at most s - n.(d_j - d_i), with s the signed overlap before, n the normal from i to j, d the displacements.
-    This is the mean of s + 2 n.d_i and s - 2 n.d_j, and the positive part is convex; so no sum and no maximum over pairs rises if for each disc
-    neither the sum nor the maximum over its neighbours of ``max(0, s + 2 n.d)`` is greater than at d = 0. Both are convex in d: where each
-    single push keeps this, so does every average of the pushes. Neighbours that cannot move count with ``2 max(0, s + n.d)`` in the sum.
-    Twin: `tests/reference/separate.py`.
+    A pair's overlap after a pass is at most s - n.(d_j - d_i), with s the signed overlap before, n the normal
+    from i to j, d the displacements. This is the mean of s + 2 n.d_i and s - 2 n.d_j, and the positive part
+    is convex; so no sum and no maximum over pairs rises if for each disc neither the sum nor the maximum over
+    its neighbours of ``max(0, s + 2 n.d)`` is greater than at d = 0. Both are convex in d: where each single
+    push keeps this, so does every average of the pushes. Neighbours that cannot move count with
+    ``2 max(0, s + n.d)`` in the sum. Twin: `tests/reference/separate.py`.
     """
     near, close = np.zeros(capacity + 32, np.uint32), np.zeros((capacity + 32, 4))
-    return _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near, close)
+    return _scale_pushes(
+        start,
+        stop,
+        cells,
+        now,
+        widest,
+        drift,
+        frame,
+        zone,
+        wall_distance,
+        reach,
+        first,
+        other,
+        can,
+        table,
+        near,
+        close,
+    )
 
 
 @inlined_kernel
 def _stress(close, found, ex, ey):
-    """Return the sum (2**-40 m) and the greatest of the overlaps of a disc that moves by (ex, ey) while the others give way as much."""
+    """Return the sum (2**-40 m) and the greatest of the overlaps of a disc that moves by (ex,
+    ey) while the others give way as much.
+    """
     total, greatest = np.int64(0), 0.0
     for place in range(found):
         factor = close[place, 3]
@@ -303,10 +491,34 @@ def _stress(close, found, ex, ey):
 
 
 @lean_kernel
-def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near, close):
+def _scale_pushes(
+    start,
+    stop,
+    cells,
+    now,
+    widest,
+    drift,
+    frame,
+    zone,
+    wall_distance,
+    reach,
+    first,
+    other,
+    can,
+    table,
+    near,
+    close,
+):
     """Do what `scale_pushes` says, with workspaces."""
     home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
-        cells.x, cells.y, cells.start, cells.plane, cells.per_metre, cells.origin, cells.shape, cells.row
+        cells.x,
+        cells.y,
+        cells.start,
+        cells.plane,
+        cells.per_metre,
+        cells.origin,
+        cells.shape,
+        cells.row,
     )
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     px, py, radius, radius32, movable = now
@@ -325,7 +537,23 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
         margin = farthest + farthest
         reach = radius[slot] + widest + margin
         found = _near_slots(
-            cells_start, z, slope_x, slope_y, step, plane, per_metre, home_x, home_y, px, py, radius32, slot, reach, drift, margin, near
+            cells_start,
+            z,
+            slope_x,
+            slope_y,
+            step,
+            plane,
+            per_metre,
+            home_x,
+            home_y,
+            px,
+            py,
+            radius32,
+            slot,
+            reach,
+            drift,
+            margin,
+            near,
         )
         if found < 0:
             return -1
@@ -334,7 +562,12 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
             neighbour = np.uint64(near[place])
             overlap, distance, dx, dy = _overlap(px, py, radius, slot, neighbour)
             nx, ny = _normal(dx, dy, distance, row, cells_row[neighbour])
-            close[place, 0], close[place, 1], close[place, 2], close[place, 3] = overlap, nx, ny, 2.0 if movable[neighbour] == MOVABLE else 1.0
+            close[place, 0], close[place, 1], close[place, 2], close[place, 3] = (
+                overlap,
+                nx,
+                ny,
+                2.0 if movable[neighbour] == MOVABLE else 1.0,
+            )
         total, greatest = _stress(close, found, 0.0, 0.0)
         for contact in range(begin, end):
             push, scale = table[contact, SCALE], 1.0
@@ -344,7 +577,18 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
                 new_total, new_greatest = _stress(close, found, ex, ey)
                 if new_total <= total and new_greatest <= greatest:
                     x, y = px[slot], py[slot]
-                    if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]):
+                    if clear_of_walls(
+                        frame,
+                        zone[row],
+                        wall_distance[row] - drift,
+                        reach,
+                        x,
+                        y,
+                        ex,
+                        ey,
+                        length,
+                        radius[slot],
+                    ):
                         break
                 scale *= 0.5
                 if scale < 0.25:
@@ -355,7 +599,9 @@ def _scale_pushes(start, stop, cells, now, widest, drift, frame, zone, wall_dist
 
 @inlined_kernel
 def _share(can, contact, partner):
-    """Return the disc's share of the overlap: half, all where the other can make way less well, nothing where it can better."""
+    """Return the disc's share of the overlap: half, all where the other can make way less well,
+    nothing where it can better.
+    """
     if can[contact] == STAYS or can[contact] < can[partner]:
         return 0.0
     return 0.5 if can[contact] == can[partner] else 1.0
@@ -371,7 +617,27 @@ def _reverse(first, other, contact, slot):
 
 
 @lean_kernel
-def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table, guarded, swing, farthest, past, new_x, new_y):
+def push_apart(
+    start,
+    stop,
+    cells,
+    now,
+    drift,
+    frame,
+    zone,
+    wall_distance,
+    reach,
+    first,
+    other,
+    can,
+    table,
+    guarded,
+    swing,
+    farthest,
+    past,
+    new_x,
+    new_y,
+):
     """Move overlapping discs apart by one Jacobi pass.
 
     Parameters
@@ -396,12 +662,13 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
 
     Notes
     -----
-    Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; where neither can, both are pushed along the walls that
-    hinder them. Pushes are divided by the disc's number of contacts. A disc whose displacement would bring it into a wall goes without swing, else half as
-    far, as it was found to be able to alone, and stays where that would do so too. Source: [Pathfinding undated], section 8; the division is ours:
-    undivided pushes make the deepest overlap of dense crowds rise in half of all passes, divided ones hardly ever. The swing is that of the heavy-ball method
-    ([Polyak 1964]): without it pressure leaves a knot of k layers in some k * k passes. Twin:
-    `tests/reference/separate.py`.
+    Each contact pushes a disc by half the overlap, or by the whole where the other cannot make way; where
+    neither can, both are pushed along the walls that hinder them. Pushes are divided by the disc's number of
+    contacts. A disc whose displacement would bring it into a wall goes without swing, else half as far, as it
+    was found to be able to alone, and stays where that would do so too. Source: [Pathfinding undated],
+    section 8; the division is ours: undivided pushes make the deepest overlap of dense crowds rise in half of
+    all passes, divided ones hardly ever. The swing is that of the heavy-ball method ([Polyak 1964]): without
+    it pressure leaves a knot of k layers in some k * k passes. Twin: `tests/reference/separate.py`.
     """
     px, py, radius, _, _ = now
     old_x, old_y, first_x, first_y = past
@@ -426,9 +693,14 @@ def push_apart(start, stop, cells, now, drift, frame, zone, wall_distance, reach
             away_x, away_y = x + ex - first_x[slot], y + ey - first_y[slot]
             away = np.sqrt(away_x * away_x + away_y * away_y)
             if away > farthest:
-                ex, ey = first_x[slot] + away_x * (farthest / away) - x, first_y[slot] + away_y * (farthest / away) - y
+                ex, ey = (
+                    first_x[slot] + away_x * (farthest / away) - x,
+                    first_y[slot] + away_y * (farthest / away) - y,
+                )
             length = np.sqrt(ex * ex + ey * ey)
-            if clear_of_walls(frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]):
+            if clear_of_walls(
+                frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]
+            ):
                 new_x[slot], new_y[slot] = x + ex, y + ey
                 longest = max(longest, length)
                 break
@@ -467,14 +739,20 @@ def gather_discs(start, stop, cells, radius, movable, now):
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
         px[slot], py[slot] = cells_x[slot], cells_y[slot]
-        slot_radius[slot], slot_radius32[slot], slot_movable[slot] = radius[row], np.float32(radius[row]), movable[row]
+        slot_radius[slot], slot_radius32[slot], slot_movable[slot] = (
+            radius[row],
+            np.float32(radius[row]),
+            movable[row],
+        )
         widest = max(widest, radius[row])
     return widest
 
 
 @lean_kernel
 def scatter_positions(start, stop, cells, x, y, out):
-    """Write positions by slot to the rows of `out`, (n, 2) float64, m. Twin: `tests/reference/separate.py`."""
+    """Write positions by slot to the rows of `out`, (n, 2) float64, m.
+    Twin: `tests/reference/separate.py`.
+    """
     cells_row = cells.row
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])

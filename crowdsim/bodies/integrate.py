@@ -16,10 +16,15 @@ class BodyParameters:
     """How agents may move."""
 
     top_speed: float = param(
-        1.2, "", low=1.0, high=5.0, source="ours",
-        why="maximum speed as a multiple of the highest desired speed: what an agent may add to get out of another's way; 1 lets it only slow down and "
+        1.2,
+        "",
+        low=1.0,
+        high=5.0,
+        source="ours",
+        why="maximum speed as a multiple of the highest desired speed: what an agent may add to get out of "
+        "another's way; 1 lets it only slow down and "
         "turn, larger lets crowds rush",
-    )  # fmt: skip
+    )
 
 
 @kernel

@@ -1,4 +1,6 @@
-"""Asking aside: an agent that stands in the way of a walker takes a small step ([Pathfinding undated], section 8)."""
+"""Asking aside: an agent that stands in the way of a walker takes a small step ([Pathfinding undated],
+section 8).
+"""
 
 # mypy: allow-untyped-defs
 
@@ -24,25 +26,55 @@ class NudgeParameters:
     """Which agents are asked aside, and how far they go."""
 
     nudging: bool = param(
-        False, "", source="[Pathfinding undated], section 8",
-        why="whether stationary agents step aside for walkers; off, one in a doorway keeps it shut unless it is pushed out",
-    )  # fmt: skip
+        False,
+        "",
+        source="[Pathfinding undated], section 8",
+        why=(
+            "whether stationary agents step aside for walkers; off, one in a doorway keeps it shut unless "
+            "it is pushed out"
+        ),
+    )
     nudge_distance: float = param(
-        1.2, "m", above=0.0, high=100.0, source="[Pathfinding undated], section 8 (kNudgeDist)",
-        why="how far a stationary agent steps aside: two diameters and a bit; larger opens paths wider and scatters a crowd that stands",
+        1.2,
+        "m",
+        above=0.0,
+        high=100.0,
+        source="[Pathfinding undated], section 8 (kNudgeDist)",
+        why=(
+            "how far a stationary agent steps aside: two diameters and a bit; larger opens paths wider and "
+            "scatters a crowd that stands"
+        ),
     )
     nudge_reached: float = param(
-        0.05, "m", low=0.0, high=10.0, source="[Pathfinding undated], section 7 (WALK_THRESHOLD)",
+        0.05,
+        "m",
+        low=0.0,
+        high=10.0,
+        source="[Pathfinding undated], section 7 (WALK_THRESHOLD)",
         why="a step aside is over this near to its end; larger ends it sooner",
     )
     nudge_contact: float = param(
-        0.01, "m", low=0.0, high=1.0, source="ours",
-        why="gap up to which agents count as touching: those that overlapped have been pushed apart by the end of the tick; larger asks before they touch",
-    )  # fmt: skip
+        0.01,
+        "m",
+        low=0.0,
+        high=1.0,
+        source="ours",
+        why=(
+            "gap up to which agents count as touching: those that overlapped have been pushed apart by the "
+            "end of the tick; larger asks before they touch"
+        ),
+    )
     nudge_patience: float = param(
-        3.0, "s", above=0.0, high=1e6, source="ours",
-        why="after this time a step aside is over wherever it led: others may stand on its end; smaller gives up sooner, larger presses on in a crowd",
-    )  # fmt: skip
+        3.0,
+        "s",
+        above=0.0,
+        high=1e6,
+        source="ours",
+        why=(
+            "after this time a step aside is over wherever it led: others may stand on its end; smaller "
+            "gives up sooner, larger presses on in a crowd"
+        ),
+    )
 
 
 @dataclass(frozen=True)
@@ -50,9 +82,16 @@ class BlockedParameters:
     """When a stationary agent counts as blocking a walker."""
 
     held_share: float = param(
-        1.0 / 3.0, "", low=0.0, high=1.0, source="ours",
-        why="share of its preferred speed, in that direction, below which a walker is blocked; larger asks agents that only slow others, 0 those that touch",
-    )  # fmt: skip
+        1.0 / 3.0,
+        "",
+        low=0.0,
+        high=1.0,
+        source="ours",
+        why=(
+            "share of its preferred speed, in that direction, below which a walker is blocked; larger asks "
+            "agents that only slow others, 0 those that touch"
+        ),
+    )
     held_time: float = param(
         0.5, "s", low=0.0, high=1e6, source="ours",
         why="for how long it has to be; smaller asks at every dodge, larger lets a path be shut for longer",
@@ -60,12 +99,19 @@ class BlockedParameters:
 
 
 def count_blocked(
-    entity: NDArray[np.int64], wants: NDArray[np.bool_], stands: NDArray[np.bool_], velocity: NDArray[np.float64], preferred_velocity: NDArray[np.float64],
-    blocker: NDArray[np.int64], share: float, blocked: NDArray[np.int32],
-) -> NDArray[np.int32]:  # fmt: skip
+    entity: NDArray[np.int64],
+    wants: NDArray[np.bool_],
+    stands: NDArray[np.bool_],
+    velocity: NDArray[np.float64],
+    preferred_velocity: NDArray[np.float64],
+    blocker: NDArray[np.int64],
+    share: float,
+    blocked: NDArray[np.int32],
+) -> NDArray[np.int32]:
     """Count for how many ticks in a row stationary agents have blocked walkers.
 
-    Velocity obstacles keep agents from touching, so a stationary agent in the way of one that avoids it would never be asked aside on contact.
+    Velocity obstacles keep agents from touching, so a stationary agent in the way of one that avoids it would
+    never be asked aside on contact.
 
     Parameters
     ----------
@@ -86,7 +132,8 @@ def count_blocked(
     Returns
     -------
     (n,) int32, ticks
-        One more where the agent that `blocker` names, always the same or not, is stationary and blocks the walker; else 0. Twin: `tests/reference/nudge.py`.
+        One more where the agent that `blocker` names, always the same or not, is stationary and blocks the
+        walker; else 0. Twin: `tests/reference/nudge.py`.
     """
     result = np.zeros(len(entity), dtype=np.int32)
     rows = np.flatnonzero(wants & (blocker > 0))
@@ -103,9 +150,15 @@ def count_blocked(
 
 
 def rows_of_entities(entity: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the row of each of `wanted`, (k,), in the ascending `entity`, (n,); -1 for those that are not there."""
+    """Return the row of each of `wanted`, (k,), in the ascending `entity`, (n,);
+    -1 for those that are not there.
+    """
     place = np.minimum(np.searchsorted(entity, wanted), max(0, len(entity) - 1))
-    return np.where(entity[place] == wanted, place, -1) if len(entity) else np.full(len(wanted), -1, dtype=np.int64)
+    return (
+        np.where(entity[place] == wanted, place, -1)
+        if len(entity)
+        else np.full(len(wanted), -1, dtype=np.int64)
+    )
 
 
 @kernel
@@ -127,11 +180,13 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
     widest : float, m
         Largest radius of all.
     out : (n,) int64
-        Receives the row of the walker whose centre is nearest, of those equally near the lowest row; -1 where there is none.
+        Receives the row of the walker whose centre is nearest, of those equally near the lowest row; -1 where
+        there is none.
 
     Notes
     -----
-    A walker that touches an agent in passing, and wants away from it, asks nothing. Twin: `tests/reference/nudge.py`.
+    A walker that touches an agent in passing, and wants away from it, asks nothing. Twin:
+    `tests/reference/nudge.py`.
     """
     x, y, row_of_slot, first = cells.x, cells.y, cells.row, cells.start
     has_heights = cells.z.size > 0
@@ -144,7 +199,9 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
         nearest = np.inf
         plane = plane_numbers(cells.origin, cells.shape, cells.plane[slot])
         reach = radius[row] + widest + gap
-        line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(plane, cells.per_metre, here_x, here_y, reach)
+        line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(
+            plane, cells.per_metre, here_x, here_y, reach
+        )
         while columns > 0:
             for step in range(line, line + lines):
                 cell = first_cell + (step & row_mask) * table_columns + column
@@ -154,12 +211,21 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
                         continue
                     dx, dy = here_x - x[other], here_y - y[other]
                     away = np.sqrt(dx * dx + dy * dy)
-                    if away > radius[row] + radius[walker] + gap or away > nearest or (away == nearest and walker > out[row]):
+                    if (
+                        away > radius[row] + radius[walker] + gap
+                        or away > nearest
+                        or (away == nearest and walker > out[row])
+                    ):
                         continue
                     # On one spot no direction leads away: then any preferred velocity will do.
-                    if preferred_velocity[walker, 0] * dx + preferred_velocity[walker, 1] * dy <= 0.0 and away > 0.0:
+                    if (
+                        preferred_velocity[walker, 0] * dx + preferred_velocity[walker, 1] * dy <= 0.0
+                        and away > 0.0
+                    ):
                         continue
-                    if has_heights and not share_ground(cells.z, cells.slope_x, cells.slope_y, cells.step, slot, other, -dx, -dy):
+                    if has_heights and not share_ground(
+                        cells.z, cells.slope_x, cells.slope_y, cells.step, slot, other, -dx, -dy
+                    ):
                         continue
                     nearest, out[row] = away, walker
             column, columns, wrapped = 0, wrapped, 0
@@ -167,7 +233,8 @@ def find_touching(start, stop, cells, radius, preferred_velocity, wants, stands,
 
 @kernel
 def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, target, choice):
-    """Choose where stationary agents step aside to: the first of four places at some distance that can be walked to straight.
+    """Choose where stationary agents step aside to:
+    the first of four places at some distance that can be walked to straight.
 
     Parameters
     ----------
@@ -184,16 +251,22 @@ def choose_aside(start, stop, mesh, polygon, position, radius, away, distance, t
     target : (k, 2) float64, m
         Receives the places.
     choice : (k,) int64
-        Receives 0 for straight away, 1 for 90 degrees to the left of it, 2 for 90 degrees to the right, 3 for back; -1 where all are refused.
+        Receives 0 for straight away, 1 for 90 degrees to the left of it, 2 for 90 degrees to the right, 3 for
+        back; -1 where all are refused.
 
     Notes
     -----
-    A place will do if the agent keeps clear of walls on the whole line: a place behind a thin wall is walkable ground too, and useless. Other agents do not
-    count. Source: [Pathfinding undated], section 8. Twin: `tests/reference/nudge.py`.
+    A place will do if the agent keeps clear of walls on the whole line: a place behind a thin wall is
+    walkable ground too, and useless. Other agents do not count. Source: [Pathfinding undated], section 8.
+    Twin: `tests/reference/nudge.py`.
     """
     if start == stop:
         return
-    flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    flood, state, crossed = (
+        make_flood(mesh.polygon_start.size - 1),
+        np.empty(3, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+    )
     for row in range(start, stop):
         ux, uy = away[row, 0] * distance, away[row, 1] * distance
         x, y = position[row, 0], position[row, 1]
@@ -236,8 +309,23 @@ def find_blocked_lines(start, stop, rows, mesh, polygon, position, to, radius, o
     """
     if start == stop:
         return
-    flood, state, crossed = make_flood(mesh.polygon_start.size - 1), np.empty(3, dtype=np.int64), np.empty(0, dtype=np.int64)
+    flood, state, crossed = (
+        make_flood(mesh.polygon_start.size - 1),
+        np.empty(3, dtype=np.int64),
+        np.empty(0, dtype=np.int64),
+    )
     for query in range(start, stop):
         row = rows[query]
-        is_clear = is_clear_line(mesh, polygon[row], position[row, 0], position[row, 1], to[row, 0], to[row, 1], radius[row], flood, state, crossed)
+        is_clear = is_clear_line(
+            mesh,
+            polygon[row],
+            position[row, 0],
+            position[row, 1],
+            to[row, 0],
+            to[row, 1],
+            radius[row],
+            flood,
+            state,
+            crossed,
+        )
         out[query] = 0 if is_clear else 1

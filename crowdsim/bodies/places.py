@@ -1,4 +1,6 @@
-"""Places that agents may go to: whether others leave distance there, how far off walkers are, and which are best for an agent."""
+"""Places that agents may go to: whether others leave distance there, how far off walkers are,
+and which are best for an agent.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -19,21 +21,42 @@ class PlaceParameters:
     """Whether agents move into the region that they stay in."""
 
     moving_in: bool = param(
-        True, "", source="ours",
-        why="agents that stay at a region (leave_on_arrival: false) go on to places of their own in it; off, they stand where they came in, and shut the rim",
-    )  # fmt: skip
+        True,
+        "",
+        source="ours",
+        why=(
+            "agents that stay at a region (leave_on_arrival: false) go on to places of their own in it; "
+            "off, they stand where they came in, and shut the rim"
+        ),
+    )
     place_gap: float = param(
-        0.1, "m", low=0.0, high=10.0, source="ours",
-        why="least gap between the widest agents at two places; smaller has distance for more, larger for fewer at more ease",
-    )  # fmt: skip
+        0.1,
+        "m",
+        low=0.0,
+        high=10.0,
+        source="ours",
+        why=(
+            "least gap between the widest agents at two places; smaller has distance for more, larger for "
+            "fewer at more ease"
+        ),
+    )
     place_patience: float = param(
-        5.0, "s", above=0.0, high=1e6, source="ours",
-        why="an agent that takes so much longer than twice the time that its place is away stands where it is; smaller gives up sooner in a crowd",
-    )  # fmt: skip
+        5.0,
+        "s",
+        above=0.0,
+        high=1e6,
+        source="ours",
+        why=(
+            "an agent that takes so much longer than twice the time that its place is away stands where it "
+            "is; smaller gives up sooner in a crowd"
+        ),
+    )
 
 
 @lean_kernel
-def measure_distances(start, stop, place, standing_x, standing_y, reach, widest, walking_x, walking_y, distance):
+def measure_distances(
+    start, stop, place, standing_x, standing_y, reach, widest, walking_x, walking_y, distance
+):
     """Find how far the nearest walker is from each place that agents that stand leave free.
 
     Parameters
@@ -54,7 +77,8 @@ def measure_distances(start, stop, place, standing_x, standing_y, reach, widest,
 
     Notes
     -----
-    Agents are looked at from the place on to both sides, until they are too far off in x alone. Twin: `tests/reference/places.py`.
+    Agents are looked at from the place on to both sides, until they are too far off in x alone. Twin:
+    `tests/reference/places.py`.
     """
     for i in range(start, stop):
         x, y = place[i, 0], place[i, 1]
@@ -87,7 +111,9 @@ def measure_distances(start, stop, place, standing_x, standing_y, reach, widest,
 
 @lean_kernel
 def _smallest(values, size, place):
-    """Return the number that would be at a place if the first `size` of `values` were sorted; they are reordered."""
+    """Return the number that would be at a place if the first `size` of `values` were sorted;
+    they are reordered.
+    """
     low, high = 0, size - 1
     while low < high:
         pivot, i, j = values[(low + high) // 2], low, high
@@ -117,7 +143,8 @@ def _is_better(worth, away, other_worth, other_away):
 
 @lean_kernel
 def rank_places(place, distance, x, y, waited_for, away, scratch, order):
-    """Find the best places for an agent: of so many of the nearest those farthest from walkers, then the others, the nearest first.
+    """Find the best places for an agent: of so many of the nearest those farthest from walkers,
+    then the others, the nearest first.
 
     Parameters
     ----------
@@ -127,11 +154,13 @@ def rank_places(place, distance, x, y, waited_for, away, scratch, order):
     x, y : float, m
         Where the agent is.
     waited_for : int, > 0
-        How many of the nearest free places are ranked by their distance to walkers; of equally near ones, the first.
+        How many of the nearest free places are ranked by their distance to walkers; of equally near ones, the
+        first.
     away, scratch : (n,) float64
         Scratch.
     order : (k,) int64, k > 0
-        Receives the best places, the best first; of those as far from walkers the nearest, and of them the first.
+        Receives the best places, the best first; of those as far from walkers the nearest, and of them the
+        first.
 
     Returns
     -------

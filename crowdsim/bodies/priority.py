@@ -1,4 +1,6 @@
-"""Giving way by waiting time: where two agents are in each other's way, the one that has waited longer goes first."""
+"""Giving way by waiting time: where two agents are in each other's way,
+the one that has waited longer goes first.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ from numpy.typing import NDArray
 
 from crowdsim.tunable import param
 
-WITH_EACH_OTHER = 0.5  # Cosine of the angle between two directions below which they differ, 60 degrees: agents in one direction queue.
-FORGETS = 4  # Ticks of waiting that a tick of getting on takes back: a queue that moves by starts does not wait.
+# Cosine of the angle between two directions below which they differ, 60 degrees: agents in one direction
+# queue.
+WITH_EACH_OTHER = 0.5
+# Ticks of waiting that a tick of getting on takes back: a queue that moves by starts does not wait.
+FORGETS = 4
 _SHARE = 0.5  # Of its speed at which an agent makes room: it walks back and aside.
 
 
@@ -20,27 +25,59 @@ class PriorityParameters:
     """Which agents go first where they are in each other's way."""
 
     priority: str = param(
-        "none", "", choices=("none", "waiting"), source="ours",
-        why="waiting: agents that have waited less make room for those that come towards them and have waited longer; none: avoidance alone decides",
-    )  # fmt: skip
+        "none",
+        "",
+        choices=("none", "waiting"),
+        source="ours",
+        why=(
+            "waiting: agents that have waited less make room for those that come towards them and have "
+            "waited longer; none: avoidance alone decides"
+        ),
+    )
     priority_after: float = param(
-        1.0, "s", low=0.0, high=1e6, source="ours",
-        why="for how long an agent must have got on by less than blocked_share of its speed to be let through; smaller makes room at every dodge",
-    )  # fmt: skip
+        1.0,
+        "s",
+        low=0.0,
+        high=1e6,
+        source="ours",
+        why=(
+            "for how long an agent must have got on by less than blocked_share of its speed to be let "
+            "through; smaller makes room at every dodge"
+        ),
+    )
     priority_margin: float = param(
-        0.5, "s", low=0.0, high=1e6, source="ours",
-        why="by how much longer it must have waited; larger leaves more to avoidance, smaller changes its mind sooner",
-    )  # fmt: skip
+        0.5,
+        "s",
+        low=0.0,
+        high=1e6,
+        source="ours",
+        why=(
+            "by how much longer it must have waited; larger leaves more to avoidance, smaller changes its "
+            "mind sooner"
+        ),
+    )
     priority_reach: float = param(
-        1.0, "m", low=0.0, high=100.0, source="ours",
-        why="how far ahead of it, from disc to disc, others make room; larger clears more of its path and moves more agents",
-    )  # fmt: skip
+        1.0,
+        "m",
+        low=0.0,
+        high=100.0,
+        source="ours",
+        why=(
+            "how far ahead of it, from disc to disc, others make room; larger clears more of its path and "
+            "moves more agents"
+        ),
+    )
 
 
 def count_waiting(
-    wanted: NDArray[np.float64], velocity: NDArray[np.float64], walks: NDArray[np.bool_], share: float, waited: NDArray[np.int32]
+    wanted: NDArray[np.float64],
+    velocity: NDArray[np.float64],
+    walks: NDArray[np.bool_],
+    share: float,
+    waited: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Return for how long agents have waited, in ticks: one more where they got on by too little, four less where they did not.
+    """Return for how long agents have waited, in ticks:
+    one more where they got on by too little, four less where they did not.
 
     Parameters
     ----------
@@ -60,9 +97,17 @@ def count_waiting(
 
 
 def find_right_of_way(
-    position: NDArray[np.float64], radius: NDArray[np.float64], wanted: NDArray[np.float64], part: NDArray[np.int32], waited: NDArray[np.int32],
-    entity: NDArray[np.int64], walks: NDArray[np.bool_], after: int, margin: int, reach: float,
-) -> NDArray[np.int64]:  # fmt: skip
+    position: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    wanted: NDArray[np.float64],
+    part: NDArray[np.int32],
+    waited: NDArray[np.int32],
+    entity: NDArray[np.int64],
+    walks: NDArray[np.bool_],
+    after: int,
+    margin: int,
+    reach: float,
+) -> NDArray[np.int64]:
     """Find the agent that each agent gives way to.
 
     Parameters
@@ -82,12 +127,14 @@ def find_right_of_way(
     Returns
     -------
     (n,) int64
-        Row of that agent, -1 for none: of several that go first the one that has waited longest, then the lowest entity.
+        Row of that agent, -1 for none: of several that go first the one that has waited longest, then the
+        lowest entity.
 
     Notes
     -----
-    An agent gives way if it is ahead of the other within `reach` and in the strip that the other needs, goes in another direction, and has waited less
-    by `margin`. So the one that has waited longest of all gives way to none. Twin: `tests/reference/priority.py`.
+    An agent gives way if it is ahead of the other within `reach` and in the strip that the other needs, goes
+    in another direction, and has waited less by `margin`. So the one that has waited longest of all gives way
+    to none. Twin: `tests/reference/priority.py`.
     """
     result = np.full(len(position), -1, dtype=np.int64)
     speed = np.sqrt(wanted[:, 0] * wanted[:, 0] + wanted[:, 1] * wanted[:, 1])
@@ -106,7 +153,14 @@ def find_right_of_way(
     aside = np.abs(heading[:, 0] * to[:, 1] - heading[:, 1] * to[:, 0])
     both = radius[a] + radius[b]
     same = (heading[:, 0] * wanted[b, 0] + heading[:, 1] * wanted[b, 1]) / speed[b]
-    yields = (a != b) & (part[a] == part[b]) & (ahead > 0.0) & (ahead <= reach + both) & (aside < both) & (same < WITH_EACH_OTHER)
+    yields = (
+        (a != b)
+        & (part[a] == part[b])
+        & (ahead > 0.0)
+        & (ahead <= reach + both)
+        & (aside < both)
+        & (same < WITH_EACH_OTHER)
+    )
     yields &= waited[a].astype(np.int64) >= waited[b].astype(np.int64) + max(1, margin)
     a, b = a[yields], b[yields]
     order = np.lexsort((entity[a], -waited[a].astype(np.int64), b))
@@ -118,9 +172,14 @@ def find_right_of_way(
 
 
 def make_room(
-    position: NDArray[np.float64], wanted: NDArray[np.float64], speed: NDArray[np.float64], rows: NDArray[np.int64], to: NDArray[np.int64]
+    position: NDArray[np.float64],
+    wanted: NDArray[np.float64],
+    speed: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    to: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Return the preferred velocities of agents that make room, (k, 2) m/s: half in the direction of the other, half to the side on which they are.
+    """Return the preferred velocities of agents that make room, (k, 2) m/s:
+    half in the direction of the other, half to the side on which they are.
 
     Parameters
     ----------
@@ -133,6 +192,10 @@ def make_room(
     heading = wanted[to] / length[:, None]
     away = position[rows] - position[to]
     left = heading[:, 0] * away[:, 1] - heading[:, 1] * away[:, 0] > 0.0
-    side = np.where(left[:, None], np.column_stack([-heading[:, 1], heading[:, 0]]), np.column_stack([heading[:, 1], -heading[:, 0]]))
+    side = np.where(
+        left[:, None],
+        np.column_stack([-heading[:, 1], heading[:, 0]]),
+        np.column_stack([heading[:, 1], -heading[:, 0]]),
+    )
     found: NDArray[np.float64] = (heading + side) * (np.sqrt(0.5) * _SHARE * speed[rows])[:, None]
     return found

@@ -1,4 +1,6 @@
-"""Which agents have others near the straight line that they walk along, for replanning ([Pathfinding undated], section 9)."""
+"""Which agents have others near the straight line that they walk along,
+for replanning ([Pathfinding undated], section 9).
+"""
 
 # mypy: allow-untyped-defs
 
@@ -13,7 +15,9 @@ from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import kernel
 from crowdsim.tunable import param
 
-_LONGEST_PIECE_M = 2.0  # Lines are looked along in pieces: the square round a piece then has few cells beside the line, and near agents are found first.
+# Lines are looked along in pieces: the square round a piece then has few cells beside the line, and near
+# agents are found first.
+_LONGEST_PIECE_M = 2.0
 
 
 @dataclass(frozen=True)
@@ -21,20 +25,46 @@ class ReplanParameters:
     """When agents that have a path ask for a new one."""
 
     replanning: bool = param(
-        False, "", source="[Pathfinding undated], section 9",
-        why="whether agents ask for new paths when others stand in theirs; off, only those do that were pushed off theirs, or lost it to a shut door",
-    )  # fmt: skip
+        False,
+        "",
+        source="[Pathfinding undated], section 9",
+        why=(
+            "whether agents ask for new paths when others stand in theirs; off, only those do that were "
+            "pushed off theirs, or lost it to a shut door"
+        ),
+    )
     replan_trigger: float = param(
-        1.8, "m", low=0.0, high=1000.0, source="[Pathfinding undated], section 9 (kReplanTriggerDist)",
-        why="another agent that moved this near to the line to the next corner lets an agent look at that line; larger looks more often",
+        1.8,
+        "m",
+        low=0.0,
+        high=1000.0,
+        source="[Pathfinding undated], section 9 (kReplanTriggerDist)",
+        why=(
+            "another agent that moved this near to the line to the next corner lets an agent look at that "
+            "line; larger looks more often"
+        ),
     )
     replan_moved: float = param(
-        0.05, "m", low=0.0, high=100.0, source="[Pathfinding undated], section 9 (kMovedEps)",
-        why="how far an agent has to get, since it last counted, to count as having moved; smaller lets pushes in a resting crowd set off searches",
+        0.05,
+        "m",
+        low=0.0,
+        high=100.0,
+        source="[Pathfinding undated], section 9 (kMovedEps)",
+        why=(
+            "how far an agent has to get, since it last counted, to count as having moved; smaller lets "
+            "pushes in a resting crowd set off searches"
+        ),
     )
     replan_cooldown: float = param(
-        0.5, "s", low=0.0, high=1e6, source="[Pathfinding undated], section 9 (kReplanCooldownMs)",
-        why="least time from an agent's last path to its next replan; smaller answers sooner and costs searches",
+        0.5,
+        "s",
+        low=0.0,
+        high=1e6,
+        source="[Pathfinding undated], section 9 (kReplanCooldownMs)",
+        why=(
+            "least time from an agent's last path to its next replan; smaller answers sooner and costs "
+            "searches"
+        ),
     )
 
 
@@ -55,7 +85,8 @@ def find_near_lines(start, stop, rows, plane, position, to, part, heights, cells
     part : (n,) int32
         Ground that each is on; others do not count.
     heights : Heights
-        An agent `step` above or below the plane under another is on other ground; without entries on level ground.
+        An agent `step` above or below the plane under another is on other ground; without entries on level
+        ground.
     cells : Cells
         Of the agents that are looked for.
     owner : (m,) int64
@@ -83,7 +114,9 @@ def find_near_lines(start, stop, rows, plane, position, to, part, heights, cells
         for piece in range(pieces):
             share = (piece + 0.5) / pieces
             middle_x, middle_y = x + share * (to_x - x), y + share * (to_y - y)
-            line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(table, cells.per_metre, middle_x, middle_y, half + widest)
+            line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(
+                table, cells.per_metre, middle_x, middle_y, half + widest
+            )
             while columns > 0 and out[query] == 0:
                 for number in range(line, line + lines):
                     cell = first_cell + (number & row_mask) * table_columns + column

@@ -19,14 +19,22 @@ from crowdsim.tunable import param
 
 Rows = dict[str, NDArray[Any]]  # buffers of one number a slot, by name
 
-SWING = 0.97  # Of further passes: the share of its last displacement that a disc goes on with. With 0.9 two crowds of 100 in a corridor, with 150 contacts over
-# 2 cm, still overlap by 5 cm after 1,000 passes; with 0.97 by less than 3 after 200 to 600. A thousand at four doors take no more passes than with 0.9.
-STILL_M = 1e-4  # A further pass that moves nobody farther than this is the last: what is wedged between walls would cost all of them in every tick.
-STEPS_BACK = (1.5, 2.25, 2.25, 2.25)  # Where further passes leave somebody overlapping by more than this times what ends them, the knot that it is in takes its
-# step back, and what is left is pushed again. Others may then step into the knot; so that goes on, but only for what comes near 5 cm: where each round asks for
-# 1.5, too many stand, and crowds that meet stand for good under sampled-hrvo.
-WEDGED = 0.1  # Where passes move no disc any more, further ones follow from this share of that depth on: among discs as dense as four of 0.5 m a square
-# metre, passes that do no harm end with 2 cm left, which nothing would ever part.
+# Of further passes: the share of its last displacement that a disc goes on with. With 0.9 two crowds of 100
+# in a corridor, with 150 contacts over 2 cm, still overlap by 5 cm after 1,000 passes; with 0.97 by less than
+# 3 after 200 to 600. A thousand at four doors take no more passes than with 0.9.
+SWING = 0.97
+# A further pass that moves nobody farther than this is the last: what is wedged between walls would cost all
+# of them in every tick.
+STILL_M = 1e-4
+# Where further passes leave somebody overlapping by more than this times what ends them, the knot that it is
+# in takes its step back, and what is left is pushed again. Others may then step into the knot; so that goes
+# on, but only for what comes near 5 cm: where each round asks for 1.5, too many stand, and crowds that meet
+# stand for good under sampled-hrvo.
+STEPS_BACK = (1.5, 2.25, 2.25, 2.25)
+# Where passes move no disc any more, further ones follow from this share of that depth on: among discs as
+# dense as four of 0.5 m a square metre, passes that do no harm end with 2 cm left, which nothing would ever
+# part.
+WEDGED = 0.1
 SLIGHT_M = 1e-3  # Overlaps from this depth on join discs to a knot.
 _LEAST_CAPACITY = 64  # Neighbours of one disc that there is room for at first; grows when a pile needs more.
 
@@ -68,7 +76,9 @@ class Past(NamedTuple):
 
 @dataclass(frozen=True)
 class Overlaps:
-    """Overlaps of a crowd: pairs that overlap by more than a micrometre, the deepest overlap (m), and the sum over all pairs (m)."""
+    """Overlaps of a crowd: pairs that overlap by more than a micrometre, the deepest overlap (m),
+    and the sum over all pairs (m).
+    """
 
     count: int
     deepest: float
@@ -85,7 +95,9 @@ def _overlaps(rows: Rows) -> Overlaps:
 
 
 def _is_better(after: Overlaps, least: Overlaps, most: float) -> bool:
-    """Return whether overlaps are less deep than the least so far and not more than `most` in all, or no deeper and less in all; micrometres do not count."""
+    """Return whether overlaps are less deep than the least so far and not more than `most` in all,
+    or no deeper and less in all; micrometres do not count.
+    """
     if after.deepest < least.deepest - contacts.TOUCH_M:
         return after.total <= most
     return after.deepest <= least.deepest and after.total < least.total - contacts.TOUCH_M
@@ -103,22 +115,48 @@ class SeparationParameters:
     """What can be tuned."""
 
     passes: int = param(
-        3, "", low=0, high=100, source="[Pathfinding undated], sections 8 and 10",
-        why="enough that a walking crowd shows no overlap; more brings dense crowds to rest sooner and costs their time, 0 lets bodies overlap",
+        3,
+        "",
+        low=0,
+        high=100,
+        source="[Pathfinding undated], sections 8 and 10",
+        why=(
+            "enough that a walking crowd shows no overlap; more brings dense crowds to rest sooner and "
+            "costs their time, 0 lets bodies overlap"
+        ),
     )
     deepest_overlap: float = param(
-        0.02, "m", low=0.0, high=10.0, source="ours",
-        why="where bodies overlap by more than this after those passes, further ones follow: what clothes give. Avoidance presses a dense knot together by "
-        "1 to 2 cm in a tick, so 3 passes alone let it go on to 10 cm; smaller costs dense crowds more time, larger shows",
+        0.02,
+        "m",
+        low=0.0,
+        high=10.0,
+        source="ours",
+        why="where bodies overlap by more than this after those passes, further ones follow: what clothes "
+        "give. Avoidance presses a dense knot together by "
+        "1 to 2 cm in a tick, so 3 passes alone let it go on to 10 cm; smaller costs dense crowds more "
+        "time, larger shows",
     )
     further_passes: int = param(
-        600, "", low=0, high=1000, source="ours",
-        why="at most so many of them: crowds of 100 that meet in a corridor keep 8 cm with 60 and 5.5 with 300; hardly any tick takes them all",
+        600,
+        "",
+        low=0,
+        high=1000,
+        source="ours",
+        why=(
+            "at most so many of them: crowds of 100 that meet in a corridor keep 8 cm with 60 and 5.5 with "
+            "300; hardly any tick takes them all"
+        ),
     )
     fastest_push: float = param(
-        6.0, "m/s", above=0.0, high=1000.0, source="ours",
-        why="those passes move nobody faster than this beyond its step: without a bound the middle of a press is thrown 0.7 m in a tick, past others; at 4 "
-        "crowds of 100 that meet in a corridor take a third longer under sampled-hrvo and overlap by 5 cm, at 2 they stand for good",
+        6.0,
+        "m/s",
+        above=0.0,
+        high=1000.0,
+        source="ours",
+        why="those passes move nobody faster than this beyond its step: without a bound the middle of a "
+        "press is thrown 0.7 m in a tick, past others; at 4 "
+        "crowds of 100 that meet in a corridor take a third longer under sampled-hrvo and overlap by 5 cm, "
+        "at 2 they stand for good",
     )
 
 
@@ -138,7 +176,9 @@ class Separator:
         self._shown: Rows = {}  # as long as so many discs need them
         self._shown_count = -1
         self._contacts: tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.float64]] = (
-            np.empty(0, dtype=np.uint32), np.empty(0, dtype=np.uint8), np.empty((0, contacts.TABLE_COLUMNS)),
+            np.empty(0, dtype=np.uint32),
+            np.empty(0, dtype=np.uint8),
+            np.empty((0, contacts.TABLE_COLUMNS)),
         )
         self._walls: Walls | None = None
         self._frame: WallFrame | None = None
@@ -160,18 +200,20 @@ class Separator:
     ) -> Separation:
         """Push discs apart by a few Jacobi passes, and further ones where something is deep.
 
-        Neither the sum nor the depth of overlaps ever rises. What comes out does not depend on the number of threads or on the order of cells,
-        and mirrored or turned crowds are parted as mirror images.
+        Neither the sum nor the depth of overlaps ever rises. What comes out does not depend on the number of
+        threads or on the order of cells, and mirrored or turned crowds are parted as mirror images.
 
         Parameters
         ----------
         before : (n, 2) float64, m
-            Positions before this tick's step, off walls: where discs of a knot go back to if further passes do not loosen it.
+            Positions before this tick's step, off walls: where discs of a knot go back to if further passes
+            do not loosen it.
         position : (n, 2) float64, m
             Tentative positions; rows in ascending entity id, which decides between centres that coincide.
         radius : (n,) float64, m, >= 0
         movable : (n,) uint8
-            0: is never pushed; others make way all the way. 1: is pushed. 2: is never pushed, and does not count as overlapping others that are 2.
+            0: is never pushed; others make way all the way. 1: is pushed. 2: is never pushed, and does not
+            count as overlapping others that are 2.
         layer : (n,) int32
             Floor; discs on different floors do not touch.
         zone : (n,) int64
@@ -192,14 +234,17 @@ class Separator:
 
         Notes
         -----
-        Source: [Pathfinding undated], section 8. The rule of a pass is in `contacts.push_apart`, why it never does harm in `contacts.scale_pushes`.
+        Source: [Pathfinding undated], section 8. The rule of a pass is in `contacts.push_apart`, why it never
+        does harm in `contacts.scale_pushes`.
         """
         if not len(radius):
             out[:] = position
             return Separation(_NOTHING, _NOTHING)
         self._see(walls)
         discs = radius, movable, layer, zone
-        parted = first = self._part(position, *discs, wall_distance, walls.reach, tick_length, team, out, heights)
+        parted = first = self._part(
+            position, *discs, wall_distance, walls.reach, tick_length, team, out, heights
+        )
         fewer, own = position, self.parameters
         for too_deep in STEPS_BACK if own.further_passes else ():
             if parted.after.deepest <= too_deep * own.deepest_overlap:
@@ -239,7 +284,9 @@ class Separator:
             now, after, drift, moved = self._pass(team, n, cells, now, widest, drift, after, rows, ground)
         tolerated = self.parameters.deepest_overlap * (WEDGED if moved < STILL_M else 1.0)
         if after.deepest > tolerated:
-            now, after, drift = self._loosen(team, n, cells, now, widest, drift, after, rows, ground, tick_length, tolerated)
+            now, after, drift = self._loosen(
+                team, n, cells, now, widest, drift, after, rows, ground, tick_length, tolerated
+            )
         if drift > 0.0:
             team.run(contacts.scatter_positions, n, cells, now.x, now.y, out)
         return Separation(before, after)
@@ -256,14 +303,26 @@ class Separator:
         team: Team,
         heights: Heights | None,
     ) -> NDArray[np.bool_]:
-        """Return (n,) bool: movable discs that are deeper than `depth` in each other, and all movable ones that a chain of overlaps joins to them."""
+        """Return (n,) bool: movable discs that are deeper than `depth` in each other,
+        and all movable ones that a chain of overlaps joins to them.
+        """
         n, stands = len(radius), np.zeros(len(radius), dtype=np.bool_)
         cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
         nowhere = np.zeros(n, dtype=np.float32)
-        first, other, _, table = self._list(team, n, rows, (cells, now, self._capacity, widest, 0.0, self._frame, zone, nowhere, reach))
+        first, other, _, table = self._list(
+            team, n, rows, (cells, now, self._capacity, widest, 0.0, self._frame, zone, nowhere, reach)
+        )
         found = slice(int(first[n]))
-        one, two, overlap = np.repeat(np.arange(n), np.diff(first[: n + 1])), other[found], table[found, contacts.OVERLAP]
-        joined = (now.movable[one] == contacts.MOVABLE) & (now.movable[two] == contacts.MOVABLE) & (overlap > SLIGHT_M)
+        one, two, overlap = (
+            np.repeat(np.arange(n), np.diff(first[: n + 1])),
+            other[found],
+            table[found, contacts.OVERLAP],
+        )
+        joined = (
+            (now.movable[one] == contacts.MOVABLE)
+            & (now.movable[two] == contacts.MOVABLE)
+            & (overlap > SLIGHT_M)
+        )
         one, two, overlap = one[joined], two[joined], overlap[joined]
         knot, known = np.zeros(n, dtype=np.bool_), -1
         knot[one[overlap > depth]] = True
@@ -296,13 +355,20 @@ class Separator:
         team: Team,
         heights: Heights | None,
     ) -> tuple[Cells, Now, float, Rows]:
-        """Sort discs into cells and count their overlaps; return the cells, the discs by slot, the greatest radius (m) and the counts by slot."""
+        """Sort discs into cells and count their overlaps;
+        return the cells, the discs by slot, the greatest radius (m) and the counts by slot.
+        """
         n = len(radius)
         self._reserve(n)
         if self._shown_count != n:
-            self._shown_count, self._shown = n, {name: array[: n + (LANES if name in _PADDED else 0)] for name, array in self._rows.items()}
+            self._shown_count, self._shown = (
+                n,
+                {name: array[: n + (LANES if name in _PADDED else 0)] for name, array in self._rows.items()},
+            )
         rows = self._shown.copy()
-        cells = self._index.build(position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1), heights=heights)
+        cells = self._index.build(
+            position, layer, cell_size=max(2.2 * float(radius.mean()), 0.1), heights=heights
+        )
         now = Now(rows["x"], rows["y"], rows["radius"], rows["radius32"], rows["movable"])
         widest = max(team.run(contacts.gather_discs, n, cells, radius, movable, now))
         rows["gap"][:] = 0.0
@@ -323,7 +389,19 @@ class Separator:
     ) -> None:
         """Move bodies that would be within walls off them; see `clearance.move_off_walls`."""
         self._see(walls)
-        team.run(move_off_walls, len(radius), position, tentative, radius, zone, wall_distance, walls.reach, self._frame, out, clear)
+        team.run(
+            move_off_walls,
+            len(radius),
+            position,
+            tentative,
+            radius,
+            zone,
+            wall_distance,
+            walls.reach,
+            self._frame,
+            out,
+            clear,
+        )
 
     def _see(self, walls: Walls) -> None:
         """Lay out walls for kernels, if they are others than before."""
@@ -331,18 +409,39 @@ class Separator:
             self._walls, self._frame = walls, wall_frame(walls)
 
     def _pass(
-        self, team: Team, n: int, cells: Cells, now: Now, widest: float, drift: float, before: Overlaps, rows: Rows, ground: tuple[Any, ...]
+        self,
+        team: Team,
+        n: int,
+        cells: Cells,
+        now: Now,
+        widest: float,
+        drift: float,
+        before: Overlaps,
+        rows: Rows,
+        ground: tuple[Any, ...],
     ) -> tuple[Now, Overlaps, float, float]:
-        """Push once; return where the discs are then, how they overlap, and how far they have moved at most since `cells` was built."""
+        """Push once; return where the discs are then, how they overlap,
+        and how far they have moved at most since `cells` was built.
+        """
         walls_of = (drift, self._frame, *ground)
         listed = self._list(team, n, rows, (cells, now, self._capacity, widest, *walls_of))
         known_gap = rows["gap"].copy()
-        for guarded in (False, True):  # divided pushes hardly ever do harm; where they would, the guarded ones take over, which never do
+        # divided pushes hardly ever do harm; where they would, the guarded ones take over, which never do
+        for guarded in (False, True):
             if guarded:
                 rows["gap"][:] = known_gap
-                while -1 in team.run(contacts.scale_pushes, n, cells, now, self._capacity, widest, *walls_of, *listed):
+                while -1 in team.run(
+                    contacts.scale_pushes, n, cells, now, self._capacity, widest, *walls_of, *listed
+                ):
                     self._capacity *= 2
-            pushed, moved, far = self._push(team, n, cells, now, (*walls_of, *listed, guarded, 0.0, np.inf, Past(now.x, now.y, now.x, now.y)), rows)
+            pushed, moved, far = self._push(
+                team,
+                n,
+                cells,
+                now,
+                (*walls_of, *listed, guarded, 0.0, np.inf, Past(now.x, now.y, now.x, now.y)),
+                rows,
+            )
             self._scan(team, n, cells, pushed, widest, max(drift, far), moved, rows)
             after = _overlaps(rows)
             if after.total <= before.total and after.deepest <= before.deepest:
@@ -351,12 +450,24 @@ class Separator:
         return pushed, after, max(drift, far), moved
 
     def _loosen(
-        self, team: Team, n: int, cells: Cells, now: Now, widest: float, drift: float, before: Overlaps, rows: Rows, ground: tuple[Any, ...],
-        tick_length: float, tolerated: float,
+        self,
+        team: Team,
+        n: int,
+        cells: Cells,
+        now: Now,
+        widest: float,
+        drift: float,
+        before: Overlaps,
+        rows: Rows,
+        ground: tuple[Any, ...],
+        tick_length: float,
+        tolerated: float,
     ) -> tuple[Now, Overlaps, float]:
-        """Push on while something overlaps by more than `tolerated` (m); return the best that was come by, which is where the discs are if nothing is better.
+        """Push on while something overlaps by more than `tolerated` (m);
+        return the best that was come by, which is where the discs are if nothing is better.
 
-        A pass for itself may do harm here: pressure has to go through the middle layers of a knot before it is let out. What counts is the end.
+        A pass for itself may do harm here: pressure has to go through the middle layers of a knot before it
+        is let out. What counts is the end.
         """
         best, least = now._replace(x=rows["best_x"], y=rows["best_y"]), before
         best.x[:], best.y[:] = now.x, now.y
@@ -365,9 +476,18 @@ class Separator:
         old, swing, spare = now, 0.0, (rows["spare_x"], rows["spare_y"])
         farthest = self.parameters.fastest_push * tick_length
         for _ in range(self.parameters.further_passes):
-            listed = self._list(team, n, rows, (cells, now, self._capacity, widest, drift, self._frame, *ground))
+            listed = self._list(
+                team, n, rows, (cells, now, self._capacity, widest, drift, self._frame, *ground)
+            )
             past = Past(old.x, old.y, *first)
-            pushed, moved, far = self._push(team, n, cells, now, (drift, self._frame, *ground, *listed, False, swing, farthest, past), rows)
+            pushed, moved, far = self._push(
+                team,
+                n,
+                cells,
+                now,
+                (drift, self._frame, *ground, *listed, False, swing, farthest, past),
+                rows,
+            )
             drift = max(drift, far)
             self._scan(team, n, cells, pushed, widest, drift, moved, rows)
             after = _overlaps(rows)
@@ -379,17 +499,37 @@ class Separator:
                 break
         return best, least, drift
 
-    def _push(self, team: Team, n: int, cells: Cells, now: Now, arguments: tuple[Any, ...], rows: Rows) -> tuple[Now, float, float]:
-        """Push once; return where the discs are then, the longest push, and how far a disc is at most from where it was when `cells` was built."""
+    def _push(
+        self, team: Team, n: int, cells: Cells, now: Now, arguments: tuple[Any, ...], rows: Rows
+    ) -> tuple[Now, float, float]:
+        """Push once; return where the discs are then, the longest push,
+        and how far a disc is at most from where it was when `cells` was built.
+        """
         lengths = team.run(contacts.push_apart, n, cells, now, *arguments, rows["new_x"], rows["new_y"])
-        return now._replace(x=rows["new_x"], y=rows["new_y"]), max(length for length, _ in lengths), max(length for _, length in lengths)
+        return (
+            now._replace(x=rows["new_x"], y=rows["new_y"]),
+            max(length for length, _ in lengths),
+            max(length for _, length in lengths),
+        )
 
-    def _scan(self, team: Team, n: int, cells: Cells, now: Now, widest: float, drift: float, moved: float, rows: Rows) -> None:
+    def _scan(
+        self,
+        team: Team,
+        n: int,
+        cells: Cells,
+        now: Now,
+        widest: float,
+        drift: float,
+        moved: float,
+        rows: Rows,
+    ) -> None:
         """Count overlaps, with more room where a pile needs it."""
         gap = rows["gap"]
         known = gap.copy() if self._capacity < n else gap
         found = (rows["count"], rows["deepest"], rows["total"])
-        while -1 in team.run(contacts.scan_contacts, n, cells, now, self._capacity, widest, drift, moved, gap, *found):
+        while -1 in team.run(
+            contacts.scan_contacts, n, cells, now, self._capacity, widest, drift, moved, gap, *found
+        ):
             self._capacity *= 2
             gap[:] = known
 
@@ -399,7 +539,11 @@ class Separator:
         np.cumsum(rows["count"], out=first[1 : n + 1])
         needed = int(first[n])
         if needed > len(self._contacts[0]):
-            self._contacts = np.empty(2 * needed, dtype=np.uint32), np.empty(2 * needed, dtype=np.uint8), np.empty((2 * needed, contacts.TABLE_COLUMNS))
+            self._contacts = (
+                np.empty(2 * needed, dtype=np.uint32),
+                np.empty(2 * needed, dtype=np.uint8),
+                np.empty((2 * needed, contacts.TABLE_COLUMNS)),
+            )
         team.run(contacts.list_contacts, n, *arguments, first, *self._contacts)
         return first, *self._contacts
 
@@ -408,10 +552,29 @@ class Separator:
         if self._rows and len(self._rows["radius"]) >= n + LANES:
             return
         size = max(2 * n, 64) + LANES
-        kinds = {"radius32": np.float32, "movable": np.uint8, "count": np.int64, "total": np.int64, "first": np.int64}
+        kinds = {
+            "radius32": np.float32,
+            "movable": np.uint8,
+            "count": np.int64,
+            "total": np.int64,
+            "first": np.int64,
+        }
         names = (*_PADDED, "radius", "movable", "gap", "count", "deepest", "total")
         self._shown_count = -1
         self._rows = {name: np.zeros(size, dtype=kinds.get(name, np.float64)) for name in names}
 
 
-_PADDED = ("x", "y", "new_x", "new_y", "spare_x", "spare_y", "best_x", "best_y", "first_x", "first_y", "radius32", "first")
+_PADDED = (
+    "x",
+    "y",
+    "new_x",
+    "new_y",
+    "spare_x",
+    "spare_y",
+    "best_x",
+    "best_y",
+    "first_x",
+    "first_y",
+    "radius32",
+    "first",
+)

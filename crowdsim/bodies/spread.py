@@ -1,8 +1,9 @@
 """Where over the width of a region's rim do agents come in? A crowd takes the whole of it.
 
-The shortest path leads to the nearest point of a region, so that all agents from one side come in at the same end of its rim. In front of a rim those
-that come at the same time form a crowd. They are ordered by the lines along which a liquid would flow in, so that their paths do not cross, and each
-gets the place over the width that it has in that order: the first of four the middle of the first quarter.
+The shortest path leads to the nearest point of a region, so that all agents from one side come in at the same
+end of its rim. In front of a rim those that come at the same time form a crowd. They are ordered by the lines
+along which a liquid would flow in, so that their paths do not cross, and each gets the place over the width
+that it has in that order: the first of four the middle of the first quarter.
 """
 
 # mypy: allow-untyped-defs
@@ -25,10 +26,17 @@ NO_CROWD = -1
 CORNER_ON_RIM, HEADS_THERE = 1, 2  # How an agent goes to its region, for `find_crowds`.
 PATH, HERE, AHEAD, ORDER, WEIGHT = range(5)  # What the columns of `place` are.
 FADE_M = 1.0  # Over so much of the reach the weight of an agent grows: none is turned aside all at once.
-ASLANT = 1.0  # An agent in front of a region goes at most so far aside for each metre ahead: 45 degrees, not across the paths of others.
-BESIDE = 10.0  # How that is let go beside the front, in metres more for each metre: there an agent has to walk along it.
-MOST_OUT_M = 0.7  # An agent from beside steers at most so far ahead of its place, to turn in as aslant: others would push it past the end of the front.
-EDGE_M = 0.06  # How far agents keep off the ends of a front where they can: 0 leaves too many there under HRVO, twice as much too few under sampled HRVO.
+# An agent in front of a region goes at most so far aside for each metre ahead: 45 degrees, not across the
+# paths of others.
+ASLANT = 1.0
+# How that is let go beside the front, in metres more for each metre: there an agent has to walk along it.
+BESIDE = 10.0
+# An agent from beside steers at most so far ahead of its place, to turn in as aslant: others would push it
+# past the end of the front.
+MOST_OUT_M = 0.7
+# How far agents keep off the ends of a front where they can: 0 leaves too many there under HRVO, twice as
+# much too few under sampled HRVO.
+EDGE_M = 0.06
 LEVEL_M = 1e-6  # Differences of distance that are rounding.
 
 
@@ -37,20 +45,36 @@ class SpreadParameters:
     """How a crowd takes the width of the fronts of regions."""
 
     spread_reach: float = param(
-        4.0, "m", low=0.0, high=50.0, source="ours",
-        why="agents that come straight to a region, and are nearer to its rim than this, share its width; smaller turns them aside later, larger shares it "
-        "among some that do not meet there; 0 leaves all on their shortest paths: of a crowd two of three come in at the ends of the rim",
-    )  # fmt: skip
+        4.0,
+        "m",
+        low=0.0,
+        high=50.0,
+        source="ours",
+        why="agents that come straight to a region, and are nearer to its rim than this, share its width; "
+        "smaller turns them aside later, larger shares it "
+        "among some that do not meet there; 0 leaves all on their shortest paths: of a crowd two of three "
+        "come in at the ends of the rim",
+    )
     spread_crowd: float = param(
-        3.0, "agents", above=0.0, high=1000.0, source="ours",
-        why="so many others in front of a rim turn an agent to its place altogether, fewer in proportion: one alone walks the shortest path; smaller spreads "
+        3.0,
+        "agents",
+        above=0.0,
+        high=1000.0,
+        source="ours",
+        why="so many others in front of a rim turn an agent to its place altogether, fewer in proportion: "
+        "one alone walks the shortest path; smaller spreads "
         "agents in twos and threes, larger only a crowd",
-    )  # fmt: skip
+    )
     spread_width: float = param(
-        3.5, "diameters", low=1.0, high=1000.0, source="ours",
-        why="least width of a rim that is shared, in diameters of an agent; in narrower ones two streams, one from each side, leave no room for a third, and "
+        3.5,
+        "diameters",
+        low=1.0,
+        high=1000.0,
+        source="ours",
+        why="least width of a rim that is shared, in diameters of an agent; in narrower ones two streams, "
+        "one from each side, leave no room for a third, and "
         "sharing gains nothing",
-    )  # fmt: skip
+    )
 
 
 @kernel
@@ -64,7 +88,8 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
     source : (n,) int32
         Index of the region that each walks to.
     wants : (n,) uint8
-        CORNER_ON_RIM for agents with their next corner on the rim of that region; HEADS_THERE for those that go straight there, wherever over the rim; else 0.
+        CORNER_ON_RIM for agents with their next corner on the rim of that region; HEADS_THERE for those that
+        go straight there, wherever over the rim; else 0.
     position, corner : (n, 2) float64, m
         As corner of those with HEADS_THERE, their positions.
     radius : (n,) float64, m
@@ -73,8 +98,9 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
     crowd : (n,) int32
         Receives the front, -1 for those that belong to no crowd.
     place : (n, 5) float64
-        Receives along the front, from its middle towards its end b: where the shortest path ends, and where the agent is; how far it is ahead of the front;
-        its place in the order of the crowd, -1 to 1; its weight in the crowd, 0 to 1.
+        Receives along the front, from its middle towards its end b: where the shortest path ends, and where
+        the agent is; how far it is ahead of the front; its place in the order of the crowd, -1 to 1; its
+        weight in the crowd, 0 to 1.
     """
     for row in range(start, stop):
         crowd[row] = NO_CROWD
@@ -91,7 +117,8 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
             away = distance_to_segment(cx, cy, ax, ay, bx, by)
             ux, uy = (bx - ax) / width, (by - ay) / width
             ahead = ux * (y - ay) - uy * (x - ax)
-            # At a corner of the region the path ends at two fronts: it is the one that the agent is farther ahead of.
+            # At a corner of the region the path ends at two fronts: it is the one that the agent is farther
+            # ahead of.
             if away < nearest - LEVEL_M or (away <= nearest + LEVEL_M and ahead > farthest):
                 nearest, farthest, crowd[row] = away, ahead, k
         k = crowd[row]
@@ -111,7 +138,9 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         ahead = ux * (y - ay) - uy * (x - ax)
         place[row, HERE], place[row, AHEAD] = here, ahead
         ahead = max(0.0, ahead)
-        place[row, ORDER] = (np.hypot(here + 0.5 * width, ahead) - np.hypot(here - 0.5 * width, ahead)) / width
+        place[row, ORDER] = (
+            np.hypot(here + 0.5 * width, ahead) - np.hypot(here - 0.5 * width, ahead)
+        ) / width
         place[row, WEIGHT] = weight
 
 
@@ -188,7 +217,12 @@ def _lead_rows(start, stop, crowds, mesh, fronts, polygon, position, radius, ful
         pace = np.hypot(velocity[row, 0], velocity[row, 1])
         if share <= 0.0 or pace <= 0.0:
             continue
-        ax, ay, bx, by = fronts.end[crowd[row], 0], fronts.end[crowd[row], 1], fronts.end[crowd[row], 2], fronts.end[crowd[row], 3]
+        ax, ay, bx, by = (
+            fronts.end[crowd[row], 0],
+            fronts.end[crowd[row], 1],
+            fronts.end[crowd[row], 2],
+            fronts.end[crowd[row], 3],
+        )
         width = np.hypot(bx - ax, by - ay)
         ux, uy = (bx - ax) / width, (by - ay) / width
         half = max(0.0, 0.5 * width - radius[row] - EDGE_M)

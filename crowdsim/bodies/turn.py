@@ -1,4 +1,6 @@
-"""In which direction an agent looks: it turns to where it goes, at a limited rate ([Pathfinding undated], section 7)."""
+"""In which direction an agent looks: it turns to where it goes, at a limited rate ([Pathfinding undated],
+section 7).
+"""
 
 # mypy: allow-untyped-defs
 
@@ -13,7 +15,9 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.tunable import param
 
 HALF_TURN_RAD = 3.141592653589793  # An agent that can turn so far in a tick looks in any direction at once.
-LEAST_SPEED_M_S = 0.05  # Slower steps, a hand's breadth in two seconds, are shuffling: where they go is chance, and no agent turns to it.
+# Slower steps, a hand's breadth in two seconds, are shuffling: where they go is chance, and no agent turns to
+# it.
+LEAST_SPEED_M_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -21,9 +25,15 @@ class TurnParameters:
     """How agents turn."""
 
     rotation_speed: float = param(
-        6.283185307179586, "rad/s", low=0.0, source="[Pathfinding undated], section 7 (rotationSpeed, named there without a number)",
-        why="how fast agents turn to where they go: one turn a second; larger looks there sooner, 0 never turns. It changes no steps, only headings",
-    )  # fmt: skip
+        6.283185307179586,
+        "rad/s",
+        low=0.0,
+        source="[Pathfinding undated], section 7 (rotationSpeed, named there without a number)",
+        why=(
+            "how fast agents turn to where they go: one turn a second; larger looks there sooner, 0 never "
+            "turns. It changes no steps, only headings"
+        ),
+    )
 
 
 @lean_kernel
@@ -47,12 +57,15 @@ def turn_headings(start, stop, velocity, walks, heading, turn_x, turn_y, out):
 
     Notes
     -----
-    An agent that goes straight back turns to the left. Source: [Pathfinding undated], section 7. Twin: `tests/reference/turn.py`.
+    An agent that goes straight back turns to the left. Source: [Pathfinding undated], section 7. Twin:
+    `tests/reference/turn.py`.
     """
     for row in range(start, stop):
         vx, vy = velocity[row, 0], velocity[row, 1]
         speed = np.sqrt(vx * vx + vy * vy)
         if walks[row] == 1 and speed >= LEAST_SPEED_M_S:
-            out[row, 0], out[row, 1] = turned(heading[row, 0], heading[row, 1], vx / speed, vy / speed, turn_x, turn_y)
+            out[row, 0], out[row, 1] = turned(
+                heading[row, 0], heading[row, 1], vx / speed, vy / speed, turn_x, turn_y
+            )
         else:
             out[row, 0], out[row, 1] = heading[row, 0], heading[row, 1]

@@ -1,7 +1,8 @@
 """What was typed? The ``crowdsim`` command: one file a verb, loaded when the verb is used.
 
-A verb is a module of this package with a function of the same name that parses (by typer annotations), calls the library, prints, and returns an exit
-code. `verbs` lists them with the line that ``crowdsim --help`` shows, so that the help needs none of them. What verbs share is in `crowdsim.cli.shell`.
+A verb is a module of this package with a function of the same name that parses (by typer annotations), calls
+the library, prints, and returns an exit code. `verbs` lists them with the line that ``crowdsim --help``
+shows, so that the help needs none of them. What verbs share is in `crowdsim.cli.shell`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-COLLECT_AFTER = 100_000  # New objects after which garbage is looked for: with Python's 700 that takes a tenth of the time in which a command gets ready.
+# New objects after which garbage is looked for: with Python's 700 that takes a tenth of the time in which a
+# command gets ready.
+COLLECT_AFTER = 100_000
 _usual_format = warnings.formatwarning
 
 
@@ -36,8 +39,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     sys.exit(code)
 
 
-def _as_line(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
-    """Return a warning as it is printed: one of ours as a sentence, without the place in the code that gives it."""
+def _as_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as it is printed: one of ours as a sentence,
+    without the place in the code that gives it.
+    """
     if category.__module__.startswith("crowdsim."):
         return f"Warning: {message}\n"
     return _usual_format(message, category, filename, lineno, line)

@@ -33,7 +33,12 @@ class VerbGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first argument names; an unknown one is answered with the nearest."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
-            ctx.fail(f'There is no verb "{args[0]}". {suggestion(args[0], VERBS)} Known are {", ".join(VERBS)}.'.replace("  ", " "))
+            ctx.fail(
+                (
+                    f'There is no verb "{args[0]}". {suggestion(args[0], VERBS)} Known are '
+                    f"{', '.join(VERBS)}."
+                ).replace("  ", " ")
+            )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -44,7 +49,9 @@ class VerbGroup(TyperGroup):
 
 def _plain_app(*, completes: bool = False, **options: Any) -> typer.Typer:
     """Return an app without rich: loading it costs more than most verbs."""
-    return typer.Typer(add_completion=completes, rich_markup_mode=None, pretty_exceptions_enable=False, **options)
+    return typer.Typer(
+        add_completion=completes, rich_markup_mode=None, pretty_exceptions_enable=False, **options
+    )
 
 
 def _command(name: str, function: Any) -> Any:
@@ -65,14 +72,20 @@ def _print_version(wanted: bool) -> None:
 
 
 def usage_error(error: Exception, *, as_json: bool) -> int | None:
-    """Print what is wrong with the arguments, if that is what an exception is about, in one line; return the exit code, or None if it is something else.
+    """Print what is wrong with the arguments, if that is what an exception is about, in one line;
+    return the exit code, or None if it is something else.
 
-    typer brings its own copy of click in new versions and uses click in older ones: its exceptions are known by what they have.
+    typer brings its own copy of click in new versions and uses click in older ones: its exceptions are known
+    by what they have.
     """
     if type(error).__name__ == "Abort":
         complain("interrupted")
         return int(ExitCode.INTERRUPTED)
-    if isinstance(error, OSError) and error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE):
+    if (
+        isinstance(error, OSError)
+        and error.filename is None
+        and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EPIPE)
+    ):
         return _help_lost(error)
     if not hasattr(error, "format_message"):
         return None
@@ -80,12 +93,19 @@ def usage_error(error: Exception, *, as_json: bool) -> int | None:
     if type(error).__name__ == "NoArgsIsHelpError":
         complain(message)
     else:
-        print_error(CrowdsimError(f"{message.rstrip('.?')}{message[-1:] if message[-1:] in '.?' else '.'} See: {where} --help"), as_json=as_json)
+        print_error(
+            CrowdsimError(
+                f"{message.rstrip('.?')}{message[-1:] if message[-1:] in '.?' else '.'} See: {where} --help"
+            ),
+            as_json=as_json,
+        )
     return int(ExitCode.USAGE)
 
 
 def _help_lost(error: OSError) -> int:
-    """Report that the help could not be printed, as verbs do for what they print themselves (`crowdsim.cli.shell`)."""
+    """Report that the help could not be printed, as verbs do for what they print themselves
+    (`crowdsim.cli.shell`).
+    """
     try:
         with output():
             raise error
@@ -102,8 +122,15 @@ def build_app() -> Any:
 
     @app.callback()
     def crowdsim(
-        version: Annotated[bool, typer.Option("--version", help="Print the version and leave.", is_eager=True, callback=_print_version)] = False,
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", help="Print the version and leave.", is_eager=True, callback=_print_version
+            ),
+        ] = False,
     ) -> None:
-        """Simulate crowds in batches: reproducible runs, every avoidance model by one switch, recordings that prove themselves."""
+        """Simulate crowds in batches: reproducible runs, every avoidance model by one switch,
+        recordings that prove themselves.
+        """
 
     return typer.main.get_command(app)

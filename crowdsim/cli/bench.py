@@ -18,26 +18,48 @@ MOST_SHOWN = 5  # Entries of the history that stand side by side, the newest.
 
 
 def bench(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer agents and rounds: about a minute; the whole takes some.")] = False,
-    scenes: Annotated[list[str] | None, typer.Option("--scene", metavar="NAME", help="Only this scene: open, pillars, paths, tick; may be repeated.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was measured to this file (.json).")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Fewer agents and rounds: about a minute; the whole takes some.")
+    ] = False,
+    scenes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scene", metavar="NAME", help="Only this scene: open, pillars, paths, tick; may be repeated."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write what was measured to this file (.json).")
+    ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Add what was measured to the history.")] = False,
-    history: Annotated[bool, typer.Option("--history", help="Measure nothing: show how the ratios went.")] = False,
-    file: Annotated[Path, typer.Option("--file", metavar="FILE", help="The history, one JSON object a line.")] = HISTORY,
+    history: Annotated[
+        bool, typer.Option("--history", help="Measure nothing: show how the ratios went.")
+    ] = False,
+    file: Annotated[
+        Path, typer.Option("--file", metavar="FILE", help="The history, one JSON object a line.")
+    ] = HISTORY,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --out.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> int:
-    """Step fixed crowds, by turns, with crowdsim and the simulators that are installed (crowdsim[bench]), and say how many times our time they take.
+    """Step fixed crowds, by turns, with crowdsim and the simulators that are installed (crowdsim[bench]),
+    and say how many times our time they take.
 
-    Processor times of one machine say little about another; ratios of the same round do. Products that are not installed are named.
+    Processor times of one machine say little about another; ratios of the same round do. Products that are
+    not installed are named.
     """
     from crowdsim.bench.document import as_text, history_rows, read_history, run_bench
     from crowdsim.bench.document import keep as keep_document
 
     if history:
-        idle = [name for name, given in (("--quick", quick), ("--scene", scenes), ("--out", out), ("--keep", keep)) if given]
+        idle = [
+            name
+            for name, given in (("--quick", quick), ("--scene", scenes), ("--out", out), ("--keep", keep))
+            if given
+        ]
         if idle:
-            raise CrowdsimError(f"--history measures nothing, and leaves nothing to do for {' and '.join(idle)}. Leave out one or the other.")
+            raise CrowdsimError(
+                f"--history measures nothing, and leaves nothing to do for {' and '.join(idle)}. Leave out "
+                "one or the other."
+            )
         entries = read_history(file)
         if json:
             say_json(entries)
@@ -45,7 +67,10 @@ def bench(
         headers, rows = history_rows(entries[-MOST_SHOWN:])
         for entry in entries[-MOST_SHOWN:]:
             machine = entry["machine"]
-            say(f"{machine['date'][:16]}  {machine['processor']}, {machine['cores']} cores, load {machine['load'][0]:g}{', quick' if entry['quick'] else ''}")
+            say(
+                f"{machine['date'][:16]}  {machine['processor']}, {machine['cores']} cores, load "
+                f"{machine['load'][0]:g}{', quick' if entry['quick'] else ''}"
+            )
         say()
         say(table(headers, rows))
         return int(ExitCode.OK)
@@ -58,7 +83,9 @@ def bench(
         from crowdsim.recording.files import new_file
 
         with new_file(out, force=force) as scratch:
-            scratch.write_text(json_module.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+            scratch.write_text(
+                json_module.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8"
+            )
     if keep:
         keep_document(document, file)
     if json:

@@ -22,21 +22,45 @@ FOLDER = Path("runs/golden")
 
 def bless(
     run: Annotated[Path, typer.Argument(help="A recording of the run that is to be kept.")],
-    seconds: Annotated[float | None, typer.Option("--seconds", metavar="S", help="Keep all of so much simulated time, instead of the whole run.")] = None,
-    until: Annotated[float | None, typer.Option("--until", metavar="S", help="Also keep digests of later ticks until then; they take few bytes.")] = None,
-    folder: Annotated[Path, typer.Option("--folder", metavar="DIR", help="Where golden recordings lie.")] = FOLDER,
-    name: Annotated[str | None, typer.Option("--name", help="Name of the file without its ending; without it that of the scenario.")] = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
+    seconds: Annotated[
+        float | None,
+        typer.Option(
+            "--seconds", metavar="S", help="Keep all of so much simulated time, instead of the whole run."
+        ),
+    ] = None,
+    until: Annotated[
+        float | None,
+        typer.Option(
+            "--until", metavar="S", help="Also keep digests of later ticks until then; they take few bytes."
+        ),
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--folder", metavar="DIR", help="Where golden recordings lie.")
+    ] = FOLDER,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", help="Name of the file without its ending; without it that of the scenario."),
+    ] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")
+    ] = 0,
     plugin: Plugins = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a golden recording of that name; what changes is shown either way.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Replace a golden recording of that name; what changes is shown either way."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> int:
-    """Run the scenario of a recording again, and keep a small traced recording of it: every column of every tick, digests per system and block of agents.
+    """Run the scenario of a recording again, and keep a small traced recording of it:
+    every column of every tick, digests per system and block of agents.
 
-    The run has to be what it was, else there is nothing to bless. A golden recording that has the name already is compared with the new one, and is replaced
-    only with --force.
+    The run has to be what it was, else there is nothing to bless. A golden recording that has the name
+    already is compared with the new one, and is replaced only with --force.
 
-    Exit codes: 0 kept, or unchanged; 4 the name is taken by another run, or the file would be too large; 6 the run is no longer what was recorded.
+    Exit codes: 0 kept, or unchanged; 4 the name is taken by another run, or the file would be too large; 6
+    the run is no longer what was recorded.
     """
     from crowdsim.recording.files import new_file
     from crowdsim.recording.locks import scratch_folder
@@ -57,18 +81,29 @@ def bless(
         progress.watch_compiler()
         made = scratch / "golden.h5"
         kept = recorded.commit.last_tick * recorded.header.tick_s if seconds is None else seconds
-        ran = record_golden(scenario, made, seconds=kept, until=until, threads=threads, progress=progress.follow)
+        ran = record_golden(
+            scenario, made, seconds=kept, until=until, threads=threads, progress=progress.follow
+        )
         _require_same(recorded, made)
         is_new, changed = not target.exists(), "" if not target.exists() else what_changed(target, made)
         if changed and not force:
             complain(f"{target}: another run has this name\n{changed}")
-            raise RecordingError(f"{target}: is left as it was. Keep the new run under another name (--name), or replace the old one with --force.")
+            raise RecordingError(
+                f"{target}: is left as it was. Keep the new run under another name (--name), or replace the "
+                "old one with --force."
+            )
         if is_new or changed:
             with new_file(target, force=force) as copy:
                 copy.write_bytes(made.read_bytes())
         size = made.stat().st_size
     if json:
-        facts = {"ticks": ran.ticks, "later_ticks": [*ran.later], "bytes": size, "is_new": is_new, "changed": changed or None}
+        facts = {
+            "ticks": ran.ticks,
+            "later_ticks": [*ran.later],
+            "bytes": size,
+            "is_new": is_new,
+            "changed": changed or None,
+        }
         say_json({"ok": True, "golden": str(target), **facts})
         return int(ExitCode.OK)
     if not is_new and not changed:
@@ -77,7 +112,10 @@ def bless(
     if changed:
         say(f"changed:\n{changed}")
     further = f", digests until tick {max(ran.later):,}" if ran.later else ""
-    say(f"{target}: every column of {ran.ticks:,} ticks ({ran.ticks * scenario.tick:g} s){further}; {size / 1e3:,.0f} kB")
+    say(
+        f"{target}: every column of {ran.ticks:,} ticks ({ran.ticks * scenario.tick:g} s){further}; "
+        f"{size / 1e3:,.0f} kB"
+    )
     return int(ExitCode.OK)
 
 
@@ -87,9 +125,14 @@ def _target(folder: Path, name: str, run: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RecordingError(f"{folder}: the folder for golden recordings cannot be made ({error.strerror}). Choose another with --folder.") from None
+        raise RecordingError(
+            f"{folder}: the folder for golden recordings cannot be made ({error.strerror}). Choose another "
+            "with --folder."
+        ) from None
     if target.exists() and run.exists() and target.samefile(run):
-        raise CrowdsimError(f"{run}: is the golden recording itself. Bless a run that this version has made: crowdsim run.")
+        raise CrowdsimError(
+            f"{run}: is the golden recording itself. Bless a run that this version has made: crowdsim run."
+        )
     return target
 
 

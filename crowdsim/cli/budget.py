@@ -17,13 +17,24 @@ if TYPE_CHECKING:
 
 def budget(
     run: Annotated[Path, typer.Argument(help="A recording.")],
-    milliseconds: Annotated[float | None, typer.Option("--milliseconds", min=0.0, help="Budget of a tick to hold the run to; default: its own.")] = None,
-    worst: Annotated[int, typer.Option("--worst", min=0, help="How many of the longest ticks are listed.")] = 5,
+    milliseconds: Annotated[
+        float | None,
+        typer.Option(
+            "--milliseconds", min=0.0, help="Budget of a tick to hold the run to; default: its own."
+        ),
+    ] = None,
+    worst: Annotated[
+        int, typer.Option("--worst", min=0, help="How many of the longest ticks are listed.")
+    ] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-    picture: Annotated[Path | None, typer.Option("--picture", help="Also draw it: png, svg or pdf, as the name ends.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--picture", help="Also draw it: png, svg or pdf, as the name ends.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> None:
-    """Show what each system cost, the longest ticks with the system to blame, ticks over the budget, and how long requests for paths waited."""
+    """Show what each system cost, the longest ticks with the system to blame, ticks over the budget,
+    and how long requests for paths waited.
+    """
     from crowdsim.recording.opening import open_run
 
     target = new_picture(picture, run, force=force)
@@ -56,7 +67,9 @@ def describe(recording: Recording, milliseconds: float | None, worst: int) -> di
     if not len(timings):
         raise CrowdsimError(f"{recording.path}: holds no tick, so there is no time to account for.")
     own = recording.header.parameters.get("budget.milliseconds")
-    limit = milliseconds if milliseconds is not None else float(own) if isinstance(own, (int, float)) else None
+    limit = (
+        milliseconds if milliseconds is not None else float(own) if isinstance(own, (int, float)) else None
+    )
     frames = frame_times(timings, limit)
     longest = frames.nlargest(worst, "total_ms")
     over = frames[frames["is_over"]]
@@ -76,18 +89,39 @@ def describe(recording: Recording, milliseconds: float | None, worst: int) -> di
 
 def as_text(name: str, facts: dict[str, Any]) -> str:
     """Return the facts as a person reads them."""
-    limit = f"a budget of {facts['milliseconds']:g} ms" if facts["milliseconds"] is not None else "no budget of milliseconds"
+    limit = (
+        f"a budget of {facts['milliseconds']:g} ms"
+        if facts["milliseconds"] is not None
+        else "no budget of milliseconds"
+    )
     numbers = ("p50_ms", "p95_ms", "p99_ms", "worst_ms")
     rows = [
-        ("whole tick" if row["system"] == "tick_total" else row["system"], *(f"{row[key]:.3f}" for key in numbers), row["worst_tick"], f"{row['share']:.1%}")
+        (
+            "whole tick" if row["system"] == "tick_total" else row["system"],
+            *(f"{row[key]:.3f}" for key in numbers),
+            row["worst_tick"],
+            f"{row['share']:.1%}",
+        )
         for row in facts["systems"]
     ]
     text = f"{name}: {facts['ticks']:,} ticks, {limit}\n\n"
-    text += table(("system", "p50 ms", "p95 ms", "p99 ms", "worst ms", "at tick", "share"), rows, right=(1, 2, 3, 4, 5, 6))
+    text += table(
+        ("system", "p50 ms", "p95 ms", "p99 ms", "worst ms", "at tick", "share"),
+        rows,
+        right=(1, 2, 3, 4, 5, 6),
+    )
     longest = [(row["tick"], f"{row['total_ms']:.3f}", row["culprit"]) for row in facts["worst"]]
-    text += "\n\n" + table(("longest tick", "ms", "farthest above its median"), longest, right=(0, 1)) if longest else ""
+    text += (
+        "\n\n" + table(("longest tick", "ms", "farthest above its median"), longest, right=(0, 1))
+        if longest
+        else ""
+    )
     if facts["milliseconds"] is not None:
         blame = ", ".join(f"{system} {count:,}" for system, count in facts["over_by_culprit"].items())
-        text += f"\n\nover the budget: {facts['ticks_over']:,} of {facts['ticks']:,} ticks" + (f" ({blame})" if blame else "")
-    waits = f"at most {facts['most_requests_open']:,} requests open, longest wait {facts['longest_wait_s']:g} s"
+        text += f"\n\nover the budget: {facts['ticks_over']:,} of {facts['ticks']:,} ticks" + (
+            f" ({blame})" if blame else ""
+        )
+    waits = (
+        f"at most {facts['most_requests_open']:,} requests open, longest wait {facts['longest_wait_s']:g} s"
+    )
     return text + f"\n\nsearches: {facts['expansions']:,} expansions, {waits}"

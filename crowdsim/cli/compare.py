@@ -1,4 +1,6 @@
-"""``crowdsim compare``: two recordings, bit for bit, by places within a tolerance, or by their results on the whole."""
+"""``crowdsim compare``: two recordings, bit for bit, by places within a tolerance,
+or by their results on the whole.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +20,28 @@ if TYPE_CHECKING:
 def compare(
     one: Annotated[Path, typer.Argument(help="A recording.")],
     other: Annotated[Path, typer.Argument(help="Another one.")],
-    tolerance: Annotated[float | None, typer.Option("--tolerance", min=0.0, metavar="M", help="Compare places: equal if nobody is farther apart.")] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            "--tolerance", min=0.0, metavar="M", help="Compare places: equal if nobody is farther apart."
+        ),
+    ] = None,
     aggregates: Annotated[
-        float | None, typer.Option("--aggregates", min=0.0, metavar="SHARE", help="Compare arrivals, speeds, distances: equal within a share, as 0.05.")
+        float | None,
+        typer.Option(
+            "--aggregates",
+            min=0.0,
+            metavar="SHARE",
+            help="Compare arrivals, speeds, distances: equal within a share, as 0.05.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> int:
     """Say whether two recordings are the same, or where they part.
 
-    Without options bit for bit, clock readings apart. Crowds are chaotic: with --tolerance runs on other versions or machines agree for some seconds, and
-    after that only --aggregates says whether their results are still the same.
+    Without options bit for bit, clock readings apart. Crowds are chaotic: with --tolerance runs on other
+    versions or machines agree for some seconds, and after that only --aggregates says whether their results
+    are still the same.
 
     Exit code 0: the same; 6: different.
     """
@@ -50,9 +64,21 @@ def compare(
 def _bit_for_bit(one: Recording, other: Recording) -> dict[str, Any]:
     from crowdsim.recording.compare import first_difference
 
-    found, ticks = first_difference(one, other, (str(one.path), str(other.path)), scenarios=True), min(one.commit.last_tick, other.commit.last_tick)
-    text = f"identical over {ticks:,} ticks, digest {one.run_digest:016x}" if found is None else f"different\n{found}"
-    return {"ok": found is None, "ticks": ticks, "difference": None if found is None else str(found), "text": text}
+    found, ticks = (
+        first_difference(one, other, (str(one.path), str(other.path)), scenarios=True),
+        min(one.commit.last_tick, other.commit.last_tick),
+    )
+    text = (
+        f"identical over {ticks:,} ticks, digest {one.run_digest:016x}"
+        if found is None
+        else f"different\n{found}"
+    )
+    return {
+        "ok": found is None,
+        "ticks": ticks,
+        "difference": None if found is None else str(found),
+        "text": text,
+    }
 
 
 def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, Any]:
@@ -67,11 +93,20 @@ def _by_places(one: Recording, other: Recording, tolerance: float) -> dict[str, 
     else:
         places = [f"({', '.join(f'{value:.6g}' for value in place)})" for place in apart.places]
         text = (
-            f"different\ntick {apart.tick} ({until}): agent {apart.entity} is {apart.distance:.3g} m apart, at {places[0]} and {places[1]}; "
+            f"different\ntick {apart.tick} ({until}): agent {apart.entity} is {apart.distance:.3g} m apart, "
+            f"at {places[0]} and {places[1]}; "
             f"before, nobody was more than {found.deepest:.3g} m"
         )
-    difference = None if apart is None else {"tick": apart.tick, "agent": apart.entity, "distance_m": apart.distance}
-    return {"ok": apart is None, "ticks": found.ticks, "deepest_m": found.deepest, "difference": difference, "text": text}
+    difference = (
+        None if apart is None else {"tick": apart.tick, "agent": apart.entity, "distance_m": apart.distance}
+    )
+    return {
+        "ok": apart is None,
+        "ticks": found.ticks,
+        "deepest_m": found.deepest,
+        "difference": difference,
+        "text": text,
+    }
 
 
 def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, Any]:
@@ -85,13 +120,19 @@ def _on_the_whole(one: Recording, other: Recording, share: float) -> dict[str, A
         if by > share:
             apart.append(name)
         rows.append([name, f"{a:.6g}", f"{b:.6g}", f"{100 * by:.2f} %"])
-    verdict = f"more than {100 * share:g} % apart in {', '.join(apart)}" if apart else f"within {100 * share:g} % of each other"
+    verdict = (
+        f"more than {100 * share:g} % apart in {', '.join(apart)}"
+        if apart
+        else f"within {100 * share:g} % of each other"
+    )
     text = f"{verdict}\n\n{table(['measure', 'first', 'second', 'apart'], rows, right=(1, 2, 3))}"
     return {"ok": not apart, "first": values[0], "second": values[1], "apart": apart, "text": text}
 
 
 def _apart_by(a: float, b: float, whole: float) -> float:
-    """Return how far two numbers are apart as a share of a whole; numbers that are in one recording only are infinitely far."""
+    """Return how far two numbers are apart as a share of a whole;
+    numbers that are in one recording only are infinitely far.
+    """
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     return math.inf if math.isnan(a + b) else abs(a - b) / whole if whole else math.inf

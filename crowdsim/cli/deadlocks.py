@@ -1,4 +1,6 @@
-"""``crowdsim deadlocks``: which agents were stuck in a recorded run, since when, where, what they waited for, and why."""
+"""``crowdsim deadlocks``: which agents were stuck in a recorded run, since when, where, what they waited for,
+and why.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +18,42 @@ if TYPE_CHECKING:
 
     from crowdsim.measures.deadlock_recorded import Recorded
 
-MEANINGS = {"progress": "less than 0.2 m of progress in 10 s", "displacement": "less than 0.2 m from where they were 10 s before"}
+MEANINGS = {
+    "progress": "less than 0.2 m of progress in 10 s",
+    "displacement": "less than 0.2 m from where they were 10 s before",
+}
 MOST_NAMED = 3  # Heads of a deadlock that the table names; --json has all.
 
 
 def deadlocks(
     run: Annotated[Path, typer.Argument(help="A recording.")],
-    at: Annotated[float | None, typer.Option("--at", min=0.0, help="Time of the list of people and of the picture, s; default: when most were stuck.")] = None,
-    all_groups: Annotated[bool, typer.Option("--all", help="List all agents that are stuck at that time, and groups that were no deadlock.")] = False,
+    at: Annotated[
+        float | None,
+        typer.Option(
+            "--at",
+            min=0.0,
+            help="Time of the list of people and of the picture, s; default: when most were stuck.",
+        ),
+    ] = None,
+    all_groups: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="List all agents that are stuck at that time, and groups that were no deadlock."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-    picture: Annotated[Path | None, typer.Option("--picture", help="Also draw the place with the waiting graph: png, svg or pdf, as the name ends.")] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--picture", help="Also draw the place with the waiting graph: png, svg or pdf, as the name ends."
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
     """Show which agents were stuck, since when, where, what they waited for, and why.
 
-    Exit codes: 0 no agent was deadlocked; 3 an agent was stuck for 30 s, not in a queue that gets on; 4 the recording cannot be read.
+    Exit codes: 0 no agent was deadlocked; 3 an agent was stuck for 30 s, not in a queue that gets on; 4 the
+    recording cannot be read.
     """
     from crowdsim.measures.deadlock_recorded import Recorded
     from crowdsim.recording.opening import open_run
@@ -44,7 +67,9 @@ def deadlocks(
 
             draw_deadlocks(recorded, target, facts["at_s"])
     tell(facts, json, lambda: as_text(str(run), facts, all_groups=all_groups))
-    return int(ExitCode.NOT_ARRIVED if any(found["is_deadlock"] for found in facts["groups"]) else ExitCode.OK)
+    return int(
+        ExitCode.NOT_ARRIVED if any(found["is_deadlock"] for found in facts["groups"]) else ExitCode.OK
+    )
 
 
 def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
@@ -78,20 +103,39 @@ def describe(recorded: Recorded, at: float | None) -> dict[str, Any]:
         "stuck_ever": int(people["entity"].nunique()),
         "deadlocked_ever": int(people.loc[people["is_deadlock"], "entity"].nunique()),
         "groups": [
-            {**row, "heads": [name_of(recorded, each) for each in row["heads"]], "agents": [name_of(recorded, each) for each in row["entities"]]}
+            {
+                **row,
+                "heads": [name_of(recorded, each) for each in row["heads"]],
+                "agents": [name_of(recorded, each) for each in row["entities"]],
+            }
             for row in _plain(groups)
         ],
         "at_s": round(moment_s, 9),
         "people": [
-            {**row, "waits_for_name": name_of(recorded, row["waits_for"]), "head_name": name_of(recorded, row["head"])} for row in _plain(now)
+            {
+                **row,
+                "waits_for_name": name_of(recorded, row["waits_for"]),
+                "head_name": name_of(recorded, row["head"]),
+            }
+            for row in _plain(now)
         ],
-        "waits": [{"agent": row["agent"], "other": name_of(recorded, row["other"]), "kind": row["kind"], "gap_m": row["gap_m"]} for row in _plain(edges)],
+        "waits": [
+            {
+                "agent": row["agent"],
+                "other": name_of(recorded, row["other"]),
+                "kind": row["kind"],
+                "gap_m": row["gap_m"],
+            }
+            for row in _plain(edges)
+        ],
         "spells": _plain(people.drop(columns=["heads"])),
     }
 
 
 def worst_moment(recorded: Recorded) -> float:
-    """Return when most agents were stuck of those stuck for long, s; of equal moments the last, and the end of the run if none was stuck."""
+    """Return when most agents were stuck of those stuck for long, s;
+    of equal moments the last, and the end of the run if none was stuck.
+    """
     import numpy as np
 
     spells, last = recorded.spells, recorded.recording.commit.last_tick
@@ -101,7 +145,9 @@ def worst_moment(recorded: Recorded) -> float:
     begin, end = spells["begin_tick"].to_numpy(), np.minimum(spells["end_tick"].to_numpy(), last + 1)
     long = (end - begin) * recorded.tick_s >= 30.0
     chosen = long if long.any() else np.ones(len(spells), dtype=bool)
-    count = np.searchsorted(np.sort(begin[chosen]), ticks, side="right") - np.searchsorted(np.sort(end[chosen]), ticks, side="right")
+    count = np.searchsorted(np.sort(begin[chosen]), ticks, side="right") - np.searchsorted(
+        np.sort(end[chosen]), ticks, side="right"
+    )
     return float(ticks[len(count) - 1 - int(np.argmax(count[::-1]))] * recorded.tick_s)
 
 
@@ -114,33 +160,53 @@ def as_text(name: str, facts: dict[str, Any], *, all_groups: bool) -> str:
     """Return the facts as a person reads them."""
     deadlocked = [each for each in facts["groups"] if each["is_deadlock"]]
     others = len(facts["groups"]) - len(deadlocked)
-    text = f"{name}: {_count(len(deadlocked), 'deadlock')}, {facts['deadlocked_ever']:,} of {facts['agents']:,} agents in {facts['run_s']:g} s"
+    text = (
+        f"{name}: {_count(len(deadlocked), 'deadlock')}, {facts['deadlocked_ever']:,} of "
+        f"{facts['agents']:,} agents in {facts['run_s']:g} s"
+    )
     text += f"\n{facts['stuck_ever']:,} were stuck for a time ({MEANINGS[facts['stuck_by']]})"
     if others:
-        text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + ("" if all_groups else " (--all lists them)")
+        text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + (
+            "" if all_groups else " (--all lists them)"
+        )
     if facts["stuck_by"] == "displacement":
-        text += "\nnote: this run was recorded by an older crowdsim, to which agents that jostle were not stuck; run its scenario again to find them"
+        text += (
+            "\nnote: this run was recorded by an older crowdsim, to which agents that jostle were not "
+            "stuck; run its scenario again to find them"
+        )
     shown = facts["groups"] if all_groups else deadlocked
     if shown:
         rows = [
             (
-                each["cause"] if each["is_deadlock"] else f"{each['cause']} (no deadlock)", f"{each['since_s']:g} s",
-                "the end" if each["until_s"] is None else f"{each['until_s']:g} s", each["people"], f"({each['x']:.2f}, {each['y']:.2f})",
-                "" if each["gap_m"] is None else f"{each['gap_m']:.2f} m", _named(each["heads"]),
+                each["cause"] if each["is_deadlock"] else f"{each['cause']} (no deadlock)",
+                f"{each['since_s']:g} s",
+                "the end" if each["until_s"] is None else f"{each['until_s']:g} s",
+                each["people"],
+                f"({each['x']:.2f}, {each['y']:.2f})",
+                "" if each["gap_m"] is None else f"{each['gap_m']:.2f} m",
+                _named(each["heads"]),
             )
             for each in shown
-        ]  # fmt: skip
-        text += "\n\n" + table(("why", "since", "until", "agents", "place (m)", "gap", "blocked by"), rows, right=(1, 2, 3, 5))
+        ]
+        text += "\n\n" + table(
+            ("why", "since", "until", "agents", "place (m)", "gap", "blocked by"), rows, right=(1, 2, 3, 5)
+        )
     now = [each for each in facts["people"] if all_groups or each["stuck_for_s"] >= 30.0 or not deadlocked]
     if now and shown:
         people = [
             (
-                each["agent"], f"({each['x']:.2f}, {each['y']:.2f})", f"{each['stuck_for_s']:g} s", each["cause"],
-                each["waits_for_name"] or "nobody", _part(each),
+                each["agent"],
+                f"({each['x']:.2f}, {each['y']:.2f})",
+                f"{each['stuck_for_s']:g} s",
+                each["cause"],
+                each["waits_for_name"] or "nobody",
+                _part(each),
             )
             for each in now
-        ]  # fmt: skip
-        text += f"\n\nat {facts['at_s']:g} s:\n" + table(("agent", "place (m)", "stuck for", "why", "waits for", "part"), people, right=(2,))
+        ]
+        text += f"\n\nat {facts['at_s']:g} s:\n" + table(
+            ("agent", "place (m)", "stuck for", "why", "waits for", "part"), people, right=(2,)
+        )
     return text
 
 
@@ -151,7 +217,9 @@ def _part(person: dict[str, Any]) -> str:
 
 
 def _named(heads: list[str]) -> str:
-    return ", ".join(heads[:MOST_NAMED]) + (f" and {len(heads) - MOST_NAMED:,} more" if len(heads) > MOST_NAMED else "")
+    return ", ".join(heads[:MOST_NAMED]) + (
+        f" and {len(heads) - MOST_NAMED:,} more" if len(heads) > MOST_NAMED else ""
+    )
 
 
 def _count(number: int, what: str) -> str:

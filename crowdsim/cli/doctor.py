@@ -32,14 +32,22 @@ _MEGABYTE = 1e6
 
 def doctor(
     prune: Annotated[
-        bool, typer.Option("--prune", help="Delete compiled kernels of other versions of the code, and what killed commands have left that nobody needs.")
+        bool,
+        typer.Option(
+            "--prune",
+            help=(
+                "Delete compiled kernels of other versions of the code, and what killed commands have left "
+                "that nobody needs."
+            ),
+        ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> int:
-    """Show versions, processor and threads, HDF5, the cache of compiled kernels, and what killed commands have left here; say what is wrong and what to do.
+    """Show versions, processor and threads, HDF5, the cache of compiled kernels,
+    and what killed commands have left here; say what is wrong and what to do.
 
-    Exit codes: 0 all is well; 2 a package is missing or too old, a variable slows everything down, or others can write to the cache; 4 what runs need cannot be
-    written.
+    Exit codes: 0 all is well; 2 a package is missing or too old, a variable slows everything down, or others
+    can write to the cache; 4 what runs need cannot be written.
     """
     if prune:
         _clear_left()
@@ -57,7 +65,9 @@ def doctor(
 
 
 def examine() -> dict[str, Any]:
-    """Return everything that `doctor` shows, as plain values; sizes in bytes. ``problems`` are sentences with the way out."""
+    """Return everything that `doctor` shows, as plain values; sizes in bytes.
+    ``problems`` are sentences with the way out.
+    """
     import h5py
     from llvmlite import binding
 
@@ -73,10 +83,21 @@ def examine() -> dict[str, Any]:
         "processor": binding.get_host_cpu_name(),
         "cores": os.cpu_count(),
         "threads": available_cores(),
-        "threading_layer": "none: a run has its own team of threads, which release the interpreter lock; processes may be forked",
-        "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith(("NUMBA_", "CROWDSIM_", "HDF5_", "OMP_NUM_"))},
+        "threading_layer": (
+            "none: a run has its own team of threads, which release the interpreter lock; processes may be "
+            "forked"
+        ),
+        "variables": {
+            name: value
+            for name, value in sorted(os.environ.items())
+            if name.startswith(("NUMBA_", "CROWDSIM_", "HDF5_", "OMP_NUM_"))
+        },
         "packages": packages,
-        "hdf5": {"version": h5py.version.hdf5_version, "compresses": bool(h5py.h5z.filter_avail(h5py.h5z.FILTER_DEFLATE)), "problem": _hdf5_problem()},
+        "hdf5": {
+            "version": h5py.version.hdf5_version,
+            "compresses": bool(h5py.h5z.filter_avail(h5py.h5z.FILTER_DEFLATE)),
+            "problem": _hdf5_problem(),
+        },
         "cache": cache,
         "free_here_bytes": shutil.disk_usage(here).free,
         "left": list(_left()),
@@ -85,17 +106,28 @@ def examine() -> dict[str, Any]:
     problems += [part["problem"] for part in (facts["hdf5"], cache) if part["problem"]]
     problems += cache["refused"]
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        problems.append("NUMBA_DISABLE_JIT is set: nothing is compiled, and runs are a hundred times as slow. Unset it, but for debugging.")
+        problems.append(
+            "NUMBA_DISABLE_JIT is set: nothing is compiled, and runs are a hundred times as slow. Unset it, "
+            "but for debugging."
+        )
     return {**facts, "problems": problems}
 
 
 def _places() -> list[Path]:
-    """Return the folders in which commands leave something if they are killed: here, where recordings are kept by default, and the one for temporary files."""
-    return [place for place in (Path(), Path("runs"), Path("runs/golden"), Path(tempfile.gettempdir())) if place.is_dir()]
+    """Return the folders in which commands leave something if they are killed:
+    here, where recordings are kept by default, and the one for temporary files.
+    """
+    return [
+        place
+        for place in (Path(), Path("runs"), Path("runs/golden"), Path(tempfile.gettempdir()))
+        if place.is_dir()
+    ]
 
 
 def _left() -> Iterator[dict[str, Any]]:
-    """Yield what killed commands have left, and runs that go on: path, what it is in words, bytes, and what can be done with it."""
+    """Yield what killed commands have left, and runs that go on:
+    path, what it is in words, bytes, and what can be done with it.
+    """
     from crowdsim.recording.files import out_of, partials_in
     from crowdsim.recording.locks import left_scratch
     from crowdsim.simulation.going_on import runs_of
@@ -107,10 +139,20 @@ def _left() -> Iterator[dict[str, Any]]:
                 for found in run.files:
                     if out_of(found.path) is not None:
                         size = found.path.stat().st_size if found.path.exists() else 0
-                        yield {"path": str(found.path), "what": _what_is(found), "bytes": size, "steps": steps if found is run.longest else []}
+                        yield {
+                            "path": str(found.path),
+                            "what": _what_is(found),
+                            "bytes": size,
+                            "steps": steps if found is run.longest else [],
+                        }
         for folder in left_scratch(place):
             size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-            yield {"path": str(folder), "what": "what a killed command was making; the next one that works there removes it", "bytes": size, "steps": []}
+            yield {
+                "path": str(folder),
+                "what": "what a killed command was making; the next one that works there removes it",
+                "bytes": size,
+                "steps": [],
+            }
 
 
 def _what_is(found: Found) -> str:
@@ -122,7 +164,10 @@ def _what_is(found: Found) -> str:
         return f"cannot be read ({found.problem.removeprefix(f'{found.path}: ')})"
     if found.last_tick < 0:
         return "a run that was stopped before anything was recorded; the next one removes it"
-    return f"a run that {'was cut off' if found.state is RunState.RUNNING else 'ended without its name'} at {found.until_s:g} s"
+    return (
+        f"a run that {'was cut off' if found.state is RunState.RUNNING else 'ended without its name'} at "
+        f"{found.until_s:g} s"
+    )
 
 
 def _clear_left() -> None:
@@ -136,7 +181,9 @@ def _clear_left() -> None:
 
 
 def _packages() -> Iterator[dict[str, Any]]:
-    """Yield what crowdsim needs, and what its extras need: name, version or None, extra or None, and what is wrong with it."""
+    """Yield what crowdsim needs, and what its extras need:
+    name, version or None, extra or None, and what is wrong with it.
+    """
     seen = set()
     for text in _requirements():
         match = _REQUIREMENT.match(text.replace(" ", ""))
@@ -156,18 +203,26 @@ def _packages() -> Iterator[dict[str, Any]]:
         elif found is not None and least and _numbers(found) < _numbers(least):
             problem = f"{name} {found} is too old. Install a newer one: pip install '{name}>={least}'"
         elif found is not None and below and _numbers(found) >= _numbers(below):
-            problem = f"{name} {found} is newer than what crowdsim was tried with. Install an older one: pip install '{name}{range_text}'"
+            problem = (
+                f"{name} {found} is newer than what crowdsim was tried with. Install an older one: pip "
+                f"install '{name}{range_text}'"
+            )
         yield {"name": name, "version": found, "extra": extra, "needed": least, "problem": problem}
 
 
 def _requirements() -> list[str]:
-    """Return what the installed distribution requires; of a source tree that is not installed, what its pyproject.toml says."""
+    """Return what the installed distribution requires;
+    of a source tree that is not installed, what its pyproject.toml says.
+    """
     with contextlib.suppress(PackageNotFoundError):
         return requires("crowdsim") or []
     with contextlib.suppress(OSError), (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
         project = tomllib.load(file)["project"]
         extras = project["optional-dependencies"].items()
-        return [*project["dependencies"], *(f'{text}; extra == "{extra}"' for extra, texts in extras for text in texts)]
+        return [
+            *project["dependencies"],
+            *(f'{text}; extra == "{extra}"' for extra, texts in extras for text in texts),
+        ]
     return []
 
 
@@ -179,7 +234,9 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _hdf5_problem() -> str:
-    """Return what is wrong with writing and reading a compressed dataset in the folder for temporary files; nothing, if it works."""
+    """Return what is wrong with writing and reading a compressed dataset in the folder for temporary files;
+    nothing, if it works.
+    """
     import h5py
     import numpy as np
 
@@ -190,14 +247,22 @@ def _hdf5_problem() -> str:
                 file.create_dataset("numbers", data=numbers, compression="gzip")
             with h5py.File(path, "r") as file:
                 if not np.array_equal(file["numbers"][:], numbers):
-                    return "HDF5 reads other numbers than it wrote. Install h5py again: pip install --force-reinstall h5py"
+                    return (
+                        "HDF5 reads other numbers than it wrote. Install h5py again: pip install "
+                        "--force-reinstall h5py"
+                    )
     except OSError as error:
-        return f"HDF5 cannot write in the folder for temporary files: {error}. Set TMPDIR to a folder that can be written, on a disk that is not full."
+        return (
+            f"HDF5 cannot write in the folder for temporary files: {error}. Set TMPDIR to a folder that can "
+            "be written, on a disk that is not full."
+        )
     return ""
 
 
 def _cache() -> dict[str, Any]:
-    """Return where compiled kernels are kept, how many there are, and how many of them this version of the code uses."""
+    """Return where compiled kernels are kept, how many there are, and how many of them this version of the
+    code uses.
+    """
     from crowdsim.kernels.cache_folder import CacheWarning, cache_directory, refused_folders
 
     with warnings.catch_warnings():
@@ -210,11 +275,20 @@ def _cache() -> dict[str, Any]:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        problem = f"{folder}: the cache of compiled kernels cannot be written ({error.strerror}), so every run compiles for minutes. Set CROWDSIM_CACHE_DIR."
+        problem = (
+            f"{folder}: the cache of compiled kernels cannot be written ({error.strerror}), so every run "
+            "compiles for minutes. Set CROWDSIM_CACHE_DIR."
+        )
     files, size = _weigh(used)
     other_files, other_size = _weigh(others)
     carried, _ = _weigh(_carried_folders())
-    counts = {"carried_kernels": carried, "kernels": files, "bytes": size, "unused_kernels": other_files, "unused_bytes": other_size}
+    counts = {
+        "carried_kernels": carried,
+        "kernels": files,
+        "bytes": size,
+        "unused_kernels": other_files,
+        "unused_bytes": other_size,
+    }
     return {"folder": str(folder), **counts, "refused": refused_folders(), "problem": problem}
 
 
@@ -225,7 +299,9 @@ def _kernel_folders() -> tuple[list[Path], list[Path]]:
 
     package = Path(__file__).parents[1]
     ours = {kernel_folder(file).name for file in package.rglob("*.py")}
-    there = sorted(path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")})
+    there = sorted(
+        path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")}
+    )
     return [path for path in there if path.name in ours], [path for path in there if path.name not in ours]
 
 
@@ -234,7 +310,11 @@ def _carried_folders() -> list[Path]:
     from crowdsim.kernels.decorator import carried_folders, key_of
 
     package, carried = Path(__file__).parents[1], carried_folders()
-    return [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()] if carried else []
+    return (
+        [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()]
+        if carried
+        else []
+    )
 
 
 def _weigh(folders: list[Path]) -> tuple[int, int]:
@@ -255,21 +335,45 @@ def _prune() -> int:
 def _as_text(facts: dict[str, Any]) -> str:
     cache, hdf5 = facts["cache"], facts["hdf5"]
     empty = "empty" if cache["carried_kernels"] else "empty: the first run compiles for less than a minute"
-    kernels = f"{cache['kernels']} kernels, {cache['bytes'] / _MEGABYTE:.0f} MB" if cache["kernels"] else empty
+    kernels = (
+        f"{cache['kernels']} kernels, {cache['bytes'] / _MEGABYTE:.0f} MB" if cache["kernels"] else empty
+    )
     rows = [
         ("crowdsim", f"{facts['crowdsim']}, Python {facts['python']}, {facts['system']}"),
-        ("processor", f"{facts['processor']}, {facts['cores']} cores, of which a run uses {facts['threads']} (--threads)"),
+        (
+            "processor",
+            (
+                f"{facts['processor']}, {facts['cores']} cores, of which a run uses {facts['threads']} "
+                "(--threads)"
+            ),
+        ),
         ("threading layer", facts["threading_layer"]),
-        ("HDF5", f"{hdf5['version']}, {'writes and reads' if not hdf5['problem'] else 'fails'}, {'with' if hdf5['compresses'] else 'WITHOUT'} compression"),
+        (
+            "HDF5",
+            (
+                f"{hdf5['version']}, {'writes and reads' if not hdf5['problem'] else 'fails'}, "
+                f"{'with' if hdf5['compresses'] else 'WITHOUT'} compression"
+            ),
+        ),
         ("cache", f"{cache['folder']}: {kernels}"),
     ]
     if cache["carried_kernels"]:
-        rows.append(("", f"{cache['carried_kernels']} kernels came compiled with the package, and need not be"))
+        rows.append(
+            ("", f"{cache['carried_kernels']} kernels came compiled with the package, and need not be")
+        )
     if "freed_bytes" in cache:
         rows.append(("pruned", f"{cache['freed_bytes'] / _MEGABYTE:.0f} MB of kernels"))
     elif cache["unused_kernels"]:
         megabytes = cache["unused_bytes"] / _MEGABYTE
-        rows.append(("", f"{cache['unused_kernels']} kernels of other versions, {megabytes:.0f} MB: crowdsim doctor --prune deletes them"))
+        rows.append(
+            (
+                "",
+                (
+                    f"{cache['unused_kernels']} kernels of other versions, {megabytes:.0f} MB: crowdsim "
+                    "doctor --prune deletes them"
+                ),
+            )
+        )
     rows.append(("free here", f"{facts['free_here_bytes'] / 1e9:.1f} GB"))
     for left in facts["left"]:
         rows.append(("left", f"{left['path']}: {left['what']}"))
@@ -278,7 +382,13 @@ def _as_text(facts: dict[str, Any]) -> str:
     width = max(len(name) for name, _ in rows)
     lines = [f"{name:<{width}}  {text}".rstrip() for name, text in rows]
     packages = [
-        (package["name"], package["version"] or "-", f">= {package['needed']}" if package["needed"] else "", _purpose(package)) for package in facts["packages"]
+        (
+            package["name"],
+            package["version"] or "-",
+            f">= {package['needed']}" if package["needed"] else "",
+            _purpose(package),
+        )
+        for package in facts["packages"]
     ]
     lines += ["", table(("package", "version", "needed", ""), packages), ""]
     lines += facts["problems"] or ["all is well"]

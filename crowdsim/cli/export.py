@@ -22,14 +22,27 @@ class Format(StrEnum):
 
 
 # What the new file's name may end in, the usual first.
-SUFFIXES = {Format.CSV: (".csv", ".txt"), Format.SQLITE: (".sqlite", ".sqlite3", ".db"), Format.PEDPY: (".h5", ".hdf5")}
+SUFFIXES = {
+    Format.CSV: (".csv", ".txt"),
+    Format.SQLITE: (".sqlite", ".sqlite3", ".db"),
+    Format.PEDPY: (".h5", ".hdf5"),
+}
 
 
 def export(
     path: Annotated[Path, typer.Argument(help="A recording.")],
-    format: Annotated[Format, typer.Option("--format", "-f", help="csv; sqlite (JuPedSim); pedpy (one HDF5 file for each piece of ground).")] = Format.CSV,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The new file; beside the recording if left out.")] = None,
-    columns: Annotated[str, typer.Option("--columns", help="csv: recorded columns to add, as in velocity,activity.")] = "",
+    format: Annotated[
+        Format,
+        typer.Option(
+            "--format", "-f", help="csv; sqlite (JuPedSim); pedpy (one HDF5 file for each piece of ground)."
+        ),
+    ] = Format.CSV,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The new file; beside the recording if left out.")
+    ] = None,
+    columns: Annotated[
+        str, typer.Option("--columns", help="csv: recorded columns to add, as in velocity,activity.")
+    ] = "",
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
 ) -> None:
     """Write the trajectories of a recording as CSV, as a JuPedSim sqlite file, or as files for PedPy."""
@@ -37,9 +50,13 @@ def export(
     from crowdsim.recording.opening import open_run
 
     suffixes = SUFFIXES[format]
-    target = new_output(out or require_name(path).with_suffix(suffixes[0]), suffixes, f"a file of the format {format}")
+    target = new_output(
+        out or require_name(path).with_suffix(suffixes[0]), suffixes, f"a file of the format {format}"
+    )
     if columns and format is not Format.CSV:
-        raise RecordingError(f"--columns belongs to --format csv; {format} files have the columns that their readers know.")
+        raise RecordingError(
+            f"--columns belongs to --format csv; {format} files have the columns that their readers know."
+        )
     with open_run(path) as recording:
         if format is Format.PEDPY:
             made = formats.export_pedpy(recording, target, force=force)
@@ -48,5 +65,7 @@ def export(
         if format is Format.SQLITE:
             rows = formats.export_sqlite(recording, target, force=force)
         else:
-            rows = formats.export_csv(recording, target, columns=[name for name in columns.split(",") if name], force=force)
+            rows = formats.export_csv(
+                recording, target, columns=[name for name in columns.split(",") if name], force=force
+            )
     say(f"{target}: {rows:,} rows")

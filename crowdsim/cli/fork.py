@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import RECORDINGS, CheckpointEvery, Plugins, SetValues, load_plugins, new_output, seconds_between
+from crowdsim.cli.options import (
+    RECORDINGS,
+    CheckpointEvery,
+    Plugins,
+    SetValues,
+    load_plugins,
+    new_output,
+    seconds_between,
+)
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.run import note_cut_off, report, stoppable
 from crowdsim.cli.shell import complain_of
@@ -15,17 +23,28 @@ from crowdsim.cli.shell import complain_of
 
 def fork(
     checkpoint: Annotated[Path, typer.Argument(help="A checkpoint.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Recording to write; it begins with the checkpoint's tick.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Recording to write; it begins with the checkpoint's tick.")
+    ],
     set_: SetValues = None,
     plugin: Plugins = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
-    time_limit: Annotated[float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time.")] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")
+    ] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time.")
+    ] = None,
     checkpoint_every: CheckpointEvery = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a finished recording of that name.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a finished recording of that name.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> int:
-    """Go on from a checkpoint with other values, which count from then on. What the state is made of cannot change: agents, ground, goals, navigation.
+    """Go on from a checkpoint with other values, which count from then on.
+    What the state is made of cannot change: agents, ground, goals, navigation.
 
     Exit codes: those of crowdsim run; 2 where a value cannot change on the way.
     """
@@ -42,10 +61,20 @@ def fork(
         begun = read_checkpoint(checkpoint)
         load_plugins(plugin)
         complain_of(require_recorded(dict(begun.plugins), str(checkpoint)))
-        before, scenario = parse_scenario(begun.scenario, file=str(checkpoint)), parse_scenario(begun.scenario, file=str(checkpoint), sets=set_ or [])
-        start = Start(begun, str(checkpoint), are_models_new=require_same_shape(before, scenario, str(checkpoint)))
+        before, scenario = (
+            parse_scenario(begun.scenario, file=str(checkpoint)),
+            parse_scenario(begun.scenario, file=str(checkpoint), sets=set_ or []),
+        )
+        start = Start(
+            begun, str(checkpoint), are_models_new=require_same_shape(before, scenario, str(checkpoint))
+        )
         progress.watch_compiler()
-        with stoppable() as asked, Simulation(scenario, threads=threads, out=out, force=force, start=start) as simulation:
+        with (
+            stoppable() as asked,
+            Simulation(scenario, threads=threads, out=out, force=force, start=start) as simulation,
+        ):
             progress.start(simulation)
-            verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
+            verdict = simulation.run(
+                progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every
+            )
     return report(verdict, simulation, out, quiet=quiet, json=json)

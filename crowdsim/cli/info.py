@@ -41,7 +41,12 @@ def describe(recording: Recording) -> dict[str, Any]:
 
     header, commit = recording.header, recording.commit
     sizes = {
-        name: {"rows": rows, "bytes": stored, "bytes_before_compression": raw, "ratio": round(raw / max(stored, 1), 2)}
+        name: {
+            "rows": rows,
+            "bytes": stored,
+            "bytes_before_compression": raw,
+            "ratio": round(raw / max(stored, 1), 2),
+        }
         for name, (rows, raw, stored) in recording.sizes().items()
     }
     status = recording.path.stat()
@@ -51,8 +56,12 @@ def describe(recording: Recording) -> dict[str, Any]:
         "state": recording.state.name.lower(),
         "is_whole": recording.is_whole,
         "writer": left.writer,
-        "steps": [{"what": what, "command": how} for run in runs_of(recording.path) for what, how in run.steps()],
-        "seconds_since_last_commit": None if recording.is_whole else round(max(0.0, time.time() - commit.clock_ns / 1e9), 1),
+        "steps": [
+            {"what": what, "command": how} for run in runs_of(recording.path) for what, how in run.steps()
+        ],
+        "seconds_since_last_commit": None
+        if recording.is_whole
+        else round(max(0.0, time.time() - commit.clock_ns / 1e9), 1),
         "scenario": header.name,
         "seed": header.seed,
         "run_id": header.run_id,
@@ -90,24 +99,50 @@ def as_text(facts: dict[str, Any]) -> str:
     """
     result = result_of(facts["verdict"])
     knows = is_verdict(result)
-    marks = [word for word, is_so in (("exact", facts["exact"]), ("traced", facts["traced"]), ("not reproducible", not facts["reproducible"])) if is_so]
-    each = f", {facts['bytes_per_agent_and_frame']:g} bytes for an agent in a frame" if facts["bytes_per_agent_and_frame"] else ""
+    marks = [
+        word
+        for word, is_so in (
+            ("exact", facts["exact"]),
+            ("traced", facts["traced"]),
+            ("not reproducible", not facts["reproducible"]),
+        )
+        if is_so
+    ]
+    each = (
+        f", {facts['bytes_per_agent_and_frame']:g} bytes for an agent in a frame"
+        if facts["bytes_per_agent_and_frame"]
+        else ""
+    )
     rows = [
-        ("scenario", f"{facts['scenario']}, seed {facts['seed']}, run {facts['run_id']}, started {facts['started']}"),
-        ("length", f"{max(facts['last_tick'], 0):,} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, "
-                   f"{facts['frames']:,} frames, {facts['fps']:g} a second"),
+        (
+            "scenario",
+            f"{facts['scenario']}, seed {facts['seed']}, run {facts['run_id']}, started {facts['started']}",
+        ),
+        (
+            "length",
+            f"{max(facts['last_tick'], 0):,} ticks of {facts['tick_s']:g} s: {facts['simulated_s']:g} s, "
+            f"{facts['frames']:,} frames, {facts['fps']:g} a second",
+        ),
         ("agents", f"{facts['agents']:,}; {facts['rows']:,} rows, {facts['events']:,} events"),
         *(verdict_rows(result, facts["tick_s"]) if knows else _plain_verdict(result)),
         ("digest", facts["run_digest"] + (f" ({', '.join(marks)})" if marks else "")),
         ("size", f"{facts['file_bytes'] / 1e6:,.2f} MB{each}"),
         ("made with", ", ".join(f"{name} {version}" for name, version in facts["versions"].items())),
         ("on", f"{facts['cpu']}, {facts['threads']} thread{'s' if facts['threads'] != 1 else ''}"),
-    ]  # fmt: skip
+    ]
     datasets = [
-        (name, f"{size['rows']:,}", f"{size['bytes'] / 1e6:,.3f}" if size["bytes"] >= 1000 else "<0.001", f"{size['ratio']:.1f}")
+        (
+            name,
+            f"{size['rows']:,}",
+            f"{size['bytes'] / 1e6:,.3f}" if size["bytes"] >= 1000 else "<0.001",
+            f"{size['ratio']:.1f}",
+        )
         for name, size in facts["datasets"].items()
     ]
-    text = f"{facts['path']}: {_state_in_words(facts)}\n{aligned(rows)}\n\n{table(('dataset', 'rows', 'MB', 'ratio'), datasets, right=(1, 2, 3))}"
+    text = (
+        f"{facts['path']}: {_state_in_words(facts)}\n{aligned(rows)}\n\n"
+        f"{table(('dataset', 'rows', 'MB', 'ratio'), datasets, right=(1, 2, 3))}"
+    )
     text += left_text(result) if knows else ""
     return text + "".join(f"\n{each['what']}: {each['command']}" for each in facts["steps"])
 
@@ -126,7 +161,12 @@ def _state_in_words(facts: dict[str, Any]) -> str:
     if facts["is_whole"]:
         return facts["state"] + (f" ({reason})" if reason else "")
     if facts["writer"]:
-        return f"being written by {facts['writer']}: the last commit was {facts['seconds_since_last_commit']:g} s ago"
+        return (
+            f"being written by {facts['writer']}: the last commit was "
+            f"{facts['seconds_since_last_commit']:g} s ago"
+        )
     if facts["state"] != "running":
         return f"{facts['state']}, but its writer was stopped before the file was closed and had its name"
-    return f"cut off: its writer was stopped; the last commit was {facts['seconds_since_last_commit']:g} s ago"
+    return (
+        f"cut off: its writer was stopped; the last commit was {facts['seconds_since_last_commit']:g} s ago"
+    )

@@ -1,4 +1,6 @@
-"""``crowdsim measure``: what a run, or measured people, resulted in: paths, exits, collisions, lines, areas."""
+"""``crowdsim measure``: what a run, or measured people, resulted in:
+paths, exits, collisions, lines, areas.
+"""
 
 from __future__ import annotations
 
@@ -21,35 +23,66 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 20  # Goals in the table: where each agent has one of its own it would have a line for each.
 LABELS = {  # of `summary`, as people read them
-    "people": "people", "frames": "frames", "fps": "frames a second", "from_s": "from, s", "until_s": "until, s", "mean_length_m": "mean path, m",
-    "mean_speed_m_s": "mean speed, m/s", "arrived": "arrived", "last_arrival_s": "last arrival, s", "mean_detour": "path over shortest path",
-    "mean_time_over_ideal": "time over ideal time", "overlaps": "overlaps of two people", "overlap_s": "overlapping, pair-seconds",
-    "deepest_overlap_m": "deepest overlap, m", "collisions_each": "collisions a person", "score_each": "SteerBench score a person",
+    "people": "people", "frames": "frames", "fps": "frames a second", "from_s": "from, s",
+    "until_s": "until, s", "mean_length_m": "mean path, m", "mean_speed_m_s": "mean speed, m/s",
+    "arrived": "arrived", "last_arrival_s": "last arrival, s", "mean_detour": "path over shortest path",
+    "mean_time_over_ideal": "time over ideal time", "overlaps": "overlaps of two people",
+    "overlap_s": "overlapping, pair-seconds", "deepest_overlap_m": "deepest overlap, m",
+    "collisions_each": "collisions a person", "score_each": "SteerBench score a person",
     "score_2_each": "the same with accelerations",
 }  # fmt: skip
 
 
 def measure(
-    run: Annotated[Path, typer.Argument(metavar="FILE", help="A recording; or measured people: text (.txt) or HDF5 of an archive.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="A recording; or measured people: text (.txt) or HDF5 of an archive."
+        ),
+    ],
     line: Annotated[
         list[str] | None,
-        typer.Option("--line", metavar="X1,Y1,X2,Y2", help="A measurement line, or NAME=X1,...; or the name of an area of the scenario. Repeatable."),
+        typer.Option(
+            "--line",
+            metavar="X1,Y1,X2,Y2",
+            help="A measurement line, or NAME=X1,...; or the name of an area of the scenario. Repeatable.",
+        ),
     ] = None,
     area: Annotated[
         list[str] | None,
-        typer.Option("--area", metavar="XMIN,YMIN,XMAX,YMAX", help="A measurement area: a box, x and y of three corners or more, or a name. Repeatable."),
+        typer.Option(
+            "--area",
+            metavar="XMIN,YMIN,XMAX,YMAX",
+            help="A measurement area: a box, x and y of three corners or more, or a name. Repeatable.",
+        ),
     ] = None,
-    csv: Annotated[Path | None, typer.Option("--csv", metavar="FOLDER", help="Write one CSV file for each measure into this folder.")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="FOLDER", help="Write one CSV file for each measure into this folder."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
-    deeper_than: Annotated[float, typer.Option("--deeper-than", min=0.0, metavar="M", help="Overlaps that are no deeper do not count.")] = 1e-4,
-    radius: Annotated[float | None, typer.Option("--radius", metavar="M", help="Of measured people, whose radius is not known.")] = None,
-    fps: Annotated[float | None, typer.Option("--fps", help="Frames a second, where a file of measured people does not say.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="m, cm or mm, where a file of measured people does not say.")] = None,
+    deeper_than: Annotated[
+        float,
+        typer.Option("--deeper-than", min=0.0, metavar="M", help="Overlaps that are no deeper do not count."),
+    ] = 1e-4,
+    radius: Annotated[
+        float | None,
+        typer.Option("--radius", metavar="M", help="Of measured people, whose radius is not known."),
+    ] = None,
+    fps: Annotated[
+        float | None,
+        typer.Option("--fps", help="Frames a second, where a file of measured people does not say."),
+    ] = None,
+    unit: Annotated[
+        str | None, typer.Option("--unit", help="m, cm or mm, where a file of measured people does not say.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing CSV files.")] = False,
 ) -> None:
-    """Show what a run resulted in: paths beside the shortest ones, exits, overlaps and collisions, crossings of lines, densities in areas.
+    """Show what a run resulted in: paths beside the shortest ones, exits, overlaps and collisions,
+    crossings of lines, densities in areas.
 
-    A line is crossed forwards to its right side, looking from its first point to its last; a named area is entered forwards.
+    A line is crossed forwards to its right side, looking from its first point to its last; a named area is
+    entered forwards.
     """
     from crowdsim.measures.report import all_tables, area_summary, line_summary, summary
     from crowdsim.measures.scenarios import area_from_text, line_from_text
@@ -57,7 +90,9 @@ def measure(
     if radius is not None and not (math.isfinite(radius) and radius > 0.0):
         raise CrowdsimError(f"--radius is {radius:g} m, but a person is wider than 0 m.")
     if not math.isfinite(deeper_than):
-        raise CrowdsimError(f"--deeper-than is {deeper_than:g}, but takes a depth in metres, for example 0.001.")
+        raise CrowdsimError(
+            f"--deeper-than is {deeper_than:g}, but takes a depth in metres, for example 0.001."
+        )
     tracks = _read(run, fps, unit)
     lines = _distinct([line_from_text(text, tracks) for text in line or ()], "line")
     areas = _distinct([area_from_text(text, tracks) for text in area or ()], "area")
@@ -65,7 +100,10 @@ def measure(
     facts: dict[str, Any] = {"file": str(run), "summary": _plain(summary(tracks, tables).to_dict())}
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
     facts["lines"] = [_plain(line_summary(each, tables[f"line {each.name}"])) for each in lines]
-    facts["areas"] = [_plain(area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"])) for each in areas]
+    facts["areas"] = [
+        _plain(area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"]))
+        for each in areas
+    ]
     if csv is not None:
         facts["files"] = _write(tables, csv, run, force=force)
     tell(facts, json, lambda: as_text(facts))
@@ -74,31 +112,93 @@ def measure(
 def as_text(facts: dict[str, Any]) -> str:
     """Return the facts as a person reads them."""
     counts = ("people", "frames", "arrived", "overlaps")
-    rows = [(LABELS[name], _shown(value, 0 if name in counts else 3)) for name, value in facts["summary"].items()]
+    rows = [
+        (LABELS[name], _shown(value, 0 if name in counts else 3)) for name, value in facts["summary"].items()
+    ]
     parts = [f"{facts['file']}\n\n" + table(("measure", "value"), rows, right=(1,))]
     if facts["exits"]:
-        columns = {"people": 0, "share": 2, "first_s": 1, "median_s": 1, "last_s": 1, "mean_travel_s": 1, "flow_per_s": 2}
-        heads = ("reached", "kind", "people", "share", "first s", "median s", "last s", "mean travel s", "flow 1/s")
+        columns = {
+            "people": 0,
+            "share": 2,
+            "first_s": 1,
+            "median_s": 1,
+            "last_s": 1,
+            "mean_travel_s": 1,
+            "flow_per_s": 2,
+        }
+        heads = (
+            "reached",
+            "kind",
+            "people",
+            "share",
+            "first s",
+            "median s",
+            "last s",
+            "mean travel s",
+            "flow 1/s",
+        )
         most_used = sorted(facts["exits"], key=lambda each: -each["people"])[:MOST_SHOWN]
         more = len(facts["exits"]) - len(most_used)
         shown = [each for each in facts["exits"] if each in most_used] if more else facts["exits"]
-        parts.append(_part(heads, shown, ("goal", "kind"), columns) + (f"\n{more:,} more, less used: --csv or --json has them" if more else ""))
+        parts.append(
+            _part(heads, shown, ("goal", "kind"), columns)
+            + (f"\n{more:,} more, less used: --csv or --json has them" if more else "")
+        )
     if facts["lines"]:
-        columns = {"length_m": 2, "forwards": 0, "backwards": 0, "first_s": 1, "last_s": 1, "flow_per_s": 3, "specific_flow_per_m_s": 3}
-        line_heads = ("line", "length m", "forwards", "backwards", "first s", "last s", "flow 1/s", "flow 1/(m s)")
+        columns = {
+            "length_m": 2,
+            "forwards": 0,
+            "backwards": 0,
+            "first_s": 1,
+            "last_s": 1,
+            "flow_per_s": 3,
+            "specific_flow_per_m_s": 3,
+        }
+        line_heads = (
+            "line",
+            "length m",
+            "forwards",
+            "backwards",
+            "first s",
+            "last s",
+            "flow 1/s",
+            "flow 1/(m s)",
+        )
         parts.append(_part(line_heads, facts["lines"], ("line",), columns))
     if facts["areas"]:
-        columns = {"people": 0, "most": 0, "densest_per_m2": 2, "mean_density_per_m2": 2, "mean_speed_m_s": 2, "mean_stay_s": 1}
-        parts.append(_part(("area", "people", "most", "densest 1/m2", "mean 1/m2", "mean m/s", "mean stay s"), facts["areas"], ("area",), columns))
+        columns = {
+            "people": 0,
+            "most": 0,
+            "densest_per_m2": 2,
+            "mean_density_per_m2": 2,
+            "mean_speed_m_s": 2,
+            "mean_stay_s": 1,
+        }
+        parts.append(
+            _part(
+                ("area", "people", "most", "densest 1/m2", "mean 1/m2", "mean m/s", "mean stay s"),
+                facts["areas"],
+                ("area",),
+                columns,
+            )
+        )
     if "files" in facts:
         folder = Path(facts["files"][0]).parent
-        parts.append(f"{len(facts['files'])} files in {folder}: {', '.join(Path(name).name for name in facts['files'])}")
+        parts.append(
+            f"{len(facts['files'])} files in {folder}: "
+            f"{', '.join(Path(name).name for name in facts['files'])}"
+        )
     return "\n\n".join(parts)
 
 
-def _part(heads: Sequence[str], rows: Sequence[dict[str, Any]], names: Sequence[str], columns: dict[str, int]) -> str:
+def _part(
+    heads: Sequence[str], rows: Sequence[dict[str, Any]], names: Sequence[str], columns: dict[str, int]
+) -> str:
     """Return a table of names, and of numbers with so many digits."""
-    shown = [[*(row[name] for name in names), *(_shown(row[column], digits) for column, digits in columns.items())] for row in rows]
+    shown = [
+        [*(row[name] for name in names), *(_shown(row[column], digits) for column, digits in columns.items())]
+        for row in rows
+    ]
     return table(heads, shown, right=range(len(names), len(heads)))
 
 
@@ -118,7 +218,10 @@ def _distinct(items: list[Any], what: str) -> list[Any]:
     names = [item.name for item in items]
     for name in names:
         if names.count(name) > 1:
-            raise CrowdsimError(f'--{what} "{name}" is given twice. Give each a name of its own: NAME={name.partition("=")[2] or name}.')
+            raise CrowdsimError(
+                f'--{what} "{name}" is given twice. Give each a name of its own: '
+                f"NAME={name.partition('=')[2] or name}."
+            )
     return items
 
 
@@ -127,13 +230,21 @@ def _write(tables: dict[str, pd.DataFrame], folder: Path, run: Path, *, force: b
     from crowdsim.recording.files import new_file
 
     if folder.exists() and not folder.is_dir():
-        raise CrowdsimError(f'"{folder}" is a file. --csv takes a folder, for example {run.with_suffix("")}-measures.')
+        raise CrowdsimError(
+            f'"{folder}" is a file. --csv takes a folder, for example {run.with_suffix("")}-measures.'
+        )
     files = {name: folder / (re.sub(r"[^\w.=-]+", "-", name).strip("-") + ".csv") for name in tables}
     if len(set(files.values())) < len(files):
-        raise CrowdsimError("Two lines or areas have names that make one file name. Give them names that differ in letters or digits: NAME=...")
+        raise CrowdsimError(
+            "Two lines or areas have names that make one file name. Give them names that differ in letters "
+            "or digits: NAME=..."
+        )
     there = [file.name for file in files.values() if file.exists()]
     if there and not force:
-        raise CrowdsimError(f"{folder}: holds {', '.join(there[:3])}{' and more' if len(there) > 3 else ''} already. --force replaces them.")
+        raise CrowdsimError(
+            f"{folder}: holds {', '.join(there[:3])}{' and more' if len(there) > 3 else ''} already. "
+            "--force replaces them."
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, file in files.items():
@@ -150,7 +261,13 @@ def _plain(values: dict[Any, Any]) -> dict[str, Any]:
     for name, value in values.items():
         number = value.item() if hasattr(value, "item") else value
         if isinstance(number, float):
-            number = None if not math.isfinite(number) else int(number) if name in ("people", "frames", "arrived", "overlaps") else number
+            number = (
+                None
+                if not math.isfinite(number)
+                else int(number)
+                if name in ("people", "frames", "arrived", "overlaps")
+                else number
+            )
         found[str(name)] = number
     return found
 

@@ -13,11 +13,15 @@ from crowdsim.cli.shell import say, say_json
 
 def migrate(
     path: Annotated[Path, typer.Argument(help="A recording or a checkpoint.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The new file; <name>.migrated.h5 beside the old one if left out.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The new file; <name>.migrated.h5 beside the old one if left out."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the new file if it exists.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
-    """Bring a recording to today's version of the format, or say that it is of today's already. The old file is left as it is.
+    """Bring a recording to today's version of the format, or say that it is of today's already.
+    The old file is left as it is.
 
     Exit codes: 0 of today's version, or made so; 4 it cannot be read or written, or is of a newer version.
     """
@@ -28,7 +32,15 @@ def migrate(
         new_output(out, RECORDINGS, "a recording", source=path)
     found = migrate_file(path, out, force=force)
     if json:
-        say_json({"ok": True, "kind": found.kind, "version": found.version, "today": found.today, "path": str(found.path) if found.path else None})
+        say_json(
+            {
+                "ok": True,
+                "kind": found.kind,
+                "version": found.version,
+                "today": found.today,
+                "path": str(found.path) if found.path else None,
+            }
+        )
     elif found.path is None:
         say(f"{path}: is a {found.kind} of today's version of the format already (version {found.today})")
     else:

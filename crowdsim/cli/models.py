@@ -19,28 +19,55 @@ if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
 
 
-LINE = 1000  # Characters that a line of the table may have: usual names make 160 at most, and a number that is cut off is none.
+# Characters that a line of the table may have: usual names make 160 at most, and a number that is cut off is
+# none.
+LINE = 1000
 
 
 def models(
-    scenarios: Annotated[list[Path] | None, typer.Argument(help="Scenario files; without one, all models are listed.", show_default=False)] = None,
-    wanted: Annotated[str, typer.Option("--models", "-m", metavar="A,B,...", help="Models to compare; all that there are if left out.")] = "",
-    seeds: Annotated[str, typer.Option("--seeds", metavar="0:10", help="Seeds: 0:10 is 0 to 9, or 1,5,7. Default: the scenario's own.")] = "",
+    scenarios: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Scenario files; without one, all models are listed.", show_default=False),
+    ] = None,
+    wanted: Annotated[
+        str,
+        typer.Option(
+            "--models", "-m", metavar="A,B,...", help="Models to compare; all that there are if left out."
+        ),
+    ] = "",
+    seeds: Annotated[
+        str,
+        typer.Option(
+            "--seeds", metavar="0:10", help="Seeds: 0:10 is 0 to 9, or 1,5,7. Default: the scenario's own."
+        ),
+    ] = "",
     set_: SetValues = None,
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=1, help="Threads; they change nothing but the time.")] = 1,
+    threads: Annotated[
+        int, typer.Option("--threads", "-j", min=1, help="Threads; they change nothing but the time.")
+    ] = 1,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the table as Markdown.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print every single run, and means and deviations over seeds, as JSON.")] = False,
+    json: Annotated[
+        bool,
+        typer.Option("--json", help="Print every single run, and means and deviations over seeds, as JSON."),
+    ] = False,
     picture: Annotated[
-        Path | None, typer.Option("--picture", "-p", metavar="FILE", help="Draw the runs of the first seed side by side (.png, .svg, .pdf).")
+        Path | None,
+        typer.Option(
+            "--picture",
+            "-p",
+            metavar="FILE",
+            help="Draw the runs of the first seed side by side (.png, .svg, .pdf).",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> int:
     """Run one scene under several avoidance models, and show the results of each; nothing is recorded.
 
-    A model stands in place of the scenario's `avoidance`, with its own default numbers; groups that have a model of their own keep it. Numbers are means over
-    seeds with their standard deviation. Exit code 2 if a model broke a promise in one of the runs.
+    A model stands in place of the scenario's `avoidance`, with its own default numbers; groups that have a
+    model of their own keep it. Numbers are means over seeds with their standard deviation. Exit code 2 if a
+    model broke a promise in one of the runs.
     """
     load_plugins(plugin)
     if not scenarios:
@@ -55,7 +82,10 @@ def models(
     names = _names(wanted)
     each_seed: list[int | None] = [*(seeds_of(seeds) if seeds.strip() else ())] or [None]
     runs = [
-        (model, _loaded(path, model, seed, set_, allow_dir)) for path in scenarios for model in names for seed in each_seed
+        (model, _loaded(path, model, seed, set_, allow_dir))
+        for path in scenarios
+        for model in names
+        for seed in each_seed
     ]  # all of them, before the first one runs: a mistake is reported at once
     for note in dict.fromkeys(_own_models(scenario) for _, scenario in runs):
         if note:
@@ -64,14 +94,29 @@ def models(
     outcomes, traces = _run_all(runs, threads, traced=each if target is not None else 0, quiet=json)
     failed = [outcome for outcome in outcomes if outcome.failed]
     together = [over_seeds(outcomes[first : first + each]) for first in range(0, len(outcomes), each)]
-    panels = [(runs[number * each][1], part, trace) for number, (part, trace) in enumerate(zip(together, traces, strict=False))]
+    panels = [
+        (runs[number * each][1], part, trace)
+        for number, (part, trace) in enumerate(zip(together, traces, strict=False))
+    ]
     if json:
         _draw(panels, target, force=force)
-        say_json({"runs": [outcome.as_dict() for outcome in outcomes], "over_seeds": [part.as_dict() for part in together]})
+        say_json(
+            {
+                "runs": [outcome.as_dict() for outcome in outcomes],
+                "over_seeds": [part.as_dict() for part in together],
+            }
+        )
     elif markdown:
         say(markdown_table(HEADERS, [table_row(part) for part in together]))
     else:
-        say(table(HEADERS, [table_row(part) for part in together], right=tuple(range(2, len(HEADERS))), limit=LINE))
+        say(
+            table(
+                HEADERS,
+                [table_row(part) for part in together],
+                right=tuple(range(2, len(HEADERS))),
+                limit=LINE,
+            )
+        )
         say(legend(each))
     if target is not None and not json:  # the results are printed first: a disk may be full
         _draw(panels, target, force=force)
@@ -89,11 +134,19 @@ def _draw(panels: list[tuple[Scenario, OverSeeds, Trace]], target: Path | None, 
     from crowdsim.recording.files import new_file
 
     with new_file(target, force=force) as scratch:
-        draw_models([Panel(scenario, part.model, trace, part) for scenario, part, trace in panels], scratch, form=target.suffix.lower()[1:])
+        draw_models(
+            [Panel(scenario, part.model, trace, part) for scenario, part, trace in panels],
+            scratch,
+            form=target.suffix.lower()[1:],
+        )
 
 
-def _run_all(runs: list[tuple[str, Scenario]], threads: int, *, traced: int, quiet: bool) -> tuple[list[Outcome], list[Trace]]:
-    """Run one after the other; return their results, and a trace of every so many-th, from the first on, if `traced` is not 0."""
+def _run_all(
+    runs: list[tuple[str, Scenario]], threads: int, *, traced: int, quiet: bool
+) -> tuple[list[Outcome], list[Trace]]:
+    """Run one after the other; return their results, and a trace of every so many-th, from the first on,
+    if `traced` is not 0.
+    """
     from crowdsim.comparison.comparison import run_scene
     from crowdsim.comparison.counts import Trace
 
@@ -118,16 +171,27 @@ def _target(picture: Path, scenarios: list[Path], *, force: bool) -> Path:
     return target
 
 
-def _loaded(path: Path, model: str, seed: int | None, sets: list[str] | None, allow_dir: list[Path] | None) -> Scenario:
+def _loaded(
+    path: Path, model: str, seed: int | None, sets: list[str] | None, allow_dir: list[Path] | None
+) -> Scenario:
     from crowdsim.scenario.load import load_scenario
 
-    return load_scenario(path, sets=[f"avoidance={model}", *with_seed(sets, seed)], allow_dirs=allow_dir or ())
+    return load_scenario(
+        path, sets=[f"avoidance={model}", *with_seed(sets, seed)], allow_dirs=allow_dir or ()
+    )
 
 
 def _own_models(scenario: Scenario) -> str:
     """Return a note on groups that keep their own model, if there are any."""
     own = [group.name for group in scenario.groups if group.avoidance is not None]
-    return f"note: {scenario.file}: {', '.join(own)} {'keeps' if len(own) == 1 else 'keep'} a model of {'its' if len(own) == 1 else 'their'} own" if own else ""
+    return (
+        (
+            f"note: {scenario.file}: {', '.join(own)} {'keeps' if len(own) == 1 else 'keep'} a model of "
+            f"{'its' if len(own) == 1 else 'their'} own"
+        )
+        if own
+        else ""
+    )
 
 
 def _names(wanted: str) -> list[str]:
@@ -148,4 +212,10 @@ def _list_models(as_json: bool) -> None:
         {"name": name, "about": summary_of(model_named(name)), "origin": str(origin_of(name) or "crowdsim")}
         for name in available_models()
     ]
-    tell(rows, as_json, lambda: table(("model", "from", "about"), [(row["name"], row["origin"], row["about"]) for row in rows]))
+    tell(
+        rows,
+        as_json,
+        lambda: table(
+            ("model", "from", "about"), [(row["name"], row["origin"], row["about"]) for row in rows]
+        ),
+    )

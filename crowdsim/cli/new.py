@@ -19,41 +19,123 @@ if TYPE_CHECKING:
 
 
 def new(
-    file: Annotated[Path | None, typer.Argument(help="File to write; it must not exist. With --plan: default is its name.", show_default=False)] = None,
-    template: Annotated[str | None, typer.Option("--template", "-t", help="What to start from; without a file, all of them are listed.")] = None,
-    plan: Annotated[Path | None, typer.Option("--plan", metavar="PLAN", help="A plan to start from: .dxf, .wkt, .geojson, .json, .txt, .map, .obj.")] = None,
-    run: Annotated[bool, typer.Option("--run", help="With --plan: run it at once, as crowdsim run would.")] = False,
-    exits: Annotated[list[str] | None, typer.Option("--exit", metavar="X,Y", help="With --plan: a point where people get out, m; may be repeated.")] = None,
-    people: Annotated[int | None, typer.Option("--people", min=1, max=100_000, help="With --plan: how many; default: one for 4 m2, at most 500.")] = None,
-    unit: Annotated[str | None, typer.Option("--unit", help="With --plan: mm, cm, dm, m, km, in, ft or yd; default: as it says, or by its size.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="File to write; it must not exist. With --plan: default is its name.", show_default=False
+        ),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option("--template", "-t", help="What to start from; without a file, all of them are listed."),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan",
+            metavar="PLAN",
+            help="A plan to start from: .dxf, .wkt, .geojson, .json, .txt, .map, .obj.",
+        ),
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="With --plan: run it at once, as crowdsim run would.")
+    ] = False,
+    exits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exit", metavar="X,Y", help="With --plan: a point where people get out, m; may be repeated."
+        ),
+    ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option(
+            "--people", min=1, max=100_000, help="With --plan: how many; default: one for 4 m2, at most 500."
+        ),
+    ] = None,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit",
+            help="With --plan: mm, cm, dm, m, km, in, ft or yd; default: as it says, or by its size.",
+        ),
+    ] = None,
     layer: Annotated[
         list[str] | None,
-        typer.Option("--layer", metavar="KIND=NAME", help="With --plan: a layer is ground, walls, obstacles, doors, exits, starts or nothing; repeat it."),
+        typer.Option(
+            "--layer",
+            metavar="KIND=NAME",
+            help=(
+                "With --plan: a layer is ground, walls, obstacles, doors, exits, starts or nothing; repeat "
+                "it."
+            ),
+        ),
     ] = None,
     opening: Annotated[
-        float | None, typer.Option("--opening", metavar="M", min=0.1, max=50.0, help="With --plan: widest gap in outer walls that is a way out; default 2.5.")
+        float | None,
+        typer.Option(
+            "--opening",
+            metavar="M",
+            min=0.1,
+            max=50.0,
+            help="With --plan: widest gap in outer walls that is a way out; default 2.5.",
+        ),
     ] = None,
     wall: Annotated[
-        float | None, typer.Option("--wall", metavar="M", min=0.001, max=5.0, help="With --plan: how thick walls drawn as lines are; default 0.1.")
+        float | None,
+        typer.Option(
+            "--wall",
+            metavar="M",
+            min=0.001,
+            max=5.0,
+            help="With --plan: how thick walls drawn as lines are; default 0.1.",
+        ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="With --plan: replace files, and the recording, of that name.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --plan: replace files, and the recording, of that name.")
+    ] = False,
 ) -> int:
     """Write a commented, working scenario to start from; never over an existing file, unless --force says so.
 
-    With --plan: a crowd on the free ground of a floor plan that leaves by its exits. Exits are what the plan says (layers or features named so), else openings
-    in its outer walls; small faults of the drawing are mended. All that was taken for granted is reported, and written into the scenario.
+    With --plan: a crowd on the free ground of a floor plan that leaves by its exits. Exits are what the plan
+    says (layers or features named so), else openings in its outer walls; small faults of the drawing are
+    mended. All that was taken for granted is reported, and written into the scenario.
     """
     if plan is not None:
         if template is not None:
             raise CrowdsimError("--template and --plan are both what to start from. Give one of them.")
         target = file or Path(plan.stem).with_suffix(".yaml")
         _check_name(target)
-        _from_plan(plan, target, exits or [], layer or [], unit, force=force, people=people, opening=opening, wall=wall)
+        _from_plan(
+            plan,
+            target,
+            exits or [],
+            layer or [],
+            unit,
+            force=force,
+            people=people,
+            opening=opening,
+            wall=wall,
+        )
         return _run(target, force=force) if run else int(ExitCode.OK)
-    idle = [name for name, value in (("--run", run), ("--exit", exits), ("--people", people), ("--unit", unit), ("--layer", layer), ("--opening", opening),
-                                     ("--wall", wall), ("--force", force)) if value]  # fmt: skip
+    idle = [
+        name
+        for name, value in (
+            ("--run", run),
+            ("--exit", exits),
+            ("--people", people),
+            ("--unit", unit),
+            ("--layer", layer),
+            ("--opening", opening),
+            ("--wall", wall),
+            ("--force", force),
+        )
+        if value
+    ]
     if idle:
-        raise CrowdsimError(f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about a floor plan. Name it with --plan PLAN.")
+        raise CrowdsimError(
+            f"{' and '.join(idle)} {'is' if len(idle) == 1 else 'are'} about a floor plan. Name it with "
+            "--plan PLAN."
+        )
     _from_template(file, template or "bottleneck")
     return int(ExitCode.OK)
 
@@ -67,7 +149,12 @@ def _from_template(file: Path | None, template: str) -> None:
             say(f"{name:12} {about}")
         return
     if template not in TEMPLATES:
-        raise CrowdsimError(f'There is no template "{template}". {suggestion(template, TEMPLATES)} Known are {", ".join(TEMPLATES)}.'.replace("  ", " "))
+        raise CrowdsimError(
+            (
+                f'There is no template "{template}". {suggestion(template, TEMPLATES)} Known are '
+                f"{', '.join(TEMPLATES)}."
+            ).replace("  ", " ")
+        )
     _check_name(file)
     _write_new(file, template_text(template))
     say(f"{file} written (template {template}). Run it with: {command('run', file)}")
@@ -75,13 +162,25 @@ def _from_template(file: Path | None, template: str) -> None:
 
 def _check_name(file: Path) -> None:
     if file.suffix not in (".yaml", ".yml"):
-        raise CrowdsimError(f'"{file}" does not end in .yaml. Write for example "{file.with_suffix(".yaml") if file.name else "my_scenario.yaml"}".')
+        raise CrowdsimError(
+            f'"{file}" does not end in .yaml. Write for example '
+            f'"{file.with_suffix(".yaml") if file.name else "my_scenario.yaml"}".'
+        )
 
 
 def _from_plan(
-    plan: Path, file: Path, exits: list[str], layers: list[str], unit: str | None, *, force: bool, **numbers: float | None
+    plan: Path,
+    file: Path,
+    exits: list[str],
+    layers: list[str],
+    unit: str | None,
+    *,
+    force: bool,
+    **numbers: float | None,
 ) -> None:
-    """Write the scenario of a plan, look whether it loads, and say what was found; `numbers` are those of `starter_of` that were asked for."""
+    """Write the scenario of a plan, look whether it loads, and say what was found;
+    `numbers` are those of `starter_of` that were asked for.
+    """
     from crowdsim.plans.starter import starter_of
     from crowdsim.scenario.dxf import METRES
     from crowdsim.scenario.load import load_scenario
@@ -89,11 +188,15 @@ def _from_plan(
     if unit is not None and unit not in METRES:
         raise CrowdsimError(f'--unit is "{unit}", but must be one of {", ".join(METRES)}.')
     asked: dict[str, Any] = {name: number for name, number in numbers.items() if number is not None}
-    starter = starter_of(plan, file, unit=unit, kinds=_kinds(layers), exits=[_point(text) for text in exits], **asked)
+    starter = starter_of(
+        plan, file, unit=unit, kinds=_kinds(layers), exits=[_point(text) for text in exits], **asked
+    )
     targets = [file if number == 0 else file.with_name(name) for number, name in enumerate(starter.files)]
     taken = [target for target in targets if target.exists()]
     if taken and not force:
-        raise CrowdsimError(f'"{taken[0]}" exists already and is not overwritten. Choose another name, or use --force.')
+        raise CrowdsimError(
+            f'"{taken[0]}" exists already and is not overwritten. Choose another name, or use --force.'
+        )
     for target, text in zip(targets, starter.files.values(), strict=True):
         _write_new(target, text, force=force)
     for word in starter.words:
@@ -112,7 +215,10 @@ def _kinds(layers: list[str]) -> dict[str, Kind]:
     for text in layers:
         kind, sign, name = text.partition("=")
         if not sign or not name or kind not in list(Kind):
-            raise CrowdsimError(f'--layer is "{text}", but must be KIND=NAME, where KIND is one of {", ".join(Kind)}: for example walls=A-WALL.')
+            raise CrowdsimError(
+                f'--layer is "{text}", but must be KIND=NAME, where KIND is one of {", ".join(Kind)}: for '
+                "example walls=A-WALL."
+            )
         found[name] = Kind(kind)
     return found
 
@@ -142,7 +248,9 @@ def _run(file: Path, *, force: bool) -> int:
 
 
 def _write_new(file: Path, text: str, *, force: bool = False) -> None:
-    """Write a file that did not exist before, or replace one by a whole one; what cannot be written whole is not left behind."""
+    """Write a file that did not exist before, or replace one by a whole one;
+    what cannot be written whole is not left behind.
+    """
     if force and file.exists():
         scratch = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
         try:
@@ -156,9 +264,13 @@ def _write_new(file: Path, text: str, *, force: bool = False) -> None:
     except FileExistsError:
         raise CrowdsimError(f'"{file}" exists already and is not overwritten. Choose another name.') from None
     except FileNotFoundError:
-        raise CrowdsimError(f'There is no folder "{file.parent}" to write "{file.name}" into. Make it first.') from None
+        raise CrowdsimError(
+            f'There is no folder "{file.parent}" to write "{file.name}" into. Make it first.'
+        ) from None
     except (OSError, ValueError) as error:
-        raise CrowdsimError(f'"{file}" cannot be written: {getattr(error, "strerror", None) or error}.') from None
+        raise CrowdsimError(
+            f'"{file}" cannot be written: {getattr(error, "strerror", None) or error}.'
+        ) from None
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
             stream.write(text)

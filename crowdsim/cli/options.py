@@ -1,4 +1,6 @@
-"""What several verbs take in the same way: options, and names of files that they are to write, looked at before any work is done."""
+"""What several verbs take in the same way:
+options, and names of files that they are to write, looked at before any work is done.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +17,38 @@ RECORDINGS, PICTURES = (".h5", ".hdf5"), (".png", ".svg", ".pdf")  # endings of 
 
 SetValues = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario, for example --set groups.0.count=200; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change a value of the scenario, for example --set groups.0.count=200; may be repeated.",
+    ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Seed, instead of the scenario's.")]
 AllowDir = Annotated[
     list[Path] | None,
-    typer.Option("--allow-dir", metavar="DIR", help="Folder, beside the scenario's own, from which it may name files; may be repeated."),
+    typer.Option(
+        "--allow-dir",
+        metavar="DIR",
+        help="Folder, beside the scenario's own, from which it may name files; may be repeated.",
+    ),
 ]
 
 Plugins = Annotated[
     list[Path] | None,
-    typer.Option("--plugin", metavar="FILE", help="Python file with an avoidance model or a system of your own; it is run. May be repeated."),
+    typer.Option(
+        "--plugin",
+        metavar="FILE",
+        help="Python file with an avoidance model or a system of your own; it is run. May be repeated.",
+    ),
 ]
 
 CheckpointEvery = Annotated[
     str | None,
-    typer.Option("--checkpoint-every", metavar="SECONDS", help="Keep the state beside the recording every so many simulated seconds (10s): resume, fork."),
+    typer.Option(
+        "--checkpoint-every",
+        metavar="SECONDS",
+        help="Keep the state beside the recording every so many simulated seconds (10s): resume, fork.",
+    ),
 ]
 
 
@@ -49,7 +67,9 @@ def seconds_between(text: str | None) -> float | None:
     except ValueError:
         seconds = 0.0
     if not 0.0 < seconds < math.inf:
-        raise CrowdsimError(f"--checkpoint-every {text}: must be a number of simulated seconds above 0, for example 10s.")
+        raise CrowdsimError(
+            f"--checkpoint-every {text}: must be a number of simulated seconds above 0, for example 10s."
+        )
     return seconds
 
 
@@ -93,7 +113,9 @@ def require_name(path: Path) -> Path:
     return path
 
 
-def new_output(path: Path, suffixes: Sequence[str], what: str, *, source: Path | None = None, force: bool = True) -> Path:
+def new_output(
+    path: Path, suffixes: Sequence[str], what: str, *, source: Path | None = None, force: bool = True
+) -> Path:
     """Return the path of a file that is to be written, if it can be one.
 
     Parameters
@@ -117,21 +139,32 @@ def new_output(path: Path, suffixes: Sequence[str], what: str, *, source: Path |
     """
     require_name(path)
     if path.is_dir():
-        raise CrowdsimError(f'"{path}" is a folder. Name a file in it, for example {path / ("name" + suffixes[0])}.')
+        raise CrowdsimError(
+            f'"{path}" is a folder. Name a file in it, for example {path / ("name" + suffixes[0])}.'
+        )
     if path.suffix.lower() not in suffixes:
         known = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}" if len(suffixes) > 1 else suffixes[0]
-        raise CrowdsimError(f'"{path}": {what} ends in {known}. Write for example {path.with_suffix(suffixes[0])}.')
+        raise CrowdsimError(
+            f'"{path}": {what} ends in {known}. Write for example {path.with_suffix(suffixes[0])}.'
+        )
     if not path.parent.is_dir():
-        raise RecordingError(f'There is no folder "{path.parent}" to write "{path.name}" into. Make it, or choose another output path.')
+        raise RecordingError(
+            f'There is no folder "{path.parent}" to write "{path.name}" into. Make it, or choose another '
+            "output path."
+        )
     if source is not None and path.exists() and source.exists() and path.samefile(source):
-        raise CrowdsimError(f'"{path}" is the file that is read, and is not written over. Choose another name.')
+        raise CrowdsimError(
+            f'"{path}" is the file that is read, and is not written over. Choose another name.'
+        )
     if path.exists() and not force:
         raise CrowdsimError(f"{path} exists already; use --force to replace it, or choose another name")
     return path
 
 
 def new_picture(path: Path | None, source: Path, *, force: bool) -> Path | None:
-    """Return the path of a picture that a verb draws beside what it prints, if one is wanted and can be drawn there; see `new_output`."""
+    """Return the path of a picture that a verb draws beside what it prints,
+    if one is wanted and can be drawn there; see `new_output`.
+    """
     if path is not None and new_output(path, PICTURES, "a picture", source=source).exists() and not force:
         raise CrowdsimError(f"{path} exists already. --force replaces it.")
     return path

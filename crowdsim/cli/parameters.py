@@ -12,11 +12,15 @@ from crowdsim.errors import CrowdsimError
 
 
 def parameters(
-    which: Annotated[str, typer.Argument(help="Only names that begin with this, for example avoidance.orca.")] = "",
+    which: Annotated[
+        str, typer.Argument(help="Only names that begin with this, for example avoidance.orca.")
+    ] = "",
     plugin: Plugins = None,
     json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
 ) -> None:
-    """Show every tunable number: name, default, unit, permitted range, why it is what it is, and where it comes from."""
+    """Show every tunable number: name, default, unit, permitted range, why it is what it is,
+    and where it comes from.
+    """
     from crowdsim.scenario.parameters import parameter_rows
     from crowdsim.scenario.tree import suggestion
 
@@ -25,13 +29,22 @@ def parameters(
     rows = [row for row in everything if row["name"].startswith(which)]
     if not rows:
         known = list(dict.fromkeys(row["name"].rsplit(".", 1)[0] for row in everything))
-        raise CrowdsimError(f'No tunable number has a name that begins with "{which}". {suggestion(which, known) or "Known are " + ", ".join(known) + "."}')
+        raise CrowdsimError(
+            f'No tunable number has a name that begins with "{which}". '
+            f"{suggestion(which, known) or 'Known are ' + ', '.join(known) + '.'}"
+        )
     if json:
         say_json(rows)
         return
     for row in rows:
         say(_headline(row))
-        say(wrapped(f"{row['why'][:1].upper()}{row['why'][1:]}." + (f" Source: {row['source']}." if row["source"] else ""), "    "))
+        say(
+            wrapped(
+                f"{row['why'][:1].upper()}{row['why'][1:]}."
+                + (f" Source: {row['source']}." if row["source"] else ""),
+                "    ",
+            )
+        )
     for note in _notes(rows):
         say(wrapped(note, ""))
 
@@ -42,7 +55,9 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
     if any(row["source"].startswith("ours") for row in rows):
         notes.append('Where the source is "ours", the number was chosen or measured for this project.')
     if any("[" in row["source"] for row in rows):
-        notes.append("Keys such as [Weidmann 1993] are listed, with author, title and place, in docs/references.md.")
+        notes.append(
+            "Keys such as [Weidmann 1993] are listed, with author, title and place, in docs/references.md."
+        )
     if any(row["name"].startswith("navigation.s2-grid.") for row in rows):
         notes.append("navigation.s2-grid is the grid planner of [Pathfinding undated] with all its numbers.")
     return notes
@@ -51,6 +66,12 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
 def _headline(row: dict[str, Any]) -> str:
     """Return the name, the default with its unit, and the range of one tunable."""
     default = row["default"]
-    shown = str(default).lower() if isinstance(default, bool) else f"{default:g}" if isinstance(default, float) else str(default)
+    shown = (
+        str(default).lower()
+        if isinstance(default, bool)
+        else f"{default:g}"
+        if isinstance(default, float)
+        else str(default)
+    )
     unit = f" {row['unit']}" if row["unit"] else ""
     return f"{row['name']} = {shown}{unit}, in {row['range']}"

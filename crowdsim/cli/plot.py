@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from crowdsim.cli.options import PICTURES, AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, new_output, require_name, with_seed
+from crowdsim.cli.options import (
+    PICTURES,
+    AllowDir,
+    Plugins,
+    Seed,
+    SetValues,
+    known_folders,
+    load_plugins,
+    new_output,
+    require_name,
+    with_seed,
+)
 from crowdsim.cli.shell import complain, say
 from crowdsim.errors import CrowdsimError
 
@@ -16,32 +27,54 @@ SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
 
 def plot(
     run: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or a scenario (.yaml).")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Picture to write (.png, .svg, .pdf); default: beside the file, .png.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Picture to write (.png, .svg, .pdf); default: beside the file, .png."
+        ),
+    ] = None,
     explain: Annotated[
         str | None,
-        typer.Option("--explain", metavar="AGENT", help="Draw why this agent, an id or group[index], chose its velocity. Needs record.explain."),
+        typer.Option(
+            "--explain",
+            metavar="AGENT",
+            help="Draw why this agent, an id or group[index], chose its velocity. Needs record.explain.",
+        ),
     ] = None,
-    at: Annotated[float | None, typer.Option("--at", metavar="SECONDS", help="When it chose, for --explain.")] = None,
+    at: Annotated[
+        float | None, typer.Option("--at", metavar="SECONDS", help="When it chose, for --explain.")
+    ] = None,
     show: Annotated[
         str | None,
         typer.Option(
             "--show",
             metavar="WHAT",
-            help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, portals, widths, "
+            help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, "
+            "portals, widths, "
             "visibility, paths; joined by commas.",
         ),
     ] = None,
-    radius: Annotated[float | None, typer.Option("--radius", min=0.0, metavar="M", help="Of the agent whose visibility is shown; default: the least.")] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(
+            "--radius",
+            min=0.0,
+            metavar="M",
+            help="Of the agent whose visibility is shown; default: the least.",
+        ),
+    ] = None,
     seed: Seed = None,
     set_: SetValues = None,
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
 ) -> None:
-    """Draw a recording: trails on the plan, exits with their counts, and stuck agents; or one choice of one agent in the plane of velocities.
+    """Draw a recording: trails on the plan, exits with their counts, and stuck agents;
+    or one choice of one agent in the plane of velocities.
 
-    With --show a sheet of panels: trails, density (map of the highest density), curve (arrivals by group), speeds (over time, with their spread), budget (what
-    each system took), or all. Of a scenario: the plan with its mesh, and what --show names.
+    With --show a sheet of panels: trails, density (map of the highest density), curve (arrivals by group),
+    speeds (over time, with their spread), budget (what each system took), or all. Of a scenario: the plan
+    with its mesh, and what --show names.
     """
     if (explain is None) != (at is None):
         given, missing = ("--at", "--explain AGENT") if explain is None else ("--explain", "--at SECONDS")
@@ -50,10 +83,17 @@ def plot(
     if is_scenario and explain is not None:
         raise CrowdsimError("--explain is of a recording: run the scenario first, with record.explain.")
     if not is_scenario and (radius is not None or seed is not None or set_ or allow_dir or plugin):
-        raise CrowdsimError("--radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it is.")
+        raise CrowdsimError(
+            "--radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it "
+            "is."
+        )
     if not is_scenario and show is not None and explain is not None:
-        raise CrowdsimError("--explain draws one choice and --show panels of the whole run. Give one of them.")
-    target = new_output(out or _default_name(run, explain, at), PICTURES, "a picture", source=run, force=force)
+        raise CrowdsimError(
+            "--explain draws one choice and --show panels of the whole run. Give one of them."
+        )
+    target = new_output(
+        out or _default_name(run, explain, at), PICTURES, "a picture", source=run, force=force
+    )
     from crowdsim.recording.files import new_file
 
     form = target.suffix.lower()[1:]
@@ -63,8 +103,14 @@ def plot(
         from crowdsim.setup.build import build_world
 
         load_plugins(plugin)
-        layers = ("mesh",) if show is None else tuple(_layer_name(name) for part in show.split(",") if (name := part.strip()))
-        built = build_world(load_scenario(run, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir)))
+        layers = (
+            ("mesh",)
+            if show is None
+            else tuple(_layer_name(name) for part in show.split(",") if (name := part.strip()))
+        )
+        built = build_world(
+            load_scenario(run, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))
+        )
         with new_file(target, force=force) as scratch:
             draw_scenario(built, scratch, layers=layers, radius=radius, form=form)
         say(str(target))

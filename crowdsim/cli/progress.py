@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 SHOW_SECONDS = 0.2
 SHORTEST_BAR, LONGEST_BAR = 8, 20  # characters
-RATE_SECONDS = 2.0  # The rate shown is that of the last so many seconds: shorter jitters, longer hides that a run slows down.
+# The rate shown is that of the last so many seconds: shorter jitters, longer hides that a run slows down.
+RATE_SECONDS = 2.0
 
 
 class Progress(AbstractContextManager["Progress"]):
@@ -35,7 +36,9 @@ class Progress(AbstractContextManager["Progress"]):
         self._marks: list[tuple[float, int]] = []
         self._forget: list[Callable[[], None]] = []
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for forget in self._forget:
             forget()
         self._write("")
@@ -45,7 +48,9 @@ class Progress(AbstractContextManager["Progress"]):
         self._write(text)
 
     def watch_compiler(self) -> None:
-        """Say which kernels have to be compiled, or how many of how many are: a first run would seem to hang otherwise."""
+        """Say which kernels have to be compiled, or how many of how many are:
+        a first run would seem to hang otherwise.
+        """
         if self._enabled:
             from crowdsim.kernels.decorator import on_compile, on_progress
 
@@ -108,7 +113,9 @@ class Progress(AbstractContextManager["Progress"]):
 
 
 def _columns() -> int:
-    """Return how many characters a line may have on the terminal of standard error; in its last column some terminals begin a new one."""
+    """Return how many characters a line may have on the terminal of standard error;
+    in its last column some terminals begin a new one.
+    """
     try:
         return max(1, os.get_terminal_size(sys.stderr.fileno()).columns - 1)
     except (OSError, ValueError):
@@ -116,7 +123,8 @@ def _columns() -> int:
 
 
 def line_of(texts: Sequence[str], share: float, columns: int) -> str:
-    """Return a line of progress: a bar and the first text that leaves room for it, else the first that fits alone, else the last.
+    """Return a line of progress: a bar and the first text that leaves room for it,
+    else the first that fits alone, else the last.
 
     Parameters
     ----------

@@ -12,8 +12,13 @@ from crowdsim.cli.shell import complain, say
 
 
 def recover(
-    path: Annotated[Path, typer.Argument(help="The file that was cut off, or the output path that the run was given.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The new file; <name>.recovered.h5 beside the old one if left out.")] = None,
+    path: Annotated[
+        Path, typer.Argument(help="The file that was cut off, or the output path that the run was given.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The new file; <name>.recovered.h5 beside the old one if left out."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the new file if it exists.")] = False,
 ) -> None:
     """Make a whole recording of one that was cut off by a kill or a crash. The old file is left as it is."""

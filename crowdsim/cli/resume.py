@@ -1,4 +1,6 @@
-"""``crowdsim resume``: a run that was stopped goes on from its last checkpoint, as if there had been no stop."""
+"""``crowdsim resume``: a run that was stopped goes on from its last checkpoint,
+as if there had been no stop.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.options import RECORDINGS, CheckpointEvery, Plugins, load_plugins, new_output, require_name, seconds_between
+from crowdsim.cli.options import (
+    RECORDINGS,
+    CheckpointEvery,
+    Plugins,
+    load_plugins,
+    new_output,
+    require_name,
+    seconds_between,
+)
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.run import report, report_kept, stoppable
 from crowdsim.cli.shell import complain, complain_of, note_steps, say
@@ -23,23 +33,52 @@ if TYPE_CHECKING:
 
 
 def resume(
-    run: Annotated[Path, typer.Argument(help="The recording of a run that was stopped; the name that it was to have, or its hidden file, if it was killed.")],
+    run: Annotated[
+        Path,
+        typer.Argument(
+            help=(
+                "The recording of a run that was stopped; the name that it was to have, or its hidden file, "
+                "if it was killed."
+            )
+        ),
+    ],
     at: Annotated[
-        float | None, typer.Option("--at", metavar="SECONDS", help="Go on from the last checkpoint at or before this simulated time; 0 needs none.")
+        float | None,
+        typer.Option(
+            "--at",
+            metavar="SECONDS",
+            help="Go on from the last checkpoint at or before this simulated time; 0 needs none.",
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Recording to write; without it the stopped one is replaced when the run has ended.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="Recording to write; without it the stopped one is replaced when the run has ended.",
+        ),
+    ] = None,
     plugin: Plugins = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
-    time_limit: Annotated[float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time.")] = None,
+    threads: Annotated[
+        int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")
+    ] = 0,
+    time_limit: Annotated[
+        float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time.")
+    ] = None,
     checkpoint_every: CheckpointEvery = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a finished recording of the name of --out.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a finished recording of the name of --out.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> int:
-    """Go on with a run from its last checkpoint. What was recorded later is cut off and computed again: the same rows, and the same digest.
+    """Go on with a run from its last checkpoint.
+    What was recorded later is cut off and computed again: the same rows, and the same digest.
 
-    A run that came to its end, but was killed before its recording had its name, is given it. --at 0 runs the scenario of the recording again from the
-    beginning.
+    A run that came to its end, but was killed before its recording had its name, is given it. --at 0 runs the
+    scenario of the recording again from the beginning.
 
     Exit codes: those of crowdsim run; 4 where there is no checkpoint to go on from.
     """
@@ -57,7 +96,9 @@ def resume(
     clear_left(run.parent, keep=run)
     stopped = _chosen(run)
     if stopped.writer:
-        raise CrowdsimError(f"{run}: this run is still going on ({stopped.writer}). Stop it first, or wait for its end.")
+        raise CrowdsimError(
+            f"{run}: this run is still going on ({stopped.writer}). Stop it first, or wait for its end."
+        )
     if at is None and stopped.unnamed is not None:
         return _give_name(stopped, out or stopped.out, force=force, quiet=quiet, json=json)
     found = _checkpoint_of(stopped, run, at)
@@ -70,12 +111,23 @@ def resume(
         start = Start(found[1], str(found[0]), recorded) if found is not None else None
         with _telling_steps(stopped, found), stoppable() as asked:
             replaces = target == stopped.out
-            with Simulation(scenario, threads=threads, out=target, force=force and out is not None, goes_on=replaces, start=start) as simulation:
+            with Simulation(
+                scenario,
+                threads=threads,
+                out=target,
+                force=force and out is not None,
+                goes_on=replaces,
+                start=start,
+            ) as simulation:
                 progress.start(simulation)
-                verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every)
+                verdict = simulation.run(
+                    progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every
+                )
     kept = simulation.kept
     if kept is not None and (there := look_at(kept.path)).last_tick > verdict.ticks:
-        complain(f"note: {kept.path} reached {there.until_s:g} s before, which is farther, and stays as it is")
+        complain(
+            f"note: {kept.path} reached {there.until_s:g} s before, which is farther, and stays as it is"
+        )
     return report(verdict, simulation, target, quiet=quiet, json=json)
 
 
@@ -85,7 +137,12 @@ def _telling_steps(stopped: Stopped, found: tuple[Path, Checkpoint] | None) -> I
     try:
         yield
     except RecordingError as error:
-        note_steps(error, [step for step in stopped.steps() if "--at 0" in step[1] or "recover" in step[1]] if found is not None else [])
+        note_steps(
+            error,
+            [step for step in stopped.steps() if "--at 0" in step[1] or "recover" in step[1]]
+            if found is not None
+            else [],
+        )
         raise
 
 
@@ -96,13 +153,18 @@ def _chosen(run: Path) -> Stopped:
     runs = runs_of(run)
     found = next((each for each in runs if each.is_meant), runs[0] if runs else None)
     if found is None:
-        raise RecordingError(f"{run}: there is no such file, and nothing of a run with this name is left here.")
+        raise RecordingError(
+            f"{run}: there is no such file, and nothing of a run with this name is left here."
+        )
     if found.longest.commit is None:
         raise RecordingError(found.longest.problem)
     complain_of(found.damaged if found.last_checkpoint() is not None else ())
     others = [each for each in runs if each is not found and each.longest.path != run and each.steps()]
     for each in others:
-        complain(f"note: another run with this name was cut off at {each.longest.until_s:g} s: {each.steps()[0][1]}")
+        complain(
+            f"note: another run with this name was cut off at {each.longest.until_s:g} s: "
+            f"{each.steps()[0][1]}"
+        )
     return found
 
 
@@ -120,7 +182,10 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
 
     longest = stopped.longest
     if at is None and longest.state is RunState.FINISHED:
-        raise CrowdsimError(f"{run}: this run came to its end; there is nothing left of it. To go back to a checkpoint, say which: --at SECONDS.")
+        raise CrowdsimError(
+            f"{run}: this run came to its end; there is nothing left of it. To go back to a checkpoint, say "
+            "which: --at SECONDS."
+        )
     last = stopped.last_checkpoint(at)
     if last is None and at == 0.0:
         with open_run(longest.path) as recorded:
@@ -133,29 +198,37 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
     if stopped.checkpoints:
         times = ", ".join(f"{checkpoint.time_s:g} s" for _, checkpoint in stopped.checkpoints)
         wanted = f"{at:g} s" if at is not None else f"{longest.until_s:g} s, where its recording ends"
-        raise RecordingError(f"{run}: has no checkpoint at or before {wanted}; those that there are stand at {times}.{steps}")
+        raise RecordingError(
+            f"{run}: has no checkpoint at or before {wanted}; those that there are stand at {times}.{steps}"
+        )
     if stopped.damaged:
         raise RecordingError("\n".join(stopped.damaged) + steps)
     raise RecordingError(
-        f"{run}: there is no checkpoint of this run beside it. Runs keep two with --checkpoint-every 10s, and one when --time-limit stops them.{steps}"
+        f"{run}: there is no checkpoint of this run beside it. Runs keep two with --checkpoint-every 10s, "
+        f"and one when --time-limit stops them.{steps}"
     )
 
 
 def _require_same_end(stopped: Stopped, checkpoint: Checkpoint) -> None:
-    """Refuse to replace what would be computed otherwise: a run by the clock, or steered by a program, does not give the same results a second time."""
+    """Refuse to replace what would be computed otherwise:
+    a run by the clock, or steered by a program, does not give the same results a second time.
+    """
     from crowdsim.recording.files import out_of
     from crowdsim.recording.opening import open_run
 
     longest = stopped.longest
-    if longest.header is None or longest.last_tick <= checkpoint.tick or out_of(longest.path) is not None:  # a hidden file stays if it has anything of its own
+    # a hidden file stays if it has anything of its own
+    if longest.header is None or longest.last_tick <= checkpoint.tick or out_of(longest.path) is not None:
         return
     with open_run(longest.path) as recorded:
         steered = result_of(recorded.verdict).get("steered", 0)
     if steered or not longest.header.reproducible:
         why = "a program steered it" if steered else "milliseconds decided how far searches got"
         raise CrowdsimError(
-            f"{longest.path}: what was recorded after the checkpoint at {checkpoint.time_s:g} s would come out otherwise, since {why}, and be lost. "
-            f"Go on in another recording: {command('resume', longest.path, '--out', longest.path.with_name(f'{longest.path.stem}-2.h5'))}"
+            f"{longest.path}: what was recorded after the checkpoint at {checkpoint.time_s:g} s would come "
+            f"out otherwise, since {why}, and be lost. "
+            "Go on in another recording: "
+            f"{command('resume', longest.path, '--out', longest.path.with_name(f'{longest.path.stem}-2.h5'))}"
         )
 
 
@@ -173,4 +246,12 @@ def _give_name(stopped: Stopped, target: Path, *, force: bool, quiet: bool, json
         say(f"{kept.path}: whole")
         return int(ExitCode.OK)
     code = ExitCode.NOT_ARRIVED if result["not_arrived"] else ExitCode.OK
-    return report_kept(result, kept, target, found.header.tick_s if found.header is not None else 1.0, code=code, quiet=quiet, json=json)
+    return report_kept(
+        result,
+        kept,
+        target,
+        found.header.tick_s if found.header is not None else 1.0,
+        code=code,
+        quiet=quiet,
+        json=json,
+    )

@@ -39,27 +39,56 @@ RUNS = Path("runs")  # where recordings are kept that nobody gave another place
 
 def run(
     scenario: Annotated[Path, typer.Argument(help="Scenario file (YAML).")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Recording to write; default runs/<name of the scenario>.h5.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Recording to write; default runs/<name of the scenario>.h5."),
+    ] = None,
     seed: Seed = None,
     set_: SetValues = None,
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core. They change nothing but the time.")] = 0,
-    time_limit: Annotated[float | None, typer.Option("--time-limit", min=0.0, help="Stop after so many seconds of wall time; what was recorded stays.")] = None,
-    trace: Annotated[bool, typer.Option("--trace", help="Record digests per system and block of agents too, and all columns in full precision.")] = False,
+    threads: Annotated[
+        int,
+        typer.Option(
+            "--threads",
+            "-j",
+            min=0,
+            help="Threads; 0 is one for each core. They change nothing but the time.",
+        ),
+    ] = 0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit", min=0.0, help="Stop after so many seconds of wall time; what was recorded stays."
+        ),
+    ] = None,
+    trace: Annotated[
+        bool,
+        typer.Option(
+            "--trace",
+            help="Record digests per system and block of agents too, and all columns in full precision.",
+        ),
+    ] = False,
     checkpoint_every: CheckpointEvery = None,
     no_record: Annotated[bool, typer.Option("--no-record", help="Write no recording.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a finished recording of that name.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a finished recording of that name.")
+    ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no table, only errors.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> int:
     """Run a scenario, record it, and print its results.
 
-    Exit codes: 0 all agents with a goal arrived; 2 mistakes in the scenario; 3 an agent has not arrived; 4 the recording could not be kept; 5 it is
-    kept under another name, since a finished recording has the wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
+    Exit codes: 0 all agents with a goal arrived; 2 mistakes in the scenario; 3 an agent has not arrived; 4
+    the recording could not be kept; 5 it is kept under another name, since a finished recording has the
+    wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
     """
     if no_record:
-        _refuse_idle_options(out=out is not None, trace=trace, force=force, checkpoint_every=checkpoint_every is not None)
+        _refuse_idle_options(
+            out=out is not None, trace=trace, force=force, checkpoint_every=checkpoint_every is not None
+        )
     if out is not None:
         new_output(out, RECORDINGS, "a recording")
     with Progress(enabled=not (quiet or json)) as progress:
@@ -79,10 +108,17 @@ def run(
             note_cut_off(target)
         progress.watch_compiler()
         try:
-            with stoppable() as asked, Simulation(loaded, threads=threads, out=target, force=force) as simulation:
+            with (
+                stoppable() as asked,
+                Simulation(loaded, threads=threads, out=target, force=force) as simulation,
+            ):
                 complain_of(locked_in(simulation.built))
                 progress.start(simulation)
-                verdict = simulation.run(progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=seconds_between(checkpoint_every))
+                verdict = simulation.run(
+                    progress=asked.before(progress.show),
+                    time_limit=time_limit,
+                    checkpoint_every=seconds_between(checkpoint_every),
+                )
         except CrowdsimError as error:
             note_what_is_left(error, [target])
             if not had_folder:
@@ -96,23 +132,44 @@ def report(verdict: Verdict, simulation: Simulation, target: Path | None, *, qui
     """Print the results of a run and where its recording is; return the exit code."""
     kept = simulation.kept
     code = report_kept(
-        verdict.as_dict(), kept, target, simulation.scenario.tick, code=verdict.exit_code, quiet=quiet, json=json, threads=simulation.team.threads
+        verdict.as_dict(),
+        kept,
+        target,
+        simulation.scenario.tick,
+        code=verdict.exit_code,
+        quiet=quiet,
+        json=json,
+        threads=simulation.team.threads,
     )
     if kept is not None and not (quiet or json):
         if simulation.scenario.budget.values.get("milliseconds"):
             again = command("verify", "--budget-from", kept.path)
-            say(f"milliseconds decided how far searches got: the next run will differ. To run this one again: {again}")
+            say(
+                "milliseconds decided how far searches got: the next run will differ. To run this one "
+                f"again: {again}"
+            )
         if verdict.ended == "time limit":
             say(f"to go on: {command('resume', kept.path)}")
     return code
 
 
 def report_kept(
-    result: Mapping[str, Any], kept: Kept | None, target: Path | None, tick_s: float, *, code: ExitCode, quiet: bool, json: bool, threads: int | None = None
+    result: Mapping[str, Any],
+    kept: Kept | None,
+    target: Path | None,
+    tick_s: float,
+    *,
+    code: ExitCode,
+    quiet: bool,
+    json: bool,
+    threads: int | None = None,
 ) -> int:
     """Print the results of a run, as plain values, and where its recording is; return the exit code."""
     if kept is not None and kept.name_taken:
-        complain(f"{target} belongs to another finished run (use --force to replace it): this run is kept as {kept.path}")
+        complain(
+            f"{target} belongs to another finished run (use --force to replace it): this run is kept as "
+            f"{kept.path}"
+        )
         code = ExitCode.NAME_TAKEN if code == ExitCode.OK else code
     path = kept.path if kept else None
     if json:
@@ -136,22 +193,34 @@ def note_cut_off(target: Path) -> None:
         if run.writer:
             complain(f"note: another run with this name is going on ({run.writer})")
         elif steps := run.steps(by_file=True):
-            complain(f"note: another run with this name was cut off at {run.longest.until_s:g} s. {steps[0][1]} {steps[0][0]}")
+            complain(
+                f"note: another run with this name was cut off at {run.longest.until_s:g} s. {steps[0][1]} "
+                f"{steps[0][0]}"
+            )
 
 
 def _refuse_idle_options(**given: bool) -> None:
-    """Refuse options about a recording where there will be none: doing nothing of what was asked would be found out too late."""
+    """Refuse options about a recording where there will be none:
+    doing nothing of what was asked would be found out too late.
+    """
     idle = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
     if idle:
-        raise CrowdsimError(f"--no-record leaves nothing to do for {' and '.join(idle)}. Leave out one or the other.")
+        raise CrowdsimError(
+            f"--no-record leaves nothing to do for {' and '.join(idle)}. Leave out one or the other."
+        )
 
 
 def _default_output(name: str) -> Path:
-    """Return the path of a recording in the folder ``runs``, which is made; a name with slashes stays one name."""
+    """Return the path of a recording in the folder ``runs``, which is made;
+    a name with slashes stays one name.
+    """
     try:
         RUNS.mkdir(exist_ok=True)
     except OSError as error:
-        raise RecordingError(f"{RUNS}: the folder for recordings cannot be made ({error.strerror}). Choose another place with --out FILE.") from None
+        raise RecordingError(
+            f"{RUNS}: the folder for recordings cannot be made ({error.strerror}). Choose another place "
+            "with --out FILE."
+        ) from None
     return RUNS / f"{name.replace('/', '_').lstrip('.') or 'run'}.h5"
 
 
@@ -167,7 +236,9 @@ class Asked:
         raise KeyboardInterrupt
 
     def before(self, show: Callable[[Simulation], None]) -> Callable[[Simulation], None]:
-        """Return a progress function that stops the run if it was asked to and has gone on: an exception in the midst of compiling a kernel is lost."""
+        """Return a progress function that stops the run if it was asked to and has gone on:
+        an exception in the midst of compiling a kernel is lost.
+        """
 
         def shown(simulation: Simulation) -> None:
             if self.is_set:
@@ -181,7 +252,10 @@ class Asked:
 def stoppable() -> Iterator[Asked]:
     """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
     asked = Asked()
-    heeded = [number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN]  # a shell's background job has no Ctrl-C
+    # a shell's background job has no Ctrl-C
+    heeded = [
+        number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN
+    ]
     before = {number: signal.signal(number, asked.stop) for number in heeded}
     try:
         yield asked

@@ -36,7 +36,9 @@ def say(text: str = "") -> None:
 
 @contextlib.contextmanager
 def output() -> Iterator[None]:
-    """Tell a reader that has gone from a disk that is full; what is left in the buffer is thrown away, since Python would try again at exit."""
+    """Tell a reader that has gone from a disk that is full;
+    what is left in the buffer is thrown away, since Python would try again at exit.
+    """
     try:
         yield
     except OSError as error:
@@ -60,8 +62,9 @@ def complain_of(notes: Iterable[Any]) -> None:
 def printable(text: str, stream: Any) -> str:
     """Return text as it may reach a stream: everything that is printed goes through here.
 
-    Names come from files, and files from strangers: what a terminal would obey is made visible (`crowdsim.printable`), all but the ends of lines and tabs.
-    What the stream's encoding cannot hold becomes ``?``; it does not end the program.
+    Names come from files, and files from strangers: what a terminal would obey is made visible
+    (`crowdsim.printable`), all but the ends of lines and tabs. What the stream's encoding cannot hold becomes
+    ``?``; it does not end the program.
     """
     encoding = getattr(stream, "encoding", None) or "utf-8"
     return visible(text, keep="\n\t").encode(encoding, "replace").decode(encoding)
@@ -74,7 +77,14 @@ def show_fault(kind: type[BaseException], error: BaseException, trace: Any) -> N
     complain("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
 
-def show_warning(message: Warning | str, category: type[Warning], filename: str, lineno: int, file: Any = None, line: str | None = None) -> None:
+def show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
     """Print a warning of a library as Python does."""
     import warnings
 
@@ -108,7 +118,13 @@ def terminal_width() -> int:
     return max(60, shutil.get_terminal_size((120, 24)).columns)
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = (), limit: int | None = None) -> str:
+def table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    right: Sequence[int] = (),
+    limit: int | None = None,
+) -> str:
     """Return rows as aligned columns; lines are cut off at the terminal's width.
 
     Parameters
@@ -126,16 +142,23 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     lines = []
     for row in cells:
-        parts = [value.rjust(width) if column in right else value.ljust(width) for column, (value, width) in enumerate(zip(row, widths, strict=True))]
+        parts = [
+            value.rjust(width) if column in right else value.ljust(width)
+            for column, (value, width) in enumerate(zip(row, widths, strict=True))
+        ]
         line = "  ".join(parts).rstrip()
         lines.append(line if len(line) <= limit else line[: limit - 3] + "...")
     return "\n".join(lines)
 
 
 def wrapped(text: str, indent: str) -> str:
-    """Return a paragraph broken at the terminal's width, each line after `indent`; a key such as [Weidmann 1993] stays whole."""
+    """Return a paragraph broken at the terminal's width, each line after `indent`;
+    a key such as [Weidmann 1993] stays whole.
+    """
     whole = re.sub(r"\[[\w .]+\]", lambda match: match[0].replace(" ", "\0"), text)
-    return textwrap.fill(whole, width=min(terminal_width(), 120), initial_indent=indent, subsequent_indent=indent).replace("\0", " ")
+    return textwrap.fill(
+        whole, width=min(terminal_width(), 120), initial_indent=indent, subsequent_indent=indent
+    ).replace("\0", " ")
 
 
 def problem_rows(error: ScenarioError) -> list[dict[str, Any]]:
@@ -156,12 +179,16 @@ def print_error(error: CrowdsimError, *, as_json: bool = False) -> None:
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """Return what was noted of an error on its way: a second one that came of it, or what can be done with what is left."""
+    """Return what was noted of an error on its way:
+    a second one that came of it, or what can be done with what is left.
+    """
     return [str(note) for note in getattr(error, "__notes__", ())]
 
 
 def note_what_is_left(error: CrowdsimError, names: Iterable[Any]) -> None:
-    """Note on an error what can be done with what stopped runs have left, if any of them was to have one of these names."""
+    """Note on an error what can be done with what stopped runs have left,
+    if any of them was to have one of these names.
+    """
     from crowdsim.recording.files import out_of, partials_of
     from crowdsim.simulation.going_on import runs_of
 
@@ -180,7 +207,8 @@ def note_steps(error: CrowdsimError, steps: Iterable[tuple[str, str]]) -> None:
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., None]:
-    """Return a verb's function as typer needs it: a returned number becomes the exit code, our own errors a message, Ctrl-C code 130.
+    """Return a verb's function as typer needs it:
+    a returned number becomes the exit code, our own errors a message, Ctrl-C code 130.
 
     A verb with the option `json` prints its errors as JSON too when that is set.
     """
@@ -203,10 +231,14 @@ def guarded(function: Callable[..., Any]) -> Callable[..., None]:
             code = ExitCode.INTERRUPTED
         except BrokenPipeError:
             pass  # the reader of a pipe has gone (crowdsim ... | head)
-        except OSError as error:  # of the machine, not of the program: no folder, no right, no room, a name that is too long
+        except OSError as error:
+            # of the machine, not of the program: no folder, no right, no room, a name that is too long
             if error.filename is None:
                 raise
-            print_error(RecordingError(f"{os.fsdecode(error.filename)}: {error.strerror}."), as_json=bool(options.get("json")))
+            print_error(
+                RecordingError(f"{os.fsdecode(error.filename)}: {error.strerror}."),
+                as_json=bool(options.get("json")),
+            )
             code = ExitCode.RECORDING
         raise typer.Exit(int(code))
 

@@ -11,8 +11,12 @@ from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.shell import tell, wrapped
 
 
-def tick(plugin: Plugins = None, json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False) -> None:
-    """Show which systems a tick runs, in their order, and which columns each reads and writes; those of plug-ins at their places."""
+def tick(
+    plugin: Plugins = None, json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False
+) -> None:
+    """Show which systems a tick runs, in their order, and which columns each reads and writes;
+    those of plug-ins at their places.
+    """
     from crowdsim.simulation.simulation import tick_table
     from crowdsim.systems import TICK_ORDER
     from crowdsim.systems.base.own import in_order

@@ -21,7 +21,8 @@ def validate(
     plugin: Plugins = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> int:
-    """Check a scenario: its text, its ground, and whether all agents fit, stand free and can get to their goals.
+    """Check a scenario: its text, its ground, and whether all agents fit,
+    stand free and can get to their goals.
 
     The mesh, the radii and the search are those of the run. Exit code 0 if nothing is wrong, 2 otherwise.
     """
@@ -43,7 +44,13 @@ def validate(
     if problems:
         raise ScenarioError(problems)
     say(f"{scenario}: nothing is wrong")
-    say(f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} polygons, {facts.walls:,} walls)")
-    say(f"paths of {facts.shortest_way_m:.1f} to {facts.longest_way_m:.1f} m; at most {facts.ticks:,} ticks and {facts.frames:,} frames")
+    say(
+        f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} "
+        f"polygons, {facts.walls:,} walls)"
+    )
+    say(
+        f"paths of {facts.shortest_way_m:.1f} to {facts.longest_way_m:.1f} m; at most {facts.ticks:,} ticks "
+        f"and {facts.frames:,} frames"
+    )
     say(f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if all agents stay to the end")
     return int(ExitCode.OK)

@@ -1,4 +1,6 @@
-"""The verdict as a person reads it: after a run, and when a recording is looked at. Made of plain values, so that `info` needs no compiler."""
+"""The verdict as a person reads it: after a run, and when a recording is looked at.
+Made of plain values, so that `info` needs no compiler.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +15,30 @@ from crowdsim.printable import visible
 SLOWEST_SHOWN = 4
 MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
 LEAST_NAME = 10  # Characters of a name that are left in a narrow terminal.
-LONG_WAIT_S = 2.0  # A path request that is open longer than this gets a warning: an observer would notice an agent that stands so long.
+# A path request that is open longer than this gets a warning: an observer would notice an agent that stands
+# so long.
+LONG_WAIT_S = 2.0
 _NUMBERS = {
-    "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m", "symmetries_broken", "strays", "expansions",
-    "longest_wait_s", "worst_tick_ms",
+    "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m",
+    "symmetries_broken", "strays", "expansions", "longest_wait_s", "worst_tick_ms",
 }  # fmt: skip
 Rows = Sequence[tuple[str, str]]
 
 
 def result_of(verdict: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Return what a recording's verdict says that the run resulted in; empty if it says nothing that could be shown."""
+    """Return what a recording's verdict says that the run resulted in;
+    empty if it says nothing that could be shown.
+    """
     result = (verdict or {}).get("result")
     return result if isinstance(result, Mapping) else {}
 
 
 def is_verdict(result: Mapping[str, Any]) -> bool:
     """Return whether plain values, perhaps from a stranger's file, are the verdict of a run."""
-    tables = all(_is_table(result.get(name), kind) for name, kind in (("arrivals", int), ("reasons", int), ("ms_per_tick", (int, float))))
+    tables = all(
+        _is_table(result.get(name), kind)
+        for name, kind in (("arrivals", int), ("reasons", int), ("ms_per_tick", (int, float)))
+    )
     left = result.get("left")
     return (
         tables
@@ -49,15 +58,22 @@ def is_verdict(result: Mapping[str, Any]) -> bool:
 
 
 def _is_left(left: Mapping[str, Any]) -> bool:
-    return all(isinstance(left.get(name), (int, float)) for name in ("x", "y", "stuck_for_s")) and {"agent", "reason"} <= left.keys()
+    return (
+        all(isinstance(left.get(name), (int, float)) for name in ("x", "y", "stuck_for_s"))
+        and {"agent", "reason"} <= left.keys()
+    )
 
 
 def _is_flow(flow: Mapping[str, Any]) -> bool:
-    return isinstance(flow.get("exit"), str) and all(isinstance(flow.get(name), (int, float)) for name in ("people", "width_m", "per_m_s"))
+    return isinstance(flow.get("exit"), str) and all(
+        isinstance(flow.get(name), (int, float)) for name in ("people", "width_m", "per_m_s")
+    )
 
 
 def _is_table(value: Any, kind: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(key, str) and isinstance(number, kind) for key, number in value.items())
+    return isinstance(value, Mapping) and all(
+        isinstance(key, str) and isinstance(number, kind) for key, number in value.items()
+    )
 
 
 def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | None) -> str:
@@ -72,7 +88,11 @@ def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | Non
     recording : Path or None
         Where the recording is.
     """
-    rows = [*verdict_rows(result, tick_s), ("digest", result["digest"]), ("recording", str(recording) if recording is not None else "none")]
+    rows = [
+        *verdict_rows(result, tick_s),
+        ("digest", result["digest"]),
+        ("recording", str(recording) if recording is not None else "none"),
+    ]
     return f"{visible(result['scenario'])}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
 
 
@@ -84,34 +104,80 @@ def _in_short(result: Mapping[str, Any]) -> str:
 
 def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, str]]:
     """Return the results of a run as names and values; see `verdict_text`."""
-    rows = [("ended", f"{result['ended']} at {result['simulated_s']:g} s ({result['ticks']:,} ticks of {tick_s:g} s)")]
+    rows = [
+        (
+            "ended",
+            f"{result['ended']} at {result['simulated_s']:g} s ({result['ticks']:,} ticks of {tick_s:g} s)",
+        )
+    ]
     last = f", the last at {result['last_arrival_s']:g} s" if result["last_arrival_s"] is not None else ""
-    rows.append(("arrived", f"{result['arrived']:,} of {result['agents'] - result['standing'] + _standing_arrivals(result):,}{last}"))
+    rows.append(
+        (
+            "arrived",
+            (
+                f"{result['arrived']:,} of "
+                f"{result['agents'] - result['standing'] + _standing_arrivals(result):,}{last}"
+            ),
+        )
+    )
     if result["arrivals"]:
         rows.append(("  by goal", _by_goal(result["arrivals"])))
     if result["not_arrived"]:
-        rows.append(("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in result["reasons"].items())))
+        rows.append(
+            ("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in result["reasons"].items()))
+        )
     if result.get("deadlocked"):
-        rows.append(("deadlocks", ", ".join(f"{count:,} {cause}" for cause, count in result["deadlocked"].items()) + " (stuck for 30 s)"))
+        rows.append(
+            (
+                "deadlocks",
+                ", ".join(f"{count:,} {cause}" for cause, count in result["deadlocked"].items())
+                + " (stuck for 30 s)",
+            )
+        )
     if flow := _greatest_flow(result):
         rows.append(("flow", _flow_words(result, flow)))
     if result["standing"]:
         rows.append(("standing", f"{result['standing']:,} without a further goal"))
-    rows.append(("overlaps", f"deepest {_length(result['deepest_overlap_m'])}" if result["deepest_overlap_m"] else "none"))
+    rows.append(
+        (
+            "overlaps",
+            f"deepest {_length(result['deepest_overlap_m'])}" if result["deepest_overlap_m"] else "none",
+        )
+    )
     if result["symmetries_broken"]:
         rows.append(("symmetry", f"broken {_times(result['symmetries_broken'])}"))
     if result["strays"]:
-        rows.append(("pushed away", f"{_times(result['strays'])} so far off the path that a new one was asked for"))
+        rows.append(
+            ("pushed away", f"{_times(result['strays'])} so far off the path that a new one was asked for")
+        )
     if result.get("nudges"):
         rows.append(("asked aside", _times(result["nudges"])))
     if result.get("replans"):
-        rows.append(("new paths", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items())))
+        rows.append(
+            ("new paths", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items()))
+        )
     if result.get("steered"):
         rows.append(("steered", f"{_times(result['steered'])} by a program"))
-    pressure = f", at most {result['most_requests_open']:,} open at once" if result.get("most_requests_open") else ""
-    rows.append(("paths", f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s{pressure}"))
-    factor = f"{(result['simulated_s'] - result.get('begun_s', 0.0)) / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"
-    rows.append(("time", f"{result['wall_s']:.2f} s, {factor} x real time; worst tick {result['worst_tick_ms']:.1f} ms"))
+    pressure = (
+        f", at most {result['most_requests_open']:,} open at once" if result.get("most_requests_open") else ""
+    )
+    rows.append(
+        (
+            "paths",
+            f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s{pressure}",
+        )
+    )
+    factor = (
+        f"{(result['simulated_s'] - result.get('begun_s', 0.0)) / result['wall_s']:.1f}"
+        if result["wall_s"] > 0.0
+        else "-"
+    )
+    rows.append(
+        (
+            "time",
+            f"{result['wall_s']:.2f} s, {factor} x real time; worst tick {result['worst_tick_ms']:.1f} ms",
+        )
+    )
     slowest = list(result["ms_per_tick"].items())[:SLOWEST_SHOWN]
     if slowest:
         rows.append(("  slowest", ", ".join(f"{name} {ms:.2f} ms" for name, ms in slowest) + " a tick"))
@@ -119,25 +185,42 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
 
 
 def aligned(rows: Rows) -> str:
-    """Return names and values as two columns, long values broken at the width of the terminal; a path stays in one piece."""
+    """Return names and values as two columns, long values broken at the width of the terminal;
+    a path stays in one piece.
+    """
     width = max(len(name) for name, _ in rows) + 2
-    wrapper = textwrap.TextWrapper(min(terminal_width(), 120), subsequent_indent=" " * width, break_long_words=False, break_on_hyphens=False)
-    return "\n".join(line if name == "recording" else wrapper.fill(line) for name, line in ((name, name.ljust(width) + value) for name, value in rows))
+    wrapper = textwrap.TextWrapper(
+        min(terminal_width(), 120),
+        subsequent_indent=" " * width,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(
+        line if name == "recording" else wrapper.fill(line)
+        for name, line in ((name, name.ljust(width) + value) for name, value in rows)
+    )
 
 
 def left_text(result: Mapping[str, Any]) -> str:
-    """Return which agents did not arrive, one by one, and a warning if paths were long in coming; empty if there is nothing to say."""
+    """Return which agents did not arrive, one by one, and a warning if paths were long in coming;
+    empty if there is nothing to say.
+    """
     text = ""
     if result["left"]:
         more = result["not_arrived"] - len(result["left"])
         text += f"\n\n{_left_table(result['left'])}" + (f"\nand {more:,} more" if more > 0 else "")
     if result["longest_wait_s"] > LONG_WAIT_S:
-        text += f"\n\nwarning: a path request was open for {result['longest_wait_s']:g} s; a larger budget (budget: {{work: ...}}) answers sooner"
+        text += (
+            f"\n\nwarning: a path request was open for {result['longest_wait_s']:g} s; a larger budget "
+            f"(budget: {{work: ...}}) answers sooner"
+        )
     return text + _flow_warning(result)
 
 
 def _greatest_flow(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return what is known of the exit with the greatest specific flow; None where no exit was used enough to tell."""
+    """Return what is known of the exit with the greatest specific flow;
+    None where no exit was used enough to tell.
+    """
     return max(result.get("flows", []), key=lambda flow: flow["per_m_s"], default=None)
 
 
@@ -146,17 +229,26 @@ def _flow_words(result: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
 
     low, high = PEOPLE_PER_M_S
     law = "; not calibrated for flow" if result.get("speed_law") == "none" else ""
-    return f"{flow['per_m_s']:.2g} persons/(m s) through {visible(flow['exit'])}, {flow['width_m']:.2f} m wide; measured people: {low:g} to {high:g}{law}"
+    return (
+        f"{flow['per_m_s']:.2g} persons/(m s) through {visible(flow['exit'])}, {flow['width_m']:.2f} m "
+        f"wide; measured people: {low:g} to {high:g}{law}"
+    )
 
 
 def _flow_warning(result: Mapping[str, Any]) -> str:
-    """Return a warning where more get through an exit than people do; an evacuation is then quicker than a real one."""
+    """Return a warning where more get through an exit than people do;
+    an evacuation is then quicker than a real one.
+    """
     from crowdsim.measures.exit_flow import PEOPLE_PER_M_S
 
     flow, most = _greatest_flow(result), PEOPLE_PER_M_S[1]
     if flow is None or round(flow["per_m_s"], 1) <= most:  # as it is shown
         return ""
-    way_out = "; speed_density: weidmann slows crowds down as people do (docs/learn/models.md)" if result.get("speed_law") == "none" else ""
+    way_out = (
+        "; speed_density: weidmann slows crowds down as people do (docs/learn/models.md)"
+        if result.get("speed_law") == "none"
+        else ""
+    )
     ratio = flow["per_m_s"] / most
     times = f"{ratio:.{2 if ratio >= 1.05 else 3}g} times as many as people at most do"
     through = f"through {visible(flow['exit'])} {flow['per_m_s']:.2g} persons get a second and metre"
@@ -164,22 +256,34 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
 
 
 def _left_table(left: Sequence[Mapping[str, Any]]) -> str:
-    """Return which agents did not arrive as a table; too wide, it loses places and parts of names: the reason and what they wait for stay."""
+    """Return which agents did not arrive as a table; too wide, it loses places and parts of names:
+    the reason and what they wait for stay.
+    """
     columns = {
-        "agent": [str(each["agent"]) for each in left], "place (m)": [f"({each['x']:.2f}, {each['y']:.2f})" for each in left],
-        "reason": [str(each["reason"]) for each in left], "stuck for": [f"{each['stuck_for_s']:g} s" if each["stuck_for_s"] else "" for each in left],
+        "agent": [str(each["agent"]) for each in left],
+        "place (m)": [f"({each['x']:.2f}, {each['y']:.2f})" for each in left],
+        "reason": [str(each["reason"]) for each in left],
+        "stuck for": [f"{each['stuck_for_s']:g} s" if each["stuck_for_s"] else "" for each in left],
         "waits for": [str(each.get("waits_for", "")) for each in left],
-    }  # fmt: skip
+    }
     if not any(columns["waits for"]):
         del columns["waits for"]
 
     def excess() -> int:
-        return sum(max(map(len, (name, *values))) for name, values in columns.items()) + 2 * len(columns) - 2 - terminal_width()
+        return (
+            sum(max(map(len, (name, *values))) for name, values in columns.items())
+            + 2 * len(columns)
+            - 2
+            - terminal_width()
+        )
 
     if excess() > 0 and "waits for" in columns:
         del columns["place (m)"]
     while excess() > 0:
-        widest = max((name for name in ("agent", "waits for") if name in columns), key=lambda name: max(map(len, columns[name])))
+        widest = max(
+            (name for name in ("agent", "waits for") if name in columns),
+            key=lambda name: max(map(len, columns[name])),
+        )
         most = max(map(len, columns[widest])) - 1
         if most < LEAST_NAME:
             break
@@ -197,14 +301,19 @@ def _shortened(name: str, most: int) -> str:
 
 
 def _by_goal(arrivals: Mapping[str, int]) -> str:
-    """Return the arrivals of the first goals; points without a name, which agents have of their own, are one entry."""
+    """Return the arrivals of the first goals; points without a name, which agents have of their own,
+    are one entry.
+    """
     points = [name for name in arrivals if name.startswith("(")]
     named = [(name, count) for name, count in arrivals.items() if name not in points]
     shown = [f"{name} {count:,}" for name, count in named[:MOST_GOALS]]
     if len(named) > MOST_GOALS:
         shown.append(f"{sum(count for _, count in named[MOST_GOALS:]):,} at {len(named) - MOST_GOALS:,} more")
     if points:
-        shown.append(f"{sum(arrivals[name] for name in points):,} at {len(points):,} point{'s' if len(points) > 1 else ''} of their own")
+        shown.append(
+            f"{sum(arrivals[name] for name in points):,} at {len(points):,} "
+            f"point{'s' if len(points) > 1 else ''} of their own"
+        )
     return ", ".join(shown)
 
 

@@ -23,16 +23,29 @@ def verify(
     run: Annotated[Path | None, typer.Argument(help="A recording; without it that of --budget-from.")] = None,
     budget_from: Annotated[
         Path | None,
-        typer.Option("--budget-from", metavar="RUN", help="Recording that says how far searches got in each tick, for runs with a budget in milliseconds."),
+        typer.Option(
+            "--budget-from",
+            metavar="RUN",
+            help=(
+                "Recording that says how far searches got in each tick, for runs with a budget in "
+                "milliseconds."
+            ),
+        ),
     ] = None,
-    threads: Annotated[int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")] = 0,
+    threads: Annotated[
+        int, typer.Option("--threads", "-j", min=0, help="Threads; 0 is one for each core.")
+    ] = 0,
     plugin: Plugins = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing if they are identical.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing if they are identical.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> int:
-    """Run the scenario that a recording holds again, and say whether both are identical bit for bit, or where they part.
+    """Run the scenario that a recording holds again, and say whether both are identical bit for bit,
+    or where they part.
 
-    Where milliseconds decided how far searches got, a run is identical only with the budget that was recorded: crowdsim verify --budget-from run.h5.
+    Where milliseconds decided how far searches got, a run is identical only with the budget that was
+    recorded: crowdsim verify --budget-from run.h5.
 
     Exit code 0: identical; 6: different.
     """
@@ -46,7 +59,11 @@ def verify(
         raise CrowdsimError("give a recording: crowdsim verify run.h5.")
     run = run or budget_from
     assert run is not None
-    with open_run(run) as recorded, scratch_folder() as folder, Progress(enabled=not (quiet or json)) as progress:
+    with (
+        open_run(run) as recorded,
+        scratch_folder() as folder,
+        Progress(enabled=not (quiet or json)) as progress,
+    ):
         require_replayable(recorded)
         granted = _granted(run, recorded, budget_from)
         load_plugins(plugin)
@@ -56,13 +73,24 @@ def verify(
         again = folder / "again.h5"
         progress.watch_compiler()
         ticks = recorded.commit.last_tick
-        ran = run_for(scenario, again, ticks, list(later), to_the_end=False, threads=threads, granted=granted, progress=progress.follow)
+        ran = run_for(
+            scenario,
+            again,
+            ticks,
+            list(later),
+            to_the_end=False,
+            threads=threads,
+            granted=granted,
+            progress=progress.follow,
+        )
         with open_run(again) as fresh:
             found = difference(recorded, fresh, later, ran)
         digest = f"{recorded.run_digest:016x}"
         reasons = [*_writing_systems(recorded, found), *other_versions(recorded), *notes] if found else []
     if json:
-        say_json({"ok": not found, "ticks": ticks, "digest": digest, "difference": str(found) if found else None})
+        say_json(
+            {"ok": not found, "ticks": ticks, "digest": digest, "difference": str(found) if found else None}
+        )
         return int(ExitCode.DIFFERENT if found else ExitCode.OK)
     if found:
         raise DivergenceError("\n".join([f"{run}: not identical", str(found), *reasons]))
@@ -77,11 +105,13 @@ def require_replayable(recorded: Recording) -> None:
     steered = result_of(recorded.verdict).get("steered", 0)
     if isinstance(steered, int) and steered:
         raise CrowdsimError(
-            f"{recorded.path}: a program steered this run ({steered:,} times): it does not follow from its scenario and cannot be run again from it."
+            f"{recorded.path}: a program steered this run ({steered:,} times): it does not follow from its "
+            "scenario and cannot be run again from it."
         )
     if recorded.header.first_tick:
         raise CrowdsimError(
-            f"{recorded.path}: goes on from tick {recorded.header.first_tick:,} of another run and cannot be run again from its scenario alone. "
+            f"{recorded.path}: goes on from tick {recorded.header.first_tick:,} of another run and cannot "
+            "be run again from its scenario alone. "
             "Verify that run, and fork its checkpoint once more: the digests are the same."
         )
 
@@ -100,10 +130,17 @@ def _writing_systems(recorded: Recording, found: Difference) -> list[str]:
     from crowdsim.systems import TICK_ORDER
     from crowdsim.world.registry import registered_systems
 
-    writers = [kind.__name__ for kind in (*TICK_ORDER, *registered_systems().values()) if found.column in kind.writes]
+    writers = [
+        kind.__name__ for kind in (*TICK_ORDER, *registered_systems().values()) if found.column in kind.writes
+    ]
     if recorded.layout.trace or not writers:
         return []
-    return [f"{found.column} is written by {', '.join(writers)}; which of them it was, a run recorded with --trace says"]
+    return [
+        (
+            f"{found.column} is written by {', '.join(writers)}; which of them it was, a run recorded with "
+            "--trace says"
+        )
+    ]
 
 
 def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[int, int] | None:
@@ -115,14 +152,20 @@ def _granted(run: Path, recorded: Recording, budget_from: Path | None) -> dict[i
         if recorded.header.reproducible:
             return None
         raise CrowdsimError(
-            f"{run}: milliseconds decided how far searches got, so a run by the clock would be another one. The recording says how far they got: "
+            f"{run}: milliseconds decided how far searches got, so a run by the clock would be another one. "
+            "The recording says how far they got: "
             f"{command('verify', '--budget-from', run)}"
         )
     if recorded.header.reproducible:
-        raise CrowdsimError(f"{run}: has a budget of work and is the same each time; verify it without --budget-from.")
+        raise CrowdsimError(
+            f"{run}: has a budget of work and is the same each time; verify it without --budget-from."
+        )
     with open_run(budget_from) as source:
         granted = recorded_grants(source)
     last = max(granted, default=0)
     if last < recorded.commit.last_tick:
-        raise CrowdsimError(f"{budget_from}: says how far searches got until tick {last:,}, but {run} goes on until tick {recorded.commit.last_tick:,}.")
+        raise CrowdsimError(
+            f"{budget_from}: says how far searches got until tick {last:,}, but {run} goes on until tick "
+            f"{recorded.commit.last_tick:,}."
+        )
     return granted

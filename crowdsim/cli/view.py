@@ -17,15 +17,40 @@ LEAST_MEGABYTES = 0.1  # The page itself, without any run, has 0.05.
 
 def view(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A recording.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Page to write (.html); default: beside the recording.")] = None,
-    megabytes: Annotated[float, typer.Option("--megabytes", metavar="MB", help="Largest page: frames, then agents, are thinned until it fits.")] = 25.0,
-    gif: Annotated[Path | None, typer.Option("--gif", metavar="FILE", help="Write a film as GIF instead; needs matplotlib and Pillow.")] = None,
-    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="Write a film as MP4 instead; needs matplotlib and ffmpeg.")] = None,
-    speed: Annotated[float | None, typer.Option("--speed", metavar="X", help="Of a film: simulated seconds in a second; default: all in 20 s or less.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Page to write (.html); default: beside the recording.")
+    ] = None,
+    megabytes: Annotated[
+        float,
+        typer.Option(
+            "--megabytes", metavar="MB", help="Largest page: frames, then agents, are thinned until it fits."
+        ),
+    ] = 25.0,
+    gif: Annotated[
+        Path | None,
+        typer.Option(
+            "--gif", metavar="FILE", help="Write a film as GIF instead; needs matplotlib and Pillow."
+        ),
+    ] = None,
+    mp4: Annotated[
+        Path | None,
+        typer.Option(
+            "--mp4", metavar="FILE", help="Write a film as MP4 instead; needs matplotlib and ffmpeg."
+        ),
+    ] = None,
+    speed: Annotated[
+        float | None,
+        typer.Option(
+            "--speed",
+            metavar="X",
+            help="Of a film: simulated seconds in a second; default: all in 20 s or less.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> None:
-    """Write a recording as one page to look at: it plays, seeks, zooms, and shows facts of each agent. It loads nothing and can be mailed.
+    """Write a recording as one page to look at: it plays, seeks, zooms, and shows facts of each agent.
+    It loads nothing and can be mailed.
 
     With --gif or --mp4 it writes films, and a page only if --out is given too.
     """
@@ -36,8 +61,16 @@ def view(
     if speed is not None and not 0.0 < speed < float("inf"):
         raise CrowdsimError(f"--speed is {speed:g}, but must be above 0.")
     beside = out or require_name(run).with_suffix(".html")
-    page = None if out is None and (gif or mp4) else new_output(beside, (".html", ".htm"), "a page", source=run, force=force)
-    films = [new_output(path, (ending,), "the film", source=run, force=force) for path, ending in ((gif, ".gif"), (mp4, ".mp4")) if path is not None]
+    page = (
+        None
+        if out is None and (gif or mp4)
+        else new_output(beside, (".html", ".htm"), "a page", source=run, force=force)
+    )
+    films = [
+        new_output(path, (ending,), "the film", source=run, force=force)
+        for path, ending in ((gif, ".gif"), (mp4, ".mp4"))
+        if path is not None
+    ]
     from crowdsim.recording.files import new_file
     from crowdsim.recording.opening import open_run
 
@@ -48,12 +81,18 @@ def view(
 
             with new_file(target, force=force) as scratch:
                 form = target.suffix[1:].lower()
-                written[form] = {"file": str(target), **draw_film(recording, scratch, form=form, speed=speed, note=progress.note)}
+                written[form] = {
+                    "file": str(target),
+                    **draw_film(recording, scratch, form=form, speed=speed, note=progress.note),
+                }
         if page is not None:
             from crowdsim.pictures.view.page import write_page
 
             with new_file(page, force=force) as scratch:
-                written["page"] = {"file": str(page), **write_page(recording, scratch, megabytes=megabytes, note=progress.note)}
+                written["page"] = {
+                    "file": str(page),
+                    **write_page(recording, scratch, megabytes=megabytes, note=progress.note),
+                }
     tell({"ok": True, **written}, json, lambda: "\n".join(_line(facts) for facts in written.values()))
 
 

@@ -15,8 +15,9 @@ from crowdsim.setup.paths import ideal_times
 from crowdsim.simulation.simulation import Simulation
 
 SPREAD = (
-    "last_arrival_s", "time_over_ideal", "path_over_optimal", "stuck_agent_s", "overlaps", "overlap_pair_s", "steerbench_score", "mean_acceleration_m_s2",
-    "relaxed_share", "ms_per_tick", "us_per_agent_tick", "avoid_us_per_agent_tick",
+    "last_arrival_s", "time_over_ideal", "path_over_optimal", "stuck_agent_s", "overlaps", "overlap_pair_s",
+    "steerbench_score", "mean_acceleration_m_s2", "relaxed_share", "ms_per_tick", "us_per_agent_tick",
+    "avoid_us_per_agent_tick",
 )  # fmt: skip
 
 
@@ -33,27 +34,33 @@ class Outcome:
     last_arrival_s : float
         nan where nobody arrived.
     time_over_ideal : float
-        Mean, over those that arrived, of the time that they walked over the time of their shortest path at their desired speed; nan where there are none.
+        Mean, over those that arrived, of the time that they walked over the time of their shortest path at
+        their desired speed; nan where there are none.
     path_over_optimal : float
-        Mean, over those that arrived, of the length that they walked over that of the shortest path for their width; nan where there are none.
+        Mean, over those that arrived, of the length that they walked over that of the shortest path for their
+        width; nan where there are none.
     longest_ideal_s : float
         The longest of these shortest times; nan without agents that have a path.
     stuck_agent_s : float, s
-        Time that agents were stuck (less than 0.2 m of progress along their paths in 10 s), summed over agents.
+        Time that agents were stuck (less than 0.2 m of progress along their paths in 10 s), summed over
+        agents.
     overlaps : int
         How often two agents began to be deeper than a centimetre in each other.
     overlap_pair_s : float, s
         Time that pairs of agents overlapped at all after they were pushed apart, summed over pairs.
     deepest_overlap_m : float
     steerbench_score : float
-        Mean over all agents of SteerBench's score: 50 for each collision (an overlap of more than a centimetre counts for both) + seconds on the way + kinetic
-        energy of a mass of 1, summed 20 times a second; less is better. nan without agents.
+        Mean over all agents of SteerBench's score: 50 for each collision (an overlap of more than a
+        centimetre counts for both) + seconds on the way + kinetic energy of a mass of 1, summed 20 times a
+        second; less is better. nan without agents.
     mean_acceleration_m_s2 : float, m/s²
-        Mean over all agents of the mean amount of their acceleration on the way: how unsteady they walk. nan without agents.
+        Mean over all agents of the mean amount of their acceleration on the way: how unsteady they walk. nan
+        without agents.
     relaxed_share : float
         Share of all choices that could not keep every constraint; nan where none was made.
     ms_per_tick, us_per_agent_tick, avoid_us_per_agent_tick : float
-        Clock readings: of the whole tick, of the whole tick for one agent, and of the models alone for one agent. They differ from run to run.
+        Clock readings: of the whole tick, of the whole tick for one agent, and of the models alone for one
+        agent. They differ from run to run.
     failed : str
         What ended the run, if a model broke a promise.
     """
@@ -85,8 +92,13 @@ class Outcome:
 
 
 def run_scene(
-    scenario: Scenario, model: str, *, threads: int = 1, progress: Callable[[Simulation], None] | None = None, trace: Trace | None = None
-) -> Outcome:  # fmt: skip
+    scenario: Scenario,
+    model: str,
+    *,
+    threads: int = 1,
+    progress: Callable[[Simulation], None] | None = None,
+    trace: Trace | None = None,
+) -> Outcome:
     """Run a scenario to its end, without a recording.
 
     Parameters
@@ -170,8 +182,8 @@ class OverSeeds:
     last_arrival_s, deepest_overlap_m : float
         The greatest.
     mean, deviation : dict of str to float
-        Of each number in `SPREAD`: mean and standard deviation (with n - 1) over those runs that came to their end and have the number; nan without any, the
-        deviation also of one.
+        Of each number in `SPREAD`: mean and standard deviation (with n - 1) over those runs that came to
+        their end and have the number; nan without any, the deviation also of one.
     failed : str
         What ended runs in which the model broke a promise.
     """
@@ -215,7 +227,9 @@ def over_seeds(outcomes: Sequence[Outcome]) -> OverSeeds:
         last_arrival_s=max(of("last_arrival_s", outcomes), default=np.nan),
         deepest_overlap_m=max(of("deepest_overlap_m", outcomes)),
         mean={name: _mean(each) for name, each in values.items()},
-        deviation={name: float(np.std(each, ddof=1)) if len(each) > 1 else np.nan for name, each in values.items()},
+        deviation={
+            name: float(np.std(each, ddof=1)) if len(each) > 1 else np.nan for name, each in values.items()
+        },
         failed="; ".join(dict.fromkeys(outcome.failed for outcome in outcomes if outcome.failed)),
     )
 
@@ -227,24 +241,49 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-# arrived of those with a goal; time over ideal; length over that of the shortest path; stuck agent-seconds; overlaps deeper than 1 cm; deepest overlap, cm;
-# SteerBench's score; clock readings, in milliseconds and microseconds
-HEADERS = ("scene", "model", "arrived", "time/ideal", "path/optimal", "stuck s", "overlaps", "deepest cm", "score", "ms/tick*", "us/agent*")
+# arrived of those with a goal; time over ideal; length over that of the shortest path; stuck agent-seconds;
+# overlaps deeper than 1 cm; deepest overlap, cm; SteerBench's score; clock readings, in milliseconds and
+# microseconds
+HEADERS = (
+    "scene",
+    "model",
+    "arrived",
+    "time/ideal",
+    "path/optimal",
+    "stuck s",
+    "overlaps",
+    "deepest cm",
+    "score",
+    "ms/tick*",
+    "us/agent*",
+)
 
 
 def legend(seeds: int) -> str:
     """Return what a reader of the table has to know."""
-    spread = f"mean ± standard deviation of {seeds} seeds; arrived summed, deepest the deepest of all. " if seeds > 1 else ""
+    spread = (
+        f"mean ± standard deviation of {seeds} seeds; arrived summed, deepest the deepest of all. "
+        if seeds > 1
+        else ""
+    )
     return f"{spread}* clock readings, which differ from machine to machine."
 
 
 def table_row(runs: OverSeeds) -> tuple[str, ...]:
     """Return runs as the cells of a table with `HEADERS`."""
     return (
-        runs.scenario, runs.model, f"{runs.arrived:,} of {runs.agents:,}", spread_text(runs, "time_over_ideal", 2), spread_text(runs, "path_over_optimal", 3),
-        spread_text(runs, "stuck_agent_s", 0), spread_text(runs, "overlaps", 0 if len(runs.seeds) == 1 else 1), f"{100.0 * runs.deepest_overlap_m:.1f}",
-        spread_text(runs, "steerbench_score", 1), _number(runs.mean["ms_per_tick"], 2), _number(runs.mean["us_per_agent_tick"], 1),
-    )  # fmt: skip
+        runs.scenario,
+        runs.model,
+        f"{runs.arrived:,} of {runs.agents:,}",
+        spread_text(runs, "time_over_ideal", 2),
+        spread_text(runs, "path_over_optimal", 3),
+        spread_text(runs, "stuck_agent_s", 0),
+        spread_text(runs, "overlaps", 0 if len(runs.seeds) == 1 else 1),
+        f"{100.0 * runs.deepest_overlap_m:.1f}",
+        spread_text(runs, "steerbench_score", 1),
+        _number(runs.mean["ms_per_tick"], 2),
+        _number(runs.mean["us_per_agent_tick"], 1),
+    )
 
 
 def spread_text(runs: OverSeeds, name: str, digits: int) -> str:

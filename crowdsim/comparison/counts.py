@@ -1,4 +1,6 @@
-"""What a run results in, summed up tick by tick where nothing is recorded: paths, energies, collisions, and a thin trace for pictures."""
+"""What a run results in, summed up tick by tick where nothing is recorded:
+paths, energies, collisions, and a thin trace for pictures.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,11 @@ from crowdsim.measures.shortest_paths import REACHED, open_world, shortest_path_
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 
-COLLISION_DEPTH_M = 0.01  # What counts as a collision: a centimetre. Agents that are pushed apart touch by less all the time, and each touch would cost 50 s.
-TRACE_SECONDS = 0.2  # Between places of a trail: a quarter of a metre of walking, a line's width in a picture.
+# What counts as a collision: a centimetre. Agents that are pushed apart touch by less all the time, and each
+# touch would cost 50 s.
+COLLISION_DEPTH_M = 0.01
+# Between places of a trail: a quarter of a metre of walking, a line's width in a picture.
+TRACE_SECONDS = 0.2
 MOST_TRACED = 1000  # Trails that are kept for a picture: its panels are small, and more are a solid colour.
 
 
@@ -38,7 +43,8 @@ class Trace:
     layers : (f, k) int32
         Floor of each place.
     stuck, overlaps : (s, 3), (o, 3) float64
-        x and y (m) and the floor of where an agent got stuck, and where two began to be deeper than `COLLISION_DEPTH_M` in each other.
+        x and y (m) and the floor of where an agent got stuck, and where two began to be deeper than
+        `COLLISION_DEPTH_M` in each other.
     """
 
     groups: list[str] = field(default_factory=list)
@@ -54,8 +60,9 @@ class Trace:
 class RunCounts:
     """Sums over the ticks of one run.
 
-    Sums are those of `crowdsim.measures.path_lengths`, `detours`, `collisions` and `steering_scores` of a recording of every tick, in an amount of memory
-    that does not grow with the run. Arrays have one row for each agent, by entity - 1.
+    Sums are those of `crowdsim.measures.path_lengths`, `detours`, `collisions` and `steering_scores` of a
+    recording of every tick, in an amount of memory that does not grow with the run. Arrays have one row for
+    each agent, by entity - 1.
 
     Parameters
     ----------
@@ -81,8 +88,14 @@ class RunCounts:
     def __init__(self, run: Simulation, trace: Trace | None = None) -> None:
         self.run, self.trace = run, trace
         agents, self.count = run.built.agents, len(run.built.agents)
-        self.length, self.energy, self.acceleration = np.zeros(self.count), np.zeros(self.count), np.zeros(self.count)
-        self.arrived, self.last_tick, self.collisions = (np.zeros(self.count, dtype=np.int64) for _ in range(3))
+        self.length, self.energy, self.acceleration = (
+            np.zeros(self.count),
+            np.zeros(self.count),
+            np.zeros(self.count),
+        )
+        self.arrived, self.last_tick, self.collisions = (
+            np.zeros(self.count, dtype=np.int64) for _ in range(3)
+        )
         self.overlaps = 0
         self._place = np.column_stack((agents.position, np.zeros(self.count)))
         self._place[:, 2] = run.world.heights()[: self.count]
@@ -107,11 +120,16 @@ class RunCounts:
         agents, here = run.world.agents, run.world.agent_count
         rows = agents.entity[:here] - 1
         place, present = self._place.copy(), np.zeros(self.count, dtype=np.bool_)
-        place[rows, :2], place[rows, 2], present[rows] = agents.position[:here], run.world.heights()[:here], True
+        place[rows, :2], place[rows, 2], present[rows] = (
+            agents.position[:here],
+            run.world.heights()[:here],
+            True,
+        )
         self._layer[rows], self._radius[rows] = agents.layer[:here], agents.radius[:here]
         ends = events[events["kind"] == EventKind.ARRIVAL]
         gone = ends["entity"] - 1
-        place[gone, 0], place[gone, 1], present[gone] = ends["x"], ends["y"], True  # agents that leave have left the world already
+        # agents that leave have left the world already
+        place[gone, 0], place[gone, 1], present[gone] = ends["x"], ends["y"], True
         self._move(place, present & (self.arrived == 0))
         self.arrived[gone] = run.tick
         self.last_tick[present] = run.tick
@@ -119,7 +137,12 @@ class RunCounts:
         self._touch(present)
         if self.trace is not None:
             got_stuck = events[events["kind"] == EventKind.STUCK]
-            self._stuck += zip(got_stuck["x"].tolist(), got_stuck["y"].tolist(), self._layer[got_stuck["entity"] - 1].tolist(), strict=True)
+            self._stuck += zip(
+                got_stuck["x"].tolist(),
+                got_stuck["y"].tolist(),
+                self._layer[got_stuck["entity"] - 1].tolist(),
+                strict=True,
+            )
             if run.tick % self._every == 0:
                 self._keep_frame(present)
 
@@ -149,7 +172,9 @@ class RunCounts:
         if len(rows) > 1:
             x, y, z = self._place[rows].T
             radius = self._radius[rows]
-            one, other, _ = touching(x, y, z, radius, COLLISION_DEPTH_M, size=max(1e-3, 2.0 * float(radius.max())))
+            one, other, _ = touching(
+                x, y, z, radius, COLLISION_DEPTH_M, size=max(1e-3, 2.0 * float(radius.max()))
+            )
             first, second = np.minimum(rows[one], rows[other]), np.maximum(rows[one], rows[other])
             pairs = np.sort(first * self.count + second)
         new = np.setdiff1d(pairs, self._in_contact, assume_unique=True)
@@ -166,7 +191,9 @@ class RunCounts:
 
     def _keep_frame(self, present: NDArray[np.bool_]) -> None:
         if self.trace is not None:
-            shown = np.where(present[self._traced, None], self._place[self._traced, :2], np.nan).astype(np.float32)
+            shown = np.where(present[self._traced, None], self._place[self._traced, :2], np.nan).astype(
+                np.float32
+            )
             self._frames.append((shown, self._layer[self._traced].copy()))
 
     def on_the_way_s(self) -> NDArray[np.float64]:
@@ -175,31 +202,48 @@ class RunCounts:
         return np.maximum(0, until - self.run.built.agents.start_tick) * self.run.scenario.tick
 
     def scores(self) -> NDArray[np.float64]:
-        """Return SteerBench's score of each, see `crowdsim.measures.steering_scores`: (n,) float64; a collision is what is deeper than a centimetre."""
+        """Return SteerBench's score of each, see `crowdsim.measures.steering_scores`: (n,) float64;
+        a collision is what is deeper than a centimetre.
+        """
         frames = STEERBENCH_FPS * self.run.scenario.tick
         return COLLISION_WEIGHT * self.collisions + self.on_the_way_s() + frames * self.energy
 
     def mean_accelerations(self) -> NDArray[np.float64]:
-        """Return the mean amount of each one's acceleration until it arrived: (n,) float64, m/s²; nan of those that were never there."""
+        """Return the mean amount of each one's acceleration until it arrived: (n,) float64, m/s²;
+        nan of those that were never there.
+        """
         took = self.on_the_way_s()
-        return np.divide(self.acceleration * self.run.scenario.tick, took, out=np.full(self.count, np.nan), where=took > 0.0)
+        return np.divide(
+            self.acceleration * self.run.scenario.tick,
+            took,
+            out=np.full(self.count, np.nan),
+            where=took > 0.0,
+        )
 
     def optimal_lengths(self) -> NDArray[np.float64]:
-        """Return the length of each one's shortest path through the goals that it reached, for its width: (n,) float64, m; see `shortest_path_lengths`."""
+        """Return the length of each one's shortest path through the goals that it reached, for its width:
+        (n,) float64, m; see `shortest_path_lengths`.
+        """
         reached = np.concatenate(self._reached) if self._reached else np.zeros(0, dtype=REACHED)
         reached = reached[self.arrived[reached["person"] - 1] > 0]
         reached = reached[np.argsort(reached["person"], kind="stable")]
         if not len(reached):
             return np.full(self.count, np.nan)
         people = np.arange(1, self.count + 1)
-        return shortest_path_lengths(open_world(self.run.scenario), people, self._start, self._start_layer, reached)[0]
+        return shortest_path_lengths(
+            open_world(self.run.scenario), people, self._start, self._start_layer, reached
+        )[0]
 
     def close_trace(self, groups: Sequence[str]) -> None:
         """Put what was kept into the trace."""
         if self.trace is None:
             return
         trace, kept = self.trace, self._traced
-        trace.groups, trace.people, trace.group = list(groups), self.count, np.asarray(self.run.built.agents.group[kept], dtype=np.int32)
+        trace.groups, trace.people, trace.group = (
+            list(groups),
+            self.count,
+            np.asarray(self.run.built.agents.group[kept], dtype=np.int32),
+        )
         trace.last_tick = self.run.tick
         trace.trails = np.stack([place for place, _ in self._frames])
         trace.layers = np.stack([layer for _, layer in self._frames])

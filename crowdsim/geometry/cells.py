@@ -1,4 +1,6 @@
-"""The neighbour index: agents sorted into square cells, so that what is near is found by reading a few contiguous runs."""
+"""The neighbour index: agents sorted into square cells, so that what is near is found by reading a few
+contiguous runs.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -12,8 +14,11 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.kernels.simd import LANES, difference, load, magnitude, spread
 
-CELLS_PER_AGENT = 4  # Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant places onto each other.
-LEAST_CELLS = 256  # Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
+# Table cells for each agent of a floor at most. More costs clearing time each tick; fewer folds distant
+# places onto each other.
+CELLS_PER_AGENT = 4
+# Table cells that a floor with few agents may have, so that a handful spread over a hall need no folding.
+LEAST_CELLS = 256
 FARTHEST_M = 1e12  # A coordinate beyond this is taken for a fault: float64 resolves 0.1 mm there.
 
 # Columns of `Cells.shape`.
@@ -23,9 +28,10 @@ COLUMNS, COLUMN_MASK, LAST_COLUMN, ROWS, ROW_MASK, LAST_ROW, FIRST_CELL = range(
 class Cells(NamedTuple):
     """A built index as kernels see it. A *slot* is a place in cell order, a *row* one in entity order.
 
-    Each floor that has agents is a *plane* with a table of cells of its own, so agents on other floors are never met. A table holds at most
-    `CELLS_PER_AGENT` cells per agent: where the floor's bounding box needs more (a straggler a kilometre away), cell numbers are folded modulo
-    the table's size. A cell then also holds agents from elsewhere, which the distance test refuses; memory follows the agents, never the area.
+    Each floor that has agents is a *plane* with a table of cells of its own, so agents on other floors are
+    never met. A table holds at most `CELLS_PER_AGENT` cells per agent: where the floor's bounding box needs
+    more (a straggler a kilometre away), cell numbers are folded modulo the table's size. A cell then also
+    holds agents from elsewhere, which the distance test refuses; memory follows the agents, never the area.
 
     Attributes
     ----------
@@ -42,13 +48,15 @@ class Cells(NamedTuple):
     origin : (p, 2) float64, m
         Lower left corner of each plane.
     shape : (p, 7) int64
-        By plane: columns, column mask, last column, rows, row mask, last row, first cell. Columns and rows are those of the table, the last
-        ones those of the bounding box before folding; a mask is -1 (no folding) or columns - 1 with columns a power of two.
+        By plane: columns, column mask, last column, rows, row mask, last row, first cell. Columns and rows
+        are those of the table, the last ones those of the bounding box before folding; a mask is -1 (no
+        folding) or columns - 1 with columns a power of two.
     per_metre : float
         Cells per metre.
     z : (n + 16,) float64, m
     slope_x, slope_y : (n + 16,) float32
-        Height of the ground by slot, and how it rises along x and y; without entries where all agents stand at one height.
+        Height of the ground by slot, and how it rises along x and y; without entries where all agents stand
+        at one height.
     step : float32, m
         Agents that stand this much above or below the plane of another are on other ground.
     """
@@ -77,7 +85,8 @@ class Heights(NamedTuple):
     slope : (n, 2) float64
         Metres up for each metre in x and in y.
     step : float, m
-        Two share ground where each stands less than this above or below the plane of the other (docs/guides/floors.md).
+        Two share ground where each stands less than this above or below the plane of the other
+        (docs/guides/floors.md).
     """
 
     z: NDArray[np.float64]
@@ -87,7 +96,9 @@ class Heights(NamedTuple):
 
 @kernel
 def _survey(position, layer):
-    """Return the least and greatest layer and the first row whose position is no number up to FARTHEST_M (-1: none)."""
+    """Return the least and greatest layer and the first row whose position is no number up to FARTHEST_M (-1:
+    none).
+    """
     least, greatest = layer[0], layer[0]
     bad = -1
     for row in range(layer.size):
@@ -123,7 +134,8 @@ def _sort_into_cells(position, plane_of_row, cells, cell_of_row):
         cell = np.uint32(shape[p, FIRST_CELL] + line * shape[p, COLUMNS] + column)
         cell_of_row[row] = cell
         start[np.uint64(cell) + np.uint64(2)] += np.uint32(1)
-    for place in range(2, start.size):  # start[c + 1] is now the first slot of cell c, and filling c moves it to the first slot of c + 1
+    # start[c + 1] is now the first slot of cell c, and filling c moves it to the first slot of c + 1
+    for place in range(2, start.size):
         start[place] += start[place - 1]
     for row in range(plane_of_row.size):
         following = np.uint64(cell_of_row[row]) + np.uint64(1)
@@ -137,8 +149,20 @@ def _sort_into_cells(position, plane_of_row, cells, cell_of_row):
 
 @inlined_kernel
 def plane_numbers(origin, shape, p):
-    """Return the row of `origin` and of `shape` of plane `p` as one tuple, as `window` takes it. Twin: `tests/reference/cells.py`."""
-    return origin[p, 0], origin[p, 1], shape[p, 0], shape[p, 1], shape[p, 2], shape[p, 3], shape[p, 4], shape[p, 5], shape[p, 6]
+    """Return the row of `origin` and of `shape` of plane `p` as one tuple, as `window` takes it.
+    Twin: `tests/reference/cells.py`.
+    """
+    return (
+        origin[p, 0],
+        origin[p, 1],
+        shape[p, 0],
+        shape[p, 1],
+        shape[p, 2],
+        shape[p, 3],
+        shape[p, 4],
+        shape[p, 5],
+        shape[p, 6],
+    )
 
 
 @inlined_kernel
@@ -156,17 +180,28 @@ def window(plane, per_metre, x, y, reach):
     Returns
     -------
     first_line, lines, first_column, columns, wrapped : int64
-        In each of `lines` lines from `first_line` on (modulo the row mask): `columns` cells from `first_column` on, and `wrapped` cells from column
-        0 on where the table is folded. No cell is named twice.
+        In each of `lines` lines from `first_line` on (modulo the row mask): `columns` cells from
+        `first_column` on, and `wrapped` cells from column 0 on where the table is folded. No cell is named
+        twice.
     row_mask, table_columns, first_cell : int64
         The cell of line l and column c is ``first_cell + (l & row_mask) * table_columns + c``.
 
     Notes
     -----
-    The window is a little larger than asked (1e-6 of `reach` and a nanometre), so that a distance rounded to float32 cannot reach past it.
-    Twin: `tests/reference/cells.py`.
+    The window is a little larger than asked (1e-6 of `reach` and a nanometre), so that a distance rounded to
+    float32 cannot reach past it. Twin: `tests/reference/cells.py`.
     """
-    origin_x, origin_y, table_columns, column_mask, last_column, table_rows, row_mask, last_row, first_cell = plane
+    (
+        origin_x,
+        origin_y,
+        table_columns,
+        column_mask,
+        last_column,
+        table_rows,
+        row_mask,
+        last_row,
+        first_cell,
+    ) = plane
     padded = reach * 1.000001 + 1e-9
     relative_x, relative_y = x - origin_x, y - origin_y
     left = np.int64(min(max((relative_x - padded) * per_metre, 0.0), np.float64(last_column)))
@@ -176,7 +211,16 @@ def window(plane, per_metre, x, y, reach):
     width = min(right - left + 1, table_columns)
     first_column = left & column_mask
     columns = min(width, table_columns - first_column)
-    return low & row_mask, min(high - low + 1, table_rows), first_column, columns, width - columns, row_mask, table_columns, first_cell
+    return (
+        low & row_mask,
+        min(high - low + 1, table_rows),
+        first_column,
+        columns,
+        width - columns,
+        row_mask,
+        table_columns,
+        first_cell,
+    )
 
 
 @kernel
@@ -189,9 +233,11 @@ def _sort_heights(row_of_slot, z, slope, out_z, out_x, out_y):
 
 @inlined_kernel
 def share_ground(z, slope_x, slope_y, step, i, j, dx, dy):
-    """Return whether two agents stand each less than `step` above or below the plane of the other, (dx, dy) being the vector from slot i to slot j (m).
+    """Return whether two agents stand each less than `step` above or below the plane of the other, (dx,
+    dy) being the vector from slot i to slot j (m).
 
-    Arrays and `step` as in `Cells`; the same float32 arithmetic as `on_same_ground`. Twin: `tests/reference/heights.py`.
+    Arrays and `step` as in `Cells`; the same float32 arithmetic as `on_same_ground`. Twin:
+    `tests/reference/heights.py`.
     """
     x, y, rise = np.float32(dx), np.float32(dy), np.float32(z[j] - z[i])
     over = rise - (slope_x[i] * x + slope_y[i] * y)
@@ -201,7 +247,9 @@ def share_ground(z, slope_x, slope_y, step, i, j, dx, dy):
 
 @inlined_kernel
 def on_same_ground(z, slope_x, slope_y, step, slot, first, dx, dy):
-    """Return which of sixteen agents from slot `first` on share the ground of the one at `slot`, as truth lanes; `dx`, `dy` lanes of the vectors there."""
+    """Return which of sixteen agents from slot `first` on share the ground of the one at `slot`,
+    as truth lanes; `dx`, `dy` lanes of the vectors there.
+    """
     rise = difference(z, first, z[slot])
     over = rise - (spread(slope_x[slot]) * dx + spread(slope_y[slot]) * dy)
     under = rise - (load(slope_x, first) * dx + load(slope_y, first) * dy)
@@ -214,8 +262,9 @@ class CellIndex:
     Parameters
     ----------
     cell_size : float, m
-        Edge of a cell. Results never depend on it, only speed does: about the radius that is usually searched is fastest, half or twice that costs
-        a tenth. The ten nearest at 1 person a square metre lie within 1.8 m, at 4 within 0.9 m.
+        Edge of a cell. Results never depend on it, only speed does: about the radius that is usually searched
+        is fastest, half or twice that costs a tenth. The ten nearest at 1 person a square metre lie within
+        1.8 m, at 4 within 0.9 m.
 
     Attributes
     ----------
@@ -235,7 +284,11 @@ class CellIndex:
         self.build(np.empty((0, 2)), np.empty(0, dtype=np.int32))
 
     def build(
-        self, position: NDArray[np.float64], layer: NDArray[np.int32], cell_size: float | None = None, heights: Heights | None = None
+        self,
+        position: NDArray[np.float64],
+        layer: NDArray[np.int32],
+        cell_size: float | None = None,
+        heights: Heights | None = None,
     ) -> Cells:
         """Sort rows into cells.
 
@@ -268,7 +321,19 @@ class CellIndex:
         slots = self._shown_for(count, heights is not None)
         step = np.float32(heights.step if heights is not None else np.inf)
         ground = slots["z"], slots["slope_x"], slots["slope_y"]
-        self.cells = Cells(slots["x"], slots["y"], slots["row"], slots["slot"], slots["plane"], table, origin, shape, per_metre, *ground, step)
+        self.cells = Cells(
+            slots["x"],
+            slots["y"],
+            slots["row"],
+            slots["slot"],
+            slots["plane"],
+            table,
+            origin,
+            shape,
+            per_metre,
+            *ground,
+            step,
+        )
         _sort_into_cells(position, plane_of_row, self.cells, slots["cell"])
         if heights is not None:
             _sort_heights(slots["row"], heights.z, heights.slope, *ground)
@@ -277,27 +342,45 @@ class CellIndex:
     def _shown_for(self, count: int, has_heights: bool) -> dict[str, NDArray]:
         """Return the buffers as long as so many agents need them."""
         if self._use != (count, has_heights):
-            sizes = dict.fromkeys(("x", "y"), count + LANES) | dict.fromkeys(("z", "slope_x", "slope_y"), count + LANES if has_heights else 0)
-            self._use, self._shown = (count, has_heights), {name: array[: sizes.get(name, count)] for name, array in self._slots.items()}
+            sizes = dict.fromkeys(("x", "y"), count + LANES) | dict.fromkeys(
+                ("z", "slope_x", "slope_y"), count + LANES if has_heights else 0
+            )
+            self._use, self._shown = (
+                (count, has_heights),
+                {name: array[: sizes.get(name, count)] for name, array in self._slots.items()},
+            )
         return self._shown
 
     def _reserve(self, count: int) -> None:
         if count <= self._capacity and self._slots:
             return
         self._capacity = max(64, count, 2 * self._capacity)
-        kinds = {"x": np.float64, "y": np.float64, "row": np.uint32, "slot": np.uint32, "plane": np.int32, "cell": np.uint32, "plane_of_row": np.int32}
+        kinds = {
+            "x": np.float64,
+            "y": np.float64,
+            "row": np.uint32,
+            "slot": np.uint32,
+            "plane": np.int32,
+            "cell": np.uint32,
+            "plane_of_row": np.int32,
+        }
         kinds |= {"z": np.float64, "slope_x": np.float32, "slope_y": np.float32}
         self._slots = {name: np.zeros(self._capacity + LANES, dtype=kind) for name, kind in kinds.items()}
         self._use = -1, False
 
-    def _planes(self, position: NDArray[np.float64], layer: NDArray[np.int32]) -> tuple[NDArray[np.int32], int]:
+    def _planes(
+        self, position: NDArray[np.float64], layer: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int32], int]:
         """Number the layers that occur, and find each one's bounding box and number of agents."""
         plane_of_row = self._slots["plane_of_row"][: len(layer)]
         planes = 1
         if len(layer):
             least, greatest, bad = _survey(position, layer)
             if bad >= 0:
-                raise ValueError(f"row {bad}: the position ({position[bad, 0]}, {position[bad, 1]}) is not a place within {FARTHEST_M:g} m of the origin")
+                raise ValueError(
+                    f"row {bad}: the position ({position[bad, 0]}, {position[bad, 1]}) is not a place "
+                    f"within {FARTHEST_M:g} m of the origin"
+                )
             planes = int(greatest) - int(least) + 1
             if planes <= 16:
                 np.subtract(layer, least, out=plane_of_row, casting="unsafe")
@@ -311,7 +394,9 @@ class CellIndex:
         _bound_planes(position, plane_of_row, self._box[:planes], self._count[:planes])
         return plane_of_row, planes
 
-    def _lay_out(self, planes: int, per_metre: float) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint32]]:
+    def _lay_out(
+        self, planes: int, per_metre: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.uint32]]:
         """Give each plane its table: as large as its bounding box, or folded to what its agents are worth."""
         origin = np.zeros((planes, 2))
         shape = np.zeros((planes, 7), dtype=np.int64)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-BEYOND_M = 0.12  # How far discs stick out of the polygon at most: a hand's breadth. Half of it takes four times as many discs.
+# How far discs stick out of the polygon at most: a hand's breadth. Half of it takes four times as many discs.
+BEYOND_M = 0.12
 _PITCH_SHARE = 4.8  # Side of a square piece whose disc sticks out by the same: 1 / (1 / sqrt(2) - 1 / 2).
 
 
-def cover(corners: NDArray[np.float64], beyond: float = BEYOND_M) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def cover(
+    corners: NDArray[np.float64], beyond: float = BEYOND_M
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Cover a convex polygon with discs.
 
     Parameters
@@ -28,8 +31,9 @@ def cover(corners: NDArray[np.float64], beyond: float = BEYOND_M) -> tuple[NDArr
 
     Notes
     -----
-    The polygon is cut along its longest side into equal pieces, and each piece has the disc round the middle of its box that reaches all its corners. A square
-    piece of side s sticks out by 0.207 s; at pointed corners more, so pieces become smaller until all of them keep to `beyond`. Twin: sampled points in
+    The polygon is cut along its longest side into equal pieces, and each piece has the disc round the middle
+    of its box that reaches all its corners. A square piece of side s sticks out by 0.207 s; at pointed
+    corners more, so pieces become smaller until all of them keep to `beyond`. Twin: sampled points in
     `tests/geometry/test_cover.py`.
     """
     sides = np.roll(corners, -1, axis=0) - corners
@@ -59,18 +63,29 @@ def cover(corners: NDArray[np.float64], beyond: float = BEYOND_M) -> tuple[NDArr
 
 
 def _in_frame(point: NDArray[np.float64], frame: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return points in coordinates along the rows of `frame`; written out, since a matrix product may differ between processors."""
+    """Return points in coordinates along the rows of `frame`;
+    written out, since a matrix product may differ between processors.
+    """
     return np.stack([point[:, 0] * axis[0] + point[:, 1] * axis[1] for axis in frame], axis=1)
 
 
-def _depth(corners: NDArray[np.float64], sides: NDArray[np.float64], length: NDArray[np.float64], point: NDArray[np.float64]) -> NDArray[np.float64]:
+def _depth(
+    corners: NDArray[np.float64],
+    sides: NDArray[np.float64],
+    length: NDArray[np.float64],
+    point: NDArray[np.float64],
+) -> NDArray[np.float64]:
     """Return how deep points are in the polygon, the least over its sides (m)."""
     away = point[:, None, :] - corners[None, :, :]
-    deep: NDArray[np.float64] = ((sides[:, 0] * away[:, :, 1] - sides[:, 1] * away[:, :, 0]) / length).min(axis=1)
+    deep: NDArray[np.float64] = ((sides[:, 0] * away[:, :, 1] - sides[:, 1] * away[:, :, 0]) / length).min(
+        axis=1
+    )
     return deep
 
 
-def _between(corners: NDArray[np.float64], axis: NDArray[np.float64], low: float, high: float) -> NDArray[np.float64]:
+def _between(
+    corners: NDArray[np.float64], axis: NDArray[np.float64], low: float, high: float
+) -> NDArray[np.float64]:
     """Return the part of a convex polygon between two lines across `axis`."""
     return _beyond(_beyond(corners, axis, low), -axis, -high)
 

@@ -26,7 +26,8 @@ def direction_at(angle):
     -----
     Twin: `tests/reference/directions.py`.
     """
-    # The series of sine and cosine at an eighth of the angle, below 0.4, are cut off at 1e-18; three doublings lead back.
+    # The series of sine and cosine at an eighth of the angle, below 0.4, are cut off at 1e-18; three
+    # doublings lead back.
     part = angle / 8.0
     square = part * part
     sine = cosine = 0.0
@@ -41,7 +42,9 @@ def direction_at(angle):
 
 @inlined_kernel
 def turned(hx, hy, ux, uy, cosine, sine):
-    """Return a heading turned towards a direction, by at most the angle that cosine and sine are of; to the left if the direction is behind."""
+    """Return a heading turned towards a direction, by at most the angle that cosine and sine are of;
+    to the left if the direction is behind.
+    """
     along, aside = hx * ux + hy * uy, hx * uy - hy * ux
     if along >= cosine:
         return ux, uy

@@ -1,4 +1,6 @@
-"""Floors as plans: each a piece of ground in a plane, joined along lines where two of them meet. Nothing here needs a compiler."""
+"""Floors as plans: each a piece of ground in a plane, joined along lines where two of them meet.
+Nothing here needs a compiler.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import shapely
 from numpy.typing import NDArray
 
 CLEARANCE_M = 2.0  # Free height that a standing person needs, with a little to spare: doors are that high.
-MEETS_M = 1e-5  # How far a line may lie from the edge of a floor that it joins: ten steps of the grid of plans. Wider gaps are mistakes of the plan.
+# How far a line may lie from the edge of a floor that it joins: ten steps of the grid of plans. Wider gaps
+# are mistakes of the plan.
+MEETS_M = 1e-5
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 
-ON_LINE_M = 1e-9  # A vertex this near to a forced edge lies on it: crossings of tile borders are rounded to some 1e-10 m.
+# A vertex this near to a forced edge lies on it: crossings of tile borders are rounded to some 1e-10 m.
+ON_LINE_M = 1e-9
 
 
 def force_edges(
@@ -40,7 +41,8 @@ def force_edges(
     -----
     Source: [Sloan 1993]. The result is not Delaunay round the new edges.
     """
-    offset = points - points.mean(axis=0) if len(points) else points  # small numbers keep the turns exact at map coordinates
+    # small numbers keep the turns exact at map coordinates
+    offset = points - points.mean(axis=0) if len(points) else points
     flips = _Flips(offset.tolist(), triangles.tolist())
     edges = [flips.force(a, b) for a, b in wanted]
     return np.array(flips.triangles, dtype=np.int32).reshape(-1, 3), edges
@@ -80,19 +82,28 @@ class _Flips:
         points = np.array(self.points) - (ax, ay)
         span = np.array([bx - ax, by - ay])
         length = float(np.hypot(*span))
-        along, aside = points @ span / length, np.abs(points[:, 0] * span[1] - points[:, 1] * span[0]) / length
+        along, aside = (
+            points @ span / length,
+            np.abs(points[:, 0] * span[1] - points[:, 1] * span[0]) / length,
+        )
         near = np.flatnonzero((aside <= ON_LINE_M) & (along > ON_LINE_M) & (along < length - ON_LINE_M))
         return [int(v) for v in near[np.argsort(along[near], kind="stable")]]
 
     def _crosses(self, u: int, v: int, a: int, b: int) -> bool:
         if u in (a, b) or v in (a, b):
             return False
-        return (self._turn(a, b, u) > 0.0) != (self._turn(a, b, v) > 0.0) and (self._turn(u, v, a) > 0.0) != (self._turn(u, v, b) > 0.0)
+        return (self._turn(a, b, u) > 0.0) != (self._turn(a, b, v) > 0.0) and (self._turn(u, v, a) > 0.0) != (
+            self._turn(u, v, b) > 0.0
+        )
 
     def _force_part(self, a: int, b: int) -> None:
         if (a, b) in self.left or (b, a) in self.left:
             return
-        waiting = [(u, v) for (u, v) in sorted(self.left) if u < v and (v, u) in self.left and self._crosses(u, v, a, b)]
+        waiting = [
+            (u, v)
+            for (u, v) in sorted(self.left)
+            if u < v and (v, u) in self.left and self._crosses(u, v, a, b)
+        ]
         patience = 50 + 20 * len(waiting) ** 2
         while waiting and patience > 0:
             patience -= 1
@@ -105,7 +116,9 @@ class _Flips:
             elif self._crosses(p, q, a, b):
                 waiting.append((p, q))
         if (a, b) not in self.left and (b, a) not in self.left:
-            raise NavigationError(f"an edge from {self.points[a]} to {self.points[b]} does not fit into a triangulation")
+            raise NavigationError(
+                f"an edge from {self.points[a]} to {self.points[b]} does not fit into a triangulation"
+            )
 
     def _flip(self, u: int, v: int) -> tuple[int, int]:
         """Flip an edge if its two triangles make a convex whole; return the new edge, or -1, -1."""

@@ -1,4 +1,5 @@
-"""Gaps between a corner and the inside of a wall: where the wall needs a vertex so that the gap can be an edge.
+"""Gaps between a corner and the inside of a wall:
+where the wall needs a vertex so that the gap can be an edge.
 
 What a gap is, and why its width is what counts, stands in `crowdsim.geometry.triangulation`.
 """
@@ -11,12 +12,18 @@ import numpy as np
 
 from crowdsim.kernels.decorator import kernel
 
-FOOT_SPACING_M = 1e-6  # Feet nearer to each other or to a corner than this are one: radii are known far less well, and triangles stay well shaped.
-SHARE_SLACK = 1e-9  # A corner's foot that misses the end of an edge by less than this share of its length still counts as on it; covers rounding.
+# Feet nearer to each other or to a corner than this are one: radii are known far less well, and triangles
+# stay well shaped.
+FOOT_SPACING_M = 1e-6
+# A corner's foot that misses the end of an edge by less than this share of its length still counts as on it;
+# covers rounding.
+SHARE_SLACK = 1e-9
 
 
 @kernel
-def find_feet(vertices, triangles, neighbours, is_wall, sticks_out, widest_gap, out_slot, out_along, out_height):
+def find_feet(
+    vertices, triangles, neighbours, is_wall, sticks_out, widest_gap, out_slot, out_along, out_height
+):
     """Find the feet, inside walls, of corners that may have a gap there.
 
     Parameters
@@ -43,9 +50,10 @@ def find_feet(vertices, triangles, neighbours, is_wall, sticks_out, widest_gap, 
 
     Notes
     -----
-    From a corner the triangles are followed outwards, over edges that have the corner's foot between their ends: where the angle at an end is above 90
-    degrees, this end lies in every disc whose diameter goes from the corner over the edge. So all feet of gaps are found, and some where something
-    else reaches into the disc. Twin: `tests/reference/gaps.py`.
+    From a corner the triangles are followed outwards, over edges that have the corner's foot between their
+    ends: where the angle at an end is above 90 degrees, this end lies in every disc whose diameter goes from
+    the corner over the edge. So all feet of gaps are found, and some where something else reaches into the
+    disc. Twin: `tests/reference/gaps.py`.
     """
     queue = np.empty(3 * triangles.shape[0] + 3, dtype=np.int64)
     found = 0

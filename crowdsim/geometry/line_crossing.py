@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def crosses_line(before: NDArray[np.float64], now: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np.bool_]:
+def crosses_line(
+    before: NDArray[np.float64], now: NDArray[np.float64], line: NDArray[np.float64]
+) -> NDArray[np.bool_]:
     """Return which steps lead over a line, in either direction.
 
     Parameters
@@ -18,8 +20,8 @@ def crosses_line(before: NDArray[np.float64], now: NDArray[np.float64], line: ND
     Returns
     -------
     (n,) bool
-        A step that begins on the line leads over it only if it ends on the line's right: so one that stops on it, and goes on or back, is counted at
-        most once.
+        A step that begins on the line leads over it only if it ends on the line's right: so one that stops on
+        it, and goes on or back, is counted at most once.
     """
     begin, end = line
     is_left_before = _side(begin, end, before) >= 0.0

@@ -9,18 +9,23 @@ import numpy as np
 from crowdsim.kernels.decorator import lean_kernel
 
 ORIENTATION_ERROR = 3.3306690738754716e-16  # (3 + 16 eps) eps with eps = 2**-53: [Shewchuk 1997],
-IN_CIRCLE_ERROR = 1.1102230246251577e-15  # bounds ccwerrboundA and iccerrboundA. Below them a sign is not certain.
+# bounds ccwerrboundA and iccerrboundA. Below them a sign is not certain.
+IN_CIRCLE_ERROR = 1.1102230246251577e-15
 
 
 @lean_kernel
 def orientation(ax, ay, bx, by, cx, cy):
-    """Return twice the signed area of triangle abc (m2): positive if a, b, c turn left, rounded once per operation."""
+    """Return twice the signed area of triangle abc (m2):
+    positive if a, b, c turn left, rounded once per operation.
+    """
     return (bx - ax) * (cy - ay) - (by - ay) * (cx - ax)
 
 
 @lean_kernel
 def turns_left_for_sure(ax, ay, bx, by, cx, cy):
-    """Return whether a, b, c turn left beyond the rounding error of the test ([Shewchuk 1997], the first filter)."""
+    """Return whether a, b, c turn left beyond the rounding error of the test ([Shewchuk 1997],
+    the first filter).
+    """
     left = (bx - ax) * (cy - ay)
     right = (by - ay) * (cx - ax)
     return left - right > ORIENTATION_ERROR * (abs(left) + abs(right))
@@ -28,7 +33,9 @@ def turns_left_for_sure(ax, ay, bx, by, cx, cy):
 
 @lean_kernel
 def in_circle_for_sure(ax, ay, bx, by, cx, cy, dx, dy):
-    """Return whether d lies inside the circle through a, b, c (counter-clockwise) beyond the rounding error ([Shewchuk 1997], the first filter)."""
+    """Return whether d lies inside the circle through a, b, c (counter-clockwise) beyond the rounding error
+    ([Shewchuk 1997], the first filter).
+    """
     adx, ady = ax - dx, ay - dy
     bdx, bdy = bx - dx, by - dy
     cdx, cdy = cx - dx, cy - dy
@@ -65,7 +72,9 @@ def distance_to_segment(px, py, ax, ay, bx, by):
 
 @lean_kernel
 def is_beyond(px, py, ax, ay, bx, by, distance):
-    """Return whether p is for sure farther than a distance (m) from the line through a and b; without a division or a root."""
+    """Return whether p is for sure farther than a distance (m) from the line through a and b;
+    without a division or a root.
+    """
     dx, dy = bx - ax, by - ay
     area = dx * (py - ay) - dy * (px - ax)
     return area * area > 1.000001 * distance * distance * (dx * dx + dy * dy)
@@ -81,7 +90,12 @@ def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
     if o1 * o2 < 0.0 and o3 * o4 < 0.0:
         return 0.0
     best = np.inf
-    for px, py, sx, sy, ex, ey in ((ax, ay, cx, cy, dx, dy), (bx, by, cx, cy, dx, dy), (cx, cy, ax, ay, bx, by), (dx, dy, ax, ay, bx, by)):
+    for px, py, sx, sy, ex, ey in (
+        (ax, ay, cx, cy, dx, dy),
+        (bx, by, cx, cy, dx, dy),
+        (cx, cy, ax, ay, bx, by),
+        (dx, dy, ax, ay, bx, by),
+    ):
         ux, uy = ex - sx, ey - sy
         length2 = ux * ux + uy * uy
         t = min(1.0, max(0.0, ((px - sx) * ux + (py - sy) * uy) / length2)) if length2 > 0.0 else 0.0
@@ -93,7 +107,8 @@ def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
 def arc_tangent(x):
     """Return atan(x) (radians) for finite x >= 0 to 4 units in the last place, the same on every processor.
 
-    The angle is halved three times, atan x = 2 atan(x / (1 + sqrt(1 + x x))), and then summed from its series.
+    The angle is halved three times, atan x = 2 atan(x / (1 + sqrt(1 + x x))), and then summed from its
+    series.
     """
     x = x / (1.0 + np.hypot(1.0, x))  # the square of a huge x would be infinite
     x = x / (1.0 + np.sqrt(1.0 + x * x))

@@ -1,4 +1,5 @@
-"""Triangles as modelling programs write them, made fit for use: welded, without doubles and slivers, all with one orientation, without T-junctions.
+"""Triangles as modelling programs write them, made fit for use:
+welded, without doubles and slivers, all with one orientation, without T-junctions.
 
 Every repair is reported, with the numbers of the faces; what cannot be repaired is refused.
 """
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 
-WELD_M = 1e-5  # Vertices nearer than this are one: exporters round to some digits. Far below the thinnest wall, a centimetre.
+# Vertices nearer than this are one: exporters round to some digits. Far below the thinnest wall, a
+# centimetre.
+WELD_M = 1e-5
 _NAMED = 5  # Faces that a message names.
 
 
@@ -57,15 +60,21 @@ def repaired(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Soup:
     Raises
     ------
     NavigationError
-        If a number is not finite, a face names a vertex that does not exist, no triangle is left, or faces are one-sided (no orientation of them fits).
+        If a number is not finite, a face names a vertex that does not exist, no triangle is left, or faces
+        are one-sided (no orientation of them fits).
     """
     if not len(faces):
         raise NavigationError("there are no faces")
     if not np.isfinite(vertices).all():
-        raise NavigationError(f"vertex {int(np.flatnonzero(~np.isfinite(vertices).all(axis=1))[0]) + 1} is not a place: a coordinate is not a finite number")
+        raise NavigationError(
+            f"vertex {int(np.flatnonzero(~np.isfinite(vertices).all(axis=1))[0]) + 1} is not a place: a "
+            "coordinate is not a finite number"
+        )
     if faces.min() < 0 or faces.max() >= len(vertices):
         bad = int(np.flatnonzero((faces < 0).any(axis=1) | (faces >= len(vertices)).any(axis=1))[0])
-        raise NavigationError(f"face {bad + 1} names a vertex that does not exist; there are {len(vertices):,}")
+        raise NavigationError(
+            f"face {bad + 1} names a vertex that does not exist; there are {len(vertices):,}"
+        )
     repairs: list[str] = []
     source = np.arange(1, len(faces) + 1)
     vertices, faces = _welded(np.asarray(vertices, dtype=np.float64), np.asarray(faces, dtype=np.int64))
@@ -77,16 +86,25 @@ def repaired(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> Soup:
     double = np.ones(len(faces), dtype=np.bool_)
     double[first] = False
     if double.any():
-        repairs.append(f"{_named(source[double])} that repeat{'s' if double.sum() == 1 else ''} others {_are(double.sum())} left out")
+        repairs.append(
+            f"{_named(source[double])} that repeat{'s' if double.sum() == 1 else ''} others "
+            f"{_are(double.sum())} left out"
+        )
     faces, source = faces[~double], source[~double]
     if not len(faces):
         raise NavigationError("no face has an area")
     faces, source, split = _without_t_junctions(vertices, faces, source)
     if len(split):
-        repairs.append(f"{_named(split)} with vertices of others on {'its' if len(split) == 1 else 'their'} edges {_are(len(split))} split there")
+        repairs.append(
+            f"{_named(split)} with vertices of others on {'its' if len(split) == 1 else 'their'} edges "
+            f"{_are(len(split))} split there"
+        )
     faces, turned = _turned_alike(vertices, faces, source)
     if len(turned):
-        repairs.append(f"{_named(turned)} that {'faces' if len(turned) == 1 else 'face'} the other way than those around {_are(len(turned))} turned")
+        repairs.append(
+            f"{_named(turned)} that {'faces' if len(turned) == 1 else 'face'} the other way than those "
+            f"around {_are(len(turned))} turned"
+        )
     return Soup(vertices, faces, source, tuple(repairs))
 
 
@@ -98,16 +116,28 @@ def _named(source: Sequence[int] | NDArray[np.int64]) -> str:
     """Return faces in words: how many, and the numbers of the first."""
     numbers = sorted({int(number) for number in source})
     first = ", ".join(str(number) for number in numbers[:_NAMED])
-    return f"face {first}" if len(numbers) == 1 else f"{len(numbers):,} faces ({first}{', ...' if len(numbers) > _NAMED else ''})"
+    return (
+        f"face {first}"
+        if len(numbers) == 1
+        else f"{len(numbers):,} faces ({first}{', ...' if len(numbers) > _NAMED else ''})"
+    )
 
 
-def _welded(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _welded(
+    vertices: NDArray[np.float64], faces: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return vertices without those that lie within `WELD_M` of an earlier one."""
     keys: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     number = np.empty(len(vertices), dtype=np.int64)
     cell = np.floor(vertices / WELD_M).astype(np.int64)
     for row, (i, j, k) in enumerate(cell.tolist()):
-        near = [other for a in (i - 1, i, i + 1) for b in (j - 1, j, j + 1) for c in (k - 1, k, k + 1) for other in keys.get((a, b, c), ())]
+        near = [
+            other
+            for a in (i - 1, i, i + 1)
+            for b in (j - 1, j, j + 1)
+            for c in (k - 1, k, k + 1)
+            for other in keys.get((a, b, c), ())
+        ]
         same = [other for other in near if np.abs(vertices[other] - vertices[row]).max() <= WELD_M]
         number[row] = min(same) if same else row
         if not same:
@@ -124,7 +154,9 @@ def _heights_of(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> NDAr
 
 
 def edges_of(faces: NDArray[np.int64]) -> dict[tuple[int, int], list[tuple[int, bool]]]:
-    """Return for each edge (lower vertex first) the faces at it, and whether each runs along it upwards in vertex numbers."""
+    """Return for each edge (lower vertex first) the faces at it, and whether each runs along it upwards in
+    vertex numbers.
+    """
     found: dict[tuple[int, int], list[tuple[int, bool]]] = defaultdict(list)
     for number, (a, b, c) in enumerate(faces.tolist()):
         for u, v in ((a, b), (b, c), (c, a)):
@@ -135,7 +167,9 @@ def edges_of(faces: NDArray[np.int64]) -> dict[tuple[int, int], list[tuple[int, 
 def _without_t_junctions(
     vertices: NDArray[np.float64], faces: NDArray[np.int64], source: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[int]]:
-    """Return the faces split at vertices that lie on an edge of which they are the only face, and the numbers of the faces that were."""
+    """Return the faces split at vertices that lie on an edge of which they are the only face,
+    and the numbers of the faces that were.
+    """
     lone = [(edge, at[0][0]) for edge, at in edges_of(faces).items() if len(at) == 1]
     if not lone:
         return faces, source, []
@@ -148,7 +182,11 @@ def _without_t_junctions(
         vertex = int(used[place])
         span = vertices[b] - vertices[a]
         share = float((vertices[vertex] - vertices[a]) @ span / (span @ span))
-        if vertex in faces[face] or not 0.0 < share < 1.0 or np.linalg.norm(vertices[a] + share * span - vertices[vertex]) > 2.0 * WELD_M:
+        if (
+            vertex in faces[face]
+            or not 0.0 < share < 1.0
+            or np.linalg.norm(vertices[a] + share * span - vertices[vertex]) > 2.0 * WELD_M
+        ):
             continue
         hits[face].setdefault((a, b), []).append((share, vertex))
     if not hits:
@@ -164,17 +202,26 @@ def _without_t_junctions(
         for triangle in _fan(vertices, outline):
             new_faces.append(triangle)
             new_source.append(int(source[face]))
-    return np.array(new_faces, dtype=np.int64), np.array(new_source, dtype=np.int64), sorted(int(source[face]) for face in hits)
+    return (
+        np.array(new_faces, dtype=np.int64),
+        np.array(new_source, dtype=np.int64),
+        sorted(int(source[face]) for face in hits),
+    )
 
 
 def _fan(vertices: NDArray[np.float64], outline: list[int]) -> list[list[int]]:
-    """Return triangles of a triangle with more vertices on its sides, none of them without area: ears are cut so that ear and rest stay fat."""
+    """Return triangles of a triangle with more vertices on its sides, none of them without area:
+    ears are cut so that ear and rest stay fat.
+    """
     triangles = []
     left = list(outline)
     while len(left) > 3:
         ears = np.array([[left[k - 1], left[k], left[(k + 1) % len(left)]] for k in range(len(left))])
         rest = [_from_first(left[k + 1 :] + left[:k]) for k in range(len(left))]
-        fatness = [min(height, float(_heights_of(vertices, fan).max())) for height, fan in zip(_heights_of(vertices, ears), rest, strict=True)]
+        fatness = [
+            min(height, float(_heights_of(vertices, fan).max()))
+            for height, fan in zip(_heights_of(vertices, ears), rest, strict=True)
+        ]
         ear = int(np.argmax(fatness))
         triangles.append(ears[ear].tolist())
         del left[ear]
@@ -186,15 +233,24 @@ def _from_first(outline: list[int]) -> NDArray[np.int64]:
     return np.array([[outline[0], a, b] for a, b in itertools.pairwise(outline[1:])])
 
 
-def _turned_alike(vertices: NDArray[np.float64], faces: NDArray[np.int64], source: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[int]]:
-    """Return the faces turned so that two at an edge run along it in opposite directions; the smaller area of each connected piece is turned."""
+def _turned_alike(
+    vertices: NDArray[np.float64], faces: NDArray[np.int64], source: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], list[int]]:
+    """Return the faces turned so that two at an edge run along it in opposite directions;
+    the smaller area of each connected piece is turned.
+    """
     neighbours: dict[int, list[tuple[int, bool]]] = defaultdict(list)
     for at in edges_of(faces).values():
         if len(at) == 2:
             (f, up), (g, also_up) = at
             neighbours[f].append((g, up == also_up))
             neighbours[g].append((f, up == also_up))
-    area = 0.5 * np.linalg.norm(np.cross(vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]]), axis=1)
+    area = 0.5 * np.linalg.norm(
+        np.cross(
+            vertices[faces[:, 1]] - vertices[faces[:, 0]], vertices[faces[:, 2]] - vertices[faces[:, 0]]
+        ),
+        axis=1,
+    )
     side = np.full(len(faces), -1, dtype=np.int64)
     turn = np.zeros(len(faces), dtype=np.bool_)
     for first in range(len(faces)):
@@ -212,11 +268,14 @@ def _turned_alike(vertices: NDArray[np.float64], faces: NDArray[np.int64], sourc
                     queue.append(g)
                 elif side[g] != wanted:
                     raise NavigationError(
-                        f"faces {int(source[f])} and {int(source[g])} belong to a one-sided surface (a Moebius strip): up and down cannot be told apart there; "
+                        f"faces {int(source[f])} and {int(source[g])} belong to a one-sided surface (a "
+                        "Moebius strip): up and down cannot be told apart there; "
                         "take one of the faces out"
                     )
         rows = np.array(piece)
-        turned = rows[side[rows] == (1 if area[rows[side[rows] == 1]].sum() <= area[rows[side[rows] == 0]].sum() else 0)]
+        turned = rows[
+            side[rows] == (1 if area[rows[side[rows] == 1]].sum() <= area[rows[side[rows] == 0]].sum() else 0)
+        ]
         turn[turned] = True
     faces = faces.copy()
     faces[turn] = faces[turn][:, ::-1]

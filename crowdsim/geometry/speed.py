@@ -23,7 +23,8 @@ def limited(vx, vy, speed):
     Returns
     -------
     vx, vy : float, m/s
-        Exactly what was given unless that was too fast; the rounded sum of squares never exceeds ``speed * speed``.
+        Exactly what was given unless that was too fast; the rounded sum of squares never exceeds
+        ``speed * speed``.
 
     Notes
     -----

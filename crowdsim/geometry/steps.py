@@ -1,4 +1,6 @@
-"""Long work in steps: a generator that rests after each, so that its caller can look at the clock in between."""
+"""Long work in steps: a generator that rests after each, so that its caller can
+look at the clock in between.
+"""
 
 from __future__ import annotations
 

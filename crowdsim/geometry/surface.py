@@ -1,7 +1,8 @@
-"""Where one can walk on a mesh in space: upward faces by slope, without what stands on them or hangs too low above.
+"""Where one can walk on a mesh in space: upward faces by slope,
+without what stands on them or hangs too low above.
 
-The ground comes as plane *patches* that meet along whole edges. Faces are gathered into *sheets*: connected, and nowhere one above another, so that a
-sheet is cut in plan.
+The ground comes as plane *patches* that meet along whole edges. Faces are gathered into *sheets*: connected,
+and nowhere one above another, so that a sheet is cut in plan.
 """
 
 from __future__ import annotations
@@ -21,14 +22,20 @@ from crowdsim.geometry.soup import Soup, edges_of
 
 GRID_M = 2.0**-20  # As of plans: patches share their corners to the last bit.
 SAME_M = 1e-3  # Heights that differ by less are one: what lies a millimetre above the ground is the ground.
-WALL_M = 0.01  # Thickness that an upright face without one is given, so that there is a wall between the ground on both sides.
+# Thickness that an upright face without one is given, so that there is a wall between the ground on both
+# sides.
+WALL_M = 0.01
 UPRIGHT = 1e-3  # Share of a face's normal that points up or down, below which the face counts as upright.
 NEAR_M = 4.0 * GRID_M  # Corners of two sheets that were rounded apart by this are one.
 TORN_M2 = 1e-4  # Area below which what rounding leaves at the rim is no ground.
 SLIVER_M = 1e-5  # Mean width below which a piece of ground is rounding.
 _LEAST_OVERLAP_M2 = 1e-8
-MOST_OVER = (100, 20_000)  # Pairs of faces that may lie over each other, for each face and besides: a hundred storeys. Each pair costs some 20 us.
-MOST_CLOSE = (10, 5_000)  # And of those without the free height between them, such as tables on a floor. Each is cut out of the other: up to a millisecond.
+# Pairs of faces that may lie over each other, for each face and besides: a hundred storeys. Each pair costs
+# some 20 us.
+MOST_OVER = (100, 20_000)
+# And of those without the free height between them, such as tables on a floor. Each is cut out of the other:
+# up to a millisecond.
+MOST_CLOSE = (10, 5_000)
 _WITHIN = 0.99  # Share of a face, about its middle, that counts.
 _AT_ONCE = 32  # Faces whose pairs are looked for together: of 200,000 that all lie over each other, 100 MB.
 
@@ -78,7 +85,8 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
     Returns
     -------
     list of Patch
-        Sheet by sheet, the largest sheet first. Where sheets meet along an edge, patches on both sides have the same corners there.
+        Sheet by sheet, the largest sheet first. Where sheets meet along an edge, patches on both sides have
+        the same corners there.
 
     Raises
     ------
@@ -131,10 +139,13 @@ class _Faces:
 
 
 def _refuse_tangle(faces: _Faces, clearance: float) -> None:
-    """Refuse faces that lie over each other more often than any building has it, before work is spent on each pair of them."""
+    """Refuse faces that lie over each other more often than any building has it,
+    before work is spent on each pair of them.
+    """
     corners = faces.corners[faces.ground]
     middle = corners[:, :, :2].mean(axis=1, keepdims=True)
-    plans = shapely.polygons(middle + _WITHIN * (corners[:, :, :2] - middle))  # so that neighbours, which share an edge, do not meet
+    # so that neighbours, which share an edge, do not meet
+    plans = shapely.polygons(middle + _WITHIN * (corners[:, :, :2] - middle))
     tree = shapely.STRtree(plans)
     low, high = corners[:, :, 2].min(axis=1), corners[:, :, 2].max(axis=1)
     over = close = 0
@@ -144,16 +155,22 @@ def _refuse_tangle(faces: _Faces, clearance: float) -> None:
         above = (second != first) & (low[first] <= low[second])
         over += int(np.count_nonzero(above))
         close += int(np.count_nonzero(above & (low[second] < high[first] + clearance)))
-        for count, (each, some), how in ((over, MOST_OVER, ""), (close, MOST_CLOSE, f" with less than {clearance:g} m between them")):
+        for count, (each, some), how in (
+            (over, MOST_OVER, ""),
+            (close, MOST_CLOSE, f" with less than {clearance:g} m between them"),
+        ):
             if count > each * len(plans) + some:
                 raise NavigationError(
-                    f"more than {each * len(plans) + some:,} pairs of its {len(plans):,} faces lie over each other{how}: no ground is like that. "
+                    f"more than {each * len(plans) + some:,} pairs of its {len(plans):,} faces lie over "
+                    f"each other{how}: no ground is like that. "
                     "Leave out what is there twice, or draw the ground alone."
                 )
 
 
 def _neighbours(soup: Soup, faces: _Faces) -> dict[int, list[tuple[int, tuple[int, int]]]]:
-    """Return for each ground face those across its edges, with the edge; where several lie on one side of an edge in plan, the highest."""
+    """Return for each ground face those across its edges, with the edge;
+    where several lie on one side of an edge in plan, the highest.
+    """
     is_ground = np.zeros(len(soup.faces), dtype=np.bool_)
     is_ground[faces.ground] = True
     found: dict[int, list[tuple[int, tuple[int, int]]]] = defaultdict(list)
@@ -166,17 +183,27 @@ def _neighbours(soup: Soup, faces: _Faces) -> dict[int, list[tuple[int, tuple[in
             continue
         a, b = soup.vertices[edge[0]], soup.vertices[edge[1]]
         across = np.array([b[1] - a[1], a[0] - b[0]])
-        # Turned to the side of the faces that run along the edge downwards (in vertex numbers): their ground lies on its right.
-        left, right = (max(side, key=lambda face: (float(sign * (faces.slope[face] @ across)), -face)) for side, sign in zip(sides, (1.0, -1.0), strict=True))
+        # Turned to the side of the faces that run along the edge downwards (in vertex numbers): their ground
+        # lies on its right.
+        left, right = (
+            max(side, key=lambda face: (float(sign * (faces.slope[face] @ across)), -face))
+            for side, sign in zip(sides, (1.0, -1.0), strict=True)
+        )
         found[left].append((right, edge))
         found[right].append((left, edge))
     return found
 
 
 def _add_borders(
-    soup: Soup, faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]], sheet: NDArray[np.int64], creases: dict[int, list[Any]]
+    soup: Soup,
+    faces: _Faces,
+    neighbours: dict[int, list[tuple[int, tuple[int, int]]]],
+    sheet: NDArray[np.int64],
+    creases: dict[int, list[Any]],
 ) -> None:
-    """Add the edges behind which a ground face has no neighbour in its sheet: where the next turn of a spiral begins beside the last, there is a wall."""
+    """Add the edges behind which a ground face has no neighbour in its sheet:
+    where the next turn of a spiral begins beside the last, there is a wall.
+    """
     for face in faces.ground.tolist():
         joined = {edge for other, edge in neighbours[face] if sheet[other] == sheet[face]}
         numbers, corners = soup.faces[face].tolist(), faces.corners[face][:, :2]
@@ -187,7 +214,9 @@ def _add_borders(
 
 
 def _sheets(faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]]]]) -> NDArray[np.int64]:
-    """Return the sheet of each face (-1: no ground): grown from neighbour to neighbour as long as no part lies above another."""
+    """Return the sheet of each face (-1: no ground):
+    grown from neighbour to neighbour as long as no part lies above another.
+    """
     plans = shapely.polygons(faces.corners[faces.ground][:, :, :2])
     area = shapely.area(plans)
     tree = shapely.STRtree(plans)
@@ -195,7 +224,9 @@ def _sheets(faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]
     first, second = tree.query(plans, predicate="intersects")
     first, second = first[first < second], second[first < second]
     overlap = shapely.area(shapely.intersection(plans[first], plans[second])) > _LEAST_OVERLAP_M2
-    for i, j in zip(faces.ground[first[overlap]].tolist(), faces.ground[second[overlap]].tolist(), strict=True):
+    for i, j in zip(
+        faces.ground[first[overlap]].tolist(), faces.ground[second[overlap]].tolist(), strict=True
+    ):
         overlaps[i].append(j)
         overlaps[j].append(i)
     sheet = np.full(len(faces.corners), -1, dtype=np.int64)
@@ -214,8 +245,12 @@ def _sheets(faces: _Faces, neighbours: dict[int, list[tuple[int, tuple[int, int]
     return sheet
 
 
-def _clipped(polygon: list[tuple[float, ...]], values: Sequence[float], low: float) -> tuple[list[tuple[float, ...]], list[float]]:
-    """Return the part of a convex polygon where a linear function, given at its corners, is at least `low`, with its values there."""
+def _clipped(
+    polygon: list[tuple[float, ...]], values: Sequence[float], low: float
+) -> tuple[list[tuple[float, ...]], list[float]]:
+    """Return the part of a convex polygon where a linear function, given at its corners, is at least `low`,
+    with its values there.
+    """
     out: list[tuple[float, ...]] = []
     kept: list[float] = []
     for k, (point, value) in enumerate(zip(polygon, values, strict=True)):
@@ -231,11 +266,16 @@ def _clipped(polygon: list[tuple[float, ...]], values: Sequence[float], low: flo
 
 
 def _in_triangle(polygon: list[tuple[float, ...]], triangle: NDArray[np.float64]) -> list[tuple[float, ...]]:
-    """Return the part of a convex polygon inside a triangle, in plan; the triangle may run in either direction."""
+    """Return the part of a convex polygon inside a triangle, in plan;
+    the triangle may run in either direction.
+    """
     a, b, c = (tuple(point) for point in triangle[:, :2].tolist())
     orientation = 1.0 if (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0.0 else -1.0
     for p, q in ((a, b), (b, c), (c, a)):
-        values = [orientation * ((q[0] - p[0]) * (point[1] - p[1]) - (q[1] - p[1]) * (point[0] - p[0])) for point in polygon]
+        values = [
+            orientation * ((q[0] - p[0]) * (point[1] - p[1]) - (q[1] - p[1]) * (point[0] - p[0]))
+            for point in polygon
+        ]
         polygon, _ = _clipped(polygon, values, 0.0)
         if len(polygon) < 2:
             return []
@@ -243,7 +283,9 @@ def _in_triangle(polygon: list[tuple[float, ...]], triangle: NDArray[np.float64]
 
 
 def _blocks(faces: _Faces, clearance: float) -> tuple[dict[int, list[Any]], dict[int, list[Any]]]:
-    """Return for each ground face the pieces that others block (polygons in plan), and the lines where upright faces stand on it."""
+    """Return for each ground face the pieces that others block (polygons in plan),
+    and the lines where upright faces stand on it.
+    """
     plans = shapely.polygons(faces.corners[faces.ground][:, :, :2])
     tree = shapely.STRtree(plans)
     boxes = shapely.box(*faces.corners[:, :, :2].min(axis=1).T, *faces.corners[:, :, :2].max(axis=1).T)
@@ -261,16 +303,21 @@ def _blocks(faces: _Faces, clearance: float) -> tuple[dict[int, list[Any]], dict
             if line is not None:
                 slits[face].append(line)
             continue
-        common = _in_triangle([tuple(point) for point in faces.corners[face][:, :2].tolist()], faces.corners[above])
+        common = _in_triangle(
+            [tuple(point) for point in faces.corners[face][:, :2].tolist()], faces.corners[above]
+        )
         if len(common) < 3:
             continue
         over = [faces.height(above, x, y) - faces.height(face, x, y) for x, y in common]
-        if is_ground[above] and max(map(abs, over)) < SAME_M:  # ground at the same height counts once, that of the face with the lower number
+        # ground at the same height counts once, that of the face with the lower number
+        if is_ground[above] and max(map(abs, over)) < SAME_M:
             if above > face:
                 continue
         else:  # other ground begins where it rises above this; a face that looks down may lie on it
             common, over = _clipped(common, over, 0.0 if is_ground[above] else -SAME_M)
-        common, over = _clipped(common, [-value for value in over], -clearance) if len(common) > 2 else ([], [])
+        common, over = (
+            _clipped(common, [-value for value in over], -clearance) if len(common) > 2 else ([], [])
+        )
         if len(common) > 2:
             piece = shapely.Polygon(common)
             if piece.area > _LEAST_OVERLAP_M2:
@@ -279,25 +326,35 @@ def _blocks(faces: _Faces, clearance: float) -> tuple[dict[int, list[Any]], dict
 
 
 def _standing(faces: _Faces, face: int, wall: int, clearance: float) -> Any:
-    """Return the line in plan along which an upright face stands in the free height above a ground face, or None."""
-    points = [(*point, point[2] - faces.height(face, point[0], point[1])) for point in faces.corners[wall].tolist()]
+    """Return the line in plan along which an upright face stands in the free height above a ground face,
+    or None.
+    """
+    points = [
+        (*point, point[2] - faces.height(face, point[0], point[1])) for point in faces.corners[wall].tolist()
+    ]
     points, over = _clipped(points, [point[3] for point in points], SAME_M)
     if len(points) > 1:
         points, over = _clipped(points, [-value for value in over], -clearance + SAME_M)
     if len(points) < 2:
         return None
     flat = np.array(points)[:, :2]
-    line = shapely.LineString([flat[np.lexsort((flat[:, 1], flat[:, 0]))[0]], flat[np.lexsort((flat[:, 1], flat[:, 0]))[-1]]])
+    line = shapely.LineString(
+        [flat[np.lexsort((flat[:, 1], flat[:, 0]))[0]], flat[np.lexsort((flat[:, 1], flat[:, 0]))[-1]]]
+    )
     inside = shapely.intersection(line, shapely.Polygon(faces.corners[face][:, :2]))
     return inside if inside.length > SAME_M else None
 
 
-def _free_ground(faces: _Faces, sheet: NDArray[np.int64], blocks: dict[int, list[Any]], slits: dict[int, list[Any]]) -> list[Any]:
+def _free_ground(
+    faces: _Faces, sheet: NDArray[np.int64], blocks: dict[int, list[Any]], slits: dict[int, list[Any]]
+) -> list[Any]:
     """Return the free ground of each sheet in plan."""
     free = []
     for number in range(int(sheet.max()) + 1):
         rows = np.flatnonzero(sheet == number)
-        whole = shapely.set_precision(shapely.union_all(shapely.polygons(faces.corners[rows][:, :, :2]), grid_size=GRID_M), GRID_M)
+        whole = shapely.set_precision(
+            shapely.union_all(shapely.polygons(faces.corners[rows][:, :, :2]), grid_size=GRID_M), GRID_M
+        )
         taken = [piece for row in rows.tolist() for piece in blocks.get(row, ())]
         lines = [line for row in rows.tolist() for line in slits.get(row, ())]
         if lines:
@@ -305,10 +362,16 @@ def _free_ground(faces: _Faces, sheet: NDArray[np.int64], blocks: dict[int, list
             rim = shapely.buffer(whole.boundary, SAME_M)
             shapely.prepare(rim)
             inner = [line for line in lines if not shapely.covers(rim, line)]
-            taken += [shapely.buffer(line, WALL_M / 2.0, cap_style="square", join_style="mitre") for line in inner]
+            taken += [
+                shapely.buffer(line, WALL_M / 2.0, cap_style="square", join_style="mitre") for line in inner
+            ]
         if taken:
             whole = shapely.difference(whole, shapely.union_all(taken, grid_size=GRID_M), grid_size=GRID_M)
-        parts = [part for part in shapely.get_parts(whole) if part.geom_type == "Polygon" and 2.0 * part.area > SLIVER_M * part.length]
+        parts = [
+            part
+            for part in shapely.get_parts(whole)
+            if part.geom_type == "Polygon" and 2.0 * part.area > SLIVER_M * part.length
+        ]
         free.append(shapely.MultiPolygon(parts))
     return free
 
@@ -335,9 +398,15 @@ def _common_edge(faces: _Faces, face: int, other: int) -> list[tuple[float, floa
 
 
 def _with_common_corners(free: Sequence[Any]) -> dict[int, list[Any]]:
-    """Return the rims of each sheet's ground as rings with the same corners wherever two lie on each other in plan, so that they can be joined there."""
+    """Return the rims of each sheet's ground as rings with the same corners wherever two lie on each other in
+    plan, so that they can be joined there.
+    """
     parts = [(number, part) for number, area in enumerate(free) for part in shapely.get_parts(area)]
-    rings = [[number, shapely.get_coordinates(ring)[:-1]] for number, part in parts for ring in (part.exterior, *part.interiors)]
+    rings = [
+        [number, shapely.get_coordinates(ring)[:-1]]
+        for number, part in parts
+        for ring in (part.exterior, *part.interiors)
+    ]
     if not rings:
         return {}
     owner = np.concatenate([np.full(len(points), number) for number, points in rings])
@@ -355,34 +424,56 @@ def _with_common_corners(free: Sequence[Any]) -> dict[int, list[Any]]:
         own = corners[begin : begin + len(points)]
         begin += len(points)
         after = np.roll(own, -1, axis=0)
-        segment, vertex = tree.query(shapely.linestrings(np.stack([own, after], axis=1)), predicate="dwithin", distance=NEAR_M)
+        segment, vertex = tree.query(
+            shapely.linestrings(np.stack([own, after], axis=1)), predicate="dwithin", distance=NEAR_M
+        )
         foreign = owner[vertex] != number
         stops: dict[int, list[tuple[float, tuple[float, float]]]] = defaultdict(list)
         for k, v in zip(segment[foreign].tolist(), vertex[foreign].tolist(), strict=True):
             span = after[k] - own[k]
             share = float((corners[v] - own[k]) @ span / max(float(span @ span), 1e-300))
-            if 0.0 < share < 1.0 and not np.array_equal(corners[v], own[k]) and not np.array_equal(corners[v], after[k]):
+            if (
+                0.0 < share < 1.0
+                and not np.array_equal(corners[v], own[k])
+                and not np.array_equal(corners[v], after[k])
+            ):
                 stops[k].append((share, (float(corners[v, 0]), float(corners[v, 1]))))
-        line = [point for k in range(len(own)) for point in [(float(own[k, 0]), float(own[k, 1])), *dict.fromkeys(p for _, p in sorted(stops[k]))]]
+        line = [
+            point
+            for k in range(len(own))
+            for point in [
+                (float(own[k, 0]), float(own[k, 1])),
+                *dict.fromkeys(p for _, p in sorted(stops[k])),
+            ]
+        ]
         if len(set(line)) > 2:
             found[number].append(shapely.LinearRing(line))
     return found
 
 
-def _cut_patches(faces: _Faces, sheet: NDArray[np.int64], number: int, area: Any, rim: Sequence[Any], creases: Sequence[Any]) -> list[Patch]:
+def _cut_patches(
+    faces: _Faces,
+    sheet: NDArray[np.int64],
+    number: int,
+    area: Any,
+    rim: Sequence[Any],
+    creases: Sequence[Any],
+) -> list[Patch]:
     """Return the free ground of a sheet cut into plane patches that share whole edges."""
     rows = np.flatnonzero(sheet == number)
     plans = shapely.polygons(faces.corners[rows][:, :, :2])
     tree = shapely.STRtree(plans)
     shapely.prepare(area)
     inner = [crease for crease in creases if shapely.intersects(area, crease)]
-    wide = shapely.buffer(area, 3.0 * NEAR_M)  # creases reach over the rim, whose corners may have been moved by `NEAR_M`
+    # creases reach over the rim, whose corners may have been moved by `NEAR_M`
+    wide = shapely.buffer(area, 3.0 * NEAR_M)
     shapely.prepare(wide)
     lines = shapely.union_all([*rim, *(shapely.intersection(wide, inner) if inner else [])], grid_size=GRID_M)
     pieces = shapely.get_parts(shapely.polygonize(shapely.get_parts(lines)))
     inside = shapely.dwithin(area, shapely.point_on_surface(pieces), 4.0 * GRID_M)
     whole = inside & shapely.covers(wide, pieces)
-    # Where rounding has opened a ring of the rim, a piece runs on into what is no ground: only its ground is taken, with walls round it.
+    # Where rounding has opened a ring of the rim, a piece runs on into what is no ground: only its ground is
+    # taken, with walls round it.
     torn = shapely.get_parts(shapely.intersection(pieces[~whole], area))
     rest = [part for part in torn if part.geom_type == "Polygon" and part.area > TORN_M2]
     patches = []
@@ -393,9 +484,11 @@ def _cut_patches(faces: _Faces, sheet: NDArray[np.int64], number: int, area: Any
 
 
 def _without_slivers(pieces: list[Any]) -> list[Any]:
-    """Return pieces of which the slivers have been joined to the neighbour with which they share most; those that share nothing are dropped.
+    """Return pieces of which the slivers have been joined to the neighbour with which they share most;
+    those that share nothing are dropped.
 
-    Slivers come from lines that should be one and were rounded apart. All other corners stay, so that pieces still share whole edges.
+    Slivers come from lines that should be one and were rounded apart. All other corners stay, so that pieces
+    still share whole edges.
     """
     is_sliver = np.array([2.0 * piece.area <= SLIVER_M * piece.length for piece in pieces], dtype=np.bool_)
     if not is_sliver.any():
@@ -407,8 +500,15 @@ def _without_slivers(pieces: list[Any]) -> list[Any]:
             break
         changed = False
         for row in waiting:
-            others = [other for other in np.sort(tree.query(pieces[row])).tolist() if other != row and pieces[other] is not None]
-            shared = [shapely.length(shapely.intersection(pieces[row].boundary, pieces[other].boundary)) for other in others]
+            others = [
+                other
+                for other in np.sort(tree.query(pieces[row])).tolist()
+                if other != row and pieces[other] is not None
+            ]
+            shared = [
+                shapely.length(shapely.intersection(pieces[row].boundary, pieces[other].boundary))
+                for other in others
+            ]
             if not others or max(shared) <= 0.0:
                 continue
             best = others[int(np.argmax(shared))]
@@ -418,4 +518,6 @@ def _without_slivers(pieces: list[Any]) -> list[Any]:
                 is_sliver[best] = 2.0 * joined.area <= SLIVER_M * joined.length
         if not changed:
             break
-    return [piece for piece, sliver in zip(pieces, is_sliver, strict=True) if piece is not None and not sliver]
+    return [
+        piece for piece, sliver in zip(pieces, is_sliver, strict=True) if piece is not None and not sliver
+    ]

@@ -1,15 +1,18 @@
 """Constrained Delaunay triangulation of walkable ground, with a vertex at the foot of every gap.
 
-A disc of radius r can pass between two bits of wall exactly if they are 2 r apart where they are nearest. Such a nearest place is a *gap*: a
-segment from a corner that sticks out into free ground to another corner or, at a right angle, to a wall, whose diametral disc is empty. These
-are the saddles of the distance to the walls, so the ground that a disc can reach changes only there. A gap between two corners is always an edge
-of a Delaunay triangulation. A gap between a corner and the inside of a wall is not; it becomes one when the wall gets a vertex at the foot.
+A disc of radius r can pass between two bits of wall exactly if they are 2 r apart where they are nearest.
+Such a nearest place is a *gap*: a segment from a corner that sticks out into free ground to another corner
+or, at a right angle, to a wall, whose diametral disc is empty. These are the saddles of the distance to the
+walls, so the ground that a disc can reach changes only there. A gap between two corners is always an edge of
+a Delaunay triangulation. A gap between a corner and the inside of a wall is not; it becomes one when the wall
+gets a vertex at the foot.
 
-With all gaps among its edges, a triangulation answers for every radius at once: a disc can follow a sequence of triangles exactly if each edge
-that it crosses is at least 2 r long (an edge ends at walls, so a shorter one cannot be crossed at all; and a path that crosses no short gap can
-be pushed away from the walls along the gradient of their distance until it is r away everywhere). Compare [Demyen 2006],
-whose widths of triangles miss gaps between a corner and a wall further on, and
-[Kallmann 2014], which refines the triangulation for the same purpose.
+With all gaps among its edges, a triangulation answers for every radius at once: a disc can follow a sequence
+of triangles exactly if each edge that it crosses is at least 2 r long (an edge ends at walls, so a shorter
+one cannot be crossed at all; and a path that crosses no short gap can be pushed away from the walls along the
+gradient of their distance until it is r away everywhere). Compare [Demyen 2006], whose widths of triangles
+miss gaps between a corner and a wall further on, and [Kallmann 2014], which refines the triangulation for the
+same purpose.
 """
 
 # mypy: allow-untyped-defs
@@ -29,8 +32,11 @@ from crowdsim.geometry.plane import in_circle_for_sure, turns_left_for_sure
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.kernels.decorator import kernel
 
-EMPTY_DISC_SLACK = 1e-9  # A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius,
-ROUNDING = 1e-15  # and this part of the coordinates, whose last digit is 2e-16 of them: 5 nanometres at UTM coordinates. Too many feet do no harm.
+# A diametral disc counts as empty if no wall comes nearer to its centre than (1 - slack) times its radius,
+EMPTY_DISC_SLACK = 1e-9
+# and this part of the coordinates, whose last digit is 2e-16 of them: 5 nanometres at UTM coordinates. Too
+# many feet do no harm.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ def triangulate(ground: Any, *, openings: Any = None, widest_gap: float) -> Tria
     openings : shapely geometry, optional
         Boundary inside it is open (an exit), not a wall: nothing has to keep clear of it.
     widest_gap : float, m
-        Wall feet are made for gaps up to this width: twice the largest radius that will ask. Larger makes more triangles.
+        Wall feet are made for gaps up to this width: twice the largest radius that will ask. Larger makes
+        more triangles.
 
     Raises
     ------
@@ -80,7 +87,9 @@ def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float)
         What was done last: ``triangles``, ``delaunay``, ``feet``.
     """
     if ground.is_empty or not ground.area > 0.0:
-        raise NavigationError("the walkable ground is empty: its polygons have no area, or the obstacles cover all of it")
+        raise NavigationError(
+            "the walkable ground is empty: its polygons have no area, or the obstacles cover all of it"
+        )
     collection = shapely.constrained_delaunay_triangles(ground)
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
     vertices, index = np.unique(corners.reshape(-1, 2), axis=0, return_inverse=True)
@@ -97,7 +106,9 @@ def triangulation_steps(ground: Any, *, openings: Any = None, widest_gap: float)
 
 
 def in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the triangles counter-clockwise, each from its lowest vertex on, sorted: the library's order is not part of its contract."""
+    """Return the triangles counter-clockwise, each from its lowest vertex on, sorted:
+    the library's order is not part of its contract.
+    """
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
     area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
     triangles = triangles[area != 0.0]
@@ -110,7 +121,9 @@ def in_fixed_order(vertices: NDArray[np.float64], triangles: NDArray[np.int32]) 
 
 def _check_cover(vertices: NDArray[np.float64], triangles: NDArray[np.int32], ground: Any) -> None:
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
-    covered = 0.5 * float(np.sum((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])))
+    covered = 0.5 * float(
+        np.sum((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))
+    )
     if abs(covered - ground.area) > 1e-9 * ground.area + 1e-9:
         raise NavigationError(
             f"the triangles cover {covered:.6f} m2, but the walkable ground has {ground.area:.6f} m2; "
@@ -119,7 +132,9 @@ def _check_cover(vertices: NDArray[np.float64], triangles: NDArray[np.int32], gr
 
 
 def neighbours_of(triangles: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return for each edge of each triangle the triangle that shares it, -1 where none does, shape (nt, 3)."""
+    """Return for each edge of each triangle the triangle that shares it, -1 where none does, shape (nt,
+    3).
+    """
     count = len(triangles)
     start = triangles.reshape(-1).astype(np.int64)
     end = np.roll(triangles, -1, axis=1).reshape(-1).astype(np.int64)
@@ -127,7 +142,9 @@ def neighbours_of(triangles: NDArray[np.int32]) -> NDArray[np.int32]:
     forward, backward = start * size + end, end * size + start
     order = np.argsort(forward, kind="stable")
     if np.any(np.diff(forward[order]) == 0):
-        raise NavigationError("two triangles of the ground lie on the same side of an edge; the plan overlaps itself")
+        raise NavigationError(
+            "two triangles of the ground lie on the same side of an edge; the plan overlaps itself"
+        )
     place = np.minimum(np.searchsorted(forward[order], backward), len(order) - 1)
     other = order[place]
     found = forward[other] == backward
@@ -151,8 +168,9 @@ def make_delaunay(vertices, triangles, neighbours):
 
     Notes
     -----
-    Only flips that the error-bounded predicates are sure of are made; each raises the triangulation in Lawson's order, so the process ends.
-    Twin: `tests/reference/triangulation.py` (brute-force check of the empty-circle property).
+    Only flips that the error-bounded predicates are sure of are made; each raises the triangulation in
+    Lawson's order, so the process ends. Twin: `tests/reference/triangulation.py` (brute-force check of the
+    empty-circle property).
     """
     count = triangles.shape[0]
     stack = np.empty(count * 3 + 16, dtype=np.int64)
@@ -189,11 +207,19 @@ def make_delaunay(vertices, triangles, neighbours):
         neighbours[o, 0], neighbours[o, 1], neighbours[o, 2] = n_b_apex, t, n_far_b
         if n_a_far >= 0:
             for k in range(3):
-                if neighbours[n_a_far, k] == o and triangles[n_a_far, k] == far and triangles[n_a_far, (k + 1) % 3] == a:
+                if (
+                    neighbours[n_a_far, k] == o
+                    and triangles[n_a_far, k] == far
+                    and triangles[n_a_far, (k + 1) % 3] == a
+                ):
                     neighbours[n_a_far, k] = t
         if n_b_apex >= 0:
             for k in range(3):
-                if neighbours[n_b_apex, k] == t and triangles[n_b_apex, k] == apex and triangles[n_b_apex, (k + 1) % 3] == b:
+                if (
+                    neighbours[n_b_apex, k] == t
+                    and triangles[n_b_apex, k] == apex
+                    and triangles[n_b_apex, (k + 1) % 3] == b
+                ):
                     neighbours[n_b_apex, k] = o
         flips += 1
         for changed in (t * 3, t * 3 + 2, o * 3, o * 3 + 2):
@@ -205,7 +231,11 @@ def make_delaunay(vertices, triangles, neighbours):
 
 
 def _add_feet(
-    vertices: NDArray[np.float64], triangles: NDArray[np.int32], neighbours: NDArray[np.int32], openings: Any, widest_gap: float
+    vertices: NDArray[np.float64],
+    triangles: NDArray[np.int32],
+    neighbours: NDArray[np.int32],
+    openings: Any,
+    widest_gap: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
     """Split wall edges at the feet of gaps; return the three arrays anew, not yet Delaunay."""
     owner, side = np.nonzero(neighbours < 0)
@@ -223,7 +253,9 @@ def _add_feet(
     points = vertices[begin] + along[:, None] * (vertices[finish] - vertices[begin])
     all_vertices = np.concatenate([vertices, points])
     new_triangles = triangles.tolist()
-    place: dict[int, tuple[int, int]] = {}  # wall -> the triangle that has its last part, and where this part begins, as feet are put in one after the other
+    # wall -> the triangle that has its last part, and where this part begins, as feet are put in one after
+    # the other
+    place: dict[int, tuple[int, int]] = {}
     for number, wall_slot in enumerate(slot.tolist()):
         foot = len(vertices) + number
         t, a = place.get(wall_slot, (wall_slot // 3, int(begin[number])))
@@ -245,11 +277,15 @@ def _gap_feet(
     sticks_out: NDArray[np.uint8],
     widest_gap: float,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the walls with feet of gaps and where on them, ascending; of feet that are too near to each other the first."""
+    """Return the walls with feet of gaps and where on them, ascending;
+    of feet that are too near to each other the first.
+    """
     size = 4 * len(triangles)
     while True:
         slot, along, height = np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
-        found = find_feet(vertices, triangles, neighbours, is_wall, sticks_out, widest_gap, slot, along, height)
+        found = find_feet(
+            vertices, triangles, neighbours, is_wall, sticks_out, widest_gap, slot, along, height
+        )
         if found <= size:
             break
         size = found
@@ -260,10 +296,18 @@ def _gap_feet(
     into = np.stack([start[:, 1] - end[:, 1], end[:, 0] - start[:, 0]], axis=1) / length[:, None]
     centre = start + along[:, None] * (end - start) + 0.5 * height[:, None] * into
     owner, side = np.nonzero(is_wall)
-    tree = shapely.STRtree(shapely.linestrings(np.stack([vertices[triangles[owner, side]], vertices[triangles[owner, (side + 1) % 3]]], axis=1)))
-    (which, _), clearance = tree.query_nearest(shapely.points(centre), return_distance=True, all_matches=False)
+    tree = shapely.STRtree(
+        shapely.linestrings(
+            np.stack([vertices[triangles[owner, side]], vertices[triangles[owner, (side + 1) % 3]]], axis=1)
+        )
+    )
+    (which, _), clearance = tree.query_nearest(
+        shapely.points(centre), return_distance=True, all_matches=False
+    )
     empty = np.zeros(found, dtype=np.bool_)
-    empty[which] = clearance >= 0.5 * height[which] * (1.0 - EMPTY_DISC_SLACK) - ROUNDING * np.abs(vertices).max()
+    empty[which] = (
+        clearance >= 0.5 * height[which] * (1.0 - EMPTY_DISC_SLACK) - ROUNDING * np.abs(vertices).max()
+    )
     slot, along, spacing = slot[empty], along[empty], FOOT_SPACING_M / length[empty]
     keep = np.ones(len(slot), dtype=np.bool_)
     last = -1
@@ -276,15 +320,20 @@ def _gap_feet(
 
 
 def is_open(start: NDArray[np.float64], end: NDArray[np.float64], openings: Any) -> NDArray[np.bool_]:
-    """Return which boundary edges lie in an opening (their middle is inside or on it, to 1 micrometre), shape (n,)."""
+    """Return which boundary edges lie in an opening (their middle is inside or on it, to 1 micrometre),
+    shape (n,).
+    """
     if openings is None or openings.is_empty:
         return np.zeros(len(start), dtype=np.bool_)
     shapely.prepare(openings)
     return shapely.dwithin(shapely.points(0.5 * (start + end)), openings, 1e-6)
 
 
-def _sticks_out(vertices: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32]) -> NDArray[np.bool_]:
-    """Return for the concatenation of starts and ends which can be the near end of a gap: corners above 180 degrees, and ends of open chains.
+def _sticks_out(
+    vertices: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32]
+) -> NDArray[np.bool_]:
+    """Return for the concatenation of starts and ends which can be the near end of a gap:
+    corners above 180 degrees, and ends of open chains.
 
     A vertex where two boundaries touch has several walls on either side; it counts if any of them sticks out.
     """
@@ -297,8 +346,13 @@ def _sticks_out(vertices: NDArray[np.float64], start: NDArray[np.int32], end: ND
     for number, vertex in enumerate(end.tolist()):
         following = begins.get(vertex, [])
         before = vertices[vertex] - vertices[start[number]]
-        out[count + number] = not following or len(following) > 1 or any(
-            before[0] * (after := vertices[end[other]] - vertices[vertex])[1] - before[1] * after[0] < 0.0 for other in following
+        out[count + number] = (
+            not following
+            or len(following) > 1
+            or any(
+                before[0] * (after := vertices[end[other]] - vertices[vertex])[1] - before[1] * after[0] < 0.0
+                for other in following
+            )
         )
     for number, vertex in enumerate(start.tolist()):
         out[number] = vertex not in ended

@@ -1,4 +1,6 @@
-"""Wall segments as contacts and avoidance see them, with short lists of the walls that matter where an agent stands."""
+"""Wall segments as contacts and avoidance see them, with short lists of the walls that matter where an agent
+stands.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ class Walls(NamedTuple):
     previous, next : (m,) int32
         The wall that ends at `start`, the wall that begins at `end`; -1 where the boundary is open (an exit).
     is_corner : (m,) bool
-        The corner at `start` sticks out into free ground (interior angle of the walkable side above 180 degrees), or `previous` is -1.
-        RVO2 calls its vertex convex.
+        The corner at `start` sticks out into free ground (interior angle of the walkable side above
+        180 degrees), or `previous` is -1. RVO2 calls its vertex convex.
     layer : (m,) int32
         Floor on which the wall stands.
     zone_start : (z + 1,) int64
     zone_wall : (k,) int32
-        Walls that an agent in zone z can come near are ``zone_wall[zone_start[z]:zone_start[z + 1]]``, ascending. A zone is a polygon of the mesh
-        (or 0 for everything where there is no mesh).
+        Walls that an agent in zone z can come near are ``zone_wall[zone_start[z]:zone_start[z + 1]]``,
+        ascending. A zone is a polygon of the mesh (or 0 for everything where there is no mesh).
     reach : float, m
         The lists hold every wall of the same surface within this distance of any point of the zone.
     """
@@ -45,7 +47,17 @@ def no_walls(zones: int = 1) -> Walls:
     empty = np.zeros(0, dtype=np.int32)
     points = np.zeros((0, 2))
     none = np.zeros(0, dtype=np.bool_)
-    return Walls(points, points.copy(), empty, empty.copy(), none, empty.copy(), np.zeros(zones + 1, dtype=np.int64), empty.copy(), np.inf)
+    return Walls(
+        points,
+        points.copy(),
+        empty,
+        empty.copy(),
+        none,
+        empty.copy(),
+        np.zeros(zones + 1, dtype=np.int64),
+        empty.copy(),
+        np.inf,
+    )
 
 
 def walls_from_rings(rings: list[NDArray[np.float64]]) -> Walls:
@@ -54,7 +66,8 @@ def walls_from_rings(rings: list[NDArray[np.float64]]) -> Walls:
     Parameters
     ----------
     rings : list of (k, 2) float64, m
-        Vertices without repetition of the first; free ground on the left: outer boundaries counter-clockwise, obstacles clockwise.
+        Vertices without repetition of the first; free ground on the left: outer boundaries counter-clockwise,
+        obstacles clockwise.
     """
     starts, ends, previous, following, corner = [], [], [], [], []
     base = 0
@@ -62,7 +75,9 @@ def walls_from_rings(rings: list[NDArray[np.float64]]) -> Walls:
         count = len(ring)
         after = np.roll(ring, -1, axis=0)
         before = np.roll(ring, 1, axis=0)
-        turn = (ring[:, 0] - before[:, 0]) * (after[:, 1] - ring[:, 1]) - (ring[:, 1] - before[:, 1]) * (after[:, 0] - ring[:, 0])
+        turn = (ring[:, 0] - before[:, 0]) * (after[:, 1] - ring[:, 1]) - (ring[:, 1] - before[:, 1]) * (
+            after[:, 0] - ring[:, 0]
+        )
         starts.append(ring)
         ends.append(after)
         index = np.arange(count)

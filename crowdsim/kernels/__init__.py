@@ -1,10 +1,13 @@
-"""How is code compiled and run? What every kernel goes through; `kernel`, `lean_kernel` and `inlined_kernel` are the decorators.
+"""How is code compiled and run? What every kernel goes through;
+`kernel`, `lean_kernel` and `inlined_kernel` are the decorators.
 
-In: Python functions on arrays and numbers. Out: machine code, the same result on every processor, kept on disk under a hash of its sources.
+In: Python functions on arrays and numbers. Out: machine code, the same result on every processor, kept on
+disk under a hash of its sources.
 
-Reading order: `decorator` (the one way in, and the cache), `sources` (what a kernel is made of), `compiling`, `wrapping` and `front_end` (numba, quicker),
-`needed` and `ahead` (what a run needs, compiled by several processes), `threads` (ranges of rows side by side), `simd` (sixteen numbers at once), `growing`
-(arrays that grow), `cache_folder` and `disk_cache` (what is kept on disk, and where).
+Reading order: `decorator` (the one way in, and the cache), `sources` (what a kernel is made of), `compiling`,
+`wrapping` and `front_end` (numba, quicker), `needed` and `ahead` (what a run needs, compiled by several
+processes), `threads` (ranges of rows side by side), `simd` (sixteen numbers at once), `growing` (arrays that
+grow), `cache_folder` and `disk_cache` (what is kept on disk, and where).
 """
 
 from __future__ import annotations

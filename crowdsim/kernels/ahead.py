@@ -1,4 +1,6 @@
-"""Kernels are compiled by several processes at once, into the cache, where each finds what the others made."""
+"""Kernels are compiled by several processes at once, into the cache,
+where each finds what the others made.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ _START = "import sys; sys.path[:] = {path!r}; from crowdsim.kernels.ahead import
 
 
 def make_ready(wanted: Sequence[Needed]) -> int:
-    """Load kernels, and compile those that are not kept, with other processes where that pays; return how many had to be compiled.
+    """Load kernels, and compile those that are not kept, with other processes where that pays;
+    return how many had to be compiled.
 
     Parameters
     ----------
@@ -39,12 +42,16 @@ def make_ready(wanted: Sequence[Needed]) -> int:
             kernels.tell_progress(len(cold) - len(pending), len(cold))
         for kernel in pending:  # what the others are at
             _compile(kernel, wait=True)
-        gc.freeze()  # To look for what the compiler left takes two seconds, and gives no memory back: what is freed lies between what is used.
+        # To look for what the compiler left takes two seconds, and gives no memory back: what is freed lies
+        # between what is used.
+        gc.freeze()
     return len(cold)
 
 
 def _compiled_in_turn(wanted: Iterable[Needed]) -> Iterator[Needed]:
-    """Compile what no other process compiles, and yield each; where another is at work, go on from the other end, far from what it makes parts of."""
+    """Compile what no other process compiles, and yield each;
+    where another is at work, go on from the other end, far from what it makes parts of.
+    """
     left = deque(wanted)
     while left:
         kernel = left.popleft()
@@ -68,12 +75,15 @@ def _load(kernel: Needed) -> bool:
 
 
 def _compile(kernel: Needed, *, wait: bool) -> bool:
-    """Compile a kernel, or wait for another process that does; return false if one does and we do not wait."""
+    """Compile a kernel, or wait for another process that does;
+    return false if one does and we do not wait.
+    """
     found = ready(kernel)
     if found is None:
         return True
     function, args = found
-    with contextlib.suppress(Exception):  # the list is older than the code: the call of the kernel reports what is wrong, if anything is
+    # the list is older than the code: the call of the kernel reports what is wrong, if anything is
+    with contextlib.suppress(Exception):
         if wait:
             function.compile(args)
         else:
@@ -98,7 +108,13 @@ def _helpers(lists: Sequence[Sequence[Needed]]) -> Iterator[None]:
         for own in range(1, len(lists)):
             with contextlib.suppress(OSError):  # nothing but time is lost
                 command = [sys.executable, "-c", program, str(os.getpid())]
-                process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                process = subprocess.Popen(
+                    command,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
                 running.append(process)
                 assert process.stdin is not None
                 with process.stdin:

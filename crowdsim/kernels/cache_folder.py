@@ -1,8 +1,10 @@
-"""The folder that keeps what is costly to make and can always be made anew: compiled kernels, meshes, the imports of source files.
+"""The folder that keeps what is costly to make and can always be made anew:
+compiled kernels, meshes, the imports of source files.
 
-What lies in it is run as code. So a folder is used only if no user but its own and root can put anything there: the folder, every folder above it and every
-link in its path belong to one of the two, and no other may write in them (above it, that none can take away what is others', as in /tmp, is enough).
-The same goes for each file that is read. A folder that is refused is named in one warning, and the next one is taken.
+What lies in it is run as code. So a folder is used only if no user but its own and root can put anything
+there: the folder, every folder above it and every link in its path belong to one of the two, and no other may
+write in them (above it, that none can take away what is others', as in /tmp, is enough). The same goes for
+each file that is read. A folder that is refused is named in one warning, and the next one is taken.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class CacheWarning(UserWarning):
 
 
 def cache_directory() -> Path:
-    """Return the folder for what is kept: `CROWDSIM_CACHE_DIR`, else the user's cache folder, else a temporary one; of these the first that is safe."""
+    """Return the folder for what is kept: `CROWDSIM_CACHE_DIR`, else the user's cache folder,
+    else a temporary one; of these the first that is safe.
+    """
     return _chosen(*_asked())[0]
 
 
@@ -47,18 +51,24 @@ def _asked() -> tuple[str, str, str]:
 
 @cache
 def _chosen(explicit: str, home: str, temporary: str) -> tuple[Path, list[str]]:
-    """Return the first folder that is safe, and what is wrong with those before it; the first call warns of that."""
+    """Return the first folder that is safe, and what is wrong with those before it;
+    the first call warns of that.
+    """
     refused = []
     for folder in _candidates(explicit, home, temporary):
         complaint = _complaint(folder) or _made(folder)
         if complaint:
             refused.append(complaint)
-        elif (explicit and folder == Path(explicit).absolute()) or os.access(folder, os.W_OK):  # what is asked for may be read-only
+        elif (explicit and folder == Path(explicit).absolute()) or os.access(folder, os.W_OK):
+            # what is asked for may be read-only
             break
     else:
         folder = _private_directory()
     if refused:
-        warnings.warn(CacheWarning(" ".join((*refused, f"Compiled kernels are kept in {folder} instead."))), stacklevel=3)
+        warnings.warn(
+            CacheWarning(" ".join((*refused, f"Compiled kernels are kept in {folder} instead."))),
+            stacklevel=3,
+        )
     return folder, refused
 
 
@@ -85,11 +95,16 @@ def _made(folder: Path) -> str:
 
 
 def _complaint(folder: Path) -> str:
-    """Return which other user can put something in a folder, and what to do about it; nothing if none can, or it is not there."""
+    """Return which other user can put something in a folder, and what to do about it;
+    nothing if none can, or it is not there.
+    """
     fault = _fault(folder)
     if not fault:
         return ""
-    remedy = "Make it so that only you can write there (chmod go-w), or set CROWDSIM_CACHE_DIR to a folder of which that is true."
+    remedy = (
+        "Make it so that only you can write there (chmod go-w), or set CROWDSIM_CACHE_DIR to a folder of "
+        "which that is true."
+    )
     return f"The cache folder {folder} is not used, since what lies there is run as code: {fault}. {remedy}"
 
 
@@ -112,7 +127,10 @@ def _fault(folder: Path) -> str:
             at = Path(target.anchor)
             continue
         if status.st_mode & _OTHERS_WRITE and not (pending and status.st_mode & stat.S_ISVTX):
-            return f"in {at} {'every user' if status.st_mode & stat.S_IWOTH else 'its group'} can write (mode {stat.S_IMODE(status.st_mode):o})"
+            return (
+                f"in {at} {'every user' if status.st_mode & stat.S_IWOTH else 'its group'} can write (mode "
+                f"{stat.S_IMODE(status.st_mode):o})"
+            )
         if not pending:
             return ""
         part = pending.pop()
@@ -125,9 +143,14 @@ def _trusted() -> tuple[int, int]:
 
 @cache
 def _trusted_above() -> tuple[int, ...]:
-    """Return which users the folders above may belong to: in a container without a root, root's folders on the machine are those of the user of strangers."""
+    """Return which users the folders above may belong to:
+    in a container without a root, root's folders on the machine are those of the user of strangers.
+    """
     with contextlib.suppress(OSError, ValueError):
-        known = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
+        known = [
+            [int(number) for number in line.split()]
+            for line in Path("/proc/self/uid_map").read_text().splitlines()
+        ]
         if all(first > 0 for first, _, _ in known):
             return (*_trusted(), int(Path("/proc/sys/kernel/overflowuid").read_text()))
     return _trusted()
@@ -155,12 +178,16 @@ def _private_directory() -> Path:
 
 
 def read_kept(path: Path) -> bytes | None:
-    """Return the content of a file in the cache; None if there is none, or another user could have written it."""
+    """Return the content of a file in the cache;
+    None if there is none, or another user could have written it.
+    """
     try:
         above = path.parent.lstat()
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
             both = above, os.fstat(file.fileno())
-            if any(status.st_uid not in _trusted() or status.st_mode & _OTHERS_WRITE for status in both) or not stat.S_ISDIR(above.st_mode):
+            if any(
+                status.st_uid not in _trusted() or status.st_mode & _OTHERS_WRITE for status in both
+            ) or not stat.S_ISDIR(above.st_mode):
                 return None
             return file.read()
     except OSError:
@@ -178,7 +205,9 @@ def keep(path: Path, data: bytes) -> None:
     _make(path.parent)
     scratch = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     try:
-        with os.fdopen(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+        with os.fdopen(
+            os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
+        ) as file:
             file.write(data)
         scratch.replace(path)
     except BaseException:

@@ -1,11 +1,14 @@
-"""How kernels are compiled: each function once, as a part of those that Python calls, and machine code only for these.
+"""How kernels are compiled: each function once, as a part of those that Python calls,
+and machine code only for these.
 
-numba makes of every function a whole of its own: optimised with all that it calls, with machine code, and with two entries, one for Python and one for C.
-Of some 250 functions that a run compiles, 50 are called by Python. The others stay here as they come from numba's front end (a `_Part`) and are linked,
-optimised and turned into machine code once, in each kernel that Python calls. That takes less than half of the time, and makes the same machine code.
+numba makes of every function a whole of its own: optimised with all that it calls, with machine code, and
+with two entries, one for Python and one for C. Of some 250 functions that a run compiles, 50 are called by
+Python. The others stay here as they come from numba's front end (a `_Part`) and are linked, optimised and
+turned into machine code once, in each kernel that Python calls. That takes less than half of the time, and
+makes the same machine code.
 
-Machine code is kept by a `Store` (`crowdsim.kernels.decorator` has one for each function) and loaded without the compiler, whose tables alone take a quarter
-second.
+Machine code is kept by a `Store` (`crowdsim.kernels.decorator` has one for each function) and loaded without
+the compiler, whose tables alone take a quarter second.
 """
 
 from __future__ import annotations
@@ -31,7 +34,8 @@ from numba.core.runtime import rtsys
 from crowdsim.kernels.front_end import borrowing, front_end_of, remembering
 from crowdsim.kernels.wrapping import add_wrapper
 
-_MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")  # Begin the names of addresses that are those of one process.
+# Begin the names of addresses that are those of one process.
+_MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")
 
 
 _NO_MODULE = ModuleType("<dynamic>")
@@ -54,7 +58,8 @@ class _Library(codegen.JITCodeLibrary):
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
-            if not function.is_declaration:  # numba prepares passes for each of hundreds of declarations as well
+            # numba prepares passes for each of hundreds of declarations as well
+            if not function.is_declaration:
                 passes, builder = self._codegen._function_pass_manager()
                 passes.run(function, builder)
 
@@ -67,7 +72,9 @@ class _Part(_Library):
         self.instructions = 0
 
     def add_ir_module(self, ir_module: Any) -> None:
-        self.instructions += sum(len(block.instructions) for function in ir_module.functions for block in function.blocks)
+        self.instructions += sum(
+            len(block.instructions) for function in ir_module.functions for block in function.blocks
+        )
         super().add_ir_module(ir_module)
 
     def add_linking_library(self, library: Any) -> None:
@@ -80,7 +87,9 @@ class _Part(_Library):
         return super()._get_module_for_linking()
 
     def _get_module_for_linking(self) -> Any:
-        """Return the code with all that it calls: a function of another package that numba compiles calls this one."""
+        """Return the code with all that it calls: a function of another package that numba compiles calls
+        this one.
+        """
         whole = self.own_module().clone()
         for library in _with_all_that_it_calls(self)[1:]:
             whole.link_in(_module_of(library), preserve=True)
@@ -91,7 +100,8 @@ class _Whole(_Library):
     """A function with all that it calls, and its machine code."""
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout  # the entry from Python is optimised with all the rest
+        # the entry from Python is optimised with all the rest
+        ll_module.data_layout = self._codegen._data_layout
 
     def link(self, part: _Part) -> None:
         for library in _with_all_that_it_calls(part):
@@ -116,12 +126,20 @@ def _with_all_that_it_calls(part: _Part) -> list[Any]:
 
 
 def parts_of(whole: Any) -> dict[str, int]:
-    """Return the functions that a part calls and itself, by name and types, with how much code each has: LLVM's instructions before any is left out."""
-    return {library.name: library.instructions for library in _with_all_that_it_calls(whole.library) if isinstance(library, _Part)}
+    """Return the functions that a part calls and itself, by name and types, with how much code each has:
+    LLVM's instructions before any is left out.
+    """
+    return {
+        library.name: library.instructions
+        for library in _with_all_that_it_calls(whole.library)
+        if isinstance(library, _Part)
+    }
 
 
 class _Flags(compiler.Flags):
-    """Options that are compared at once: numba reads each of them anew wherever it looks for the code of a call, a tenth of its time."""
+    """Options that are compared at once: numba reads each of them anew wherever it looks for the code of a
+    call, a tenth of its time.
+    """
 
     __slots__ = ()
 
@@ -143,16 +161,23 @@ class _PartCompiler(_FunctionCompiler):
         types = hashlib.blake2b(repr(args).encode(), digest_size=4).hexdigest()
         library = _Part(target.codegen(), f"{self.py_func.__module__}.{self.py_func.__qualname__} {types}")
         return compiler.compile_extra(
-            self.targetdescr.typing_context, target, self.py_func, args=args, return_type=return_type, flags=flags, locals=self.locals, library=library,
+            self.targetdescr.typing_context,
+            target,
+            self.py_func,
+            args=args,
+            return_type=return_type,
+            flags=flags,
+            locals=self.locals,
+            library=library,
             pipeline_class=self.pipeline_class,
-        )  # fmt: skip
+        )
 
 
 def _wide(given: Any) -> Any:
     """Return the type that whole numbers share.
 
-    numba compiles a function anew for a constant, for 32 bits and for 64, and everything that it calls with it: a quarter of all code, for nothing, since
-    small functions are inlined with their constants anyway.
+    numba compiles a function anew for a constant, for 32 bits and for 64, and everything that it calls with
+    it: a quarter of all code, for nothing, since small functions are inlined with their constants anyway.
     """
     return numba.int64 if given == numba.int32 or isinstance(given, numba.types.IntegerLiteral) else given
 
@@ -201,12 +226,19 @@ class KernelDispatcher(CPUDispatcher):
     """
 
     def __init__(
-        self, function: Callable[..., Any], store: Callable[[Callable[..., Any]], Store], listeners: list[Callable[[str], None]], **options: Any
+        self,
+        function: Callable[..., Any],
+        store: Callable[[Callable[..., Any]], Store],
+        listeners: list[Callable[[str], None]],
+        **options: Any,
     ) -> None:
-        function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]  # numba asks for it three times, of hundreds of functions
+        # numba asks for it three times, of hundreds of functions
+        function.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
         super().__init__(function, targetoptions={"nopython": True, "boundscheck": None, **options})
         self._parts: dict[Any, Any] = {}
-        self._compiler: Any = _PartCompiler(function, self.targetdescr, self.targetoptions, {}, front_end_of(function))
+        self._compiler: Any = _PartCompiler(
+            function, self.targetdescr, self.targetoptions, {}, front_end_of(function)
+        )
         self._store_of, self._listeners = store, listeners
         self._store: Store | None = None
 
@@ -228,10 +260,19 @@ class KernelDispatcher(CPUDispatcher):
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how a call with arguments of these types is typed, once there is a part for it."""
-        pysig, folded = self._compiler.fold_argument_types(tuple(map(self._kind, args)), {name: self._kind(given) for name, given in dict(kws).items()})
+        pysig, folded = self._compiler.fold_argument_types(
+            tuple(map(self._kind, args)), {name: self._kind(given) for name, given in dict(kws).items()}
+        )
         self._part(tuple(folded))
         name = self.py_func.__name__
-        return typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=self.nopython_signatures), pysig, folded, {}
+        return (
+            typing.make_concrete_template(
+                f"CallTemplate({name})", key=name, signatures=self.nopython_signatures
+            ),
+            pysig,
+            folded,
+            {},
+        )
 
     def get_overload(self, sig: Any) -> Any:
         """Return what numba knows the code of a part by."""
@@ -273,7 +314,10 @@ class KernelDispatcher(CPUDispatcher):
             with without_collections(), remembering(), borrowing(_borrow):
                 whole = self._whole(args)
             self.add_overload(whole)
-            if not any(name.startswith(_MADE_AT_RUN_TIME) for name in (each.name for each in whole.library._final_module.global_variables)):
+            if not any(
+                name.startswith(_MADE_AT_RUN_TIME)
+                for name in (each.name for each in whole.library._final_module.global_variables)
+            ):
                 self.store.save(args, tuple(self._reduced(whole)))
 
     def _part(self, args: tuple[Any, ...]) -> Any:
@@ -299,7 +343,15 @@ class KernelDispatcher(CPUDispatcher):
     def _reduced(self, whole: Any) -> _Kept:
         code, fndesc, environments = whole.library._get_compiled_object(), whole.fndesc, _environments(whole)
         constants = tuple(tuple(each.consts) for each in (whole.environment, *environments))
-        return _Kept(code, fndesc.llvm_cpython_wrapper_name, whole.environment, environments, constants, whole.signature, fndesc.qualname.split(".")[-1])
+        return _Kept(
+            code,
+            fndesc.llvm_cpython_wrapper_name,
+            whole.environment,
+            environments,
+            constants,
+            whole.signature,
+            fndesc.qualname.split(".")[-1],
+        )
 
     def _loaded(self, kept: _Kept) -> Any:
         target = self.targetctx
@@ -309,16 +361,26 @@ class KernelDispatcher(CPUDispatcher):
         engine.finalize_object()
         address = engine.get_function_address(kept.entry)
         module = sys.modules.get(self.py_func.__module__, _NO_MODULE)
-        entry = _dynfunc.make_function(module, kept.name, f"compiled {kept.name}", address, kept.environment, ())
-        for environment, constants in zip((kept.environment, *kept.environments), kept.constants, strict=True):
-            if len(environment.consts) < len(constants):  # A part was compiled here: numba hands out that one's, which lacks what the entry from Python needs.
+        entry = _dynfunc.make_function(
+            module, kept.name, f"compiled {kept.name}", address, kept.environment, ()
+        )
+        for environment, constants in zip(
+            (kept.environment, *kept.environments), kept.constants, strict=True
+        ):
+            # A part was compiled here: numba hands out that one's, which lacks what the entry from Python
+            # needs.
+            if len(environment.consts) < len(constants):
                 environment.consts[:] = constants
             target.codegen().set_env(environment.env_name, environment)
-        return compiler.compile_result(entry_point=entry, signature=kept.signature, objectmode=False, environment=kept.environment)
+        return compiler.compile_result(
+            entry_point=entry, signature=kept.signature, objectmode=False, environment=kept.environment
+        )
 
 
 class _Borrowed(KernelDispatcher):
-    """What numba has for `min`, `numpy.empty` and others, as a part as well: by itself numba makes machine code of it, which is never called."""
+    """What numba has for `min`, `numpy.empty` and others, as a part as well:
+    by itself numba makes machine code of it, which is never called.
+    """
 
     _kind = staticmethod(lambda given: given)
 

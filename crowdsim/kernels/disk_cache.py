@@ -37,7 +37,8 @@ def kept_arrays(kind: str, made_by: str, parts: Iterable[bytes], make: Callable[
 
     Notes
     -----
-    A cache that cannot be read or written is as good as none. What is kept is whole: it gets its name when it has been written.
+    A cache that cannot be read or written is as good as none. What is kept is whole: it gets its name when it
+    has been written.
     """
     versions = f"numpy {np.__version__} shapely {shapely.__version__} geos {shapely.geos_version_string}"
     digest = hashlib.blake2b(source_key(Path(made_by).resolve(), versions).encode(), digest_size=16)
@@ -46,7 +47,10 @@ def kept_arrays(kind: str, made_by: str, parts: Iterable[bytes], make: Callable[
     folder = cache_directory() / kind
     target = folder / f"{digest.hexdigest()}.npz"
     data = read_kept(target) or b""
-    with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile), np.load(io.BytesIO(data), allow_pickle=False) as file:
+    with (
+        contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),
+        np.load(io.BytesIO(data), allow_pickle=False) as file,
+    ):
         return {name: file[name] for name in file.files}
     arrays = make()
     written = io.BytesIO()

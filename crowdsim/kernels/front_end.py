@@ -1,9 +1,10 @@
 """numba's front end for kernels: the same LLVM code in two thirds of the time.
 
-numba takes each function through 27 steps. Most of them look for what a kernel does not have (closures, `with` blocks, tuples of mixed types to be
-unrolled), and after most of them numba finds out anew which variables live where, which only the last needs. And it tries some thirty templates for
-each `+` of numbers, several times over, and asks LLVM for the size of a number with a module of its own. A kernel takes the steps that it needs, and such
-answers are remembered.
+numba takes each function through 27 steps. Most of them look for what a kernel does not have (closures,
+`with` blocks, tuples of mixed types to be unrolled), and after most of them numba finds out anew which
+variables live where, which only the last needs. And it tries some thirty templates for each `+` of numbers,
+several times over, and asks LLVM for the size of a number with a module of its own. A kernel takes the steps
+that it needs, and such answers are remembered.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
 from numba.core.typing.templates import _OverloadFunctionTemplate
 
-_SETTLED_BEFORE_TYPES = {"hasattr", "isinstance", "literal_unroll", "literally"}  # Functions that steps left out here see to.
+# Functions that steps left out here see to.
+_SETTLED_BEFORE_TYPES = {"hasattr", "isinstance", "literal_unroll", "literally"}
 _WITH = ("BEFORE_WITH", "LOAD_SPECIAL")  # begins a block: Python until 3.13, and since
 _STEPS: tuple[Any, ...] = (
     untyped_passes.TranslateByteCode,
@@ -42,12 +44,19 @@ _STEPS: tuple[Any, ...] = (
     typed_passes.NativeLowering,
     typed_passes.NoPythonBackend,
 )
-_LEAVE_LIVES = (untyped_passes.GenericRewrites, untyped_passes.ReconstructSSA, typed_passes.PreLowerStripPhis, typed_passes.NopythonRewrites)
+_LEAVE_LIVES = (
+    untyped_passes.GenericRewrites,
+    untyped_passes.ReconstructSSA,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.NopythonRewrites,
+)
 
 
 @contextlib.contextmanager
 def _changed(*changes: tuple[type, str, Any]) -> Iterator[None]:
-    """Have classes of numba do something else for a while; only the thread that holds numba's lock may compile meanwhile."""
+    """Have classes of numba do something else for a while;
+    only the thread that holds numba's lock may compile meanwhile.
+    """
     before = [getattr(owner, name) for owner, name, _ in changes]
     for owner, name, new in changes:
         setattr(owner, name, new)
@@ -60,9 +69,15 @@ def _changed(*changes: tuple[type, str, Any]) -> Iterator[None]:
 
 class _Steps(PassManager):
     def _runPass(self, index: int, pss: Any, internal_state: Any) -> None:
-        """Take a step, without a look at where variables live after it: that is for the last but one to find out."""
+        """Take a step, without a look at where variables live after it:
+        that is for the last but one to find out.
+        """
         pss.analysis = self._analysis
-        with _changed((PostProcessor, "run", lambda *_, **__: None)) if isinstance(pss, _LEAVE_LIVES) else contextlib.nullcontext():
+        with (
+            _changed((PostProcessor, "run", lambda *_, **__: None))
+            if isinstance(pss, _LEAVE_LIVES)
+            else contextlib.nullcontext()
+        ):
             pss.run_pass(internal_state)
 
 
@@ -77,7 +92,8 @@ class _ShortCompiler(compiler.CompilerBase):
 
 
 def front_end_of(function: Callable[..., Any]) -> type:
-    """Return the class that takes a function from Python to LLVM's code: numba's own for what the short one cannot do.
+    """Return the class that takes a function from Python to LLVM's code:
+    numba's own for what the short one cannot do.
 
     Parameters
     ----------
@@ -85,7 +101,8 @@ def front_end_of(function: Callable[..., Any]) -> type:
     """
     code = function.__code__
     is_plain = (
-        not any(isinstance(constant, CodeType) for constant in code.co_consts)  # comprehensions and functions within
+        # comprehensions and functions within
+        not any(isinstance(constant, CodeType) for constant in code.co_consts)
         and _SETTLED_BEFORE_TYPES.isdisjoint(code.co_names)
         and not any(name in opmap and opmap[name] in code.co_code[::2] for name in _WITH)
     )
@@ -98,10 +115,13 @@ _sizes: dict[Any, int] = {}
 
 
 def _remembered_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
-    """Return how a call of one of numba's own functions is typed, and have its code found as if that had been looked for."""
+    """Return how a call of one of numba's own functions is typed, and have its code found as if that had been
+    looked for.
+    """
     if kws:
         return _find_type(self, context, args, kws)
-    key = self, context, tuple(args), ConfigStack.top_or_none()  # some are compiled anew where references are not counted
+    # some are compiled anew where references are not counted
+    key = self, context, tuple(args), ConfigStack.top_or_none()
     if key not in _types:
         found: Any = _find_type(self, context, args, kws)
         _types[key] = found, self._impl_keys[found.args]
@@ -119,7 +139,9 @@ def _remembered_size(self: Any, kind: Any) -> int:
 
 def remembering() -> contextlib.AbstractContextManager[None]:
     """Have numba remember what it found out already."""
-    return _changed((BaseFunction, "get_call_type", _remembered_type), (BaseContext, "get_abi_sizeof", _remembered_size))
+    return _changed(
+        (BaseFunction, "get_call_type", _remembered_type), (BaseContext, "get_abi_sizeof", _remembered_size)
+    )
 
 
 def borrowing(decorator: Callable[..., Any]) -> contextlib.AbstractContextManager[None]:

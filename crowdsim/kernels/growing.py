@@ -1,7 +1,8 @@
 """An array that grows without being copied: the system takes its pages of memory to another address.
 
-Doubling by a copy is cheap on average, but the one tick that it falls into pays for all: every page of the new array is touched for the first time, 1 to 4 ms
-for 2 MB, and some 2 ms for each 2 MB that the system takes as one huge page. Pages that are taken along cost nothing, new ones are touched when they are used.
+Doubling by a copy is cheap on average, but the one tick that it falls into pays for all: every page of the
+new array is touched for the first time, 1 to 4 ms for 2 MB, and some 2 ms for each 2 MB that the system takes
+as one huge page. Pages that are taken along cost nothing, new ones are touched when they are used.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ class GrowingArray:
     Attributes
     ----------
     values : (count,) array
-        No caller may keep it, or a view of it, while the array grows: it is another one then. Where one does, the values are copied after all.
+        No caller may keep it, or a view of it, while the array grows: it is another one then. Where one does,
+        the values are copied after all.
     """
 
     def __init__(self, count: int, dtype: DTypeLike) -> None:
@@ -41,7 +43,8 @@ class GrowingArray:
         del self.values  # a view pins the memory to its place
         try:
             self._memory.resize(count * self._dtype.itemsize)
-        except (BufferError, OSError, SystemError):  # a view is held, there is no place for so much in one piece, or no system that moves pages
+        except (BufferError, OSError, SystemError):
+            # a view is held, there is no place for so much in one piece, or no system that moves pages
             old = np.frombuffer(self._memory, dtype=self._dtype)
             self._memory = self._reserve(count)
             np.frombuffer(self._memory, dtype=self._dtype)[: len(old)] = old

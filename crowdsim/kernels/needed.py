@@ -1,8 +1,10 @@
-"""Which kernels a run needs, known before it begins: from a list that is kept beside the code, ``needed.json``.
+"""Which kernels a run needs, known before it begins:
+from a list that is kept beside the code, ``needed.json``.
 
-For each scene of the warm-up (`crowdsim.simulation.warm`) the list names the kernels that Python calls in it, with the types of their arguments. So they can be
-loaded at once, compiled by several processes, and counted. The list is made by ``python -m crowdsim.build_kernels --list`` and held to the code by a test. What
-it leaves out is compiled when it is called; what it names and is no longer there is passed over.
+For each scene of the warm-up (`crowdsim.simulation.warm`) the list names the kernels that Python calls in it,
+with the types of their arguments. So they can be loaded at once, compiled by several processes, and counted.
+The list is made by ``python -m crowdsim.build_kernels --list`` and held to the code by a test. What it leaves
+out is compiled when it is called; what it names and is no longer there is passed over.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from numba.core import types as _types
 
 types: Any = _types  # whose annotations lack most of it
 FILE = Path(__file__).with_name("needed.json")
-_FRONT, _BACK = 2.0, 1.0  # What it costs to make a part of a source, and to make machine code of it once more in each kernel that it is a part of.
+# What it costs to make a part of a source, and to make machine code of it once more in each kernel that it is
+# a part of.
+_FRONT, _BACK = 2.0, 1.0
 
 
 class Needed(NamedTuple):
@@ -47,7 +51,8 @@ class List(NamedTuple):
     Attributes
     ----------
     tuples : mapping of str to list of str
-        Named tuples among the arguments: the class, then the types of its fields. Records: nothing, then the fields, each with its type.
+        Named tuples among the arguments: the class, then the types of its fields. Records: nothing, then the
+        fields, each with its type.
     sizes : list of int
         Of the parts: kB of LLVM's text.
     kernels : list of Needed
@@ -68,7 +73,12 @@ def the_list() -> List:
         read = json.loads(FILE.read_text())
     except FileNotFoundError:
         return List({}, [], [], {})
-    return List(read["tuples"], read["sizes"], [Needed(name, tuple(args), tuple(parts)) for name, args, parts in read["kernels"]], read["scenes"])
+    return List(
+        read["tuples"],
+        read["sizes"],
+        [Needed(name, tuple(args), tuple(parts)) for name, args, parts in read["kernels"]],
+        read["scenes"],
+    )
 
 
 def needed_by(scenes: Iterable[str]) -> list[Needed]:
@@ -81,19 +91,26 @@ def ready(kernel: Needed) -> tuple[Any, tuple[Any, ...]] | None:
     """Return a kernel's function and the types of its arguments; None if there is none of that name."""
     module, name = kernel.name.rsplit(".", 1)
     try:
-        return getattr(import_module(module), name), tuple(type_of(text, the_list().tuples) for text in kernel.args)
+        return getattr(import_module(module), name), tuple(
+            type_of(text, the_list().tuples) for text in kernel.args
+        )
     except (ImportError, AttributeError):
         return None
 
 
 def shared_out(kernels: Sequence[Needed], count: int) -> list[list[Needed]]:
-    """Return what each of several processes compiles, so that they are done at about the same time: what is made of the same parts goes to the same one."""
+    """Return what each of several processes compiles, so that they are done at about the same time:
+    what is made of the same parts goes to the same one.
+    """
     sizes = the_list().sizes
     lists: list[list[Needed]] = [[] for _ in range(count)]
     spent, made = [0.0] * count, [set[int]() for _ in range(count)]
     for kernel in sorted(kernels, key=lambda each: -sum(sizes[part] for part in each.parts)):
         back = _BACK * sum(sizes[part] for part in kernel.parts)
-        costs = [spent[k] + back + _FRONT * sum(sizes[part] for part in kernel.parts if part not in made[k]) for k in range(count)]
+        costs = [
+            spent[k] + back + _FRONT * sum(sizes[part] for part in kernel.parts if part not in made[k])
+            for k in range(count)
+        ]
         least = min(range(count), key=costs.__getitem__)
         spent[least] = costs[least]
         made[least].update(kernel.parts)
@@ -110,16 +127,24 @@ def type_text(kind: Any, tuples: dict[str, list[str]]) -> str:
         If it is none that this can say.
     """
     if isinstance(kind, types.Array):
-        dtype = _noted("Record", ["", *map(" ".join, _fields(kind.dtype))], tuples) if isinstance(kind.dtype, types.Record) else str(kind.dtype)
+        dtype = (
+            _noted("Record", ["", *map(" ".join, _fields(kind.dtype))], tuples)
+            if isinstance(kind.dtype, types.Record)
+            else str(kind.dtype)
+        )
         fixed, unaligned = "" if kind.mutable else " fixed", "" if kind.aligned else " unaligned"
         return f"{dtype} {kind.ndim}{kind.layout}{fixed}{unaligned}"
     if isinstance(kind, types.BaseNamedTuple):
         owner = kind.instance_class
         fields = [type_text(field, tuples) for field in kind.types]
         return f"({_noted(owner.__name__, [f'{owner.__module__}.{owner.__qualname__}', *fields], tuples)})"
-    if isinstance(kind, types.BaseTuple) and not any(isinstance(item, types.BaseTuple) for item in kind.types):
+    if isinstance(kind, types.BaseTuple) and not any(
+        isinstance(item, types.BaseTuple) for item in kind.types
+    ):
         return f"[{', '.join(type_text(item, tuples) for item in kind.types)}]"
-    if isinstance(kind, (types.Number, types.Boolean, types.NoneType)) and not isinstance(kind, types.Literal):
+    if isinstance(kind, (types.Number, types.Boolean, types.NoneType)) and not isinstance(
+        kind, types.Literal
+    ):
         return str(kind)
     raise ValueError(f"{kind} cannot be written")
 
@@ -149,13 +174,21 @@ def type_of(text: str, tuples: dict[str, list[str]]) -> Any:
     if text.startswith("("):
         owner, *fields = tuples[text[1:-1]]
         module, name = owner.rsplit(".", 1)
-        return types.BaseTuple.from_types([type_of(field, tuples) for field in fields], getattr(import_module(module), name))
+        return types.BaseTuple.from_types(
+            [type_of(field, tuples) for field in fields], getattr(import_module(module), name)
+        )
     if text.startswith("["):
         return types.BaseTuple.from_types([type_of(item, tuples) for item in text[1:-1].split(", ") if item])
     if " " in text:
         dtype, shape, *words = text.split(" ")
-        kind = numba.from_dtype(np.dtype([tuple(field.split(" ")) for field in tuples[dtype][1:]])) if dtype in tuples else _scalar(dtype)
-        return types.Array(kind, int(shape[:-1]), shape[-1], readonly="fixed" in words, aligned="unaligned" not in words)
+        kind = (
+            numba.from_dtype(np.dtype([tuple(field.split(" ")) for field in tuples[dtype][1:]]))
+            if dtype in tuples
+            else _scalar(dtype)
+        )
+        return types.Array(
+            kind, int(shape[:-1]), shape[-1], readonly="fixed" in words, aligned="unaligned" not in words
+        )
     return _scalar(text)
 
 

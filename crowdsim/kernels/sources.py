@@ -1,11 +1,14 @@
-"""Which source files a module is made of: its own, and those of everything that it imports, directly or through others.
+"""Which source files a module is made of: its own, and those of everything that it imports,
+directly or through others.
 
-Compiled kernels are kept under a hash of these (`crowdsim.kernels.decorator`). Followed are imports of crowdsim, of the package that the importing file belongs
-to, and of whatever else is not part of Python or installed in its site-packages: a user's own model and the helpers beside it. Those that are left
-out change with an installation, not with an edit, and compiled code takes nothing from them but numba's version, which is in the hash.
+Compiled kernels are kept under a hash of these (`crowdsim.kernels.decorator`). Followed are imports of
+crowdsim, of the package that the importing file belongs to, and of whatever else is not part of Python or
+installed in its site-packages: a user's own model and the helpers beside it. Those that are left out change
+with an installation, not with an edit, and compiled code takes nothing from them but numba's version, which
+is in the hash.
 
-To read, hash and parse all files takes half a second, so what came of it is kept in one file of the cache, and taken from there while the file system says
-that a source is what it was.
+To read, hash and parse all files takes half a second, so what came of it is kept in one file of the cache,
+and taken from there while the file system says that a source is what it was.
 """
 
 from __future__ import annotations
@@ -24,14 +27,19 @@ from typing import Any, NamedTuple
 
 from crowdsim.kernels.cache_folder import cache_directory, keep, read_kept
 
-_Import = tuple[int, str, list[str]]  # dots before the module's name, that name, and the names taken from it (none: ``import module``)
-_Stamp = tuple[int, int, int, int]  # when its content and when anything about it changed (ns), its size, its number: no program can set the second
+# dots before the module's name, that name, and the names taken from it (none: ``import module``)
+_Import = tuple[int, str, list[str]]
+# when its content and when anything about it changed (ns), its size, its number: no program can set the
+# second
+_Stamp = tuple[int, int, int, int]
 
 _PACKAGE = "crowdsim"
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[1])
 _INSTALLED = {str(Path(sysconfig.get_path(name)).resolve()) for name in ("purelib", "platlib")}
 _BEGAN_NS = time.time_ns()
-_SETTLED_NS = 2_000_000_000  # A file that changed less than so long before it was read may change again without a sign: file systems count in such steps.
+# A file that changed less than so long before it was read may change again without a sign: file systems count
+# in such steps.
+_SETTLED_NS = 2_000_000_000
 
 
 class _Known(NamedTuple):
@@ -53,14 +61,17 @@ def source_key(path: Path, extra: str = "") -> str:
 
 
 def closure(path: Path) -> tuple[Path, ...]:
-    """Return the resolved paths of a module's file and of all files that it imports, anywhere in its text or in theirs, sorted."""
+    """Return the resolved paths of a module's file and of all files that it imports,
+    anywhere in its text or in theirs, sorted.
+    """
     return tuple(map(Path, _closure(str(path))))
 
 
 def edited_since_start(path: Path) -> bool:
     """Return whether a file that the module is made of was written after this process began.
 
-    What was imported may then be older than what the file says. (Files from the future come from a wrong clock, not from an edit.)
+    What was imported may then be older than what the file says. (Files from the future come from a wrong
+    clock, not from an edit.)
     """
     now = time.time_ns()
     return any(_BEGAN_NS < _stamp(module)[0] <= now for module in _closure(str(path)))
@@ -100,13 +111,17 @@ class _Index:
                 found = self.known[path] = _as_known(self._kept[path])
         if found is None or found.stamp != stamp:
             content = Path(path).read_bytes()
-            found = self.known[path] = _Known(stamp, hashlib.blake2b(content, digest_size=16).hexdigest(), _parsed_imports(content))
+            found = self.known[path] = _Known(
+                stamp, hashlib.blake2b(content, digest_size=16).hexdigest(), _parsed_imports(content)
+            )
             self.changed = True
         return found
 
     def keep(self) -> None:
         now = time.time_ns()
-        settled: dict[str, Any] = {path: each for path, each in self._kept.items() if path not in self.known and _is_there(path)}
+        settled: dict[str, Any] = {
+            path: each for path, each in self._kept.items() if path not in self.known and _is_there(path)
+        }
         settled |= {path: each for path, each in self.known.items() if each.stamp[1] < now - _SETTLED_NS}
         with contextlib.suppress(OSError):  # a full or read-only disk: they are read again next time
             keep(self.file, json.dumps(settled).encode())
@@ -114,7 +129,9 @@ class _Index:
 
 
 def _is_there(path: str) -> bool:
-    """Return whether a file is still there: users' models and modules go, and what was known of them would be read for ever."""
+    """Return whether a file is still there: users' models and modules go,
+    and what was known of them would be read for ever.
+    """
     try:
         return os.path.isfile(path)
     except ValueError:  # no name of a file, in an index that a process damaged
@@ -124,12 +141,16 @@ def _is_there(path: str) -> bool:
 @cache
 def _index(folder: Path) -> _Index:
     """Return the index in a cache; one for each place where the package lies."""
-    return _Index(folder / f"sources-{hashlib.blake2b(_PACKAGE_ROOT.encode(), digest_size=8).hexdigest()}.json")
+    return _Index(
+        folder / f"sources-{hashlib.blake2b(_PACKAGE_ROOT.encode(), digest_size=8).hexdigest()}.json"
+    )
 
 
 def _as_known(each: Any) -> _Known:
     (modified, changed, size, number), digest, imports = each
-    as_imports = [(int(level), str(module), [str(name) for name in names]) for level, module, names in imports]
+    as_imports = [
+        (int(level), str(module), [str(name) for name in names]) for level, module, names in imports
+    ]
     return _Known((int(modified), int(changed), int(size), int(number)), str(digest), as_imports)
 
 
@@ -178,9 +199,15 @@ def _absolute(parts: list[str], names: list[str], importer: str) -> set[str]:
 
 
 def _moved(module: str, names: list[str]) -> set[str]:
-    """Return the files of a module, and of names taken from it, that are called otherwise today and have been imported under these names."""
+    """Return the files of a module, and of names taken from it, that are called otherwise today and have been
+    imported under these names.
+    """
     asked = ((name, sys.modules.get(name)) for name in (module, *(f"{module}.{each}" for each in names)))
-    return {_resolved(found.__file__) for name, found in asked if found is not None and found.__name__ != name and found.__file__}
+    return {
+        _resolved(found.__file__)
+        for name, found in asked
+        if found is not None and found.__name__ != name and found.__file__
+    }
 
 
 def _files(folder: str, parts: list[str], names: list[str]) -> set[str]:
@@ -190,8 +217,11 @@ def _files(folder: str, parts: list[str], names: list[str]) -> set[str]:
     candidates.append(os.path.join(place, "__init__.py"))
     for name in names:
         candidates += [os.path.join(place, f"{name}.py"), os.path.join(place, name, "__init__.py")]
-    # The file of the whole package only says what can be imported; it would make every module a part of every other.
-    return {_resolved(file) for file in candidates if _is_file(file)} - {os.path.join(_PACKAGE_ROOT, "__init__.py")}
+    # The file of the whole package only says what can be imported; it would make every module a part of every
+    # other.
+    return {_resolved(file) for file in candidates if _is_file(file)} - {
+        os.path.join(_PACKAGE_ROOT, "__init__.py")
+    }
 
 
 def _is_file(path: str) -> bool:
@@ -228,7 +258,9 @@ def _own_top(path: str, root: str) -> str:
 
 @cache
 def _root(top: str, first: str) -> str | None:
-    """Return the folder in which the package or module `top` lies; None if it is a part of Python, or nowhere."""
+    """Return the folder in which the package or module `top` lies;
+    None if it is a part of Python, or nowhere.
+    """
     if top == _PACKAGE:
         return os.path.dirname(_PACKAGE_ROOT)
     if top in sys.stdlib_module_names:

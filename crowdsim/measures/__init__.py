@@ -1,8 +1,9 @@
 """What did it result in? Recorded runs and measured people, as tables.
 
-Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often: ``tracks = tracks_of("run.h5")``. It returns
-a pandas DataFrame with a row for each thing that happened, or a Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of
-nobody are NaN. See docs/guides/measures.md.
+Every function takes a path, an open `Recording`, or `Tracks`, which are read once and can be measured often:
+``tracks = tracks_of("run.h5")``. It returns a pandas DataFrame with a row for each thing that happened, or a
+Series; ``attrs["units"]`` of a table has the unit of every column. Numbers that are of nobody are NaN. See
+docs/guides/measures.md.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
 __all__ = [
-    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "collisions", "deadlocks", "densities", "detours",
-    "evacuation_curve", "exit_use", "first_crossings", "flow_over_time", "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "passages",
-    "path_lengths", "pedpy_ground", "pedpy_trajectory", "read_measured", "speed_over_time", "speeds", "steady_state", "steering_scores", "stuck_people",
-    "stuck_spells", "summary", "tracks_of", "trajectories", "waiting_graph", "why_stuck",
+    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "collisions",
+    "deadlocks", "densities", "detours", "evacuation_curve", "exit_use", "first_crossings", "flow_over_time",
+    "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "passages", "path_lengths",
+    "pedpy_ground", "pedpy_trajectory", "read_measured", "speed_over_time", "speeds", "steady_state",
+    "steering_scores", "stuck_people", "stuck_spells", "summary", "tracks_of", "trajectories",
+    "waiting_graph", "why_stuck",
 ]  # fmt: skip
 
 __getattr__ = names_from(__name__, {

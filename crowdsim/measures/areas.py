@@ -30,8 +30,15 @@ class Area:
     name: str = "area"
 
     def __post_init__(self) -> None:
-        if self.polygon.geom_type not in ("Polygon", "MultiPolygon") or not self.polygon.is_valid or self.polygon.area <= 0.0:
-            raise CrowdsimError(f'The area "{self.name}" is no polygon with an inside; its corners are listed in order, and its edges do not cross.')
+        if (
+            self.polygon.geom_type not in ("Polygon", "MultiPolygon")
+            or not self.polygon.is_valid
+            or self.polygon.area <= 0.0
+        ):
+            raise CrowdsimError(
+                f'The area "{self.name}" is no polygon with an inside; its corners are listed in order, and '
+                "its edges do not cross."
+            )
 
 
 def box_area(x_min: float, y_min: float, x_max: float, y_max: float, name: str = "area") -> Area:
@@ -43,7 +50,10 @@ def box_area(x_min: float, y_min: float, x_max: float, y_max: float, name: str =
         If the corners are not in ascending order.
     """
     if not (x_min < x_max and y_min < y_max):
-        raise CrowdsimError(f'The area "{name}" is x_min,y_min,x_max,y_max: ({x_min:g}, {y_min:g}) has to lie left of and below ({x_max:g}, {y_max:g}).')
+        raise CrowdsimError(
+            f'The area "{name}" is x_min,y_min,x_max,y_max: ({x_min:g}, {y_min:g}) has to lie left of and '
+            f"below ({x_max:g}, {y_max:g})."
+        )
     return Area(shapely.box(x_min, y_min, x_max, y_max), name)
 
 
@@ -60,8 +70,9 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     Returns
     -------
     DataFrame
-        frame, time_s (s), people; density_per_m2 (1/m2): people over the size of the area, or of the part of it that is ground where that is known;
-        speed_m_s: their mean (m/s), NaN where nobody is there; flow_per_m_s (1/(m s)): density times speed, 0 where nobody is there.
+        frame, time_s (s), people; density_per_m2 (1/m2): people over the size of the area, or of the part of
+        it that is ground where that is known; speed_m_s: their mean (m/s), NaN where nobody is there;
+        flow_per_m_s (1/(m s)): density times speed, 0 where nobody is there.
 
     Raises
     ------
@@ -76,10 +87,22 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     known = ~np.isnan(speed)
     frames = len(tracks.frame_s)
     people = np.bincount(frame, minlength=frames)
-    with_speed, total = np.bincount(frame[known], minlength=frames), np.bincount(frame[known], weights=speed[known], minlength=frames)
+    with_speed, total = (
+        np.bincount(frame[known], minlength=frames),
+        np.bincount(frame[known], weights=speed[known], minlength=frames),
+    )
     mean = np.divide(total, with_speed, out=np.full(frames, np.nan), where=with_speed > 0)
-    table = pd.DataFrame({"frame": tracks.first_frame + np.arange(frames), "time_s": tracks.frame_s, "people": people, "density_per_m2": people / size})
-    return with_units(table.assign(speed_m_s=mean, flow_per_m_s=np.where(people > 0, people / size * mean, 0.0)))
+    table = pd.DataFrame(
+        {
+            "frame": tracks.first_frame + np.arange(frames),
+            "time_s": tracks.frame_s,
+            "people": people,
+            "density_per_m2": people / size,
+        }
+    )
+    return with_units(
+        table.assign(speed_m_s=mean, flow_per_m_s=np.where(people > 0, people / size * mean, 0.0))
+    )
 
 
 def area_stays(source: Source, area: Area) -> pd.DataFrame:
@@ -93,8 +116,9 @@ def area_stays(source: Source, area: Area) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each stay: id, enter_s, leave_s: first and last frame inside (s), stay_s: until the frame after the last (s); entered, left: whether the
-        person was seen outside before and after. Ascending by begin, then id.
+        One row for each stay: id, enter_s, leave_s: first and last frame inside (s), stay_s: until the frame
+        after the last (s); entered, left: whether the person was seen outside before and after. Ascending by
+        begin, then id.
     """
     tracks = tracks_of(source)
     inside = np.zeros(len(tracks), dtype=bool)
@@ -104,8 +128,14 @@ def area_stays(source: Source, area: Area) -> pd.DataFrame:
     goes_on = np.append(tracks.follows[1:] & inside[1:], False)
     ends = np.flatnonzero(inside & ~goes_on)
     left = np.append(tracks.follows[1:], False)[ends]
-    table = pd.DataFrame({"id": tracks.person[begins], "enter_s": tracks.time_s[begins], "leave_s": tracks.time_s[ends]})
-    table = table.assign(stay_s=table["leave_s"] - table["enter_s"] + 1.0 / tracks.fps, entered=tracks.follows[begins], left=left)
+    table = pd.DataFrame(
+        {"id": tracks.person[begins], "enter_s": tracks.time_s[begins], "leave_s": tracks.time_s[ends]}
+    )
+    table = table.assign(
+        stay_s=table["leave_s"] - table["enter_s"] + 1.0 / tracks.fps,
+        entered=tracks.follows[begins],
+        left=left,
+    )
     return with_units(table.sort_values(["enter_s", "id"], ignore_index=True))
 
 
@@ -121,7 +151,8 @@ def steady_state(states: pd.DataFrame, *, skip_begin_s: float, skip_end_s: float
     Returns
     -------
     Series
-        frames; density_per_m2, density_sd_per_m2 (1/m2) over all frames; speed_m_s, speed_sd_m_s (m/s) over frames with people inside; from_s, until_s (s).
+        frames; density_per_m2, density_sd_per_m2 (1/m2) over all frames; speed_m_s, speed_sd_m_s (m/s) over
+        frames with people inside; from_s, until_s (s).
 
     Raises
     ------
@@ -134,8 +165,15 @@ def steady_state(states: pd.DataFrame, *, skip_begin_s: float, skip_end_s: float
     if not len(part):
         raise CrowdsimError(f"Between {begin:g} s and {end:g} s there is no frame: leave out less.")
     density, speed = part["density_per_m2"], part["speed_m_s"]
-    values = {"frames": float(len(part)), "density_per_m2": density.mean(), "density_sd_per_m2": density.std()}
-    return pd.Series({**values, "speed_m_s": speed.mean(), "speed_sd_m_s": speed.std(), "from_s": begin, "until_s": end}, name="steady state")
+    values = {
+        "frames": float(len(part)),
+        "density_per_m2": density.mean(),
+        "density_sd_per_m2": density.std(),
+    }
+    return pd.Series(
+        {**values, "speed_m_s": speed.mean(), "speed_sd_m_s": speed.std(), "from_s": begin, "until_s": end},
+        name="steady state",
+    )
 
 
 def rows_inside(tracks: Tracks, area: Area) -> NDArray[np.int64]:
@@ -148,8 +186,12 @@ def rows_inside(tracks: Tracks, area: Area) -> NDArray[np.int64]:
 
 def _walkable_m2(tracks: Tracks, area: Area) -> float:
     """Return the size of the part of an area that is ground (m2)."""
-    size = float(area.polygon.area if tracks.ground is None else shapely.intersection(area.polygon, tracks.ground).area)
+    size = float(
+        area.polygon.area if tracks.ground is None else shapely.intersection(area.polygon, tracks.ground).area
+    )
     if size <= 0.0:
         bounds = ", ".join(f"{value:g}" for value in tracks.ground.bounds)
-        raise CrowdsimError(f'{tracks.name}: none of the area "{area.name}" is walkable; the ground lies within ({bounds}).')
+        raise CrowdsimError(
+            f'{tracks.name}: none of the area "{area.name}" is walkable; the ground lies within ({bounds}).'
+        )
     return size

@@ -1,4 +1,6 @@
-"""Where the time of a tick goes: cost of each system, ticks over budget and what was to blame, and how planning kept to its share."""
+"""Where the time of a tick goes: cost of each system, ticks over budget and what was to blame,
+and how planning kept to its share.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ def system_costs(timings: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        system; p50_ms, p95_ms, p99_ms, worst_ms (ms); worst_tick (tick); share (of all time, 0 to 1). Numbers are NaN where there is no tick.
+        system; p50_ms, p95_ms, p99_ms, worst_ms (ms); worst_tick (tick); share (of all time, 0 to 1). Numbers
+        are NaN where there is no tick.
     """
     systems = _systems(timings)
     costs = timings[systems].assign(tick_total=timings[systems].sum(axis=1)) / 1e6
@@ -30,9 +33,20 @@ def system_costs(timings: pd.DataFrame) -> pd.DataFrame:
         values = costs[name].to_numpy()
         quantiles = np.percentile(values, (50, 95, 99, 100)) if len(values) else np.full(4, np.nan)
         worst = int(timings["tick"].iloc[int(np.argmax(values))]) if len(values) else -1
-        rows.append((name, *quantiles.tolist(), worst, float(values.sum()) / total if total else float("nan")))
-    table = pd.DataFrame(rows, columns=["system", "p50_ms", "p95_ms", "p99_ms", "worst_ms", "worst_tick", "share"])
-    table.attrs["units"] = {"p50_ms": "ms", "p95_ms": "ms", "p99_ms": "ms", "worst_ms": "ms", "worst_tick": "tick", "share": ""}
+        rows.append(
+            (name, *quantiles.tolist(), worst, float(values.sum()) / total if total else float("nan"))
+        )
+    table = pd.DataFrame(
+        rows, columns=["system", "p50_ms", "p95_ms", "p99_ms", "worst_ms", "worst_tick", "share"]
+    )
+    table.attrs["units"] = {
+        "p50_ms": "ms",
+        "p95_ms": "ms",
+        "p99_ms": "ms",
+        "worst_ms": "ms",
+        "worst_tick": "tick",
+        "share": "",
+    }
     return table
 
 
@@ -49,8 +63,9 @@ def frame_times(timings: pd.DataFrame, milliseconds: float | None = None) -> pd.
     Returns
     -------
     DataFrame
-        tick; total_ms, planning_ms; share_ms: what the budget left to planning, NaN without a budget; over_ms: how much longer than its share planning
-        took, below 0 where it was done earlier; is_over: longer than the budget; culprit: the system that is farthest above its own median.
+        tick; total_ms, planning_ms; share_ms: what the budget left to planning, NaN without a budget;
+        over_ms: how much longer than its share planning took, below 0 where it was done earlier; is_over:
+        longer than the budget; culprit: the system that is farthest above its own median.
     """
     systems = _systems(timings)
     costs = timings[systems] / 1e6
@@ -58,11 +73,23 @@ def frame_times(timings: pd.DataFrame, milliseconds: float | None = None) -> pd.
     others = (total - planning).shift(1).rolling(RECENT_TICKS, min_periods=1).max().fillna(0.0)
     budget = float("nan") if milliseconds is None else milliseconds
     above = (costs - costs.median()).to_numpy()
-    table = pd.DataFrame({
-        "tick": timings["tick"], "total_ms": total, "planning_ms": planning, "share_ms": budget - others, "over_ms": planning - (budget - others),
-        "is_over": total > budget, "culprit": [systems[i] for i in np.argmax(above, axis=1)] if len(above) else [],
-    })  # fmt: skip
-    table.attrs["units"] = {"tick": "tick", **dict.fromkeys(("total_ms", "planning_ms", "share_ms", "over_ms"), "ms"), "is_over": "", "culprit": ""}
+    table = pd.DataFrame(
+        {
+            "tick": timings["tick"],
+            "total_ms": total,
+            "planning_ms": planning,
+            "share_ms": budget - others,
+            "over_ms": planning - (budget - others),
+            "is_over": total > budget,
+            "culprit": [systems[i] for i in np.argmax(above, axis=1)] if len(above) else [],
+        }
+    )
+    table.attrs["units"] = {
+        "tick": "tick",
+        **dict.fromkeys(("total_ms", "planning_ms", "share_ms", "over_ms"), "ms"),
+        "is_over": "",
+        "culprit": "",
+    }
     return table
 
 

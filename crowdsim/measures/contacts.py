@@ -1,4 +1,6 @@
-"""Overlaps: which pairs, how deep, since when and how long; and collisions and scores as SteerBench counts them ([Singh 2009])."""
+"""Overlaps: which pairs, how deep, since when and how long;
+and collisions and scores as SteerBench counts them ([Singh 2009]).
+"""
 
 from __future__ import annotations
 
@@ -13,28 +15,37 @@ from crowdsim.measures.motion import path_lengths
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 
-LEAST_DEPTH_M = 1e-4  # 0.1 mm: agents that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real contacts.
-_BLOCK_ROWS = 1 << 18  # Rows whose pairs are looked for at once: some 100 MB where people stand densely. Smaller pays for more calls.
+# 0.1 mm: agents that were pushed apart touch, and rounding lets them be deeper by less. Larger hides real
+# contacts.
+LEAST_DEPTH_M = 1e-4
+# Rows whose pairs are looked for at once: some 100 MB where people stand densely. Smaller pays for more
+# calls.
+_BLOCK_ROWS = 1 << 18
 _Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 
-def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
-    """Return every time that two people overlapped, from the frame in which they came together to the one in which they were apart again.
+def overlaps(
+    source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None
+) -> pd.DataFrame:
+    """Return every time that two people overlapped, from the frame in which they came together to the one in
+    which they were apart again.
 
     Parameters
     ----------
     source : path, Recording, or Tracks
     deeper_than_m : float, m
-        Two overlap where their centres are nearer to each other in plan than the sum of their radii by more than this, on the same storey.
+        Two overlap where their centres are nearer to each other in plan than the sum of their radii by more
+        than this, on the same storey.
     radius_m : float, m, optional
         Of people whose radius is not known.
 
     Returns
     -------
     DataFrame
-        first, second: ids, first < second; begin_s (s); duration_s (s): frames in which they overlapped, each of which stands for the time until the next;
-        deepest_m (m); x_m, y_m: where they were deepest, in the middle of the two centres (m). Ascending by begin, then ids. What came and went between two
-        frames is not seen.
+        first, second: ids, first < second; begin_s (s); duration_s (s): frames in which they overlapped, each
+        of which stands for the time until the next; deepest_m (m); x_m, y_m: where they were deepest, in the
+        middle of the two centres (m). Ascending by begin, then ids. What came and went between two frames is
+        not seen.
 
     Raises
     ------
@@ -50,15 +61,24 @@ def overlaps(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: 
     order = np.lexsort((frame, second, first))
     one, other, depth = one[order], other[order], depth[order]
     first, second, frame = first[order], second[order], frame[order]
-    begins = np.flatnonzero(np.append(True, (np.diff(first) != 0) | (np.diff(second) != 0) | (np.diff(frame) != 1))[: len(first)])
+    begins = np.flatnonzero(
+        np.append(True, (np.diff(first) != 0) | (np.diff(second) != 0) | (np.diff(frame) != 1))[: len(first)]
+    )
     count = np.diff(np.append(begins, len(first)))
     episode = np.repeat(np.arange(len(begins)), count)
-    by_depth = np.lexsort((frame, -depth, episode))[begins] if len(begins) else np.zeros(0, dtype=np.int64)  # the deepest row of each; the earliest of equals
-    table = pd.DataFrame({
-        "first": first[begins], "second": second[begins], "begin_s": tracks.time_s[one[begins]], "duration_s": count / tracks.fps,
-        "deepest_m": depth[by_depth], "x_m": 0.5 * (tracks.x[one[by_depth]] + tracks.x[other[by_depth]]),
-        "y_m": 0.5 * (tracks.y[one[by_depth]] + tracks.y[other[by_depth]]),
-    })  # fmt: skip
+    # the deepest row of each; the earliest of equals
+    by_depth = np.lexsort((frame, -depth, episode))[begins] if len(begins) else np.zeros(0, dtype=np.int64)
+    table = pd.DataFrame(
+        {
+            "first": first[begins],
+            "second": second[begins],
+            "begin_s": tracks.time_s[one[begins]],
+            "duration_s": count / tracks.fps,
+            "deepest_m": depth[by_depth],
+            "x_m": 0.5 * (tracks.x[one[by_depth]] + tracks.x[other[by_depth]]),
+            "y_m": 0.5 * (tracks.y[one[by_depth]] + tracks.y[other[by_depth]]),
+        }
+    )
     return with_units(table.sort_values(["begin_s", "first", "second"], ignore_index=True))
 
 
@@ -90,18 +110,29 @@ def overlapping_rows(tracks: Tracks, radius: NDArray[np.float64], deeper_than_m:
         begin = end
 
 
-def _pairs_in(tracks: Tracks, radius: NDArray[np.float64], rows: NDArray[np.int64], size: float, deeper_than_m: float) -> _Pairs:
+def _pairs_in(
+    tracks: Tracks, radius: NDArray[np.float64], rows: NDArray[np.int64], size: float, deeper_than_m: float
+) -> _Pairs:
     """Return the overlapping pairs among some rows."""
     frame = tracks.frame[rows] - tracks.frame[rows].min()
-    one, other, depth = touching(tracks.x[rows], tracks.y[rows], tracks.z[rows], radius[rows], deeper_than_m, size=size, frame=frame)
+    one, other, depth = touching(
+        tracks.x[rows], tracks.y[rows], tracks.z[rows], radius[rows], deeper_than_m, size=size, frame=frame
+    )
     return rows[one], rows[other], depth
 
 
 def touching(
-    x: NDArray[np.float64], y: NDArray[np.float64], z: NDArray[np.float64], radius: NDArray[np.float64], deeper_than_m: float, *, size: float,
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    z: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    deeper_than_m: float,
+    *,
+    size: float,
     frame: NDArray[np.int64] | None = None,
-) -> _Pairs:  # fmt: skip
-    """Return which discs overlap, and how deep: each is held against those behind it in its cell and in the four cells that follow.
+) -> _Pairs:
+    """Return which discs overlap, and how deep:
+    each is held against those behind it in its cell and in the four cells that follow.
 
     Parameters
     ----------
@@ -126,7 +157,8 @@ def touching(
     order = np.argsort(key, kind="stable")
     key, x, y, z, radius = key[order], x[order], y[order], z[order], radius[order]
     place = np.arange(len(key))
-    here, above = (place + 1, key + 1), (np.searchsorted(key, key + width - 1), key + width + 1)  # from a place, until the end of a cell
+    # from a place, until the end of a cell
+    here, above = (place + 1, key + 1), (np.searchsorted(key, key + width - 1), key + width + 1)
     spans = [(start, np.searchsorted(key, last, side="right")) for start, last in (here, above)]
     found: list[_Pairs] = []
     for start, stop in spans:
@@ -146,12 +178,17 @@ def _concatenated(parts: list[_Pairs]) -> _Pairs:
     return np.concatenate(one), np.concatenate(other), np.concatenate(depth)
 
 
-COLLISION_WEIGHT = 50.0  # What one collision counts as, in seconds on the way (SteerBench's composite techniques).
-STEERBENCH_FPS = 20.0  # SteerBench adds up energies and accelerations frame by frame, of which it has so many a second.
+# What one collision counts as, in seconds on the way (SteerBench's composite techniques).
+COLLISION_WEIGHT = 50.0
+# SteerBench adds up energies and accelerations frame by frame, of which it has so many a second.
+STEERBENCH_FPS = 20.0
 
 
-def collisions(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
-    """Return how often each collided: once for each time that it and another began to overlap, until they were apart again.
+def collisions(
+    source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None
+) -> pd.DataFrame:
+    """Return how often each collided: once for each time that it and another began to overlap,
+    until they were apart again.
 
     Parameters
     ----------
@@ -163,20 +200,36 @@ def collisions(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m
     Returns
     -------
     DataFrame
-        One row for each person that was seen: id, group, collisions, in_collision_s: time in them, of several at a time each counted (s); deepest_m (m;
-        0 where there was none). A collision counts for both. Walls are not counted: agents of runs are kept out of them.
+        One row for each person that was seen: id, group, collisions, in_collision_s: time in them, of several
+        at a time each counted (s); deepest_m (m; 0 where there was none). A collision counts for both. Walls
+        are not counted: agents of runs are kept out of them.
     """
     tracks = tracks_of(source)
     found = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
-    both = pd.concat([found[[side, "duration_s", "deepest_m"]].rename(columns={side: "id"}) for side in ("first", "second")])
-    each = both.groupby("id").agg(collisions=("duration_s", "size"), in_collision_s=("duration_s", "sum"), deepest_m=("deepest_m", "max"))
+    both = pd.concat(
+        [
+            found[[side, "duration_s", "deepest_m"]].rename(columns={side: "id"})
+            for side in ("first", "second")
+        ]
+    )
+    each = both.groupby("id").agg(
+        collisions=("duration_s", "size"),
+        in_collision_s=("duration_s", "sum"),
+        deepest_m=("deepest_m", "max"),
+    )
     each = each.reindex(tracks.seen).fillna(0.0)
     group = tracks.people.set_index("id")["group"].reindex(tracks.seen).to_numpy()
-    table = pd.DataFrame({"id": tracks.seen, "group": group, "collisions": each["collisions"].to_numpy().astype(np.int64)})
-    return with_units(table.assign(in_collision_s=each["in_collision_s"].to_numpy(), deepest_m=each["deepest_m"].to_numpy()))
+    table = pd.DataFrame(
+        {"id": tracks.seen, "group": group, "collisions": each["collisions"].to_numpy().astype(np.int64)}
+    )
+    return with_units(
+        table.assign(in_collision_s=each["in_collision_s"].to_numpy(), deepest_m=each["deepest_m"].to_numpy())
+    )
 
 
-def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None) -> pd.DataFrame:
+def steering_scores(
+    source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None
+) -> pd.DataFrame:
     """Return each one's score in SteerBench's benchmark; less is better.
 
     Parameters
@@ -189,9 +242,11 @@ def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, rad
     Returns
     -------
     DataFrame
-        One row for each person that was seen: id, group, collisions; time_s: on the way, until it arrived or was last seen (s); energy: kinetic, of a mass
-        of 1, summed over frames; acceleration: its amount, summed over frames; score: 50 for each collision + time + energy; score_2: the same +
-        acceleration. Sums are those of SteerBench's 20 frames a second, whatever the recording's are; after an arrival nothing is added.
+        One row for each person that was seen: id, group, collisions; time_s: on the way, until it arrived or
+        was last seen (s); energy: kinetic, of a mass of 1, summed over frames; acceleration: its amount,
+        summed over frames; score: 50 for each collision + time + energy; score_2: the same + acceleration.
+        Sums are those of SteerBench's 20 frames a second, whatever the recording's are; after an arrival
+        nothing is added.
     """
     tracks = tracks_of(source)
     paths = path_lengths(tracks)
@@ -206,10 +261,23 @@ def steering_scores(source: Source, *, deeper_than_m: float = LEAST_DEPTH_M, rad
     energy = 0.5 * (velocity**2).sum(axis=1)
     turns = steps[is_step[steps - 1]]
     acceleration = np.zeros(len(tracks))
-    acceleration[turns] = np.sqrt(((velocity[turns] - velocity[turns - 1]) ** 2).sum(axis=1)) / (tracks.time_s[turns] - tracks.time_s[turns - 1])
+    acceleration[turns] = np.sqrt(((velocity[turns] - velocity[turns - 1]) ** 2).sum(axis=1)) / (
+        tracks.time_s[turns] - tracks.time_s[turns - 1]
+    )
     scale = STEERBENCH_FPS / tracks.fps
-    sums = [scale * np.add.reduceat(values, tracks.starts[:-1]) if len(tracks) else np.zeros(0) for values in (energy, acceleration)]
-    table = pd.DataFrame({"id": hits["id"], "group": hits["group"], "collisions": hits["collisions"], "time_s": paths["duration_s"], "energy": sums[0]})
+    sums = [
+        scale * np.add.reduceat(values, tracks.starts[:-1]) if len(tracks) else np.zeros(0)
+        for values in (energy, acceleration)
+    ]
+    table = pd.DataFrame(
+        {
+            "id": hits["id"],
+            "group": hits["group"],
+            "collisions": hits["collisions"],
+            "time_s": paths["duration_s"],
+            "energy": sums[0],
+        }
+    )
     table["acceleration"] = sums[1]
     table["score"] = COLLISION_WEIGHT * table["collisions"] + table["time_s"] + table["energy"]
     table["score_2"] = table["score"] + table["acceleration"]

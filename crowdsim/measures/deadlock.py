@@ -1,7 +1,8 @@
 """Deadlocks: which agents were stuck when and where, which others they waited for, and why.
 
-`stuck_spells` says when agents were stuck, `why_stuck` why at one moment and for what they waited, `deadlocks` puts both together: one row for each group of
-agents that blocked each other or were blocked by the same. What the words mean stands in docs/guides/deadlocks.md.
+`stuck_spells` says when agents were stuck, `why_stuck` why at one moment and for what they waited,
+`deadlocks` puts both together: one row for each group of agents that blocked each other or were blocked by
+the same. What the words mean stands in docs/guides/deadlocks.md.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class _Look(NamedTuple):
 
 
 def stuck_spells(recording: Source) -> pd.DataFrame:
-    """Return when agents were stuck: less than 0.2 m of progress along their path in ten seconds, not arrived, and not waiting by design.
+    """Return when agents were stuck: less than 0.2 m of progress along their path in ten seconds,
+    not arrived, and not waiting by design.
 
     Parameters
     ----------
@@ -51,8 +53,9 @@ def stuck_spells(recording: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        entity, agent (name); still_since_s: since when it got on by so little (s), stuck_s: when it had been so for ten seconds, end_s: when it got on, NaN if
-        never; duration_s: for how long it was stuck; x, y (m); is_long: it was still stuck after 30 s. One row for each time, ascending by begin, then entity.
+        entity, agent (name); still_since_s: since when it got on by so little (s), stuck_s: when it had been
+        so for ten seconds, end_s: when it got on, NaN if never; duration_s: for how long it was stuck; x, y
+        (m); is_long: it was still stuck after 30 s. One row for each time, ascending by begin, then entity.
     """
     run = _recorded(recording)
     spells = run.spells
@@ -66,7 +69,9 @@ def stuck_spells(recording: Source) -> pd.DataFrame:
         y=spells["y"],
     )
     every, _ = look_every(run.tick_s)
-    look_of_deadlock = spells["begin_tick"] + int(np.ceil(DEADLOCK_SECONDS / (every * run.tick_s) - 1e-9)) * every
+    look_of_deadlock = (
+        spells["begin_tick"] + int(np.ceil(DEADLOCK_SECONDS / (every * run.tick_s) - 1e-9)) * every
+    )
     table["is_long"] = look_of_deadlock < spells["end_tick"]
     times = dict.fromkeys(("still_since_s", "stuck_s", "end_s", "duration_s"), "s")
     table.attrs["units"] = {"entity": "", "agent": "", **times, "x": "m", "y": "m", "is_long": ""}
@@ -90,8 +95,9 @@ def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        time_s, entity, agent, x, y (m), stuck_for_s, cause; waits_for: entity, -1 a wall, 0 none; head: entity at the head of what it waits for; is_head;
-        ring: lowest entity of the agents that wait for each other, 0 none; group: lowest entity of those that are linked by waiting; gap_m: width of the gap
+        time_s, entity, agent, x, y (m), stuck_for_s, cause; waits_for: entity, -1 a wall, 0 none; head:
+        entity at the head of what it waits for; is_head; ring: lowest entity of the agents that wait for each
+        other, 0 none; group: lowest entity of those that are linked by waiting; gap_m: width of the gap
         before it, NaN where there is none, gap_x, gap_y: its middle. Ascending by entity.
     """
     run = _recorded(recording)
@@ -117,18 +123,28 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
     Returns
     -------
     DataFrame
-        entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it) or ``yields`` (avoidance gives way to it), or both;
-        ``behind`` (it keeps away from it); gap_m: between the discs.
+        entity, agent, other, other_agent (empty for an obstacle); kind: ``contact`` (it would walk into it)
+        or ``yields`` (avoidance gives way to it), or both; ``behind`` (it keeps away from it); gap_m: between
+        the discs.
     """
     run = _recorded(recording)
     moment = _moment_at(run, time_s)
     waits = diagnose(moment).waits
     source, target = moment.entity[waits.source], moment.entity[waits.target]
-    table = pd.DataFrame({
-        "entity": source, "agent": [run.label.get(each, "") for each in source.tolist()], "other": target,
-        "other_agent": [run.label.get(each, "") for each in target.tolist()], "kind": [KINDS[kind] for kind in waits.kind.tolist()], "gap_m": waits.gap,
-    })  # fmt: skip
-    table.attrs["units"] = {**dict.fromkeys(("entity", "agent", "other", "other_agent", "kind"), ""), "gap_m": "m"}
+    table = pd.DataFrame(
+        {
+            "entity": source,
+            "agent": [run.label.get(each, "") for each in source.tolist()],
+            "other": target,
+            "other_agent": [run.label.get(each, "") for each in target.tolist()],
+            "kind": [KINDS[kind] for kind in waits.kind.tolist()],
+            "gap_m": waits.gap,
+        }
+    )
+    table.attrs["units"] = {
+        **dict.fromkeys(("entity", "agent", "other", "other_agent", "kind"), ""),
+        "gap_m": "m",
+    }
     return table
 
 
@@ -148,15 +164,19 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        cause; is_deadlock: the run reported one in it as deadlocked; people: how many were ever stuck in it; long: how many of them for 30 s;
-        since_s: since when the first of them got on by little, until_s: when the last got on, NaN if never; x, y (m): middle of its heads; heads:
-        entities of those that hold the others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none. Ascending by begin.
+        cause; is_deadlock: the run reported one in it as deadlocked; people: how many were ever stuck in it;
+        long: how many of them for 30 s; since_s: since when the first of them got on by little, until_s: when
+        the last got on, NaN if never; x, y (m): middle of its heads; heads: entities of those that hold the
+        others, and of the ring; entities: all of them; gap_m: width of the gap, NaN where there is none.
+        Ascending by begin.
 
     Notes
     -----
-    A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by waiting at one of these moments are one group; its
-    cause is the one that most of its agents had most of the time, and each of them has the one that it had most often. Which were deadlocked, and why, is
-    what the run reported (the event DEADLOCKED), so that this, the verdict and programs that listened to it say the same.
+    A run is diagnosed every `LOOK_SECONDS`, and in the middle of each spell. Spells that are linked by
+    waiting at one of these moments are one group; its cause is the one that most of its agents had most of
+    the time, and each of them has the one that it had most often. Which were deadlocked, and why, is what the
+    run reported (the event DEADLOCKED), so that this, the verdict and programs that listened to it say the
+    same.
     """
     run = _recorded(recording)
     people = stuck_people(run)
@@ -169,28 +189,56 @@ def deadlocks(recording: Source) -> pd.DataFrame:
         heads = own[own["is_head"]] if own["is_head"].any() else own
         cause = max(votes, key=lambda each: (votes[each], each))
         gaps = own["gap_m"].dropna()
-        rows.append({
-            "cause": cause, "is_deadlock": bool(own["is_deadlock"].any()), "people": own["entity"].nunique(),
-            "long": int(own.loc[own["is_long"], "entity"].nunique()), "since_s": float(own["still_since_s"].min()),
-            "until_s": float("nan") if own["end_s"].isna().any() else float(own["end_s"].max()), "x": float(heads["x"].mean()), "y": float(heads["y"].mean()),
-            "heads": sorted({each for several in heads["heads"] for each in several}), "entities": sorted(set(own["entity"].tolist())),
-            "gap_m": float(gaps.median()) if len(gaps) else float("nan"),
-        })  # fmt: skip
-    columns = ["cause", "is_deadlock", "people", "long", "since_s", "until_s", "x", "y", "heads", "entities", "gap_m"]
-    table = pd.DataFrame(rows, columns=columns).sort_values(["since_s", "x", "y"], ignore_index=True, kind="stable")
-    table.attrs["units"] = dict.fromkeys(columns, "") | dict.fromkeys(("since_s", "until_s"), "s") | dict.fromkeys(("x", "y", "gap_m"), "m")
+        rows.append(
+            {
+                "cause": cause,
+                "is_deadlock": bool(own["is_deadlock"].any()),
+                "people": own["entity"].nunique(),
+                "long": int(own.loc[own["is_long"], "entity"].nunique()),
+                "since_s": float(own["still_since_s"].min()),
+                "until_s": float("nan") if own["end_s"].isna().any() else float(own["end_s"].max()),
+                "x": float(heads["x"].mean()),
+                "y": float(heads["y"].mean()),
+                "heads": sorted({each for several in heads["heads"] for each in several}),
+                "entities": sorted(set(own["entity"].tolist())),
+                "gap_m": float(gaps.median()) if len(gaps) else float("nan"),
+            }
+        )
+    columns = [
+        "cause",
+        "is_deadlock",
+        "people",
+        "long",
+        "since_s",
+        "until_s",
+        "x",
+        "y",
+        "heads",
+        "entities",
+        "gap_m",
+    ]
+    table = pd.DataFrame(rows, columns=columns).sort_values(
+        ["since_s", "x", "y"], ignore_index=True, kind="stable"
+    )
+    table.attrs["units"] = (
+        dict.fromkeys(columns, "")
+        | dict.fromkeys(("since_s", "until_s"), "s")
+        | dict.fromkeys(("x", "y", "gap_m"), "m")
+    )
     return table
 
 
 def stuck_people(recording: Source) -> pd.DataFrame:
-    """Return one row for each time that an agent was stuck, with why: `stuck_spells` with what was found at the moments that `deadlocks` looks at.
+    """Return one row for each time that an agent was stuck, with why:
+    `stuck_spells` with what was found at the moments that `deadlocks` looks at.
 
     Returns
     -------
     DataFrame
-        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was most often; heads: entities that it was blocked by;
-        looks: how often it was looked at; group: number of the group of spells that are linked; is_deadlock: the run reported a deadlock, and its cause
-        is the one that was reported.
+        The columns of `stuck_spells`; cause, head (entity), waits_for (entity), is_head, gap_m: what it was
+        most often; heads: entities that it was blocked by; looks: how often it was looked at; group: number
+        of the group of spells that are linked; is_deadlock: the run reported a deadlock, and its cause is the
+        one that was reported.
     """
     run = _recorded(recording)
     spells = stuck_spells(run)
@@ -207,7 +255,10 @@ def stuck_people(recording: Source) -> pd.DataFrame:
                 continue  # not recorded there: outside the region that was kept
             gap = diagnosed.gap[row]
             width = gap.width if gap is not None else float("nan")
-            head, waits_for, is_head, ring = (int(column[row]) for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring))
+            head, waits_for, is_head, ring = (
+                int(column[row])
+                for column in (diagnosed.head, diagnosed.waits_for, diagnosed.is_head, diagnosed.ring)
+            )
             look = _Look(Cause(int(diagnosed.cause[row])), head, waits_for, bool(is_head), ring, width)
             found[spell].append(look)
             links.append((first.setdefault(int(diagnosed.group[row]), spell), spell))
@@ -215,34 +266,51 @@ def stuck_people(recording: Source) -> pd.DataFrame:
     return _with_causes(spells, found, run.reported(), linked_parts(len(spells), source, target).tolist())
 
 
-def _with_causes(spells: pd.DataFrame, found: list[list[_Look]], reported: list[Cause | None], group: list[int]) -> pd.DataFrame:
+def _with_causes(
+    spells: pd.DataFrame, found: list[list[_Look]], reported: list[Cause | None], group: list[int]
+) -> pd.DataFrame:
     """Return spells with what was found of each at the moments that were looked at."""
     chosen, heads = [], []
     for entity, own, why in zip(spells["entity"].tolist(), found, reported, strict=True):
-        seen = [look for look in own if why in (None, look.cause)] or [_Look(why or Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))]
-        # The commonest cause, of equally common ones that of the later look; the rest as it was at the last look with that cause.
+        seen = [look for look in own if why in (None, look.cause)] or [
+            _Look(why or Cause.UNKNOWN, NOBODY, NOBODY, False, NOBODY, float("nan"))
+        ]
+        # The commonest cause, of equally common ones that of the later look; the rest as it was at the last
+        # look with that cause.
         count = Counter(look.cause for look in seen)
         last = seen[max(range(len(seen)), key=lambda k: (count[seen[k].cause], k))]
         chosen.append(last)
-        held_by = {entity if look.ring and look.is_head else look.head for look in seen if look.cause == last.cause}
+        held_by = {
+            entity if look.ring and look.is_head else look.head for look in seen if look.cause == last.cause
+        }
         heads.append(sorted(held_by - {NOBODY}))
     found_of: dict[str, Any] = {"heads": heads}
     return spells.assign(
-        **found_of, cause=[look.cause.words for look in chosen], head=[look.head for look in chosen], waits_for=[look.waits_for for look in chosen],
-        is_head=[look.is_head for look in chosen], gap_m=[look.gap_m for look in chosen], looks=[len(own) for own in found], group=group,
+        **found_of,
+        cause=[look.cause.words for look in chosen],
+        head=[look.head for look in chosen],
+        waits_for=[look.waits_for for look in chosen],
+        is_head=[look.is_head for look in chosen],
+        gap_m=[look.gap_m for look in chosen],
+        looks=[len(own) for own in found],
+        group=group,
         is_deadlock=[why is not None for why in reported],
-    )  # fmt: skip
+    )
 
 
 def _looked_at(run: Recorded) -> list[int]:
-    """Return the frames that are diagnosed: every `LOOK_SECONDS` while an agent is stuck, and in the middle of each spell."""
+    """Return the frames that are diagnosed: every `LOOK_SECONDS` while an agent is stuck,
+    and in the middle of each spell.
+    """
     ticks: set[int] = set()
     every = max(1, round(LOOK_SECONDS / run.tick_s))
     last = run.recording.commit.last_tick
     for begin, end in zip(run.spells["begin_tick"].tolist(), run.spells["end_tick"].tolist(), strict=True):
         ticks.add(begin + (min(end, last) - begin) // 2)
         ticks.update(range(-(-begin // every) * every, min(end, last + 1), every))
-    frames = np.unique([run.frame_at(tick) for tick in sorted(ticks)]) if ticks else np.zeros(0, dtype=np.int64)
+    frames = (
+        np.unique([run.frame_at(tick) for tick in sorted(ticks)]) if ticks else np.zeros(0, dtype=np.int64)
+    )
     return [int(frame) for frame in frames if frame >= 0]
 
 
@@ -257,15 +325,25 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
     rows = np.flatnonzero(moment.is_stuck)
     entity = moment.entity[rows]
     gaps = [diagnosed.gap[row] for row in rows.tolist()]
-    middle = np.array([0.5 * (gap.a + gap.b) if gap is not None else (np.nan, np.nan) for gap in gaps]).reshape(-1, 2)
+    middle = np.array(
+        [0.5 * (gap.a + gap.b) if gap is not None else (np.nan, np.nan) for gap in gaps]
+    ).reshape(-1, 2)
     table = pd.DataFrame({
-        "time_s": round(moment.tick * moment.tick_length, 9), "entity": entity, "agent": [run.label.get(each, "") for each in entity.tolist()],
-        "x": moment.position[rows, 0], "y": moment.position[rows, 1], "stuck_for_s": ((moment.tick - moment.stuck_tick[rows]) * run.tick_s).round(9),
-        "cause": [Cause(int(cause)).words for cause in diagnosed.cause[rows]], "waits_for": diagnosed.waits_for[rows], "head": diagnosed.head[rows],
+        "time_s": round(moment.tick * moment.tick_length, 9), "entity": entity,
+        "agent": [run.label.get(each, "") for each in entity.tolist()], "x": moment.position[rows, 0],
+        "y": moment.position[rows, 1],
+        "stuck_for_s": ((moment.tick - moment.stuck_tick[rows]) * run.tick_s).round(9),
+        "cause": [Cause(int(cause)).words for cause in diagnosed.cause[rows]],
+        "waits_for": diagnosed.waits_for[rows], "head": diagnosed.head[rows],
         "is_head": diagnosed.is_head[rows], "ring": diagnosed.ring[rows], "group": diagnosed.group[rows],
-        "gap_m": [gap.width if gap is not None else np.nan for gap in gaps], "gap_x": middle[:, 0], "gap_y": middle[:, 1],
+        "gap_m": [gap.width if gap is not None else np.nan for gap in gaps], "gap_x": middle[:, 0],
+        "gap_y": middle[:, 1],
     })  # fmt: skip
-    units = dict.fromkeys(table.columns, "") | dict.fromkeys(("time_s", "stuck_for_s"), "s") | dict.fromkeys(("x", "y", "gap_m", "gap_x", "gap_y"), "m")
+    units = (
+        dict.fromkeys(table.columns, "")
+        | dict.fromkeys(("time_s", "stuck_for_s"), "s")
+        | dict.fromkeys(("x", "y", "gap_m", "gap_x", "gap_y"), "m")
+    )
     table.attrs["units"] = units
     return table
 

@@ -1,4 +1,6 @@
-"""Which people made no progress, from where people were alone: for measured people, and as a check of recorded runs from outside."""
+"""Which people made no progress, from where people were alone:
+for measured people, and as a check of recorded runs from outside.
+"""
 
 from __future__ import annotations
 
@@ -21,30 +23,35 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.setup.paths import lengths_of
 from crowdsim.world.world import World
 
-FAST_M_S = 1.0  # Speed of people where none is known: fast enough that all of `PROGRESS_M` is required of them.
+# Speed of people where none is known: fast enough that all of `PROGRESS_M` is required of them.
+FAST_M_S = 1.0
 
 
 def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> pd.DataFrame:
-    """Return which people were stuck by where they were: progress is that the shortest path over the ground to the goal becomes shorter than it ever was.
+    """Return which people were stuck by where they were:
+    progress is that the shortest path over the ground to the goal becomes shorter than it ever was.
 
     Parameters
     ----------
     source : path, Recording, or Tracks
         Of a recorded run or of measured people.
     goal : shapely geometry, or mapping of int to shapely geometry, optional
-        Where all, or each by its id, want to go: an area counts as reached at its rim. Without it, and for those that are not in the mapping, the place
-        where each was seen last: one that went out of sight went there, and one still there at the end was blocked there, or wanted to be.
+        Where all, or each by its id, want to go: an area counts as reached at its rim. Without it, and for
+        those that are not in the mapping, the place where each was seen last: one that went out of sight went
+        there, and one still there at the end was blocked there, or wanted to be.
     ground : shapely Polygon or MultiPolygon, optional
-        Default: that of the tracks. Where there is none, paths are as the crow flies. Made smaller by the radius of the agents
-        (``shapely.buffer(ground, -radius)``) it gives lengths for an agent, as in a run: beside a narrow door a point has up to 0.3 m less to go
-        than an agent of 0.2 m, so that the two do not say the same of people that are pushed to and fro there.
+        Default: that of the tracks. Where there is none, paths are as the crow flies. Made smaller by the
+        radius of the agents (``shapely.buffer(ground, -radius)``) it gives lengths for an agent, as in a run:
+        beside a narrow door a point has up to 0.3 m less to go than an agent of 0.2 m, so that the two do not
+        say the same of people that are pushed to and fro there.
 
     Returns
     -------
     DataFrame
-        One row for each person and second: id, time_s (s), remaining_m: length of that path for a point, NaN where there is none (m); progress_m: by how much
-        the least of it so far has fallen (m); is_stuck: that has grown by less than 0.2 m in ten seconds, and not by what it does in two either.
-        Ascending by id, then time.
+        One row for each person and second: id, time_s (s), remaining_m: length of that path for a point, NaN
+        where there is none (m); progress_m: by how much the least of it so far has fallen (m); is_stuck: that
+        has grown by less than 0.2 m in ten seconds, and not by what it does in two either. Ascending by id,
+        then time.
 
     Raises
     ------
@@ -53,22 +60,33 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
 
     Notes
     -----
-    One definition as in a run, without what only a run knows: nobody waits by design here, and no detour is forgiven.
+    One definition as in a run, without what only a run knows: nobody waits by design here, and no detour is
+    forgiven.
     """
     tracks = tracks_of(source)
     step = max(1, round(tracks.fps))
     looks = round(STUCK_SECONDS * tracks.fps / step)
     if looks < 1:
-        raise RecordingError(f"{tracks.name}: has {tracks.fps:g} frames a second, too few to say which people were stuck for ten seconds.")
+        raise RecordingError(
+            f"{tracks.name}: has {tracks.fps:g} frames a second, too few to say which people were stuck for "
+            "ten seconds."
+        )
     if tracks.header is not None and len(tracks.header.ground) > 1:
-        raise RecordingError(f"{tracks.name}: has several floors, and paths over these are not looked for. Ask `stuck_spells`, which knows the run.")
+        raise RecordingError(
+            f"{tracks.name}: has several floors, and paths over these are not looked for. Ask "
+            "`stuck_spells`, which knows the run."
+        )
     rows = np.flatnonzero((tracks.frame - tracks.first_frame) % step == 0)
     person = tracks.person[rows]
     place = np.column_stack((tracks.x[rows], tracks.y[rows]))
     goals, goal_of = _goals(tracks, goal)
     ground = tracks.ground if ground is None else ground
     wanted = goal_of[np.searchsorted(tracks.seen, person)]
-    remaining = _as_the_crow_flies(place, goals, wanted) if ground is None else _over_ground(ground, place, goals, wanted)
+    remaining = (
+        _as_the_crow_flies(place, goals, wanted)
+        if ground is None
+        else _over_ground(ground, place, goals, wanted)
+    )
     table = pd.DataFrame({"id": person, "time_s": tracks.time_s[rows], "remaining_m": remaining})
     least = table.groupby("id")["remaining_m"].cummin()
     table["progress_m"] = least.groupby(table["id"]).transform("first") - least
@@ -76,7 +94,9 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
     then = pd.Series(table["progress_m"].to_numpy(), index=pd.MultiIndex.from_arrays([person, look + looks]))
     speed = tracks.of_people("desired_speed_m_s").astype(np.float64)[rows]
     before = then.reindex(pd.MultiIndex.from_arrays([person, look])).to_numpy()
-    table["is_stuck"] = is_held_up(table["progress_m"].to_numpy(), before, np.where(np.isnan(speed), FAST_M_S, speed))
+    table["is_stuck"] = is_held_up(
+        table["progress_m"].to_numpy(), before, np.where(np.isnan(speed), FAST_M_S, speed)
+    )
     return with_units(table)
 
 
@@ -91,18 +111,34 @@ def _goals(tracks: Tracks, goal: Any) -> tuple[list[Any], NDArray[np.int64]]:
     return [given.get(each, end) for each, end in zip(seen, ends, strict=True)], np.arange(len(last))
 
 
-def _as_the_crow_flies(place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = shapely.distance(shapely.points(place), np.array(goals, dtype=object)[wanted])
+def _as_the_crow_flies(
+    place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    found: NDArray[np.float64] = shapely.distance(
+        shapely.points(place), np.array(goals, dtype=object)[wanted]
+    )
     return found
 
 
-def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how long the shortest paths are over the ground, (n,) m; those seen beside it count from the ground nearest to them."""
+def _over_ground(
+    ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return how long the shortest paths are over the ground, (n,) m;
+    those seen beside it count from the ground nearest to them.
+    """
     built = build_mesh(ground)
     shapes = [GoalShape(_onto(ground, each)) for each in goals]
-    world = World(built.mesh, built.walls, cut_goals(built.mesh, shapes), [str(number) for number in range(len(shapes))], [])
+    world = World(
+        built.mesh,
+        built.walls,
+        cut_goals(built.mesh, shapes),
+        [str(number) for number in range(len(shapes))],
+        [],
+    )
     try:
-        on = shapely.get_coordinates(shapely.shortest_line(shapely.points(place), shapely.buffer(ground, -_RIM_M)))[1::2]
+        on = shapely.get_coordinates(
+            shapely.shortest_line(shapely.points(place), shapely.buffer(ground, -_RIM_M))
+        )[1::2]
         beside = ~shapely.covers(ground, shapely.points(place))
         here = np.where(beside[:, None], on, place)
         polygon = np.empty(len(here), dtype=np.int64)
@@ -110,7 +146,14 @@ def _over_ground(ground: Any, place: NDArray[np.float64], goals: list[Any], want
         asks = np.flatnonzero(polygon >= 0)
         remaining = np.full(len(here), np.nan)
         planner = MeshPlanner(world.mesh, world.goals, kind="optimal")
-        _, length, _ = lengths_of(world, here[asks], polygon[asks], wanted[asks].astype(np.int32), np.zeros(len(asks)), planner=planner)
+        _, length, _ = lengths_of(
+            world,
+            here[asks],
+            polygon[asks],
+            wanted[asks].astype(np.int32),
+            np.zeros(len(asks)),
+            planner=planner,
+        )
         remaining[asks] = np.where(np.isfinite(length), length, np.nan)
         return remaining
     finally:
@@ -122,7 +165,10 @@ def _onto(ground: Any, goal: Any) -> Any:
     on = shapely.intersection(goal, ground)
     if not shapely.is_empty(on) and (goal.geom_type == "Point" or shapely.area(on) > 0.0):
         return on
-    return shapely.Point(shapely.get_coordinates(shapely.shortest_line(shapely.buffer(ground, -_RIM_M), goal))[0])
+    return shapely.Point(
+        shapely.get_coordinates(shapely.shortest_line(shapely.buffer(ground, -_RIM_M), goal))[0]
+    )
 
 
-_RIM_M = 1e-4  # Places on the rim of the ground are moved in by so much, so that they are in a polygon of the mesh.
+# Places on the rim of the ground are moved in by so much, so that they are in a polygon of the mesh.
+_RIM_M = 1e-4

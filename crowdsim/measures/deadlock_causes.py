@@ -10,20 +10,34 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.measures.deadlock_graph import Waits, find_waits, linked_parts, strong_parts
-from crowdsim.measures.deadlock_places import GAP_REACH_M, SHUT_IN_REACH_M, Gap, Segments, gap_ahead, is_shut_in, lines_cut
+from crowdsim.measures.deadlock_places import (
+    GAP_REACH_M,
+    SHUT_IN_REACH_M,
+    Gap,
+    Segments,
+    gap_ahead,
+    is_shut_in,
+    lines_cut,
+)
 from crowdsim.scenario.model import Goal
 from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 from crowdsim.world.world import World
 
-STARVED_SECONDS = 2.0  # A path request that is open longer starves its agent; the verdict of a run warns from then on too.
+# A path request that is open longer starves its agent; the verdict of a run warns from then on too.
+STARVED_SECONDS = 2.0
 ARCH_WIDEST_DIAMETERS = 5.0  # Gaps wider than so many agents do not clog ([To 2001]).
-AGAINST = -0.5  # Cosine below which two go against each other: more than 120 degrees between their directions.
+# Cosine below which two go against each other: more than 120 degrees between their directions.
+AGAINST = -0.5
 ACROSS = 0.5  # Cosine below which two go across each other: more than 60 degrees.
-MEETING_M = 2.0  # Between agents that come against each other: what avoidance looks ahead at the speed of agents that have almost stopped.
+# Between agents that come against each other: what avoidance looks ahead at the speed of agents that have
+# almost stopped.
+MEETING_M = 2.0
 AT_GOAL_M = 0.05  # A path ends at a goal if its last corner is as near to it.
-BLOCK_M, BLOCK_ROWS = 5.0, 64  # How agents are put together to find walls in their lines; changes the time that takes only.
-MOST_SHUT_IN = 64  # Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
+# How agents are put together to find walls in their lines; changes the time that takes only.
+BLOCK_M, BLOCK_ROWS = 5.0, 64
+# Heads that are looked at whether they are shut in; more are as a rule not, and each costs a millisecond.
+MOST_SHUT_IN = 64
 _QUEUE = int(Cause.QUEUE)
 MOMENTARY = (Cause.UNKNOWN, Cause.HEAD_ON, Cause.ARCH, Cause.INFEASIBLE)
 NOBODY, WALL = 0, -1
@@ -31,7 +45,8 @@ NOBODY, WALL = 0, -1
 
 @dataclass(frozen=True)
 class Moment:
-    """All agents at one moment, rows in ascending entity; obstacles that move are rows too where they are known.
+    """All agents at one moment, rows in ascending entity;
+    obstacles that move are rows too where they are known.
 
     Attributes
     ----------
@@ -85,11 +100,17 @@ class Moment:
     def is_starved(self) -> NDArray[np.bool_]:
         """(n,) bool: which agents walk and have waited for their path for long."""
         waits = (self.path_status == PathStatus.PENDING) | (self.path_status == PathStatus.NONE)
-        return waits & (self.activity == AgentState.WALKING) & ((self.tick - self.path_tick) * self.tick_length >= STARVED_SECONDS)
+        return (
+            waits
+            & (self.activity == AgentState.WALKING)
+            & ((self.tick - self.path_tick) * self.tick_length >= STARVED_SECONDS)
+        )
 
     @property
     def stays(self) -> NDArray[np.bool_]:
-        """(n,) bool: which agents stand and go nowhere by themselves, for want of a goal, of a path, or of their time."""
+        """(n,) bool: which agents stand and go nowhere by themselves, for want of a goal, of a path,
+        or of their time.
+        """
         return (self.activity == AgentState.STANDING) | (self.activity == AgentState.WAITING)
 
     @property
@@ -98,7 +119,9 @@ class Moment:
         return self.activity == AgentState.OBSTACLE
 
     def directions(self) -> NDArray[np.float64]:
-        """Return (n, 2): unit vectors where those that walk want to go: to their next corner, or, at it, where they would like to; 0 for the others."""
+        """Return (n, 2): unit vectors where those that walk want to go:
+        to their next corner, or, at it, where they would like to; 0 for the others.
+        """
         to = self.next_corner - self.position
         here = np.hypot(to[:, 0], to[:, 1]) < 0.01
         to[here] = self.preferred_velocity[here]
@@ -118,9 +141,11 @@ class Diagnosed:
     waits_for : (n,) int64
         Entity that each waits for before others, -1 a wall, 0 nobody.
     head : (n,) int64
-        Entity at the head of what it waits for: the lowest of a ring, the one that blocks all others, itself; one that stays is a head too.
+        Entity at the head of what it waits for: the lowest of a ring, the one that blocks all others, itself;
+        one that stays is a head too.
     is_head : (n,) bool
-        Stuck for a reason of its own, in a ring of agents that wait for each other, or right behind one that stays.
+        Stuck for a reason of its own, in a ring of agents that wait for each other, or right behind one that
+        stays.
     ring : (n,) int64
         Lowest entity of the ring that it is in; 0 is none.
     group : (n,) int64
@@ -128,7 +153,8 @@ class Diagnosed:
     gap : list of (Gap or None)
         The gap before it.
     front_tick : (n,) int64
-        When one of its front got on last: of the ring or the agent at the head of those that it waits for; the tick of the moment in a queue.
+        When one of its front got on last: of the ring or the agent at the head of those that it waits for;
+        the tick of the moment in a queue.
     waits : Waits
     """
 
@@ -156,11 +182,12 @@ def diagnose(moment: Moment) -> Diagnosed:
 
     Notes
     -----
-    An agent with a reason of its own (no path, no answer, a wall before it) waits for no other. The others wait for those that they would
-    walk into and those that avoidance gives way to. Rings of agents that wait for each other are strongly connected parts of this graph. A ring that
-    waits for none outside, an agent that waits for none, one right behind an agent that stays, and rings of agents that go against each other, are
-    heads: their cause is found from what is there. All others have the cause of the head that they wait for; of several heads,
-    one that does not get on comes before one that does.
+    An agent with a reason of its own (no path, no answer, a wall before it) waits for no other. The others
+    wait for those that they would walk into and those that avoidance gives way to. Rings of agents that wait
+    for each other are strongly connected parts of this graph. A ring that waits for none outside, an agent
+    that waits for none, one right behind an agent that stays, and rings of agents that go against each other,
+    are heads: their cause is found from what is there. All others have the cause of the head that they wait
+    for; of several heads, one that does not get on comes before one that does.
     """
     return _Reasoning(moment).result()
 
@@ -193,8 +220,14 @@ class _Reasoning:
         stuck = moment.is_stuck
         own = self._own_causes()
         self.waits = waits = find_waits(
-            moment.entity, moment.position, moment.radius, moment.layer, self.direction, moment.blocker, stuck & (own == NOT_DIAGNOSED),
-        )  # fmt: skip
+            moment.entity,
+            moment.position,
+            moment.radius,
+            moment.layer,
+            self.direction,
+            moment.blocker,
+            stuck & (own == NOT_DIAGNOSED),
+        )
         self.first = np.searchsorted(waits.source, np.arange(len(stuck) + 1)).tolist()
         self.target, self.edge_gap = waits.target.tolist(), waits.gap.tolist()
         for row in np.flatnonzero(own != NOT_DIAGNOSED).tolist():
@@ -209,7 +242,17 @@ class _Reasoning:
         least: dict[int, int] = {}
         for row in rows.tolist():
             group[row] = least.setdefault(int(links[row]), int(moment.entity[row]))
-        return Diagnosed(self.cause, self.waits_for, self.head, self.is_head, self.ring, group, self.gap, self.front_tick, waits)
+        return Diagnosed(
+            self.cause,
+            self.waits_for,
+            self.head,
+            self.is_head,
+            self.ring,
+            group,
+            self.gap,
+            self.front_tick,
+            waits,
+        )
 
     def _own_causes(self) -> NDArray[np.uint8]:
         """Return (n,) uint8: the causes of those that are stuck for a reason of their own."""
@@ -218,15 +261,21 @@ class _Reasoning:
         rows = np.flatnonzero(moment.is_stuck)
         own[rows[self._is_cut_off(rows)]] = Cause.PUSHED_OFF
         own[moment.is_stuck & moment.is_starved] = Cause.STARVED
-        own[moment.is_stuck & (self.stays | (moment.path_status == PathStatus.NEAREST_REACHABLE))] = Cause.NO_PATH
+        own[moment.is_stuck & (self.stays | (moment.path_status == PathStatus.NEAREST_REACHABLE))] = (
+            Cause.NO_PATH
+        )
         own[moment.is_stuck & self.stays & (moment.path_status == PathStatus.ENCLOSED)] = Cause.ENCLOSED
         return own
 
     def _is_cut_off(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (k,) bool: for which of some rows a wall stands between the agent and the point that it steers at."""
+        """Return (k,) bool: for which of some rows a wall stands between the agent and the point that it
+        steers at.
+        """
         moment, cut = self.moment, np.zeros(len(rows), dtype=np.bool_)
         # Agents beside each other are looked at together, with the walls round them.
-        order = np.lexsort((moment.position[rows, 1], np.floor(moment.position[rows, 0] / BLOCK_M), moment.layer[rows]))
+        order = np.lexsort(
+            (moment.position[rows, 1], np.floor(moment.position[rows, 0] / BLOCK_M), moment.layer[rows])
+        )
         for places in np.split(order, np.arange(BLOCK_ROWS, len(rows), BLOCK_ROWS)):
             for layer in np.unique(moment.layer[rows[places]]).tolist():
                 own = places[moment.layer[rows[places]] == layer]
@@ -235,7 +284,9 @@ class _Reasoning:
         return cut
 
     def _parts(self) -> list[list[int]]:
-        """Return the strongly connected parts of the graph, so that those that are waited for come first; members ascending."""
+        """Return the strongly connected parts of the graph, so that those that are waited for come first;
+        members ascending.
+        """
         part = strong_parts(len(self.moment.entity), self.waits.source, self.waits.target)
         order = np.argsort(part, kind="stable")
         starts = np.flatnonzero(np.diff(part[order], prepend=-1))
@@ -255,7 +306,11 @@ class _Reasoning:
                     best = candidate if best is None else min(best, candidate)
         if len(members) > 1:
             self.ring[members] = moment.entity[members[0]]
-        cause, gap = self._cause_of_ring(members) if len(members) > 1 and (best is None or best[0] == 3) else (Cause.UNKNOWN, None)
+        cause, gap = (
+            self._cause_of_ring(members)
+            if len(members) > 1 and (best is None or best[0] == 3)
+            else (Cause.UNKNOWN, None)
+        )
         # One that gets on before them does not part agents that go against each other.
         if best is None or cause == Cause.HEAD_ON:
             if len(members) == 1:
@@ -266,24 +321,33 @@ class _Reasoning:
         else:
             rank, _, edge, front = best
             other = self.target[edge]
-            cause, head = self._cause_behind(front, other), self.head[other] if rank == 1 or (rank == 3 and self.head[other]) else moment.entity[other]
+            cause, head = (
+                self._cause_behind(front, other),
+                self.head[other] if rank == 1 or (rank == 3 and self.head[other]) else moment.entity[other],
+            )
             for row in members:
                 self._set(row, cause, int(head), is_head=rank == 0 and row == front, gap=self.gap[other])
             self.waits_for[front] = moment.entity[other]
             held_by = {self.target[edge] for row in members for edge in self._edges(row)} - inside
-            front_tick = max((int(self.front_tick[each]) for each in held_by if self._rank(each) == 1), default=0)
+            front_tick = max(
+                (int(self.front_tick[each]) for each in held_by if self._rank(each) == 1), default=0
+            )
         self.front_tick[members] = moment.tick if cause == Cause.QUEUE else front_tick
         for row in members:
             if not self.waits_for[row]:
                 self.waits_for[row] = self._nearest(row, inside)
 
     def _rank(self, other: int) -> int:
-        """Return how surely an agent blocks those that wait for it: one that stays, one that is blocked for good, an obstacle, one that gets on."""
+        """Return how surely an agent blocks those that wait for it:
+        one that stays, one that is blocked for good, an obstacle, one that gets on.
+        """
         rank = self.fixed_rank[other]
         return 3 if rank == 1 and self.cause[other] == _QUEUE else rank
 
     def _nearest(self, row: int, inside: set[int]) -> int:
-        """Return the entity of the nearest that a row waits for, within its ring if there is one; -1 if a wall holds it, 0 if nobody does."""
+        """Return the entity of the nearest that a row waits for, within its ring if there is one;
+        -1 if a wall holds it, 0 if nobody does.
+        """
         edges = self._edges(row)
         if not edges:
             return WALL if self.moment.blocker[row] == WALL else NOBODY
@@ -313,7 +377,10 @@ class _Reasoning:
         moment = self.moment
         corner = moment.next_corner[row]
         apart = float(np.hypot(*(moment.position[other] - corner)))
-        return apart < moment.radius[row] + moment.radius[other] and goal_distance(moment.goals, int(moment.goal[row]), corner) <= AT_GOAL_M
+        return (
+            apart < moment.radius[row] + moment.radius[other]
+            and goal_distance(moment.goals, int(moment.goal[row]), corner) <= AT_GOAL_M
+        )
 
     def _is_shut_in(self, row: int) -> bool:
         moment = self.moment
@@ -336,7 +403,9 @@ class _Reasoning:
         return gap_ahead(moment.position[index], moment.next_corner[index], size, walls, widest)
 
     def _cause_alone(self, row: int) -> tuple[Cause, Gap | None]:
-        """Return the cause of one that waits for none: others that want through the same gap may block it by leaning on it."""
+        """Return the cause of one that waits for none:
+        others that want through the same gap may block it by leaning on it.
+        """
         moment = self.moment
         if moment.diagnosis[row] == Diagnosis.INFEASIBLE:
             return Cause.INFEASIBLE, None
@@ -355,35 +424,57 @@ class _Reasoning:
         return (Cause.INFEASIBLE if holds else Cause.UNKNOWN), None
 
     def _meets_another(self, row: int) -> bool:
-        """Return whether another stuck agent comes towards a row in the strip that it needs, though neither waits for the other before all others."""
+        """Return whether another stuck agent comes towards a row in the strip that it needs,
+        though neither waits for the other before all others.
+        """
         moment, (ux, uy) = self.moment, self.direction[row]
         near = self._around(row, MEETING_M)
         apart = moment.position[near] - moment.position[row]
         along, across = apart[:, 0] * ux + apart[:, 1] * uy, apart[:, 1] * ux - apart[:, 0] * uy
-        there = moment.is_stuck[near] & (along > 0.0) & (np.abs(across) < moment.radius[near] + moment.radius[row])
+        there = (
+            moment.is_stuck[near]
+            & (along > 0.0)
+            & (np.abs(across) < moment.radius[near] + moment.radius[row])
+        )
         cosine = self.direction[near, 0] * ux + self.direction[near, 1] * uy
         return bool(np.any(there & (cosine < AGAINST)))
 
     def _around(self, row: int, gap: float) -> NDArray[np.int64]:
-        """Return the rows of those on the same floor between which and a row is at most a gap (m), ascending."""
+        """Return the rows of those on the same floor between which and a row is at most a gap (m),
+        ascending.
+        """
         moment, reach = self.moment, gap + self.widest + float(self.moment.radius[row])
         x = moment.position[row, 0]
-        near = self.by_x[np.searchsorted(self.sorted_x, x - reach) : np.searchsorted(self.sorted_x, x + reach, side="right")]
-        near = near[(moment.layer[near] == moment.layer[row]) & (np.abs(moment.position[near, 1] - moment.position[row, 1]) <= reach)]
+        near = self.by_x[
+            np.searchsorted(self.sorted_x, x - reach) : np.searchsorted(
+                self.sorted_x, x + reach, side="right"
+            )
+        ]
+        near = near[
+            (moment.layer[near] == moment.layer[row])
+            & (np.abs(moment.position[near, 1] - moment.position[row, 1]) <= reach)
+        ]
         apart = np.hypot(*(moment.position[near] - moment.position[row]).T)
         return np.sort(near[apart - moment.radius[near] - moment.radius[row] <= gap])
 
     def _cause_of_ring(self, members: list[int]) -> tuple[Cause, Gap | None]:
         """Return the cause of agents that wait for each other and for no others."""
         moment, inside = self.moment, set(members)
-        pairs = [(row, self.target[edge]) for row in members for edge in self._edges(row) if self.target[edge] in inside]
+        pairs = [
+            (row, self.target[edge])
+            for row in members
+            for edge in self._edges(row)
+            if self.target[edge] in inside
+        ]
         taken = {row for row, other in pairs if self._is_goal_taken(row, other)}
         if len(taken) == len(members):
             return Cause.GOAL_OCCUPIED, None
         gap, directions = self._gap(members)
         sides = dict(zip(members, directions.tolist(), strict=True))
         against = [self._cosine(a, b) for a, b in pairs if sides[a] == 0 or sides[a] != sides[b]]
-        if (np.any(directions == 1) and np.any(directions == -1)) or any(cosine < AGAINST for cosine in against):
+        if (np.any(directions == 1) and np.any(directions == -1)) or any(
+            cosine < AGAINST for cosine in against
+        ):
             return Cause.HEAD_ON, gap
         if gap is not None and max(np.count_nonzero(directions == 1), np.count_nonzero(directions == -1)) > 1:
             return (Cause.QUEUE if self._is_served(members[0], gap) else Cause.ARCH), gap
@@ -393,16 +484,25 @@ class _Reasoning:
         return (Cause.INFEASIBLE if 2 * relaxed > len(members) else Cause.UNKNOWN), None
 
     def _is_served(self, row: int, gap: Gap) -> bool:
-        """Return whether an agent that gets on is at a gap: those that block each other before it for a while are passed beside then, and no arch."""
+        """Return whether an agent that gets on is at a gap:
+        those that block each other before it for a while are passed beside then, and no arch.
+        """
         moment = self.moment
-        gets_on = (moment.activity == AgentState.WALKING) & ~moment.is_stuck & (moment.layer == moment.layer[row]) & (moment.entity <= moment.highest_person)
+        gets_on = (
+            (moment.activity == AgentState.WALKING)
+            & ~moment.is_stuck
+            & (moment.layer == moment.layer[row])
+            & (moment.entity <= moment.highest_person)
+        )
         along, beyond = gap.b - gap.a, moment.position[gets_on] - gap.a
         share = ((beyond @ along) / max(gap.width * gap.width, 1e-300)).clip(0.0, 1.0)
         apart = np.hypot(*(beyond - share[:, None] * along).T)
         return bool(np.any(apart - moment.radius[gets_on] <= GAP_REACH_M))
 
     def _cosine(self, a: int, b: int) -> float:
-        return float(self.direction[a, 0] * self.direction[b, 0] + self.direction[a, 1] * self.direction[b, 1])
+        return float(
+            self.direction[a, 0] * self.direction[b, 0] + self.direction[a, 1] * self.direction[b, 1]
+        )
 
 
 def goal_distance(goals: Sequence[Goal], index: int, point: NDArray[np.float64]) -> float:
@@ -424,7 +524,13 @@ def goal_distance(goals: Sequence[Goal], index: int, point: NDArray[np.float64])
 
 
 def present_moment(
-    world: World, tick: int, tick_length: float, goals: Sequence[Goal], people: int, is_stuck: NDArray[np.bool_], going_on: Sequence[int]
+    world: World,
+    tick: int,
+    tick_length: float,
+    goals: Sequence[Goal],
+    people: int,
+    is_stuck: NDArray[np.bool_],
+    going_on: Sequence[int],
 ) -> Moment:
     """Return the moment at the end of a tick.
 
@@ -443,7 +549,9 @@ def present_moment(
     """
     agents, walls = world.agents, world.walls
     return Moment(
-        tick, tick_length, agents.entity, agents.position, agents.radius, agents.layer, agents.activity, agents.goal, agents.path_status, agents.path_tick,
-        agents.preferred_velocity, agents.next_corner, agents.diagnosis, agents.blocker, is_stuck, agents.stuck_tick,
-        Segments(walls.start, walls.end, walls.layer), goals, np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
+        tick, tick_length, agents.entity, agents.position, agents.radius, agents.layer, agents.activity,
+        agents.goal, agents.path_status, agents.path_tick, agents.preferred_velocity, agents.next_corner,
+        agents.diagnosis, agents.blocker, is_stuck, agents.stuck_tick,
+        Segments(walls.start, walls.end, walls.layer), goals,
+        np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
     )  # fmt: skip

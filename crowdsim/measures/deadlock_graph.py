@@ -1,4 +1,6 @@
-"""The waiting graph: contacts and yields between agents, its strongly connected parts, and what stands at its heads."""
+"""The waiting graph: contacts and yields between agents, its strongly connected parts,
+and what stands at its heads.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-TOUCH_M = 0.05  # Agents that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by some centimetres.
-TOUCH_AHEAD = 0.5  # Cosine: an agent that is touched blocks another if it is within 60 degrees of where that one wants to go.
+# Agents that are nearer touch: contacts are pushed apart to within 1 cm, and avoidance stops short of one by
+# some centimetres.
+TOUCH_M = 0.05
+# Cosine: an agent that is touched blocks another if it is within 60 degrees of where that one wants to go.
+TOUCH_AHEAD = 0.5
 YIELD_AHEAD = 0.0  # The neighbour that avoidance gives way to blocks an agent if it is not behind it.
-BEHIND_M = 0.5  # An agent that none blocks so waits behind the nearest in its strip up to here: avoidance keeps that far from agents that stand.
+# An agent that none blocks so waits behind the nearest in its strip up to here: avoidance keeps that far from
+# agents that stand.
+BEHIND_M = 0.5
 CONTACT, YIELD, BEHIND = 1, 2, 4  # bits of the kind of an edge
 
 
@@ -33,8 +40,11 @@ class Waits(NamedTuple):
     gap: NDArray[np.float64]
 
 
-def pairs_within(position: NDArray[np.float64], layer: NDArray[np.int32], rows: NDArray[np.int64], reach: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (i, j) of all pairs of a row of `rows` and another row on the same floor whose centres are at most `reach` apart.
+def pairs_within(
+    position: NDArray[np.float64], layer: NDArray[np.int32], rows: NDArray[np.int64], reach: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (i, j) of all pairs of a row of `rows` and another row on the same floor whose centres are at
+    most `reach` apart.
 
     Parameters
     ----------
@@ -48,7 +58,11 @@ def pairs_within(position: NDArray[np.float64], layer: NDArray[np.int32], rows: 
     i, j : (p,) int64
         Ascending by i in the order of `rows`, then by cell and j. Twin: `tests/reference/deadlock.py`.
     """
-    cell = np.floor((position - position.min(axis=0)) / reach).astype(np.int64) + 1 if len(position) else np.zeros((0, 2), dtype=np.int64)
+    cell = (
+        np.floor((position - position.min(axis=0)) / reach).astype(np.int64) + 1
+        if len(position)
+        else np.zeros((0, 2), dtype=np.int64)
+    )
     width = int(cell[:, 1].max(initial=0)) + 2
     key = cell[:, 0] * width + cell[:, 1]
     order = np.argsort(key, kind="stable")
@@ -70,13 +84,19 @@ def pairs_within(position: NDArray[np.float64], layer: NDArray[np.int32], rows: 
 
 
 def find_waits(
-    entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64], layer: NDArray[np.int32], direction: NDArray[np.float64],
-    blocker: NDArray[np.int64], waiting: NDArray[np.bool_],
+    entity: NDArray[np.int64],
+    position: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    layer: NDArray[np.int32],
+    direction: NDArray[np.float64],
+    blocker: NDArray[np.int64],
+    waiting: NDArray[np.bool_],
 ) -> Waits:
     """Return for each waiting agent which others it waits for.
 
-    An edge is a contact with one it would walk into, or a yield: the one whose constraint bound the velocity that avoidance chose. An agent that has
-    neither, as when a wall bound that velocity, waits behind the nearest in the strip that it needs, up to `BEHIND_M`.
+    An edge is a contact with one it would walk into, or a yield: the one whose constraint bound the velocity
+    that avoidance chose. An agent that has neither, as when a wall bound that velocity, waits behind the
+    nearest in the strip that it needs, up to `BEHIND_M`.
 
     Parameters
     ----------
@@ -124,9 +144,15 @@ def find_waits(
 
 
 def _behind(
-    position: NDArray[np.float64], radius: NDArray[np.float64], layer: NDArray[np.int32], direction: NDArray[np.float64], rows: NDArray[np.int64]
+    position: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    layer: NDArray[np.int32],
+    direction: NDArray[np.float64],
+    rows: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return (i, j): those of some rows that have an agent before them, and the nearest; of equally near ones the lower row."""
+    """Return (i, j): those of some rows that have an agent before them, and the nearest;
+    of equally near ones the lower row.
+    """
     if not len(rows):
         return rows, rows
     i, j = pairs_within(position, layer, rows, float(radius[rows].max() + radius.max()) + BEHIND_M)
@@ -141,8 +167,12 @@ def _behind(
     return i[order][nearest], j[order][nearest]
 
 
-def _ahead(position: NDArray[np.float64], direction: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the cosine of the angle between where i wants to go and where j is; 1 for those at the same place."""
+def _ahead(
+    position: NDArray[np.float64], direction: NDArray[np.float64], i: NDArray[np.int64], j: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Return the cosine of the angle between where i wants to go and where j is;
+    1 for those at the same place.
+    """
     apart = position[j] - position[i]
     length = np.hypot(apart[:, 0], apart[:, 1])
     along = apart[:, 0] * direction[i, 0] + apart[:, 1] * direction[i, 1]
@@ -150,7 +180,8 @@ def _ahead(position: NDArray[np.float64], direction: NDArray[np.float64], i: NDA
 
 
 def strong_parts(count: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (count,) int64: the number of the strongly connected part of each node; parts are numbered so that edges lead to lower numbers or stay inside.
+    """Return (count,) int64: the number of the strongly connected part of each node;
+    parts are numbered so that edges lead to lower numbers or stay inside.
 
     The algorithm of [Tarjan 1972], without recursion.
 
@@ -202,7 +233,9 @@ def strong_parts(count: int, source: NDArray[np.int64], target: NDArray[np.int64
 
 
 def linked_parts(count: int, source: NDArray[np.int64], target: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (count,) int64: the lowest node that each node is linked to, in whichever direction edges lead."""
+    """Return (count,) int64: the lowest node that each node is linked to,
+    in whichever direction edges lead.
+    """
     above = list(range(count))
 
     def top(node: int) -> int:

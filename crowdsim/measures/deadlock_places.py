@@ -1,4 +1,6 @@
-"""The ground round agents that are stuck: walls in the line to where they go, gaps before them, and whether they are shut in."""
+"""The ground round agents that are stuck: walls in the line to where they go, gaps before them,
+and whether they are shut in.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-GAP_REACH_M = 1.0  # Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at their doors.
+# Farther from its rim than this before a gap nobody is at it. Larger takes crowds in rooms for arches at
+# their doors.
+GAP_REACH_M = 1.0
 SHUT_IN_REACH_M = 2.0  # An agent that cannot get as far as this from where it is, is shut in.
-SHUT_IN_CELL_M = 0.05  # Of the lattice on which that is found out: gaps that are wider or narrower than an agent by less may count as closed or open.
-SQUEEZE_M = 0.025  # Agents are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either side, and contacts overlap.
+# Of the lattice on which that is found out: gaps that are wider or narrower than an agent by less may count
+# as closed or open.
+SHUT_IN_CELL_M = 0.05
+# Agents are taken to be thinner by so much there, half a cell, so that the lattice errs as often to either
+# side, and contacts overlap.
+SQUEEZE_M = 0.025
 _SLACK = 1e-9
 
 
@@ -29,9 +37,13 @@ class Segments(NamedTuple):
     layer: NDArray[np.int32]
 
     def near(self, points: NDArray[np.float64], layer: int, reach: float) -> Segments:
-        """Return those of a floor that come within `reach` (m) of the box round some points, (k, 2) in metres."""
+        """Return those of a floor that come within `reach` (m) of the box round some points, (k,
+        2) in metres.
+        """
         low, high = points.min(axis=0) - reach, points.max(axis=0) + reach
-        beside = np.any((np.maximum(self.start, self.end) < low) | (np.minimum(self.start, self.end) > high), axis=1)
+        beside = np.any(
+            (np.maximum(self.start, self.end) < low) | (np.minimum(self.start, self.end) > high), axis=1
+        )
         keep = (self.layer == layer) & ~beside
         return Segments(self.start[keep], self.end[keep], self.layer[keep])
 
@@ -52,7 +64,9 @@ class Gap(NamedTuple):
 
 
 def lines_cut(start: NDArray[np.float64], end: NDArray[np.float64], walls: Segments) -> NDArray[np.bool_]:
-    """Return (k,) bool: which of the lines from `start` to `end`, (k, 2) in metres, cross a wall; touching its end is no crossing."""
+    """Return (k,) bool: which of the lines from `start` to `end`, (k, 2) in metres, cross a wall;
+    touching its end is no crossing.
+    """
     a, b = walls.start[None], walls.end[None]
     p, q = start[:, None], end[:, None]
     one, two = _side(p, q, a), _side(p, q, b)
@@ -61,7 +75,9 @@ def lines_cut(start: NDArray[np.float64], end: NDArray[np.float64], walls: Segme
 
 
 def _side(p: NDArray[np.float64], q: NDArray[np.float64], r: NDArray[np.float64]) -> NDArray[np.float64]:
-    return (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (r[..., 0] - p[..., 0])
+    return (q[..., 0] - p[..., 0]) * (r[..., 1] - p[..., 1]) - (q[..., 1] - p[..., 1]) * (
+        r[..., 0] - p[..., 0]
+    )
 
 
 def feet(points: NDArray[np.float64], walls: Segments) -> NDArray[np.float64]:
@@ -73,7 +89,9 @@ def feet(points: NDArray[np.float64], walls: Segments) -> NDArray[np.float64]:
 
 
 def wall_distances(points: NDArray[np.float64], walls: Segments) -> NDArray[np.float64]:
-    """Return (k,): the distance from each of some points, (k, 2) in metres, to the nearest wall; infinite where there is none."""
+    """Return (k,): the distance from each of some points, (k, 2) in metres, to the nearest wall;
+    infinite where there is none.
+    """
     if not len(walls.start):
         return np.full(len(points), np.inf)
     apart = feet(points, walls) - points[:, None]
@@ -81,7 +99,11 @@ def wall_distances(points: NDArray[np.float64], walls: Segments) -> NDArray[np.f
 
 
 def gap_ahead(
-    position: NDArray[np.float64], corner: NDArray[np.float64], radius: NDArray[np.float64], walls: Segments, widest: float
+    position: NDArray[np.float64],
+    corner: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    walls: Segments,
+    widest: float,
 ) -> tuple[Gap | None, NDArray[np.int8]]:
     """Return the narrowest gap that some agents go for, and in which direction.
 
@@ -99,12 +121,14 @@ def gap_ahead(
     -------
     Gap or None
     direction : (k,) int8
-        1 and -1 for those that want through the gap from its one side and from the other; 0 for those that do not go for it.
+        1 and -1 for those that want through the gap from its one side and from the other; 0 for those that do
+        not go for it.
 
     Notes
     -----
-    A gap is the shortest line from a corner of a wall to another wall where the disc round that line is free of walls. An agent goes for it that is within
-    `GAP_REACH_M` of it and whose line to its corner, made half a metre longer, crosses it, or whose corner is not farther from it than its own width.
+    A gap is the shortest line from a corner of a wall to another wall where the disc round that line is free
+    of walls. An agent goes for it that is within `GAP_REACH_M` of it and whose line to its corner, made half
+    a metre longer, crosses it, or whose corner is not farther from it than its own width.
     """
     nobody = np.zeros(len(position), dtype=np.int8)
     if not len(walls.start):
@@ -125,27 +149,44 @@ def gap_ahead(
 
 
 def _through(
-    position: NDArray[np.float64], corner: NDArray[np.float64], radius: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64], walls: Segments
+    position: NDArray[np.float64],
+    corner: NDArray[np.float64],
+    radius: NDArray[np.float64],
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    walls: Segments,
 ) -> NDArray[np.int8]:
-    """Return (k,) int8: which agents want through the gap from a to b, as 1 and -1 by direction; 0 for others."""
+    """Return (k,) int8: which agents want through the gap from a to b, as 1 and -1 by direction;
+    0 for others.
+    """
     gap = Segments(a[None], b[None], np.zeros(1, dtype=np.int32))
     at = wall_distances(position, gap) <= GAP_REACH_M + radius
     to = corner - position
     length = np.hypot(to[:, 0], to[:, 1])
     ahead = corner + to * (0.5 / np.maximum(length, 1e-9))[:, None]
     crosses = lines_cut(position, ahead, gap) & (length > 1e-3)
-    # Where the gap is reached, the line must not have gone through a wall: then it would be a gap on the other side of it.
+    # Where the gap is reached, the line must not have gone through a wall: then it would be a gap on the
+    # other side of it.
     foot = feet(position, gap)[:, 0]
     is_open = ~lines_cut(position, foot + (position - foot) * 1e-3, walls)
     goes = at & is_open & (crosses | (wall_distances(corner, gap) <= radius + 0.1))
     normal = np.array([b[1] - a[1], a[0] - b[0]]) / np.hypot(*(b - a))
     beside = position - 0.5 * (a + b)
-    side, heading = beside[:, 0] * normal[0] + beside[:, 1] * normal[1], to[:, 0] * normal[0] + to[:, 1] * normal[1]
+    side, heading = (
+        beside[:, 0] * normal[0] + beside[:, 1] * normal[1],
+        to[:, 0] * normal[0] + to[:, 1] * normal[1],
+    )
     direction = np.where(np.abs(side) > 0.5 * radius, -np.sign(side), np.sign(heading))
     return np.where(goes, direction, 0).astype(np.int8)
 
 
-def is_shut_in(position: NDArray[np.float64], radius: float, others: NDArray[np.float64], other_radius: NDArray[np.float64], walls: Segments) -> bool:
+def is_shut_in(
+    position: NDArray[np.float64],
+    radius: float,
+    others: NDArray[np.float64],
+    other_radius: NDArray[np.float64],
+    walls: Segments,
+) -> bool:
     """Return whether an agent can get nowhere from where it is, between others that stay and walls.
 
     Parameters
@@ -159,8 +200,9 @@ def is_shut_in(position: NDArray[np.float64], radius: float, others: NDArray[np.
 
     Notes
     -----
-    Places `SHUT_IN_CELL_M` apart where the agent would be free, `SQUEEZE_M` thinner, are flooded from where it is; it is shut in if the flood ends within
-    `SHUT_IN_REACH_M` in x and y. Twin: `tests/reference/deadlock.py`.
+    Places `SHUT_IN_CELL_M` apart where the agent would be free, `SQUEEZE_M` thinner, are flooded from where
+    it is; it is shut in if the flood ends within `SHUT_IN_REACH_M` in x and y. Twin:
+    `tests/reference/deadlock.py`.
     """
     side = round(SHUT_IN_REACH_M / SHUT_IN_CELL_M)
     steps = np.arange(-side, side + 1) * SHUT_IN_CELL_M

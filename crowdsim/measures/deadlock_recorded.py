@@ -1,4 +1,6 @@
-"""Moments of a recorded run, as a diagnosis of stuck agents takes them: from what was recorded and the scenario in it, without running anything."""
+"""Moments of a recorded run, as a diagnosis of stuck agents takes them:
+from what was recorded and the scenario in it, without running anything.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,17 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.world.causes import Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 
-NEEDED = ("activity", "goal", "path_status", "path_tick", "preferred_velocity", "next_corner", "diagnosis", "blocker", "layer")
+NEEDED = (
+    "activity",
+    "goal",
+    "path_status",
+    "path_tick",
+    "preferred_velocity",
+    "next_corner",
+    "diagnosis",
+    "blocker",
+    "layer",
+)
 _MM = 1e-3
 
 
@@ -60,8 +72,14 @@ class Recorded:
     @cached_property
     def label(self) -> dict[int, str]:
         """What a user calls each agent, by entity: ``#7`` by its id, else ``crowd[3]``."""
-        rows = zip(*(self.roster[name].tolist() for name in ("entity", "scenario_id", "group_name", "index")), strict=True)
-        return {entity: f"#{identity}" if identity >= 0 else f"{group}[{index}]" for entity, identity, group, index in rows}
+        rows = zip(
+            *(self.roster[name].tolist() for name in ("entity", "scenario_id", "group_name", "index")),
+            strict=True,
+        )
+        return {
+            entity: f"#{identity}" if identity >= 0 else f"{group}[{index}]"
+            for entity, identity, group, index in rows
+        }
 
     @cached_property
     def spells(self) -> pd.DataFrame:
@@ -76,24 +94,38 @@ class Recorded:
                 rows.append((entity, begin, tick, True, at_x, at_y))
         rows += [(entity, begin, last + 1, False, x, y) for entity, (begin, x, y) in begun.items()]
         table = pd.DataFrame(rows, columns=["entity", "begin_tick", "end_tick", "is_over", "x", "y"])
-        return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(["begin_tick", "entity"], ignore_index=True)
+        return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(
+            ["begin_tick", "entity"], ignore_index=True
+        )
 
     def stuck_since(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return (n,) int64: the tick since when each entity was stuck at the end of a tick; -1 for those that were not."""
+        """Return (n,) int64: the tick since when each entity was stuck at the end of a tick;
+        -1 for those that were not.
+        """
         spells = self.spells
         there = spells[(spells["begin_tick"] <= tick) & (spells["end_tick"] > tick)]
         begin = dict(zip(there["entity"].tolist(), there["begin_tick"].tolist(), strict=True))
         return np.array([begin.get(each, -1) for each in entity.tolist()], dtype=np.int64)
 
     def reported(self) -> list[Cause | None]:
-        """Return why each spell was a deadlock, as the run reported it last; None where it was none: too short, or in a queue that got on."""
+        """Return why each spell was a deadlock, as the run reported it last; None where it was none:
+        too short, or in a queue that got on.
+        """
         events = self.events[self.events["kind"] == "DEADLOCKED"]
         of: dict[int, list[tuple[int, Cause]]] = {}
         for tick, entity, cause in events[["tick", "entity", "value"]].itertuples(index=False):
             if cause != Cause.QUEUE:
-                of.setdefault(entity, []).append((tick, Cause(cause) if 0 <= cause <= max(Cause) else Cause.UNKNOWN))  # files may say anything
-        ranges = zip(*(self.spells[name].tolist() for name in ("entity", "begin_tick", "end_tick")), strict=True)
-        return [next((cause for tick, cause in reversed(of.get(entity, [])) if begin <= tick < end), None) for entity, begin, end in ranges]
+                # files may say anything
+                of.setdefault(entity, []).append(
+                    (tick, Cause(cause) if 0 <= cause <= max(Cause) else Cause.UNKNOWN)
+                )
+        ranges = zip(
+            *(self.spells[name].tolist() for name in ("entity", "begin_tick", "end_tick")), strict=True
+        )
+        return [
+            next((cause for tick, cause in reversed(of.get(entity, [])) if begin <= tick < end), None)
+            for entity, begin, end in ranges
+        ]
 
     def frame_at(self, tick: int) -> int:
         """Return the last frame that is not later than a tick."""
@@ -107,30 +139,46 @@ class Recorded:
         CrowdsimError
             If columns that a diagnosis needs were not recorded.
         """
-        missing = [name for name in NEEDED if name not in {column.name for column in self.recording.layout.columns}]
+        missing = [
+            name for name in NEEDED if name not in {column.name for column in self.recording.layout.columns}
+        ]
         if missing:
             raise CrowdsimError(
-                f"{self.recording.path}: has no {', '.join(missing)}, without which the reasons of stuck agents cannot be found. "
+                f"{self.recording.path}: has no {', '.join(missing)}, without which the reasons of stuck "
+                "agents cannot be found. "
                 "Record all columns (leave out record.columns), and run again."
             )
         tick = int(self.frame_ticks[frame])
         rows = self.recording.trajectories(frames=slice(frame, frame + 1), columns=["x", "y", *NEEDED])
         data: dict[str, NDArray[Any]] = {
-            "entity": rows["id"].to_numpy(), "position": rows[["x", "y"]].to_numpy(), "layer": rows["layer"].to_numpy(),
-            "activity": rows["activity"].to_numpy(), "goal": rows["goal"].to_numpy(), "path_status": rows["path_status"].to_numpy(),
+            "entity": rows["id"].to_numpy(),
+            "position": rows[["x", "y"]].to_numpy(),
+            "layer": rows["layer"].to_numpy(),
+            "activity": rows["activity"].to_numpy(),
+            "goal": rows["goal"].to_numpy(),
+            "path_status": rows["path_status"].to_numpy(),
             "path_tick": rows["path_tick"].to_numpy().astype(np.int64),
-            "preferred_velocity": rows[["preferred_velocity_x", "preferred_velocity_y"]].to_numpy(dtype=np.float64),
-            "next_corner": rows[["next_corner_x", "next_corner_y"]].to_numpy(dtype=np.float64), "diagnosis": rows["diagnosis"].to_numpy(),
+            "preferred_velocity": rows[["preferred_velocity_x", "preferred_velocity_y"]].to_numpy(
+                dtype=np.float64
+            ),
+            "next_corner": rows[["next_corner_x", "next_corner_y"]].to_numpy(dtype=np.float64),
+            "diagnosis": rows["diagnosis"].to_numpy(),
             "blocker": rows["blocker"].to_numpy(),
-        }  # fmt: skip
+        }
         data["radius"] = self._radii(tick, data["entity"])
         data["goes_on"] = np.zeros(len(rows), dtype=np.bool_)
         data = self._with_obstacles(tick, data)
         since = self.stuck_since(tick, data["entity"])
         return Moment(
-            tick=tick, tick_length=self.tick_s, is_stuck=since >= 0, stuck_tick=since, walls=self.walls(tick), goals=self.scenario.goals,
-            highest_person=self.people, **data,
-        )  # fmt: skip
+            tick=tick,
+            tick_length=self.tick_s,
+            is_stuck=since >= 0,
+            stuck_tick=since,
+            walls=self.walls(tick),
+            goals=self.scenario.goals,
+            highest_person=self.people,
+            **data,
+        )
 
     def _radii(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return (n,) float64, m: the radius of each at the end of a tick."""
@@ -144,7 +192,9 @@ class Recorded:
         return not bool((self.events["kind"] == "OBSTACLE_SENT").any())
 
     def _with_obstacles(self, tick: int, data: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        """Add the discs of obstacles that were there, with the entities that they had: they come into the world after all agents, in order of appearance."""
+        """Add the discs of obstacles that were there, with the entities that they had:
+        they come into the world after all agents, in order of appearance.
+        """
         obstacles = self.scenario.obstacles if self._obstacles_are_known else ()
         entity = self.people + 1
         for number in sorted(range(len(obstacles)), key=lambda each: (obstacles[each].first_tick, each)):
@@ -153,24 +203,42 @@ class Recorded:
             if obstacle.is_there(tick):
                 place, none = obstacle.discs(tick), np.zeros(count)
                 more = {
-                    "entity": np.arange(entity, entity + count), "position": place, "layer": none + max(0, obstacle.layer),
-                    "activity": none + AgentState.OBSTACLE, "goal": none - 1, "path_status": none + PathStatus.NONE, "path_tick": none - 1,
-                    "preferred_velocity": np.zeros((count, 2)), "next_corner": place, "diagnosis": none + Diagnosis.NONE, "blocker": none,
-                    "radius": obstacle.radius, "goes_on": none + obstacle.will_go_on(tick - 1),
-                }  # fmt: skip
-                data = {name: np.concatenate([array, more[name].astype(array.dtype)]) for name, array in data.items()}
+                    "entity": np.arange(entity, entity + count),
+                    "position": place,
+                    "layer": none + max(0, obstacle.layer),
+                    "activity": none + AgentState.OBSTACLE,
+                    "goal": none - 1,
+                    "path_status": none + PathStatus.NONE,
+                    "path_tick": none - 1,
+                    "preferred_velocity": np.zeros((count, 2)),
+                    "next_corner": place,
+                    "diagnosis": none + Diagnosis.NONE,
+                    "blocker": none,
+                    "radius": obstacle.radius,
+                    "goes_on": none + obstacle.will_go_on(tick - 1),
+                }
+                data = {
+                    name: np.concatenate([array, more[name].astype(array.dtype)])
+                    for name, array in data.items()
+                }
             entity += count
         return data
 
     def grounds(self, tick: int) -> list[Any]:
-        """Return the ground of each floor as it was at the end of a tick: without areas that were closed, and obstacles that were closed ground."""
+        """Return the ground of each floor as it was at the end of a tick:
+        without areas that were closed, and obstacles that were closed ground.
+        """
         geometry, past = self.scenario.geometry, self.events[self.events["tick"] <= tick]
         is_open = [area.available for area in geometry.areas]
-        for kind, area in past.loc[past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
+        for kind, area in past.loc[
+            past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]
+        ].itertuples(index=False):
             is_open[int(area)] = kind == "AREA_OPENED"
         shut: list[tuple[int, Any]] = [(-1, each.polygon) for each in closed_areas(geometry.areas, is_open)]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
-        shut += [(obstacle.layer, obstacle.outline(tick)) for obstacle in obstacles if obstacle.is_closed(tick)]
+        shut += [
+            (obstacle.layer, obstacle.outline(tick)) for obstacle in obstacles if obstacle.is_closed(tick)
+        ]
         grounds = []
         for floor, ground in enumerate(geometry.grounds):
             closed = [shape for layer, shape in shut if layer in (-1, floor)]
@@ -178,8 +246,14 @@ class Recorded:
         return grounds
 
     def walls(self, tick: int) -> Segments:
-        """Return the walls at the end of a tick; where an exit covers one, or another floor begins, it is open."""
-        changes = self.events[self.events["kind"].isin(("AREA_OPENED", "AREA_CLOSED", "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE"))]
+        """Return the walls at the end of a tick; where an exit covers one, or another floor begins,
+        it is open.
+        """
+        changes = self.events[
+            self.events["kind"].isin(
+                ("AREA_OPENED", "AREA_CLOSED", "OBSTACLE_STANDS", "OBSTACLE_MOVES", "OBSTACLE_GONE")
+            )
+        ]
         era = int((changes["tick"] <= tick).sum())
         if era not in self._walls:
             self._walls[era] = self._walls_of(self.grounds(tick))
@@ -189,12 +263,20 @@ class Recorded:
         starts, ends, layers = [np.zeros((0, 2))], [np.zeros((0, 2))], [np.zeros(0, dtype=np.int32)]
         joins = joins_of(self.scenario.geometry.floors)
         for floor, ground in enumerate(grounds):
-            exits = [goal.area for goal in self.scenario.goals if goal.kind == "exit" and goal.layer in (-1, floor)]
+            exits = [
+                goal.area for goal in self.scenario.goals if goal.kind == "exit" and goal.layer in (-1, floor)
+            ]
             border = shapely.boundary(ground)
             border = shapely.difference(border, shapely.union_all(exits)) if exits else border
             meets = [shapely.LineString(join.line) for join in joins if floor in join.floors]
-            border = shapely.difference(border, shapely.buffer(shapely.union_all(meets), _MM, cap_style="flat")) if meets else border
-            for line in shapely.get_parts(shapely.line_merge(border) if border.geom_type == "MultiLineString" else border):
+            border = (
+                shapely.difference(border, shapely.buffer(shapely.union_all(meets), _MM, cap_style="flat"))
+                if meets
+                else border
+            )
+            for line in shapely.get_parts(
+                shapely.line_merge(border) if border.geom_type == "MultiLineString" else border
+            ):
                 points = shapely.get_coordinates(line)
                 starts.append(points[:-1])
                 ends.append(points[1:])

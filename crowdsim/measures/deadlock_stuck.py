@@ -1,4 +1,6 @@
-"""Which agents are stuck: one definition, for the run that goes on and for the recording of one that is over."""
+"""Which agents are stuck: one definition, for the run that goes on and for the
+recording of one that is over.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,34 @@ from numpy.typing import NDArray
 from crowdsim.scenario.model import Event
 from crowdsim.world.columns import AgentState, PathStatus
 
-STUCK_BY = "progress"  # In headers of recordings: which definition this is. Older ones meant net displacement.
-PROGRESS_M = 0.2  # Progress along the path that an agent that wants to get on has to make: half its width. Larger takes slow queues for standstill.
+# In headers of recordings: which definition this is. Older ones meant net displacement.
+STUCK_BY = "progress"
+# Progress along the path that an agent that wants to get on has to make: half its width. Larger takes slow
+# queues for standstill.
+PROGRESS_M = 0.2
 STUCK_SECONDS = 10.0  # The time over which it counts. Shorter takes agents for stuck that let others pass.
-SLOW_SECONDS = 2.0  # One that does less than that in so many seconds at its desired speed has to do no more: a fifth of the time, so that it may climb stairs.
-MOST_SETBACKS = 3  # Times that its least remaining length begins again by what it does itself, until it has come nearer than ever. Fewer blames a detour after
-# a detour, more misses those that swing to and fro.
-REGAINING_SHARE, REGAINING_SECONDS = 0.5, 5  # Pushed back, it begins again once it has walked for so many seconds at that share of the speed that it prefers.
-DEADLOCK_SECONDS = 30.0  # Stuck for so long is a deadlock: no queue that is served stands so long, and nobody waits so long in a door for another.
+# One that does less than that in so many seconds at its desired speed has to do no more: a fifth of the time,
+# so that it may climb stairs.
+SLOW_SECONDS = 2.0
+# Times that its least remaining length begins again by what it does itself, until it has come nearer than
+# ever. Fewer blames a detour after a detour, more misses those that swing to and fro.
+MOST_SETBACKS = 3
+# Pushed back, it begins again once it has walked for so many seconds at that share of the speed that it
+# prefers.
+REGAINING_SHARE, REGAINING_SECONDS = 0.5, 5
+# Stuck for so long is a deadlock: no queue that is served stands so long, and nobody waits so long in a door
+# for another.
+DEADLOCK_SECONDS = 30.0
 TRAIL_SLOTS = 10  # Looks of the last ten seconds that an agent keeps.
 HALTED_SPEED_M_S = 1e-3  # A program that gives an agent less to do lets it stand.
 
 
 def look_every(tick_length: float) -> tuple[int, int]:
-    """Return the number of ticks between two looks at how far each agent has got, and after how many looks that is compared with what it was then.
+    """Return the number of ticks between two looks at how far each agent has got,
+    and after how many looks that is compared with what it was then.
 
-    Both together come nearest to `STUCK_SECONDS`: exactly for ticks of which a whole number is a second, and to 6 % for all up to a second.
+    Both together come nearest to `STUCK_SECONDS`: exactly for ticks of which a whole number is a second, and
+    to 6 % for all up to a second.
 
     Parameters
     ----------
@@ -36,13 +50,19 @@ def look_every(tick_length: float) -> tuple[int, int]:
 
 
 def wants_on(
-    activity: NDArray[np.uint8], goal: NDArray[np.int32], path_status: NDArray[np.uint8], preferred_velocity: NDArray[np.float64],
-    is_driven: NDArray[np.uint8], *, door_opens_later: bool,
-) -> NDArray[np.bool_]:  # fmt: skip
+    activity: NDArray[np.uint8],
+    goal: NDArray[np.int32],
+    path_status: NDArray[np.uint8],
+    preferred_velocity: NDArray[np.float64],
+    is_driven: NDArray[np.uint8],
+    *,
+    door_opens_later: bool,
+) -> NDArray[np.bool_]:
     """Return (n,) bool: which agents have a goal, have not arrived, and do not wait by design.
 
-    By design wait: those whose premovement time is not over, those that a program holds, and, while a door is still to open by the clock, those
-    that have no path until it does, also while they go as near to their goal as they can.
+    By design wait: those whose premovement time is not over, those that a program holds, and, while a door is
+    still to open by the clock, those that have no path until it does, also while they go as near to their
+    goal as they can.
 
     Parameters
     ----------
@@ -60,14 +80,21 @@ def wants_on(
     """
     walks = activity == AgentState.WALKING
     stands = (activity == AgentState.STANDING) & (goal >= 0)
-    has_path = np.isin(path_status, (PathStatus.NONE, PathStatus.PENDING, PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS))
-    halted = (is_driven == 1) & (np.hypot(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HALTED_SPEED_M_S)
+    has_path = np.isin(
+        path_status, (PathStatus.NONE, PathStatus.PENDING, PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS)
+    )
+    halted = (is_driven == 1) & (
+        np.hypot(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HALTED_SPEED_M_S
+    )
     wants = (walks | stands) & ~halted
     return wants & has_path & walks if door_opens_later else wants
 
 
-def is_held_up(progress: NDArray[np.float64], then: NDArray[np.float64], speed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return (n,) bool: whose path has not become shorter by `PROGRESS_M` since then, nor by what it does in `SLOW_SECONDS`.
+def is_held_up(
+    progress: NDArray[np.float64], then: NDArray[np.float64], speed: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return (n,) bool: whose path has not become shorter by `PROGRESS_M` since then,
+    nor by what it does in `SLOW_SECONDS`.
 
     Parameters
     ----------

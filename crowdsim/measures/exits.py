@@ -22,8 +22,8 @@ def arrivals(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        id, group, goal (name), time_s (s), travel_s: since it might first move (s), x_m, y_m (m). Ascending by time, then id. One that was sent on and arrived
-        again has a row for each arrival.
+        id, group, goal (name), time_s (s), travel_s: since it might first move (s), x_m, y_m (m). Ascending
+        by time, then id. One that was sent on and arrived again has a row for each arrival.
 
     Raises
     ------
@@ -37,8 +37,12 @@ def arrivals(source: Source) -> pd.DataFrame:
     names = np.array([*(tracks.header.goals if tracks.header is not None else ()), ""], dtype=object)
     value = happened["value"].to_numpy().astype(np.int64)
     goal = names[np.where((value >= 0) & (value < len(names) - 1), value, len(names) - 1)]
-    table = happened[["id", "time_s", "x_m", "y_m"]].assign(group=people["group"].to_numpy(), goal=goal, travel_s=happened["time_s"].to_numpy() - start)
-    table = table[["id", "group", "goal", "time_s", "travel_s", "x_m", "y_m"]].sort_values(["time_s", "id"], kind="stable", ignore_index=True)
+    table = happened[["id", "time_s", "x_m", "y_m"]].assign(
+        group=people["group"].to_numpy(), goal=goal, travel_s=happened["time_s"].to_numpy() - start
+    )
+    table = table[["id", "group", "goal", "time_s", "travel_s", "x_m", "y_m"]].sort_values(
+        ["time_s", "id"], kind="stable", ignore_index=True
+    )
     return with_units(table)
 
 
@@ -53,8 +57,9 @@ def exit_use(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each goal, in the order of their names: goal; kind (exit, region or point); people; share: of all arrivals; first_s, median_s, last_s (s);
-        mean_travel_s (s); flow_per_s (1/s): those after the first over the time from the first to the last. NaN where there are too few.
+        One row for each goal, in the order of their names: goal; kind (exit, region or point); people; share:
+        of all arrivals; first_s, median_s, last_s (s); mean_travel_s (s); flow_per_s (1/s): those after the
+        first over the time from the first to the last. NaN where there are too few.
 
     Raises
     ------
@@ -64,20 +69,40 @@ def exit_use(source: Source) -> pd.DataFrame:
     tracks = _with_goals(source)
     kinds = _goal_kinds(tracks)
     came = arrivals(tracks)
-    by_goal = {name: (part["time_s"].to_numpy(), float(part["travel_s"].mean())) for name, part in came.groupby("goal", sort=False)}
+    by_goal = {
+        name: (part["time_s"].to_numpy(), float(part["travel_s"].mean()))
+        for name, part in came.groupby("goal", sort=False)
+    }
     rows = []
     for name in sorted(kinds):
         times, travel = by_goal.get(name, (np.zeros(0), np.nan))
         if not len(times) and kinds[name] != "exit":
             continue
         span = float(times[-1] - times[0]) if len(times) else 0.0
-        rows.append({
-            "goal": name, "kind": kinds[name], "people": len(times), "share": len(times) / len(came) if len(came) else np.nan,
-            "first_s": times[0] if len(times) else np.nan, "median_s": np.median(times) if len(times) else np.nan,
-            "last_s": times[-1] if len(times) else np.nan, "mean_travel_s": travel,
-            "flow_per_s": (len(times) - 1) / span if span > 0.0 else np.nan,
-        })  # fmt: skip
-    columns = ["goal", "kind", "people", "share", "first_s", "median_s", "last_s", "mean_travel_s", "flow_per_s"]
+        rows.append(
+            {
+                "goal": name,
+                "kind": kinds[name],
+                "people": len(times),
+                "share": len(times) / len(came) if len(came) else np.nan,
+                "first_s": times[0] if len(times) else np.nan,
+                "median_s": np.median(times) if len(times) else np.nan,
+                "last_s": times[-1] if len(times) else np.nan,
+                "mean_travel_s": travel,
+                "flow_per_s": (len(times) - 1) / span if span > 0.0 else np.nan,
+            }
+        )
+    columns = [
+        "goal",
+        "kind",
+        "people",
+        "share",
+        "first_s",
+        "median_s",
+        "last_s",
+        "mean_travel_s",
+        "flow_per_s",
+    ]
     return with_units(pd.DataFrame(rows, columns=columns))
 
 
@@ -87,32 +112,42 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
     Parameters
     ----------
     source : path, Recording, or Tracks
-        Of measured people, a person has left when it is seen no more; one that is there in the last frame stays.
+        Of measured people, a person has left when it is seen no more; one that is there in the last frame
+        stays.
 
     Returns
     -------
     DataFrame
-        One row for the begin, and one for each time at which a person left: time_s (s); left: how many by then; share: of all people that have a goal, or
-        were seen; still_there.
+        One row for the begin, and one for each time at which a person left: time_s (s); left: how many by
+        then; share: of all people that have a goal, or were seen; still_there.
     """
     tracks = tracks_of(source)
     begin = float(tracks.frame_s[0]) if len(tracks.frame_s) else 0.0
     if tracks.has_events:
-        happened = tracks.events[tracks.events["kind"] == "ARRIVAL"].sort_values("time_s", kind="stable").drop_duplicates("id", keep="last")
+        happened = (
+            tracks.events[tracks.events["kind"] == "ARRIVAL"]
+            .sort_values("time_s", kind="stable")
+            .drop_duplicates("id", keep="last")
+        )
         times, total = happened["time_s"].to_numpy(), len(tracks.people) - _without_goal(tracks)
     else:
         last = tracks.time_s[tracks.starts[1:] - 1]
         times, total = np.sort(last[last < tracks.frame_s[-1]]) if len(last) else last, len(tracks.seen)
     moments, count = np.unique(times, return_counts=True)
     left = np.append(0, np.cumsum(count))
-    table = pd.DataFrame({"time_s": np.append(begin, moments), "left": left, "share": left / total if total else np.nan})
+    table = pd.DataFrame(
+        {"time_s": np.append(begin, moments), "left": left, "share": left / total if total else np.nan}
+    )
     return with_units(table.assign(still_there=total - left))
 
 
 def _with_goals(source: Source) -> Tracks:
     tracks = tracks_of(source)
     if not tracks.has_events:
-        raise RecordingError(f"{tracks.name}: measured people have no goals. Count those that leave with a line: line_crossings, or crowdsim measure --line.")
+        raise RecordingError(
+            f"{tracks.name}: measured people have no goals. Count those that leave with a line: "
+            "line_crossings, or crowdsim measure --line."
+        )
     return tracks
 
 
@@ -127,7 +162,11 @@ def _without_goal(tracks: Tracks) -> int:
     standing = 0
     for group in scenario.groups:
         if group.listed:
-            standing += sum(1 for agent in group.listed if not (agent.visits if agent.visits is not None else group.visits))
+            standing += sum(
+                1
+                for agent in group.listed
+                if not (agent.visits if agent.visits is not None else group.visits)
+            )
         elif not group.visits:
             standing += group.count
     return standing

@@ -10,10 +10,14 @@ from crowdsim.measures.areas import Area, rows_inside
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import with_units
 
-LEAST_DISTANCE_M = 1.0  # A person that gets less far along the corridor stands, or came in from its side: it has no direction that counts.
+# A person that gets less far along the corridor stands, or came in from its side: it has no direction that
+# counts.
+LEAST_DISTANCE_M = 1.0
 
 
-def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple[float, float], row_width: float = 0.3) -> pd.DataFrame:
+def lane_order(
+    trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple[float, float], row_width: float = 0.3
+) -> pd.DataFrame:
     """Return how far the people in each frame walk in lanes.
 
     Parameters
@@ -30,27 +34,45 @@ def lane_order(trajectories: pd.DataFrame, heading: pd.Series, *, x_range: tuple
     Returns
     -------
     DataFrame
-        frame, people (counted), order: the sum over rows of (n+ - n-)^2 / (n+ + n-), divided by the number of people. 1 where all in a row walk in
-        one direction, some 0.4 by chance in a corridor of 3 m with 50 people; nan where nobody is counted.
+        frame, people (counted), order: the sum over rows of (n+ - n-)^2 / (n+ + n-), divided by the number of
+        people. 1 where all in a row walk in one direction, some 0.4 by chance in a corridor of 3 m with 50
+        people; nan where nobody is counted.
     """
     inside = trajectories[(trajectories["x"] > x_range[0]) & (trajectories["x"] < x_range[1])]
-    rows = pd.DataFrame({"frame": inside["frame"], "row": np.floor(inside["y"] / row_width), "sign": heading.reindex(inside["id"]).to_numpy()})
+    rows = pd.DataFrame(
+        {
+            "frame": inside["frame"],
+            "row": np.floor(inside["y"] / row_width),
+            "sign": heading.reindex(inside["id"]).to_numpy(),
+        }
+    )
     each = rows.groupby(["frame", "row"])["sign"].agg(["sum", "size"])
     each["square"] = each["sum"] ** 2 / each["size"]
-    frames = each.groupby("frame").agg(people=("size", "sum"), square=("square", "sum")).reindex(np.unique(trajectories["frame"]))
+    frames = (
+        each.groupby("frame")
+        .agg(people=("size", "sum"), square=("square", "sum"))
+        .reindex(np.unique(trajectories["frame"]))
+    )
     people = frames["people"].fillna(0).astype(int)
     order = (frames["square"] / people).where(people > 0)
     return pd.DataFrame({"frame": frames.index, "people": people.to_numpy(), "order": order.to_numpy()})
 
 
-def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), area: Area | None = None, row_width: float = 0.3) -> pd.DataFrame:
+def lane_order_of(
+    source: Source,
+    *,
+    along: tuple[float, float] = (1.0, 0.0),
+    area: Area | None = None,
+    row_width: float = 0.3,
+) -> pd.DataFrame:
     """Return how far people walk in lanes, each counted for the direction in which it goes on the whole.
 
     Parameters
     ----------
     source : path, Recording, or Tracks
     along : (float, float)
-        Direction of the corridor; its length does not matter. Those that come no farther than 1 m along it are not counted.
+        Direction of the corridor; its length does not matter. Those that come no farther than 1 m along it
+        are not counted.
     area : Area, optional
         Only people inside are counted.
     row_width : float, m
@@ -69,7 +91,10 @@ def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), ar
     tracks = tracks_of(source)
     length = float(np.hypot(*along))
     if not (np.isfinite(length) and length > 0.0):
-        raise CrowdsimError(f"The direction of lanes is ({along[0]:g}, {along[1]:g}), but it takes two numbers that are not both 0, for example 1, 0.")
+        raise CrowdsimError(
+            f"The direction of lanes is ({along[0]:g}, {along[1]:g}), but it takes two numbers that are not "
+            "both 0, for example 1, 0."
+        )
     dx, dy = along[0] / length, along[1] / length
     ahead, aside = dx * tracks.x + dy * tracks.y, dx * tracks.y - dy * tracks.x
     first, last = tracks.starts[:-1], tracks.starts[1:] - 1
@@ -77,9 +102,15 @@ def lane_order_of(source: Source, *, along: tuple[float, float] = (1.0, 0.0), ar
     heading = pd.Series(np.sign(moved), index=tracks.seen)[np.abs(moved) > LEAST_DISTANCE_M]
     rows = np.arange(len(tracks)) if area is None else rows_inside(tracks, area)
     rows = rows[np.isin(tracks.person[rows], heading.index)]
-    table = pd.DataFrame({"frame": tracks.frame[rows], "id": tracks.person[rows], "x": ahead[rows], "y": aside[rows]})
+    table = pd.DataFrame(
+        {"frame": tracks.frame[rows], "id": tracks.person[rows], "x": ahead[rows], "y": aside[rows]}
+    )
     frames = tracks.first_frame + np.arange(len(tracks.frame_s))
-    order = lane_order(table, heading, x_range=(-np.inf, np.inf), row_width=row_width).set_index("frame").reindex(frames)
+    order = (
+        lane_order(table, heading, x_range=(-np.inf, np.inf), row_width=row_width)
+        .set_index("frame")
+        .reindex(frames)
+    )
     order["people"] = order["people"].fillna(0).astype(np.int64)
     order.insert(0, "time_s", tracks.frame_s)
     return with_units(order.rename_axis("frame").reset_index())

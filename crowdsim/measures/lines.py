@@ -32,9 +32,14 @@ class Line:
     def __post_init__(self) -> None:
         places = np.asarray(self.points, dtype=np.float64)
         if places.ndim != 2 or places.shape[1] != 2 or len(places) < 2 or not np.isfinite(places).all():
-            raise CrowdsimError(f'The line "{self.name}" has to have two points or more, each with an x and a y in metres.')
+            raise CrowdsimError(
+                f'The line "{self.name}" has to have two points or more, each with an x and a y in metres.'
+            )
         if not np.hypot(*np.diff(places, axis=0).T).all():
-            raise CrowdsimError(f'The line "{self.name}" has the same point twice in a row, ({places[0, 0]:g}, {places[0, 1]:g}) or a later one.')
+            raise CrowdsimError(
+                f'The line "{self.name}" has the same point twice in a row, ({places[0, 0]:g}, '
+                f"{places[0, 1]:g}) or a later one."
+            )
 
     @property
     def length_m(self) -> float:
@@ -53,10 +58,11 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
     Returns
     -------
     DataFrame
-        id; time_s: when, between two frames (s); frame: the first on the other side; direction: +1 to the right of a walker along the line from
-        its first point to its last, -1 to the left; along_m: where, from the first point (m); count: which crossing of this person it is, from 1. Ascending
-        by time, then id. To come as far as the line and go back is no crossing; the step to the place where a person arrived and left, which no
-        frame shows, counts, with the number of the next frame.
+        id; time_s: when, between two frames (s); frame: the first on the other side; direction: +1 to the
+        right of a walker along the line from its first point to its last, -1 to the left; along_m: where,
+        from the first point (m); count: which crossing of this person it is, from 1. Ascending by time, then
+        id. To come as far as the line and go back is no crossing; the step to the place where a person
+        arrived and left, which no frame shows, counts, with the number of the next frame.
     """
     tracks = tracks_of(source)
     line = line if isinstance(line, Line) else Line(tuple((float(x), float(y)) for x, y in line))
@@ -67,10 +73,19 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
         length = float(np.hypot(b[0] - a[0], b[1] - a[1]))
         rows, share, along, direction = _over(steps, a, b, is_last=number == len(line.points) - 2)
         time = steps.time_s[rows - 1] + share * (steps.time_s[rows] - steps.time_s[rows - 1])
-        found.append(np.stack([steps.person[rows], time, steps.frame[rows], direction, begun + along * length]))
+        found.append(
+            np.stack([steps.person[rows], time, steps.frame[rows], direction, begun + along * length])
+        )
         begun += length
     person, time, frame, direction, along = np.concatenate(found, axis=1)
-    table = pd.DataFrame({"id": person.astype(np.int64), "time_s": time, "frame": frame.astype(np.int64), "direction": direction.astype(np.int64)})
+    table = pd.DataFrame(
+        {
+            "id": person.astype(np.int64),
+            "time_s": time,
+            "frame": frame.astype(np.int64),
+            "direction": direction.astype(np.int64),
+        }
+    )
     table = table.assign(along_m=along).sort_values(["time_s", "id"], ignore_index=True)
     table["count"] = table.groupby("id").cumcount() + 1
     return with_units(table)
@@ -94,7 +109,9 @@ def first_crossings(crossed: pd.DataFrame, direction: int | None = None) -> pd.D
     return with_units(wanted.drop_duplicates("id", keep="first").reset_index(drop=True))
 
 
-def mean_flow(crossed: pd.DataFrame, *, width_m: float | None = None, from_s: float = -np.inf, until_s: float = np.inf) -> pd.Series:
+def mean_flow(
+    crossed: pd.DataFrame, *, width_m: float | None = None, from_s: float = -np.inf, until_s: float = np.inf
+) -> pd.Series:
     """Return the flow over a line: those that come after the first, over the time from the first to the last.
 
     Parameters
@@ -109,8 +126,8 @@ def mean_flow(crossed: pd.DataFrame, *, width_m: float | None = None, from_s: fl
     Returns
     -------
     Series
-        people; first_s, last_s (s); flow_per_s (1/s): (people - 1) / (last - first), NaN for fewer than two; specific_flow_per_m_s (1/(m s)): for one metre
-        of width, NaN without a width.
+        people; first_s, last_s (s); flow_per_s (1/s): (people - 1) / (last - first), NaN for fewer than two;
+        specific_flow_per_m_s (1/(m s)): for one metre of width, NaN without a width.
     """
     times = np.sort(crossed["time_s"].to_numpy())
     times = times[(times >= from_s) & (times <= until_s)]
@@ -121,7 +138,9 @@ def mean_flow(crossed: pd.DataFrame, *, width_m: float | None = None, from_s: fl
     return pd.Series({**values, "specific_flow_per_m_s": flow / width_m if width_m else np.nan}, name="flow")
 
 
-def flow_over_time(crossed: pd.DataFrame, *, every_s: float = 5.0, width_m: float | None = None) -> pd.DataFrame:
+def flow_over_time(
+    crossed: pd.DataFrame, *, every_s: float = 5.0, width_m: float | None = None
+) -> pd.DataFrame:
     """Return how many went over a line in each part of the time from 0 s on.
 
     Parameters
@@ -135,8 +154,9 @@ def flow_over_time(crossed: pd.DataFrame, *, every_s: float = 5.0, width_m: floa
     Returns
     -------
     DataFrame
-        begin_s, end_s (s); forwards, backwards: crossings in direction +1 and -1; net_per_s (1/s): their difference over the part's length;
-        specific_flow_per_m_s (1/(m s)): the same for one metre of width, NaN without one; total: net crossings until the end of the part.
+        begin_s, end_s (s); forwards, backwards: crossings in direction +1 and -1; net_per_s (1/s): their
+        difference over the part's length; specific_flow_per_m_s (1/(m s)): the same for one metre of width,
+        NaN without one; total: net crossings until the end of the part.
     """
     if not (np.isfinite(every_s) and every_s > 0.0):
         raise CrowdsimError(f"Parts of a time are longer than 0 s, not {every_s:g} s.")
@@ -146,13 +166,23 @@ def flow_over_time(crossed: pd.DataFrame, *, every_s: float = 5.0, width_m: floa
     counts = [np.bincount(part[rows], minlength=parts) for rows in (ahead, ~ahead)]
     net = counts[0] - counts[1]
     begin = every_s * np.arange(parts)
-    table = pd.DataFrame({"begin_s": begin, "end_s": begin + every_s, "forwards": counts[0], "backwards": counts[1], "net_per_s": net / every_s})
+    table = pd.DataFrame(
+        {
+            "begin_s": begin,
+            "end_s": begin + every_s,
+            "forwards": counts[0],
+            "backwards": counts[1],
+            "net_per_s": net / every_s,
+        }
+    )
     table["specific_flow_per_m_s"] = table["net_per_s"] / width_m if width_m else np.nan
     return with_units(table.assign(total=np.cumsum(net)))
 
 
 class _Steps(NamedTuple):
-    """Rows of tracks as in `Tracks`, and behind them for those that arrived and left the place where that was."""
+    """Rows of tracks as in `Tracks`, and behind them for those that arrived and left the place where that
+    was.
+    """
 
     person: NDArray[np.int64]
     frame: NDArray[np.int64]
@@ -166,12 +196,18 @@ def _steps(tracks: Tracks) -> _Steps:
     rows = _Steps(tracks.person, tracks.frame, tracks.time_s, tracks.x, tracks.y, tracks.follows)
     last = tracks.starts[1:] - 1
     ends = last_arrivals(tracks).reindex(tracks.seen)
-    gone = np.flatnonzero(ends["time_s"].to_numpy() > tracks.time_s[last])  # between two frames, or they would be in the later one
+    # between two frames, or they would be in the later one
+    gone = np.flatnonzero(ends["time_s"].to_numpy() > tracks.time_s[last])
     if not len(gone):
         return rows
     ends, last = ends.iloc[gone], last[gone]
     places = [ends[name].to_numpy(dtype=np.float64) for name in ("time_s", "x_m", "y_m")]
-    added: tuple[NDArray[Any], ...] = (tracks.seen[gone], tracks.frame[last] + 1, *places, np.ones(len(gone), dtype=bool))
+    added: tuple[NDArray[Any], ...] = (
+        tracks.seen[gone],
+        tracks.frame[last] + 1,
+        *places,
+        np.ones(len(gone), dtype=bool),
+    )
     return _Steps(*(np.insert(values, last + 1, more) for values, more in zip(rows, added, strict=True)))
 
 
@@ -179,10 +215,13 @@ _Over = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArr
 
 
 def _over(steps: _Steps, a: tuple[float, float], b: tuple[float, float], *, is_last: bool) -> _Over:
-    """Return the rows that end on the other side of the segment a b, the share of the step until it, of the segment until there, and the direction."""
+    """Return the rows that end on the other side of the segment a b, the share of the step until it,
+    of the segment until there, and the direction.
+    """
     dx, dy = b[0] - a[0], b[1] - a[1]
     side = dx * (steps.y - a[1]) - dy * (steps.x - a[0])  # positive on the left
-    # A person on the line is still where it came from: the last row off the line says where, unless the track begins anew in between.
+    # A person on the line is still where it came from: the last row off the line says where, unless the track
+    # begins anew in between.
     rows = np.arange(len(steps.person))
     came_from = np.maximum.accumulate(np.where((side != 0.0) | ~steps.follows, rows, 0))
     sign = np.sign(side[came_from])

@@ -10,7 +10,9 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 
-SPEED_OVER_S = 0.5  # Steps sway a body at some 2 Hz; half a second is one step. Shorter measures the sway of measured heads, longer blurs stops.
+# Steps sway a body at some 2 Hz; half a second is one step. Shorter measures the sway of measured heads,
+# longer blurs stops.
+SPEED_OVER_S = 0.5
 
 
 def trajectories(source: Source) -> pd.DataFrame:
@@ -27,7 +29,14 @@ def trajectories(source: Source) -> pd.DataFrame:
         id, frame, time_s (s), x_m, y_m, z_m (m); ascending by id, then frame.
     """
     tracks = tracks_of(source)
-    columns = {"id": tracks.person, "frame": tracks.frame, "time_s": tracks.time_s, "x_m": tracks.x, "y_m": tracks.y, "z_m": tracks.z}
+    columns = {
+        "id": tracks.person,
+        "frame": tracks.frame,
+        "time_s": tracks.time_s,
+        "x_m": tracks.x,
+        "y_m": tracks.y,
+        "z_m": tracks.z,
+    }
     return with_units(pd.DataFrame(columns))
 
 
@@ -38,21 +47,30 @@ def speeds(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
     ----------
     source : path, Recording, or Tracks
     over_s : float, s
-        Of this time, half lies before the frame and half after it, in whole frames and at least one each; at the ends of a track only what there is.
+        Of this time, half lies before the frame and half after it, in whole frames and at least one each; at
+        the ends of a track only what there is.
 
     Returns
     -------
     DataFrame
-        id, frame, time_s (s), velocity_x_m_s, velocity_y_m_s, speed_m_s (m/s); NaN where one was seen in one frame only. Speeds are along the surface,
-        where heights are known.
+        id, frame, time_s (s), velocity_x_m_s, velocity_y_m_s, speed_m_s (m/s); NaN where one was seen in one
+        frame only. Speeds are along the surface, where heights are known.
     """
     tracks = tracks_of(source)
     velocity_x, velocity_y, speed = row_speeds(tracks, over_s)
-    columns = {"id": tracks.person, "frame": tracks.frame, "time_s": tracks.time_s, "velocity_x_m_s": velocity_x, "velocity_y_m_s": velocity_y}
+    columns = {
+        "id": tracks.person,
+        "frame": tracks.frame,
+        "time_s": tracks.time_s,
+        "velocity_x_m_s": velocity_x,
+        "velocity_y_m_s": velocity_y,
+    }
     return with_units(pd.DataFrame({**columns, "speed_m_s": speed}))
 
 
-def row_speeds(tracks: Tracks, over_s: float = SPEED_OVER_S) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def row_speeds(
+    tracks: Tracks, over_s: float = SPEED_OVER_S
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Return velocity in x and y and speed of each row, three times (n,) float64, m/s; see `speeds`."""
     if not (np.isfinite(over_s) and over_s > 0.0):
         raise CrowdsimError(f"Speeds are measured over a time above 0 s, not {over_s:g} s.")
@@ -65,7 +83,10 @@ def row_speeds(tracks: Tracks, over_s: float = SPEED_OVER_S) -> tuple[NDArray[np
     before, after = np.maximum(rows - half, earliest), np.minimum(rows + half, latest)
     took = tracks.time_s[after] - tracks.time_s[before]
     took[took <= 0.0] = np.nan
-    velocity_x, velocity_y = (tracks.x[after] - tracks.x[before]) / took, (tracks.y[after] - tracks.y[before]) / took
+    velocity_x, velocity_y = (
+        (tracks.x[after] - tracks.x[before]) / took,
+        (tracks.y[after] - tracks.y[before]) / took,
+    )
     squares = velocity_x**2 + velocity_y**2
     if tracks.z.any():
         squares += ((tracks.z[after] - tracks.z[before]) / took) ** 2
@@ -89,7 +110,8 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
     Returns
     -------
     DataFrame
-        frame, time_s (s), people, mean_m_s, slowest_tenth_m_s, median_m_s, fastest_tenth_m_s (m/s; NaN where nobody was there).
+        frame, time_s (s), people, mean_m_s, slowest_tenth_m_s, median_m_s, fastest_tenth_m_s (m/s; NaN where
+        nobody was there).
     """
     tracks = tracks_of(source)
     speed = row_speeds(tracks, over_s)[2]
@@ -105,7 +127,8 @@ def speed_over_time(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataF
 
 
 def path_lengths(source: Source) -> pd.DataFrame:
-    """Return how far and how long each person walked, from where it was first seen to where it arrived, or was last seen.
+    """Return how far and how long each person walked, from where it was first seen to where it arrived,
+    or was last seen.
 
     Parameters
     ----------
@@ -114,33 +137,48 @@ def path_lengths(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each person that was seen: id, group; begin_s: when it was first seen and might move, end_s: when it arrived, or was last seen (s);
-        duration_s (s); has_arrived; length_m: of the line through its places in the frames, along the surface; displacement_m: from begin to end as the crow
-        flies (m); mean_speed_m_s, desired_speed_m_s (m/s). A line through places ten times a second is shorter than the path by some 2 mm in a quarter turn
-        with a radius of 0.5 m at 1.34 m/s, since it cuts the arc; what was not recorded is a straight line.
+        One row for each person that was seen: id, group; begin_s: when it was first seen and might move,
+        end_s: when it arrived, or was last seen (s); duration_s (s); has_arrived; length_m: of the line
+        through its places in the frames, along the surface; displacement_m: from begin to end as the crow
+        flies (m); mean_speed_m_s, desired_speed_m_s (m/s). A line through places ten times a second is
+        shorter than the path by some 2 mm in a quarter turn with a radius of 0.5 m at 1.34 m/s, since it cuts
+        the arc; what was not recorded is a straight line.
     """
     tracks = tracks_of(source)
     ends = last_arrivals(tracks)
     arrival_s = ends["time_s"].reindex(tracks.seen).to_numpy()
-    counted = tracks.time_s <= np.repeat(np.where(np.isnan(arrival_s), np.inf, arrival_s), np.diff(tracks.starts))
+    counted = tracks.time_s <= np.repeat(
+        np.where(np.isnan(arrival_s), np.inf, arrival_s), np.diff(tracks.starts)
+    )
     steps = np.zeros(len(tracks))
     same = np.flatnonzero((tracks.person[1:] == tracks.person[:-1]) & counted[1:]) + 1
-    steps[same] = np.sqrt(sum(((values[same] - values[same - 1]) ** 2 for values in (tracks.x, tracks.y, tracks.z)), np.zeros(len(same))))
+    steps[same] = np.sqrt(
+        sum(
+            ((values[same] - values[same - 1]) ** 2 for values in (tracks.x, tracks.y, tracks.z)),
+            np.zeros(len(same)),
+        )
+    )
     length = np.add.reduceat(steps, tracks.starts[:-1]) if len(tracks) else np.zeros(0)
     first = tracks.starts[:-1]
-    last = np.maximum(first, first + np.add.reduceat(counted.astype(np.int64), first) - 1) if len(tracks) else first
+    last = (
+        np.maximum(first, first + np.add.reduceat(counted.astype(np.int64), first) - 1)
+        if len(tracks)
+        else first
+    )
     has_arrived = ~np.isnan(arrival_s)
     end_x, end_y = tracks.x[last].copy(), tracks.y[last].copy()
     end_x[has_arrived] = ends["x_m"].reindex(tracks.seen).to_numpy()[has_arrived]
     end_y[has_arrived] = ends["y_m"].reindex(tracks.seen).to_numpy()[has_arrived]
-    length += np.hypot(end_x - tracks.x[last], end_y - tracks.y[last])  # between the last frame and the arrival; 0 for the others
+    # between the last frame and the arrival; 0 for the others
+    length += np.hypot(end_x - tracks.x[last], end_y - tracks.y[last])
     people = tracks.people.set_index("id").loc[tracks.seen]
     begin = np.fmax(tracks.time_s[first], people["start_s"].to_numpy())
     end = np.where(has_arrived, arrival_s, tracks.time_s[last])
     duration = np.maximum(0.0, end - begin)
     table = pd.DataFrame({
-        "id": tracks.seen, "group": people["group"].to_numpy(), "begin_s": np.minimum(begin, end), "end_s": end, "duration_s": duration,
-        "has_arrived": has_arrived, "length_m": length, "displacement_m": np.hypot(end_x - tracks.x[first], end_y - tracks.y[first]),
+        "id": tracks.seen, "group": people["group"].to_numpy(), "begin_s": np.minimum(begin, end),
+        "end_s": end, "duration_s": duration, "has_arrived": has_arrived, "length_m": length,
+        "displacement_m": np.hypot(end_x - tracks.x[first], end_y - tracks.y[first]),
         "mean_speed_m_s": np.divide(length, duration, out=np.full(len(length), np.nan), where=duration > 0.0),
         "desired_speed_m_s": people["desired_speed_m_s"].to_numpy(),
     })  # fmt: skip
@@ -148,6 +186,8 @@ def path_lengths(source: Source) -> pd.DataFrame:
 
 
 def last_arrivals(tracks: Tracks) -> pd.DataFrame:
-    """Return when and where each person reached its last goal, by id: time_s, value (index of the goal), x_m, y_m; those that did not are missing."""
+    """Return when and where each person reached its last goal, by id:
+    time_s, value (index of the goal), x_m, y_m; those that did not are missing.
+    """
     arrivals = tracks.events[tracks.events["kind"] == "ARRIVAL"].sort_values(["time_s"], kind="stable")
     return arrivals.drop_duplicates("id", keep="last").set_index("id")[["time_s", "value", "x_m", "y_m"]]

@@ -19,7 +19,12 @@ from crowdsim.measures.tracks import Tracks
 
 
 def all_tables(
-    source: Source, *, lines: Sequence[Line] = (), areas: Sequence[Area] = (), deeper_than_m: float = LEAST_DEPTH_M, radius_m: float | None = None
+    source: Source,
+    *,
+    lines: Sequence[Line] = (),
+    areas: Sequence[Area] = (),
+    deeper_than_m: float = LEAST_DEPTH_M,
+    radius_m: float | None = None,
 ) -> dict[str, pd.DataFrame]:
     """Return a table for each measure that can be taken.
 
@@ -35,11 +40,16 @@ def all_tables(
     Returns
     -------
     dict of str to DataFrame
-        ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals`` and ``exits``; where radii are known ``overlaps`` and ``scores``;
-        ``line <name>`` and ``flow <name>`` for each line, ``area <name>`` and ``stays <name>`` for each area.
+        ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals`` and ``exits``;
+        where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
+        ``area <name>`` and ``stays <name>`` for each area.
     """
     tracks = tracks_of(source)
-    tables = {"paths": path_lengths(tracks), "speeds": speed_over_time(tracks), "evacuation": evacuation_curve(tracks)}
+    tables = {
+        "paths": path_lengths(tracks),
+        "speeds": speed_over_time(tracks),
+        "evacuation": evacuation_curve(tracks),
+    }
     if tracks.has_events:
         tables |= {"detours": detours(tracks), "arrivals": arrivals(tracks), "exits": exit_use(tracks)}
     if radius_m is not None or _knows_radii(tracks):
@@ -47,9 +57,15 @@ def all_tables(
         tables["scores"] = steering_scores(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
     for line in lines:
         crossed = line_crossings(tracks, line)
-        tables |= {f"line {line.name}": crossed, f"flow {line.name}": flow_over_time(crossed, width_m=line.length_m)}
+        tables |= {
+            f"line {line.name}": crossed,
+            f"flow {line.name}": flow_over_time(crossed, width_m=line.length_m),
+        }
     for area in areas:
-        tables |= {f"area {area.name}": area_states(tracks, area), f"stays {area.name}": area_stays(tracks, area)}
+        tables |= {
+            f"area {area.name}": area_states(tracks, area),
+            f"stays {area.name}": area_stays(tracks, area),
+        }
     return tables
 
 
@@ -65,44 +81,77 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
     Returns
     -------
     Series
-        people, frames, fps (1/s), from_s, until_s (s); mean_length_m (m), mean_speed_m_s (m/s): of all people's means; of recorded runs arrived,
-        last_arrival_s (s), mean_detour, mean_time_over_ideal: of those that arrived; where radii are known overlaps, overlap_s: of all pairs (s),
-        deepest_overlap_m (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
+        people, frames, fps (1/s), from_s, until_s (s); mean_length_m (m), mean_speed_m_s (m/s): of all
+        people's means; of recorded runs arrived, last_arrival_s (s), mean_detour, mean_time_over_ideal: of
+        those that arrived; where radii are known overlaps, overlap_s: of all pairs (s), deepest_overlap_m
+        (m), collisions_each, score_each, score_2_each: means. NaN of what nobody did.
     """
     tracks = tracks_of(source)
     tables = all_tables(tracks) if tables is None else tables
     paths = tables["paths"]
     ends = (float(tracks.frame_s[0]), float(tracks.frame_s[-1])) if len(tracks.frame_s) else (np.nan, np.nan)
-    values: dict[str, float] = {"people": len(paths), "frames": len(tracks.frame_s), "fps": tracks.fps, "from_s": ends[0], "until_s": ends[1]}
+    values: dict[str, float] = {
+        "people": len(paths),
+        "frames": len(tracks.frame_s),
+        "fps": tracks.fps,
+        "from_s": ends[0],
+        "until_s": ends[1],
+    }
     values |= {"mean_length_m": paths["length_m"].mean(), "mean_speed_m_s": paths["mean_speed_m_s"].mean()}
     if "detours" in tables:
         arrived = paths[paths["has_arrived"]]
         values |= {"arrived": len(arrived), "last_arrival_s": arrived["end_s"].max()}
-        values |= {"mean_detour": tables["detours"]["detour"].mean(), "mean_time_over_ideal": tables["detours"]["time_over_ideal"].mean()}
+        values |= {
+            "mean_detour": tables["detours"]["detour"].mean(),
+            "mean_time_over_ideal": tables["detours"]["time_over_ideal"].mean(),
+        }
     if "scores" in tables:
         found, scores = tables["overlaps"], tables["scores"]
-        values |= {"overlaps": len(found), "overlap_s": found["duration_s"].sum(), "deepest_overlap_m": found["deepest_m"].max() if len(found) else 0.0}
-        values |= {"collisions_each": scores["collisions"].mean(), "score_each": scores["score"].mean(), "score_2_each": scores["score_2"].mean()}
+        values |= {
+            "overlaps": len(found),
+            "overlap_s": found["duration_s"].sum(),
+            "deepest_overlap_m": found["deepest_m"].max() if len(found) else 0.0,
+        }
+        values |= {
+            "collisions_each": scores["collisions"].mean(),
+            "score_each": scores["score"].mean(),
+            "score_2_each": scores["score_2"].mean(),
+        }
     return pd.Series({name: float(value) for name, value in values.items()}, name=tracks.name)
 
 
 def line_summary(line: Line, crossed: pd.DataFrame) -> dict[str, Any]:
-    """Return the figures of a line, from `line_crossings`: counts in both directions, and mean flows between the first and last crossing."""
+    """Return the figures of a line, from `line_crossings`:
+    counts in both directions, and mean flows between the first and last crossing.
+    """
     flow = mean_flow(crossed, width_m=line.length_m)
     forwards = int((crossed["direction"] > 0).sum())
-    numbers = {name: float(flow[name]) for name in ("first_s", "last_s", "flow_per_s", "specific_flow_per_m_s")}
-    return {"line": line.name, "length_m": line.length_m, "forwards": forwards, "backwards": len(crossed) - forwards, **numbers}
+    numbers = {
+        name: float(flow[name]) for name in ("first_s", "last_s", "flow_per_s", "specific_flow_per_m_s")
+    }
+    return {
+        "line": line.name,
+        "length_m": line.length_m,
+        "forwards": forwards,
+        "backwards": len(crossed) - forwards,
+        **numbers,
+    }
 
 
 def area_summary(area: Area, states: pd.DataFrame, stays: pd.DataFrame) -> dict[str, Any]:
-    """Return the figures of an area, from `area_states` and `area_stays`; means are over frames with people inside."""
+    """Return the figures of an area, from `area_states` and `area_stays`;
+    means are over frames with people inside.
+    """
     busy = states[states["people"] > 0]
     return {
-        "area": area.name, "people": int(stays["id"].nunique()), "most": int(states["people"].max()) if len(states) else 0,
+        "area": area.name,
+        "people": int(stays["id"].nunique()),
+        "most": int(states["people"].max()) if len(states) else 0,
         "densest_per_m2": float(states["density_per_m2"].max()) if len(states) else float("nan"),
-        "mean_density_per_m2": float(busy["density_per_m2"].mean()), "mean_speed_m_s": float(busy["speed_m_s"].mean()),
+        "mean_density_per_m2": float(busy["density_per_m2"].mean()),
+        "mean_speed_m_s": float(busy["speed_m_s"].mean()),
         "mean_stay_s": float(stays["stay_s"].mean()),
-    }  # fmt: skip
+    }
 
 
 def _knows_radii(tracks: Tracks) -> bool:

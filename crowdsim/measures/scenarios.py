@@ -1,4 +1,6 @@
-"""The scenario that a recorded run was made from: its ground, its goals, and the lines and areas that have names in it."""
+"""The scenario that a recorded run was made from:
+its ground, its goals, and the lines and areas that have names in it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from crowdsim.scenario.tree import suggestion
 
 
 def scenario_of(tracks: Tracks) -> Scenario:
-    """Return the scenario of a recorded run; where models came from plug-ins, all agents have the model `none` in their place.
+    """Return the scenario of a recorded run; where models came from plug-ins,
+    all agents have the model `none` in their place.
 
     Parameters
     ----------
@@ -33,7 +36,8 @@ def scenario_of(tracks: Tracks) -> Scenario:
 
 
 def named_areas(tracks: Tracks) -> dict[str, Any]:
-    """Return the areas that have a name in the scenario: exits and regions, areas that open and close, obstacles; empty for measured people.
+    """Return the areas that have a name in the scenario:
+    exits and regions, areas that open and close, obstacles; empty for measured people.
 
     Parameters
     ----------
@@ -48,12 +52,15 @@ def named_areas(tracks: Tracks) -> dict[str, Any]:
     scenario = scenario_of(tracks)
     found = {each.name: each.polygon for each in scenario.geometry.obstacles if each.name}
     found |= {each.name: each.area for each in scenario.geometry.areas}
-    return found | {goal.name: goal.area for goal in scenario.goals if goal.area is not None and not goal.is_inline}
+    return found | {
+        goal.name: goal.area for goal in scenario.goals if goal.area is not None and not goal.is_inline
+    }
 
 
 def line_from_text(text: str, tracks: Tracks) -> Line:
-    """Return a measurement line from ``x1,y1,x2,y2`` (m, and more points for bends), with a name in front as in ``door=10,3,10,5``; or the outline of an
-    area that the scenario names, over which one goes forwards by entering it.
+    """Return a measurement line from ``x1,y1,x2,y2`` (m, and more points for bends), with a name in front as
+    in ``door=10,3,10,5``; or the outline of an area that the scenario names, over which one goes forwards by
+    entering it.
 
     Raises
     ------
@@ -64,17 +71,23 @@ def line_from_text(text: str, tracks: Tracks) -> Line:
     if numbers is None:
         area = _named(text, tracks, "line", "x1,y1,x2,y2")
         if area.geom_type != "Polygon":
-            raise CrowdsimError(f'The area "{text}" has several parts. Give a line by its points: x1,y1,x2,y2.')
-        outline = shapely.orient_polygons(area, exterior_cw=True).exterior.coords[:]  # inside on the right: to come in is to go forwards
+            raise CrowdsimError(
+                f'The area "{text}" has several parts. Give a line by its points: x1,y1,x2,y2.'
+            )
+        # inside on the right: to come in is to go forwards
+        outline = shapely.orient_polygons(area, exterior_cw=True).exterior.coords[:]
         return Line(tuple((x, y) for x, y, *_ in outline), name)
     if len(numbers) < 4 or len(numbers) % 2:
-        raise CrowdsimError(f'The line "{text}" has {len(numbers)} number{"s" if len(numbers) > 1 else ""}, but takes x1,y1,x2,y2, and two more for each bend.')
+        raise CrowdsimError(
+            f'The line "{text}" has {len(numbers)} number{"s" if len(numbers) > 1 else ""}, but takes '
+            "x1,y1,x2,y2, and two more for each bend."
+        )
     return Line(tuple(zip(numbers[::2], numbers[1::2], strict=True)), name)
 
 
 def area_from_text(text: str, tracks: Tracks) -> Area:
-    """Return a measurement area from ``xmin,ymin,xmax,ymax`` (m), from three corners or more as ``x1,y1,x2,y2,x3,y3``, or one that the scenario names; with a
-    name in front as in ``bridge=0,0,4,2``.
+    """Return a measurement area from ``xmin,ymin,xmax,ymax`` (m), from three corners or more as
+    ``x1,y1,x2,y2,x3,y3``, or one that the scenario names; with a name in front as in ``bridge=0,0,4,2``.
 
     Raises
     ------
@@ -88,7 +101,10 @@ def area_from_text(text: str, tracks: Tracks) -> Area:
         return box_area(numbers[0], numbers[1], numbers[2], numbers[3], name)
     if len(numbers) < 6 or len(numbers) % 2:
         counted = f"{len(numbers)} number{'s' if len(numbers) > 1 else ''}"
-        raise CrowdsimError(f'The area "{text}" has {counted}, but takes xmin,ymin,xmax,ymax, or x and y of three corners or more.')
+        raise CrowdsimError(
+            f'The area "{text}" has {counted}, but takes xmin,ymin,xmax,ymax, or x and y of three corners '
+            "or more."
+        )
     return Area(shapely.Polygon(list(zip(numbers[::2], numbers[1::2], strict=True))), name)
 
 
@@ -108,7 +124,13 @@ def _named(name: str, tracks: Tracks, what: str, form: str) -> Any:
     known = named_areas(tracks)
     if name in known:
         return known[name]
-    names = f"{suggestion(name, known)} Known are {', '.join(sorted(known))}.".strip() if known else "It names none."
+    names = (
+        f"{suggestion(name, known)} Known are {', '.join(sorted(known))}.".strip()
+        if known
+        else "It names none."
+    )
     if tracks.header is None:
-        raise CrowdsimError(f'"{name}" is no {what}: measured people have no scenario with names in it. Give numbers: {form}.')
+        raise CrowdsimError(
+            f'"{name}" is no {what}: measured people have no scenario with names in it. Give numbers: {form}.'
+        )
     raise CrowdsimError(f'The scenario names no area "{name}". {names} Or give numbers: {form}.')

@@ -31,10 +31,12 @@ def detours(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each person that was seen: id, group, has_arrived; length_m: as `path_lengths` has it; optimum_m: of the shortest path for an agent of this
-        width from where it was first seen through its goals, each from where it reached the one before, to where it would have arrived (m); detour: length
-        over optimum; extra_m: length less optimum (m); duration_s (s); ideal_s: of the quickest in that path's corridor at its desired speed (s);
-        time_over_ideal. All but the first five are NaN for those that did not arrive, that a program sent elsewhere, or that are too wide for any path.
+        One row for each person that was seen: id, group, has_arrived; length_m: as `path_lengths` has it;
+        optimum_m: of the shortest path for an agent of this width from where it was first seen through its
+        goals, each from where it reached the one before, to where it would have arrived (m); detour: length
+        over optimum; extra_m: length less optimum (m); duration_s (s); ideal_s: of the quickest in that
+        path's corridor at its desired speed (s); time_over_ideal. All but the first five are NaN for those
+        that did not arrive, that a program sent elsewhere, or that are too wide for any path.
 
     Raises
     ------
@@ -43,9 +45,10 @@ def detours(source: Source) -> pd.DataFrame:
 
     Notes
     -----
-    Shortest paths are those of the planner `optimal`, in plan, on the ground with everything open that can be opened and without obstacles that
-    move: a bound from below. Agents keep clear of walls by a little, and frames cut corners, so that the detour of one alone lies between 0.999 and 1.01.
-    Times can be shorter than ideal: to avoid others, agents may walk faster than they like (`bodies.top_speed`).
+    Shortest paths are those of the planner `optimal`, in plan, on the ground with everything open that can be
+    opened and without obstacles that move: a bound from below. Agents keep clear of walls by a little, and
+    frames cut corners, so that the detour of one alone lies between 0.999 and 1.01. Times can be shorter than
+    ideal: to avoid others, agents may walk faster than they like (`bodies.top_speed`).
     """
     tracks = tracks_of(source)
     built = open_world(scenario_of(tracks))
@@ -53,25 +56,50 @@ def detours(source: Source) -> pd.DataFrame:
     first = tracks.starts[:-1]
     layer = tracks.layer[first] if tracks.layer is not None else _layers_of_groups(built, tracks.seen)
     reached = _reached(tracks, built, paths["has_arrived"].to_numpy())
-    optimum, ideal = shortest_path_lengths(built, tracks.seen, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached)
+    optimum, ideal = shortest_path_lengths(
+        built, tracks.seen, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached
+    )
     table = paths[["id", "group", "has_arrived", "length_m"]].assign(optimum_m=optimum)
     positive = np.where(optimum > 0.0, optimum, np.nan)
-    table = table.assign(detour=table["length_m"] / positive, extra_m=table["length_m"] - optimum, duration_s=paths["duration_s"], ideal_s=ideal)
-    return with_units(table.assign(time_over_ideal=table["duration_s"] / np.where(ideal > 0.0, ideal, np.nan)))
+    table = table.assign(
+        detour=table["length_m"] / positive,
+        extra_m=table["length_m"] - optimum,
+        duration_s=paths["duration_s"],
+        ideal_s=ideal,
+    )
+    return with_units(
+        table.assign(time_over_ideal=table["duration_s"] / np.where(ideal > 0.0, ideal, np.nan))
+    )
 
 
 REACHED = np.dtype([("person", "i8"), ("goal", "i8"), ("x", "f8"), ("y", "f8"), ("layer", "i4")])
-_LEG = np.dtype([("row", "i8"), ("person", "i8"), ("x", "f8"), ("y", "f8"), ("layer", "i4"), ("goal", "i4"), ("speed", "f8")])
+_LEG = np.dtype(
+    [
+        ("row", "i8"),
+        ("person", "i8"),
+        ("x", "f8"),
+        ("y", "f8"),
+        ("layer", "i4"),
+        ("goal", "i4"),
+        ("speed", "f8"),
+    ]
+)
 
 
 def open_world(scenario: Scenario) -> Built:
-    """Return the world of a scenario with everything open that can be opened, on which paths are the shortest."""
+    """Return the world of a scenario with everything open that can be opened,
+    on which paths are the shortest.
+    """
     areas = tuple(replace(area, available=True) for area in scenario.geometry.areas)
     return build_world(replace(scenario, geometry=replace(scenario.geometry, areas=areas)))
 
 
 def shortest_path_lengths(
-    built: Built, people: NDArray[np.int64], place: NDArray[np.float64], layer: NDArray[np.int32], reached: NDArray[Any]
+    built: Built,
+    people: NDArray[np.int64],
+    place: NDArray[np.float64],
+    layer: NDArray[np.int32],
+    reached: NDArray[Any],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return how long the shortest paths are through the goals that people reached, and how long they take.
 
@@ -91,31 +119,54 @@ def shortest_path_lengths(
     Returns
     -------
     optimum : (k,) float64, m
-        In plan, for an agent of the person's width, to where it would have arrived; NaN of those that reached nothing, that a program sent elsewhere, that
-        stood off the ground, or are too wide for any path.
+        In plan, for an agent of the person's width, to where it would have arrived; NaN of those that reached
+        nothing, that a program sent elsewhere, that stood off the ground, or are too wide for any path.
     ideal : (k,) float64, s
         Of the quickest in that path's corridor at the person's desired speed.
     """
     world, scenario = built.world, built.scenario
-    begins, ends = np.searchsorted(reached["person"], people), np.searchsorted(reached["person"], people, side="right")
+    begins, ends = (
+        np.searchsorted(reached["person"], people),
+        np.searchsorted(reached["person"], people, side="right"),
+    )
     legs: list[tuple[Any, ...]] = []
-    for row, (person, begin, end) in enumerate(zip(people.tolist(), begins.tolist(), ends.tolist(), strict=True)):
+    for row, (person, begin, end) in enumerate(
+        zip(people.tolist(), begins.tolist(), ends.tolist(), strict=True)
+    ):
         itinerary = world.itineraries[built.agents.itinerary[person - 1]]
         if not 0 < end - begin <= len(itinerary.goals):
             continue
         offset = len(itinerary.goals) - (end - begin)
         meant = [(itinerary.goals[offset + k], itinerary.speeds[offset + k]) for k in range(end - begin)]
-        if not all(_is_same(scenario, goal, int(found)) for (goal, _), found in zip(meant, reached["goal"][begin:end], strict=True)):
+        if not all(
+            _is_same(scenario, goal, int(found))
+            for (goal, _), found in zip(meant, reached["goal"][begin:end], strict=True)
+        ):
             continue
-        places = [(*place[row], layer[row]), *((each["x"], each["y"], each["layer"]) for each in reached[begin : end - 1])]
+        places = [
+            (*place[row], layer[row]),
+            *((each["x"], each["y"], each["layer"]) for each in reached[begin : end - 1]),
+        ]
         for (goal, speed), (x, y, floor) in zip(meant, places, strict=True):
-            legs.append((row, person, x, y, floor, goal, built.agents.desired_speed[person - 1] if np.isnan(speed) else speed))
+            legs.append(
+                (
+                    row,
+                    person,
+                    x,
+                    y,
+                    floor,
+                    goal,
+                    built.agents.desired_speed[person - 1] if np.isnan(speed) else speed,
+                )
+            )
     return _sums(built, np.array(legs, dtype=_LEG), len(people))
 
 
 def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
     """Return the goals that people reached while they were seen."""
-    happened = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(["id", "time_s"], kind="stable")
+    happened = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(
+        ["id", "time_s"], kind="stable"
+    )
     happened = happened[happened["id"].isin(tracks.seen[has_arrived])]
     number = np.searchsorted(tracks.seen, happened["id"].to_numpy())
     happened = happened[happened["time_s"].to_numpy() >= tracks.time_s[tracks.starts[number]]]
@@ -126,7 +177,10 @@ def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> ND
         found["layer"] = _layers_of_groups(built, found["person"])
     else:
         numbers = np.searchsorted(tracks.seen, found["person"]).tolist()
-        rows = [_row_at(tracks, each, time) for each, time in zip(numbers, happened["time_s"].tolist(), strict=True)]
+        rows = [
+            _row_at(tracks, each, time)
+            for each, time in zip(numbers, happened["time_s"].tolist(), strict=True)
+        ]
         found["layer"] = tracks.layer[np.array(rows, dtype=np.int64)]
     return found
 
@@ -139,7 +193,11 @@ def _layers_of_groups(built: Built, people: NDArray[np.int64]) -> NDArray[np.int
 
 def _is_same(scenario: Scenario, goal: int, reached: int) -> bool:
     """Return whether a goal that was reached is the one that was meant, or one of those."""
-    return reached in scenario.goals[goal].parts if scenario.goals[goal].kind == "nearest_of" else reached == goal
+    return (
+        reached in scenario.goals[goal].parts
+        if scenario.goals[goal].kind == "nearest_of"
+        else reached == goal
+    )
 
 
 def _row_at(tracks: Tracks, number: int, time_s: float) -> int:
@@ -149,7 +207,9 @@ def _row_at(tracks: Tracks, number: int, time_s: float) -> int:
 
 
 def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each person the length of the shortest paths of all legs (m), and their time (s); NaN without legs, or where one has no path."""
+    """Return for each person the length of the shortest paths of all legs (m), and their time (s);
+    NaN without legs, or where one has no path.
+    """
     world = built.world
     position = np.column_stack((legs["x"], legs["y"]))
     polygon = np.empty(len(legs), dtype=np.int64)
@@ -166,7 +226,10 @@ def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.flo
     reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
     walked, took = np.maximum(0.0, length - reach), np.maximum(0.0, effort - reach) / legs["speed"]
     walked[piece < 0] = took[piece < 0] = np.nan
-    sums = [np.bincount(legs["row"], weights=values, minlength=people).astype(np.float64) for values in (walked, took)]
+    sums = [
+        np.bincount(legs["row"], weights=values, minlength=people).astype(np.float64)
+        for values in (walked, took)
+    ]
     nobody = np.bincount(legs["row"], minlength=people) == 0
     for values in sums:
         values[nobody] = np.nan

@@ -22,8 +22,9 @@ def tracks_of(source: Source) -> Tracks:
     Parameters
     ----------
     source : path, Recording, or Tracks
-        A recording of ours, open or as a file; or measured people: a text file that says how many frames a second it has, or an HDF5 file as archives of
-        experiments have them (`read_measured` reads text files that say less). Tracks are returned as they are.
+        A recording of ours, open or as a file; or measured people: a text file that says how many frames a
+        second it has, or an HDF5 file as archives of experiments have them (`read_measured` reads text files
+        that say less). Tracks are returned as they are.
 
     Returns
     -------
@@ -50,14 +51,20 @@ def _recorded(recording: Recording) -> Tracks:
     rows = recording.trajectories(columns=["x", "y", "z", *(["layer"] if has_layers else [])])
     roster, events, frames = recording.roster(), recording.events(), recording.frames()
     people = people_table(
-        roster["entity"].to_numpy(), group=roster["group_name"].to_numpy(), radius_m=roster["radius"].to_numpy(),
-        desired_speed_m_s=roster["desired_speed"].to_numpy(), start_s=roster["start_tick"].to_numpy() * header.tick_s,
-    ).sort_values("id", ignore_index=True)  # fmt: skip
-    happened = events.rename(columns={"entity": "id", "x": "x_m", "y": "y_m"}).assign(time_s=events["tick"] * header.tick_s)[list(EVENT_COLUMNS)]
+        roster["entity"].to_numpy(),
+        group=roster["group_name"].to_numpy(),
+        radius_m=roster["radius"].to_numpy(),
+        desired_speed_m_s=roster["desired_speed"].to_numpy(),
+        start_s=roster["start_tick"].to_numpy() * header.tick_s,
+    ).sort_values("id", ignore_index=True)
+    happened = events.rename(columns={"entity": "id", "x": "x_m", "y": "y_m"}).assign(
+        time_s=events["tick"] * header.tick_s
+    )[list(EVENT_COLUMNS)]
     floors = recording.floors()
     ground = shapely.union_all(floors) if floors else None
     return make_tracks(
-        str(recording.path), recording.fps, rows["id"].to_numpy(), rows["frame"].to_numpy(), rows["x"].to_numpy(), rows["y"].to_numpy(), rows["z"].to_numpy(),
-        layer=rows["layer"].to_numpy() if has_layers else None, frame_s=frames["time_s"].to_numpy(), first_frame=0, people=people, events=happened,
-        ground=ground, header=header,
+        str(recording.path), recording.fps, rows["id"].to_numpy(), rows["frame"].to_numpy(),
+        rows["x"].to_numpy(), rows["y"].to_numpy(), rows["z"].to_numpy(),
+        layer=rows["layer"].to_numpy() if has_layers else None, frame_s=frames["time_s"].to_numpy(),
+        first_frame=0, people=people, events=happened, ground=ground, header=header,
     )  # fmt: skip

@@ -15,7 +15,8 @@ from crowdsim.recording.header import Header
 
 PEOPLE_COLUMNS = ("id", "group", "radius_m", "desired_speed_m_s", "start_s")
 EVENT_COLUMNS = ("time_s", "id", "kind", "value", "x_m", "y_m")
-_NARROW = 1 << 16  # Of so many numbers numpy sorts two-byte keys by their digits: 6 million rows in 0.1 s, of others in 0.8 s.
+# Of so many numbers numpy sorts two-byte keys by their digits: 6 million rows in 0.1 s, of others in 0.8 s.
+_NARROW = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +39,11 @@ class Tracks:
         Time of each frame from `first_frame` on, ascending; frames in which nobody was there are among them.
     first_frame : int
     people : DataFrame
-        One row for each person, ascending: id; group; radius_m (m), desired_speed_m_s (m/s), start_s (s; when it may first move), NaN where not known.
+        One row for each person, ascending: id; group; radius_m (m), desired_speed_m_s (m/s), start_s (s; when
+        it may first move), NaN where not known.
     events : DataFrame
-        What happened, of recorded runs: time_s (s), id, kind (name of `EventKind`), value, x_m, y_m (m). Measured people have none.
+        What happened, of recorded runs: time_s (s), id, kind (name of `EventKind`), value, x_m, y_m (m).
+        Measured people have none.
     ground : shapely Polygon or MultiPolygon, or None
         Walkable ground as seen from above, where it is known.
     header : Header or None
@@ -112,18 +115,35 @@ class Tracks:
             If a person's radius is not known, and nothing stands in for it.
         """
         radius = self.of_people("radius_m").astype(np.float64)
-        for change in self.events[self.events["kind"] == "RADIUS_SET"].sort_values("time_s", kind="stable").to_dict("records"):
+        for change in (
+            self.events[self.events["kind"] == "RADIUS_SET"]
+            .sort_values("time_s", kind="stable")
+            .to_dict("records")
+        ):
             first, last = np.searchsorted(self.person, (change["id"], change["id"] + 1))
-            radius[first + np.searchsorted(self.time_s[first:last], change["time_s"]) : last] = change["value"] / 1000.0  # the event has millimetres
+            # the event has millimetres
+            radius[first + np.searchsorted(self.time_s[first:last], change["time_s"]) : last] = (
+                change["value"] / 1000.0
+            )
         if otherwise is not None:
             return np.where(np.isnan(radius), otherwise, radius)
         if np.isnan(radius).any():
-            raise RecordingError(f"{self.name}: how wide people are is not known, as it is not of measured people. Give them a radius, for example 0.2 m.")
+            raise RecordingError(
+                f"{self.name}: how wide people are is not known, as it is not of measured people. Give them "
+                "a radius, for example 0.2 m."
+            )
         return radius
 
 
 def make_tracks(
-    name: str, fps: float, person: NDArray[Any], frame: NDArray[Any], x: NDArray[Any], y: NDArray[Any], z: NDArray[Any] | None = None, **more: Any
+    name: str,
+    fps: float,
+    person: NDArray[Any],
+    frame: NDArray[Any],
+    x: NDArray[Any],
+    y: NDArray[Any],
+    z: NDArray[Any] | None = None,
+    **more: Any,
 ) -> Tracks:
     """Return tracks made from rows in any order.
 
@@ -134,8 +154,9 @@ def make_tracks(
     person, frame : (n,) int
     x, y, z : (n,) float, m
     **more
-        Other attributes of `Tracks`. Without `frame_s`, frame 0 is at 0 s and frames go from the first to the last in which a person was seen; without
-        `people`, nothing is known of any person; without `events`, nothing happened.
+        Other attributes of `Tracks`. Without `frame_s`, frame 0 is at 0 s and frames go from the first to the
+        last in which a person was seen; without `people`, nothing is known of any person; without `events`,
+        nothing happened.
 
     Raises
     ------
@@ -151,10 +172,18 @@ def make_tracks(
     person, frame = person[order], frame[order]
     twice = np.flatnonzero((np.diff(person) == 0) & (np.diff(frame) == 0))
     if len(twice):
-        raise RecordingError(f"{name}: person {person[twice[0]]} is twice in frame {frame[twice[0]]}; a person has one row in a frame.")
-    places = [np.zeros(len(person)) if values is None else np.asarray(values, dtype=np.float64)[order] for values in (x, y, z)]
+        raise RecordingError(
+            f"{name}: person {person[twice[0]]} is twice in frame {frame[twice[0]]}; a person has one row "
+            "in a frame."
+        )
+    places = [
+        np.zeros(len(person)) if values is None else np.asarray(values, dtype=np.float64)[order]
+        for values in (x, y, z)
+    ]
     if not all(np.isfinite(values).all() for values in places):
-        raise RecordingError(f"{name}: has places that are no numbers. Leave out rows in which a person was not seen.")
+        raise RecordingError(
+            f"{name}: has places that are no numbers. Leave out rows in which a person was not seen."
+        )
     if "frame_s" not in more:
         first, last = (int(frame.min()), int(frame.max())) if len(frame) else (0, -1)
         more |= {"first_frame": first, "frame_s": np.arange(first, last + 1) / fps}
@@ -169,14 +198,21 @@ def make_tracks(
 
 def people_table(ids: NDArray[np.int64], **columns: Any) -> pd.DataFrame:
     """Return what is known of people, as `Tracks.people` has it; columns that are not given are not known."""
-    unknown: dict[str, Any] = {"group": "", "radius_m": np.nan, "desired_speed_m_s": np.nan, "start_s": np.nan}
+    unknown: dict[str, Any] = {
+        "group": "",
+        "radius_m": np.nan,
+        "desired_speed_m_s": np.nan,
+        "start_s": np.nan,
+    }
     table = pd.DataFrame({"id": ids}).assign(**{**unknown, **columns})
     return table[list(PEOPLE_COLUMNS)]
 
 
 def with_units(table: pd.DataFrame, **units: str) -> pd.DataFrame:
     """Return a table whose ``attrs["units"]`` has the unit of every column; what is not named has none."""
-    table.attrs = {"units": {str(column): units.get(str(column), _unit(str(column))) for column in table.columns}}
+    table.attrs = {
+        "units": {str(column): units.get(str(column), _unit(str(column))) for column in table.columns}
+    }
     return table
 
 

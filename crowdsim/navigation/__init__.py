@@ -1,11 +1,14 @@
 """Where may one walk, and how does one get there? Plain functions on arrays that know nothing of the world.
 
-In: walkable ground as shapely polygons, goals, agents as radii and positions. Out: meshes, paths as corridors or waypoints, the next corner, the position after
-a step. This is the front door; each name is imported when it is first used.
+In: walkable ground as shapely polygons, goals, agents as radii and positions. Out: meshes, paths as corridors
+or waypoints, the next corner, the position after a step. This is the front door; each name is imported when
+it is first used.
 
-One package a question: `mesh` (where can an agent walk?), `goals` (where does a path end?), `tiles` (which part of the mesh is what while the ground changes?),
-`corridor` (where next along a path?), `search` (which portals?), `planning` (which request is served when?), `visibility` (shortest paths over corners),
-`stationary` (paths round stationary agents), `grid` (paths over cells), `local_grid` (a path round what stands just ahead).
+One package a question: `mesh` (where can an agent walk?), `goals` (where does a path end?), `tiles` (which
+part of the mesh is what while the ground changes?), `corridor` (where next along a path?), `search` (which
+portals?), `planning` (which request is served when?), `visibility` (shortest paths over corners),
+`stationary` (paths round stationary agents), `grid` (paths over cells), `local_grid` (a path round what
+stands just ahead).
 """
 
 from __future__ import annotations
@@ -28,20 +31,24 @@ if TYPE_CHECKING:
     from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 __all__ = [
-    "GoalShape", "GridPlanner", "MeshBuild", "MeshParameters", "MeshPlanner", "NavMesh", "Planner", "TiledMesh", "VisibilityPlanner", "build_grid",
-    "build_mesh", "build_tiles", "cut_goals", "is_in_sight", "locate", "measure_corridors", "walk_many",
+    "GoalShape", "GridPlanner", "MeshBuild", "MeshParameters", "MeshPlanner", "NavMesh", "Planner",
+    "TiledMesh", "VisibilityPlanner", "build_grid", "build_mesh", "build_tiles", "cut_goals", "is_in_sight",
+    "locate", "measure_corridors", "walk_many",
 ]  # fmt: skip
 
-__getattr__ = names_from(__name__, {
-    "corridor.measure": ("measure_corridors",),
-    "corridor.walk": ("walk_many",),
-    "goals.goals": ("GoalShape", "cut_goals"),
-    "grid.grid": ("build_grid",),
-    "grid.planner": ("GridPlanner",),
-    "mesh.build": ("MeshBuild", "MeshParameters", "build_mesh"),
-    "mesh.mesh": ("NavMesh", "is_in_sight", "locate"),
-    "planning.mesh_planner": ("MeshPlanner",),
-    "planning.protocol": ("Planner",),
-    "tiles.tiled_mesh": ("TiledMesh", "build_tiles"),
-    "visibility.planner": ("VisibilityPlanner",),
-})
+__getattr__ = names_from(
+    __name__,
+    {
+        "corridor.measure": ("measure_corridors",),
+        "corridor.walk": ("walk_many",),
+        "goals.goals": ("GoalShape", "cut_goals"),
+        "grid.grid": ("build_grid",),
+        "grid.planner": ("GridPlanner",),
+        "mesh.build": ("MeshBuild", "MeshParameters", "build_mesh"),
+        "mesh.mesh": ("NavMesh", "is_in_sight", "locate"),
+        "planning.mesh_planner": ("MeshPlanner",),
+        "planning.protocol": ("Planner",),
+        "tiles.tiled_mesh": ("TiledMesh", "build_tiles"),
+        "visibility.planner": ("VisibilityPlanner",),
+    },
+)

@@ -9,7 +9,9 @@ from crowdsim.navigation.planning.registry import PlannerKind, kinds
 
 
 class Own(NamedTuple):
-    """A planner of crowdsim's own: the module that registers its kind, and what scenarios are read by before that is imported, since it needs the compiler."""
+    """A planner of crowdsim's own: the module that registers its kind,
+    and what scenarios are read by before that is imported, since it needs the compiler.
+    """
 
     module: str
     over_cells: bool = False

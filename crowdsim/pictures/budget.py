@@ -1,4 +1,6 @@
-"""The picture of a budget: what each system took over the run, the budget as a line, and below it the requests for paths that waited."""
+"""The picture of a budget: what each system took over the run, the budget as a line,
+and below it the requests for paths that waited.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ INCHES = (10.0, 6.0)
 
 
 def longest_ticks(total: NDArray[np.float64], columns: int) -> NDArray[np.int64]:
-    """Return for each of some columns of ticks the one that took longest, ascending; every tick where there are no more than columns.
+    """Return for each of some columns of ticks the one that took longest, ascending;
+    every tick where there are no more than columns.
 
     Parameters
     ----------
@@ -31,10 +34,18 @@ def longest_ticks(total: NDArray[np.float64], columns: int) -> NDArray[np.int64]
     """
     count = min(len(total), columns)
     bounds = len(total) * np.arange(count + 1) // max(1, count)
-    return np.array([low + int(np.argmax(total[low:high])) for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)], dtype=np.int64)
+    return np.array(
+        [
+            low + int(np.argmax(total[low:high]))
+            for low, high in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        ],
+        dtype=np.int64,
+    )
 
 
-def draw_budget(recording: Recording, out: Path, milliseconds: float | None = None, *, dpi: int = 130) -> None:
+def draw_budget(
+    recording: Recording, out: Path, milliseconds: float | None = None, *, dpi: int = 130
+) -> None:
     """Draw what the ticks of a recording took, and write it as a picture.
 
     Parameters
@@ -72,24 +83,46 @@ def draw_budget_in(figure: Any, recording: Recording, milliseconds: float | None
         parts.append(("others", costs[shown][:, order[MOST_SHOWN:]].sum(axis=1)))
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     # Steps, not slopes: each column is a tick of its own.
-    above.stackplot(seconds, [part for _, part in parts], labels=[name for name, _ in parts], colors=OKABE_ITO, step="post", linewidth=0)
+    above.stackplot(
+        seconds,
+        [part for _, part in parts],
+        labels=[name for name, _ in parts],
+        colors=OKABE_ITO,
+        step="post",
+        linewidth=0,
+    )
     if milliseconds is not None:
-        above.axhline(milliseconds, color="black", linestyle="--", linewidth=1.4, label=f"budget {milliseconds:g} ms")
+        above.axhline(
+            milliseconds, color="black", linestyle="--", linewidth=1.4, label=f"budget {milliseconds:g} ms"
+        )
     total = costs.sum(axis=1)
-    # Rare ticks in which the machine did something else would press all the others flat; the title says how long the longest is.
+    # Rare ticks in which the machine did something else would press all the others flat; the title says how
+    # long the longest is.
     above.set_ylim(0.0, max(2.0 * float(np.percentile(total, 95)), 2.0 * (milliseconds or 0.0)) or 1.0)
-    above.set_ylabel("ms a tick" if len(shown) == len(costs) else f"ms, longest of {-(-len(costs) // len(shown))} ticks")
+    above.set_ylabel(
+        "ms a tick" if len(shown) == len(costs) else f"ms, longest of {-(-len(costs) // len(shown))} ticks"
+    )
     above.legend(loc="upper right", fontsize=8, ncols=3)
-    above.set_title(f"{recording.header.name}: {len(costs):,} ticks of {recording.header.tick_s:g} s, the longest {total.max():.1f} ms", fontsize=10)
+    above.set_title(
+        (
+            f"{recording.header.name}: {len(costs):,} ticks of {recording.header.tick_s:g} s, the longest "
+            f"{total.max():.1f} ms"
+        ),
+        fontsize=10,
+    )
     _draw_queue(below, ticks, recording.header.tick_s)
 
 
 def _draw_queue(axes: Any, ticks: Any, tick_s: float) -> None:
-    """Draw the requests that were open and how long the oldest had waited; what was searched instead, where nobody waited at the end of a tick."""
+    """Draw the requests that were open and how long the oldest had waited;
+    what was searched instead, where nobody waited at the end of a tick.
+    """
     time_s, open_requests = ticks["tick"].to_numpy() * tick_s, ticks["requests_open"].to_numpy()
     waited_s, work = ticks["oldest_request_ticks"].to_numpy() * tick_s, ticks["expansions"].to_numpy()
     has_queue = bool(open_requests.max(initial=0) > 0)
-    axes.fill_between(time_s, open_requests if has_queue else work, step="post", color="#4c78a8", alpha=0.5, linewidth=0)
+    axes.fill_between(
+        time_s, open_requests if has_queue else work, step="post", color="#4c78a8", alpha=0.5, linewidth=0
+    )
     axes.set_ylabel("requests open" if has_queue else "expansions", color="#35608f")
     axes.set_ylim(bottom=0.0)
     axes.set_xlabel("simulated time, s")
@@ -98,7 +131,13 @@ def _draw_queue(axes: Any, ticks: Any, tick_s: float) -> None:
         axes.set_title(f"nobody waited: every request was answered in its tick; {done}", fontsize=9)
         return
     waits = np.count_nonzero(open_requests)
-    axes.set_title(f"requests waited in {waits:,} ticks, {open_requests.max():,.0f} at most, {waited_s.max():g} s the longest; {done}", fontsize=9)
+    axes.set_title(
+        (
+            f"requests waited in {waits:,} ticks, {open_requests.max():,.0f} at most, {waited_s.max():g} s "
+            f"the longest; {done}"
+        ),
+        fontsize=9,
+    )
     age = axes.twinx()
     age.step(time_s, waited_s, where="post", color="#d6604d", linewidth=1.2)
     age.set_ylabel("oldest, s", color="#b2452f")

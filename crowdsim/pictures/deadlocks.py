@@ -19,17 +19,27 @@ LEAST_SIDE_M = 6.0  # Of what is shown, so that one can tell where it is.
 MOST_NAMES = 40  # People with their names; more cannot be read.
 OTHER, STAYS, OBSTACLE, WAIT, RING = "#b8c0c8", "#6b7280", "#c77d1a", "#444444", "#d62828"
 COLOURS = {
-    Cause.UNKNOWN: "#000000", Cause.NO_PATH: "#7b4fb5", Cause.ENCLOSED: "#b5179e", Cause.STARVED: "#e0a100", Cause.PUSHED_OFF: "#0096c7",
-    Cause.GOAL_OCCUPIED: "#2a9d5c", Cause.THROUGH_PEOPLE: "#8d6e63", Cause.HEAD_ON: "#d62828", Cause.ARCH: "#f3722c", Cause.INFEASIBLE: "#3a5ba0",
-    Cause.OBSTACLE: "#c77d1a", Cause.QUEUE: "#9ccc65",
-}  # fmt: skip
+    Cause.UNKNOWN: "#000000",
+    Cause.NO_PATH: "#7b4fb5",
+    Cause.ENCLOSED: "#b5179e",
+    Cause.STARVED: "#e0a100",
+    Cause.PUSHED_OFF: "#0096c7",
+    Cause.GOAL_OCCUPIED: "#2a9d5c",
+    Cause.THROUGH_PEOPLE: "#8d6e63",
+    Cause.HEAD_ON: "#d62828",
+    Cause.ARCH: "#f3722c",
+    Cause.INFEASIBLE: "#3a5ba0",
+    Cause.OBSTACLE: "#c77d1a",
+    Cause.QUEUE: "#9ccc65",
+}
 
 
 def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 130) -> None:
     """Draw the agents that are stuck at one moment of a run, and write it as a picture.
 
-    Discs are agents, coloured by why they are stuck; grey ones are not stuck, dark grey ones stay. Arrows lead from waiting agents to those that they wait for
-    before others, red within rings of agents that wait for each other; thin ones are the other edges of the graph. A dashed line is a gap, with its width.
+    Discs are agents, coloured by why they are stuck; grey ones are not stuck, dark grey ones stay. Arrows
+    lead from waiting agents to those that they wait for before others, red within rings of agents that wait
+    for each other; thin ones are the other edges of the graph. A dashed line is a gap, with its width.
 
     Parameters
     ----------
@@ -55,7 +65,14 @@ def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 1
     grounds = recorded.grounds(moment.tick)
     for axes, floor in zip(all_axes, floors, strict=True):
         draw_ground(axes, grounds[floor])
-        draw_goals(axes, [goal if goal.layer in (-1, floor) and not goal.is_inline else None for goal in recorded.scenario.goals], {})
+        draw_goals(
+            axes,
+            [
+                goal if goal.layer in (-1, floor) and not goal.is_inline else None
+                for goal in recorded.scenario.goals
+            ],
+            {},
+        )
         here = np.flatnonzero(moment.layer == floor)
         _draw_bodies(axes, moment, found, here)
         _draw_waits(axes, moment, found, here)
@@ -72,7 +89,9 @@ def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 1
 
 
 def _window(moment: Moment) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the two corners of what is shown, (2,) m each: the place of those that are stuck and what is round it; everything where none is."""
+    """Return the two corners of what is shown, (2,) m each:
+    the place of those that are stuck and what is round it; everything where none is.
+    """
     rows = moment.is_stuck if np.any(moment.is_stuck) else np.ones(len(moment.entity), dtype=np.bool_)
     places = moment.position[rows] if len(moment.entity) else np.zeros((1, 2))
     low, high = places.min(axis=0) - AROUND_M, places.max(axis=0) + AROUND_M
@@ -93,7 +112,9 @@ def _draw_bodies(axes: Any, moment: Moment, found: Diagnosed, rows: NDArray[np.i
         else:
             colours.append(OBSTACLE if moment.is_obstacle[row] else STAYS if stays[row] else OTHER)
     edges = ["black" if found.is_head[row] else "none" for row in rows.tolist()]
-    axes.add_collection(PatchCollection(discs, facecolors=colours, edgecolors=edges, linewidths=1.6, alpha=0.85, zorder=4))
+    axes.add_collection(
+        PatchCollection(discs, facecolors=colours, edgecolors=edges, linewidths=1.6, alpha=0.85, zorder=4)
+    )
 
 
 def _draw_waits(axes: Any, moment: Moment, found: Diagnosed, rows: NDArray[np.int64]) -> None:
@@ -106,13 +127,27 @@ def _draw_waits(axes: Any, moment: Moment, found: Diagnosed, rows: NDArray[np.in
         is_first = found.waits_for[source] == moment.entity[target]
         in_ring = found.ring[source] != 0 and found.ring[source] == found.ring[target]
         colour = RING if in_ring else WAIT
-        arrow = {**style, "color": colour, "linewidth": 1.8 if is_first else 0.5, "alpha": 1.0 if is_first else 0.6, "connectionstyle": "arc3,rad=0.12"}
-        axes.annotate("", xy=moment.position[target], xytext=moment.position[source], arrowprops=arrow, zorder=6)
+        arrow = {
+            **style,
+            "color": colour,
+            "linewidth": 1.8 if is_first else 0.5,
+            "alpha": 1.0 if is_first else 0.6,
+            "connectionstyle": "arc3,rad=0.12",
+        }
+        axes.annotate(
+            "", xy=moment.position[target], xytext=moment.position[source], arrowprops=arrow, zorder=6
+        )
     for row in rows[found.waits_for[rows] == WALL].tolist():
         to = moment.next_corner[row] - moment.position[row]
         length = max(float(np.hypot(*to)), 1e-9)
         end = moment.position[row] + to / length * (moment.radius[row] + 0.3)
-        axes.annotate("", xy=end, xytext=moment.position[row], arrowprops={**style, "color": WAIT, "linewidth": 1.4, "linestyle": "--"}, zorder=6)
+        axes.annotate(
+            "",
+            xy=end,
+            xytext=moment.position[row],
+            arrowprops={**style, "color": WAIT, "linewidth": 1.4, "linestyle": "--"},
+            zorder=6,
+        )
 
 
 def _draw_gaps(axes: Any, found: Diagnosed, rows: NDArray[np.int64]) -> None:
@@ -123,7 +158,15 @@ def _draw_gaps(axes: Any, found: Diagnosed, rows: NDArray[np.int64]) -> None:
             continue
         drawn.add(key)
         axes.plot([gap.a[0], gap.b[0]], [gap.a[1], gap.b[1]], "--", color=RING, linewidth=1.6, zorder=5)
-        axes.annotate(f"{gap.width:.2f} m", 0.5 * (gap.a + gap.b), xytext=(5, 3), textcoords="offset points", fontsize=8, color=RING, zorder=7)
+        axes.annotate(
+            f"{gap.width:.2f} m",
+            0.5 * (gap.a + gap.b),
+            xytext=(5, 3),
+            textcoords="offset points",
+            fontsize=8,
+            color=RING,
+            zorder=7,
+        )
 
 
 def _draw_names(axes: Any, recorded: Recorded, moment: Moment, rows: NDArray[np.int64]) -> None:
@@ -132,7 +175,15 @@ def _draw_names(axes: Any, recorded: Recorded, moment: Moment, rows: NDArray[np.
         return
     for row in named.tolist():
         place = moment.position[row] + (0.0, moment.radius[row])
-        axes.annotate(name_of(recorded, int(moment.entity[row])), place, xytext=(0, 2), textcoords="offset points", ha="center", fontsize=7, zorder=7)
+        axes.annotate(
+            name_of(recorded, int(moment.entity[row])),
+            place,
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=7,
+            zorder=7,
+        )
 
 
 def _draw_legend(axes: Any, moment: Moment, found: Diagnosed) -> None:

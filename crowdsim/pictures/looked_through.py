@@ -1,6 +1,8 @@
-"""One pass over a recording, frame by frame, for all panels of a picture: trails thinned to what can be seen, densities on a grid, speeds.
+"""One pass over a recording, frame by frame, for all panels of a picture:
+trails thinned to what can be seen, densities on a grid, speeds.
 
-Memory does not grow with the length of a run: what is kept are some thousand trails of some hundred points, sums on a grid, and five numbers a frame.
+Memory does not grow with the length of a run: what is kept are some thousand trails of some hundred points,
+sums on a grid, and five numbers a frame.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from numpy.typing import NDArray
 from crowdsim.measures.motion import SPEED_OVER_S, half_window
 from crowdsim.recording.reader import Recording
 
-MOST_TRAILS = 2000  # Trails that are drawn; more are a solid colour, and drawing them takes minutes. The title says when some are left out.
+# Trails that are drawn; more are a solid colour, and drawing them takes minutes. The title says when some are
+# left out.
+MOST_TRAILS = 2000
 MOST_POINTS = 400  # Of one trail: beyond that, frames are skipped; the picture has fewer pixels.
 BIN_M = 0.25  # Cells in which people are counted.
 SQUARE_M = 1.0  # Side of the squares of the classic density: four cells.
@@ -157,7 +161,10 @@ class _TrailMaker:
 
     def result(self) -> Trails:
         names = self.parts[0] if self.parts else ("frame", "id", "x", "y")
-        rows = {name: np.concatenate([part[name] for part in self.parts]) if self.parts else np.zeros(0) for name in names}
+        rows = {
+            name: np.concatenate([part[name] for part in self.parts]) if self.parts else np.zeros(0)
+            for name in names
+        }
         return Trails(rows, len(np.unique(rows["id"])), self.total, self.step)
 
 
@@ -166,8 +173,14 @@ class _DensityMaker:
         left, bottom, right, top = shapely.total_bounds(np.array(list(grounds), dtype=object))
         self.bin = max(BIN_M, float(np.sqrt(len(grounds) * (right - left) * (top - bottom) / MOST_BINS)))
         self.left, self.bottom = float(left), float(bottom)
-        self.across, self.up = int(np.ceil((right - left) / self.bin)) + 1, int(np.ceil((top - bottom) / self.bin)) + 1
-        x, y = self.left + self.bin * np.arange(self.across + 1), self.bottom + self.bin * np.arange(self.up + 1)
+        self.across, self.up = (
+            int(np.ceil((right - left) / self.bin)) + 1,
+            int(np.ceil((top - bottom) / self.bin)) + 1,
+        )
+        x, y = (
+            self.left + self.bin * np.arange(self.across + 1),
+            self.bottom + self.bin * np.arange(self.up + 1),
+        )
         self.x, self.y = x.astype(np.float64), y.astype(np.float64)
         centre_x, centre_y = np.meshgrid(0.5 * (x[1:] + x[:-1]), 0.5 * (y[1:] + y[:-1]))
         for ground in grounds:
@@ -177,15 +190,21 @@ class _DensityMaker:
         self.counts = np.zeros(self.inside.shape)
         self.highest = np.zeros(self.inside.shape)
         self.taken = 0
-        # Of a square that is cut by walls only the ground counts, a quarter of it at least: else one person in a nook would be a crowd.
+        # Of a square that is cut by walls only the ground counts, a quarter of it at least: else one person
+        # in a nook would be a crowd.
         self.area = self.bin**2 * np.maximum([_in_squares(each.astype(float)) for each in self.inside], 4.0)
 
     def add(self, frame: int, rows: dict[str, NDArray[Any]]) -> None:
         """Take a frame in."""
         column = ((rows["x"] - self.left) / self.bin).astype(np.int64)
         row = ((rows["y"] - self.bottom) / self.bin).astype(np.int64)
-        layer = np.clip(rows["layer"], 0, len(self.inside) - 1).astype(np.int64) if "layer" in rows else np.zeros(len(row), dtype=np.int64)
-        there = (column >= 0) & (column < self.across) & (row >= 0) & (row < self.up)  # beyond the plan: in an exit that reaches out
+        layer = (
+            np.clip(rows["layer"], 0, len(self.inside) - 1).astype(np.int64)
+            if "layer" in rows
+            else np.zeros(len(row), dtype=np.int64)
+        )
+        # beyond the plan: in an exit that reaches out
+        there = (column >= 0) & (column < self.across) & (row >= 0) & (row < self.up)
         cell = (layer[there] * self.up + row[there]) * self.across + column[there]
         self.counts += np.bincount(cell, minlength=self.counts.size).reshape(self.counts.shape)
         self.taken += 1
@@ -195,18 +214,23 @@ class _DensityMaker:
     def _close(self) -> None:
         if self.taken:
             for floor, counts in enumerate(self.counts):
-                self.highest[floor] = np.maximum(self.highest[floor], _in_squares(counts) / self.taken / self.area[floor])
+                self.highest[floor] = np.maximum(
+                    self.highest[floor], _in_squares(counts) / self.taken / self.area[floor]
+                )
             self.counts[:] = 0.0
             self.taken = 0
 
     def result(self) -> Density:
-        if self.taken >= self.frames // 2 or not self.highest.any():  # a rest that is too short would be noise
+        # a rest that is too short would be noise
+        if self.taken >= self.frames // 2 or not self.highest.any():
             self._close()
         return Density(np.where(self.inside, self.highest, np.nan), self.x, self.y, 4.0 * self.bin, OVER_S)
 
 
 def _in_squares(cells: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the sum of the four by four cells round each cell: half of the outermost of five count on either side."""
+    """Return the sum of the four by four cells round each cell:
+    half of the outermost of five count on either side.
+    """
     along = np.array([0.5, 1.0, 1.0, 1.0, 0.5])
     padded = np.pad(cells, 2)
     down = sum(weight * padded[place : place + len(cells)] for place, weight in enumerate(along))
@@ -236,7 +260,9 @@ class _SpeedMaker:
         speed = np.hypot(apart[:, 0], apart[:, 1]) / (end - begin)
         speed = speed[np.isfinite(speed)]
         if len(speed):
-            self.found.append((0.5 * (begin + end), len(speed), float(speed.mean()), *np.quantile(speed, SHARES).tolist()))
+            self.found.append(
+                (0.5 * (begin + end), len(speed), float(speed.mean()), *np.quantile(speed, SHARES).tolist())
+            )
 
     def result(self) -> Speeds:
         table = np.array(self.found).reshape(-1, 3 + len(SHARES))

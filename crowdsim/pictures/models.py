@@ -1,4 +1,6 @@
-"""One scene under several models, side by side: the trails of all agents, where they overlapped and where one got stuck, and the figures under each."""
+"""One scene under several models, side by side:
+the trails of all agents, where they overlapped and where one got stuck, and the figures under each.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class Panel:
 
 
 def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, dpi: int = 130) -> None:
-    """Draw panels and write them as a picture: a column for each model, a row for each scene, and for each of its floors where it has several.
+    """Draw panels and write them as a picture:
+    a column for each model, a row for each scene, and for each of its floors where it has several.
 
     Where all are long corridors, it is a row for each model.
 
@@ -67,23 +70,40 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
     scenes = [panels[first : first + len(models)] for first in range(0, len(panels), len(models))]
     rows = [(row, layer) for row in scenes for layer in range(len(row[0].scenario.geometry.grounds))]
     bounds = [row[0].scenario.geometry.grounds[layer].bounds for row, layer in rows]
-    is_long = all(right - left > LONG * (top - bottom) for left, bottom, right, top in bounds)  # corridors: below each other, a column for each scene
+    # corridors: below each other, a column for each scene
+    is_long = all(right - left > LONG * (top - bottom) for left, bottom, right, top in bounds)
     sizes = [_size(each, LONG_INCHES if is_long else PANEL_INCHES) for each in bounds]
     widths = [size[0] for size in sizes] if is_long else [max(size[0] for size in sizes)] * len(models)
-    heights = [size[1] + TEXT_INCHES for size in ([max(sizes, key=lambda size: size[1])] * len(models) if is_long else sizes)]
+    heights = [
+        size[1] + TEXT_INCHES
+        for size in ([max(sizes, key=lambda size: size[1])] * len(models) if is_long else sizes)
+    ]
     shrink = min(1.0, MOST_INCHES / sum(widths), MOST_INCHES / sum(heights))
     figure, grid = plt.subplots(
-        len(heights), len(widths), squeeze=False, layout="constrained", figsize=(shrink * sum(widths), shrink * (sum(heights) + 0.4)), height_ratios=heights,
+        len(heights),
+        len(widths),
+        squeeze=False,
+        layout="constrained",
+        figsize=(shrink * sum(widths), shrink * (sum(heights) + 0.4)),
+        height_ratios=heights,
         width_ratios=widths,
-    )  # fmt: skip
+    )
     for (row, layer), line in zip(rows, grid.T if is_long else grid, strict=True):
         for panel, axes in zip(row, line, strict=True):
             _draw_panel(axes, panel, layer)
     for axes in grid[:, 0]:
         axes.set_ylabel("y (m)", fontsize=8)
     count, firsts = len(panels[0].runs.seeds), dict.fromkeys(str(panel.runs.seeds[0]) for panel in panels)
-    trails = f"trails of seed {', '.join(firsts)}" + (f"\nfigures of {count} seeds (mean ± standard deviation)" if count > 1 else "")
-    figure.legend(handles=_marks(plt), loc="outside lower center", ncols=2 if sum(widths) > 5.0 else 1, fontsize=8, frameon=False)
+    trails = f"trails of seed {', '.join(firsts)}" + (
+        f"\nfigures of {count} seeds (mean ± standard deviation)" if count > 1 else ""
+    )
+    figure.legend(
+        handles=_marks(plt),
+        loc="outside lower center",
+        ncols=2 if sum(widths) > 5.0 else 1,
+        fontsize=8,
+        frameon=False,
+    )
     figure.suptitle(trails, x=0.01, ha="left", fontsize=9)
     figure.savefig(out, dpi=dpi, format=form)
     plt.close(figure)
@@ -98,8 +118,25 @@ def _size(bounds: Sequence[float], inches: float) -> tuple[float, float]:
 
 def _marks(plt: Any) -> list[Any]:
     return [
-        plt.Line2D([], [], marker="o", linestyle="none", markerfacecolor="none", markeredgecolor=STUCK, markersize=6, label="got stuck here"),
-        plt.Line2D([], [], marker="x", linestyle="none", color=OVERLAP, markersize=5, label="agents deeper than 1 cm in each other"),
+        plt.Line2D(
+            [],
+            [],
+            marker="o",
+            linestyle="none",
+            markerfacecolor="none",
+            markeredgecolor=STUCK,
+            markersize=6,
+            label="got stuck here",
+        ),
+        plt.Line2D(
+            [],
+            [],
+            marker="x",
+            linestyle="none",
+            color=OVERLAP,
+            markersize=5,
+            label="agents deeper than 1 cm in each other",
+        ),
     ]
 
 
@@ -110,13 +147,35 @@ def _draw_panel(axes: Any, panel: Panel, layer: int) -> None:
     draw_obstacles(axes, panel.scenario.obstacles, trace.last_tick, layer if geometry.floors else -1)
     _draw_trails(axes, trace, layer)
     overlaps, stuck = (places[places[:, 2] == layer] for places in (trace.overlaps, trace.stuck))
-    axes.plot(overlaps[:, 0], overlaps[:, 1], "x", color=OVERLAP, markersize=3, markeredgewidth=0.7, alpha=0.7, zorder=5, gid="overlaps")
-    axes.plot(stuck[:, 0], stuck[:, 1], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=5, markeredgewidth=0.8, zorder=6, gid="stuck")
+    axes.plot(
+        overlaps[:, 0],
+        overlaps[:, 1],
+        "x",
+        color=OVERLAP,
+        markersize=3,
+        markeredgewidth=0.7,
+        alpha=0.7,
+        zorder=5,
+        gid="overlaps",
+    )
+    axes.plot(
+        stuck[:, 0],
+        stuck[:, 1],
+        "o",
+        markerfacecolor="none",
+        markeredgecolor=STUCK,
+        markersize=5,
+        markeredgewidth=0.8,
+        zorder=6,
+        gid="stuck",
+    )
     floor = f", {geometry.floors[layer].name}" if geometry.floors else ""
     axes.set_title(f"{panel.scenario.name}{floor}: {panel.model}", fontsize=9)
     axes.set_ylabel("")
     axes.tick_params(labelsize=7)
-    axes.set_xlabel(figures(panel.runs) if layer == len(geometry.grounds) - 1 else "", fontsize=7, linespacing=1.4)
+    axes.set_xlabel(
+        figures(panel.runs) if layer == len(geometry.grounds) - 1 else "", fontsize=7, linespacing=1.4
+    )
 
 
 def figures(runs: OverSeeds) -> str:
@@ -125,23 +184,35 @@ def figures(runs: OverSeeds) -> str:
         return f"broke a promise: {runs.failed[:60]}"
     return (
         f"{runs.arrived:,} of {runs.agents:,} arrived, time/ideal {spread_text(runs, 'time_over_ideal', 2)}\n"
-        f"path/optimal {spread_text(runs, 'path_over_optimal', 3)}, stuck {spread_text(runs, 'stuck_agent_s', 0)} s\n"
-        f"overlaps {spread_text(runs, 'overlaps', 1)}, {100.0 * runs.deepest_overlap_m:.1f} cm, score {spread_text(runs, 'steerbench_score', 0)}"
+        f"path/optimal {spread_text(runs, 'path_over_optimal', 3)}, stuck "
+        f"{spread_text(runs, 'stuck_agent_s', 0)} s\n"
+        f"overlaps {spread_text(runs, 'overlaps', 1)}, {100.0 * runs.deepest_overlap_m:.1f} cm, score "
+        f"{spread_text(runs, 'steerbench_score', 0)}"
     )
 
 
 def _draw_exits(axes: Any, scenario: Scenario, layer: int) -> None:
-    """Draw exits and regions with their names, without counts, which stand below; single points would hide what happens there."""
-    draw_goals(axes, [goal if goal.layer in (-1, layer) and goal.area is not None else None for goal in scenario.goals], {})
+    """Draw exits and regions with their names, without counts, which stand below;
+    single points would hide what happens there.
+    """
+    draw_goals(
+        axes,
+        [goal if goal.layer in (-1, layer) and goal.area is not None else None for goal in scenario.goals],
+        {},
+    )
     for text in axes.texts:
         text.set_text(text.get_text().removesuffix(" 0"))
         text.set_fontsize(6)
-    points = np.array([goal.point for goal in scenario.goals if goal.point is not None and goal.layer in (-1, layer)]).reshape(-1, 2)
+    points = np.array(
+        [goal.point for goal in scenario.goals if goal.point is not None and goal.layer in (-1, layer)]
+    ).reshape(-1, 2)
     axes.plot(points[:, 0], points[:, 1], "s", color=EXIT, markersize=3, alpha=0.5, zorder=1.5)
 
 
 def _draw_trails(axes: Any, trace: Trace, layer: int) -> None:
-    """Draw trails in the colours of their groups, or of one group each in its own, the same in every panel, with a dot where each begins."""
+    """Draw trails in the colours of their groups, or of one group each in its own, the same in every panel,
+    with a dot where each begins.
+    """
     import matplotlib as mpl
 
     if len(trace.groups) == 1:

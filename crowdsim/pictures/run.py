@@ -1,4 +1,5 @@
-"""The picture of a run: the plan with the trails of all agents, doors, what moved, the exits with their counts, and where agents were stuck.
+"""The picture of a run: the plan with the trails of all agents, doors, what moved,
+the exits with their counts, and where agents were stuck.
 
 What other pictures of plans need is here too: colours, panels, ground, goals, doors and obstacles.
 """
@@ -32,7 +33,10 @@ def colours_of(names: Iterable[str]) -> dict[str, str]:
 
 def dashes_of(names: Iterable[str]) -> dict[str, str]:
     """Return how the line of each name is drawn, so that two of one colour differ."""
-    return {name: DASHES[number // len(OKABE_ITO) % len(DASHES)] for number, name in enumerate(dict.fromkeys(names))}
+    return {
+        name: DASHES[number // len(OKABE_ITO) % len(DASHES)]
+        for number, name in enumerate(dict.fromkeys(names))
+    }
 
 
 INCHES = 10.0
@@ -80,11 +84,17 @@ def finish(figure: Any, axes: Any, title: str, out: Path, *, form: str | None = 
 def title_of(recording: Recording) -> str:
     """Return what a picture of a run says above it: the scenario, how many people, how long."""
     agents = recording.commit.agents
-    return f"{recording.header.name}  |  {agents:,} agent{'' if agents == 1 else 's'}, {recording.commit.last_tick * recording.header.tick_s:g} s"
+    return (
+        f"{recording.header.name}  |  {agents:,} agent{'' if agents == 1 else 's'}, "
+        f"{recording.commit.last_tick * recording.header.tick_s:g} s"
+    )
 
 
-def draw_trails(all_axes: Sequence[Any], recording: Recording, scenario: Scenario, trails: Trails) -> list[str]:
-    """Draw the plan with trails, doors, what moved, the exits with their counts, and stuck agents, a panel for each floor; return what the title is to say.
+def draw_trails(
+    all_axes: Sequence[Any], recording: Recording, scenario: Scenario, trails: Trails
+) -> list[str]:
+    """Draw the plan with trails, doors, what moved, the exits with their counts, and stuck agents,
+    a panel for each floor; return what the title is to say.
 
     Parameters
     ----------
@@ -98,7 +108,8 @@ def draw_trails(all_axes: Sequence[Any], recording: Recording, scenario: Scenari
     geometry = scenario.geometry
     arrivals = _arrivals(recording)
     events = recording.events()
-    sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())  # by a program: where they were is not said by their timetables
+    # by a program: where they were is not said by their timetables
+    sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())
     moving = [obstacle for number, obstacle in enumerate(scenario.obstacles) if number not in sent]
     open_at_the_end = _open_areas(recording, [area.available for area in geometry.areas])
     stuck = 0
@@ -118,7 +129,10 @@ def name_floor(axes: Any, geometry: Geometry, layer: int) -> None:
     """Write the name and the height of a floor above its panel, where there are several."""
     if geometry.floors:
         floor = geometry.floors[layer]
-        axes.set_title(f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""), fontsize=9)
+        axes.set_title(
+            f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""),
+            fontsize=9,
+        )
 
 
 def pyplot() -> Any:
@@ -135,7 +149,9 @@ def pyplot() -> Any:
         matplotlib.use("Agg")
         import matplotlib.pyplot as plt
     except ImportError:
-        raise CrowdsimError("drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'") from None
+        raise CrowdsimError(
+            "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
+        ) from None
     return plt
 
 
@@ -146,7 +162,9 @@ def _size(bounds: Sequence[float]) -> tuple[float, float]:
 
 
 def panels(plt: Any, count: int, bounds: Sequence[float]) -> tuple[Any, list[Any]]:
-    """Return a figure with one pair of axes for each floor, side by side or one above the other as the plan is high or wide, all to one scale."""
+    """Return a figure with one pair of axes for each floor, side by side or one above the other as the plan
+    is high or wide, all to one scale.
+    """
     figure = plt.figure(figsize=panels_size(count, bounds), layout="constrained")
     return figure, panels_in(figure, count, bounds)
 
@@ -181,8 +199,18 @@ def draw_ground(axes: Any, ground: Any) -> None:
 
     for polygon in shapely.get_parts(ground):
         rings = [np.asarray(ring.coords) for ring in (polygon.exterior, *polygon.interiors)]
-        codes = np.concatenate([[Outline.MOVETO, *[Outline.LINETO] * (len(ring) - 2), Outline.CLOSEPOLY] for ring in rings])
-        axes.add_patch(PathPatch(Outline(np.concatenate(rings), codes), facecolor=GROUND, edgecolor=WALL, linewidth=0.9, zorder=0))
+        codes = np.concatenate(
+            [[Outline.MOVETO, *[Outline.LINETO] * (len(ring) - 2), Outline.CLOSEPOLY] for ring in rings]
+        )
+        axes.add_patch(
+            PathPatch(
+                Outline(np.concatenate(rings), codes),
+                facecolor=GROUND,
+                edgecolor=WALL,
+                linewidth=0.9,
+                zorder=0,
+            )
+        )
     axes.set_aspect("equal")
     axes.autoscale_view()
     axes.set_xlabel("x (m)")
@@ -203,7 +231,9 @@ def add_lines(axes: Any, lines: Any, *, autolim: bool = True, **look: Any) -> No
 
 
 def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:
-    """Draw the goals that are not None, if `named` with their names and how many arrived at each, by index."""
+    """Draw the goals that are not None, if `named` with their names and how many arrived at each,
+    by index.
+    """
     for number, goal in enumerate(goals):
         if goal is None:  # on another floor
             continue
@@ -211,17 +241,29 @@ def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool =
         if goal.area is not None:
             for polygon in shapely.get_parts(goal.area):
                 x, y = polygon.exterior.xy
-                axes.fill(x, y, color=EXIT, alpha=0.25 if goal.kind == "exit" else 0.12, linewidth=0, zorder=1)
+                axes.fill(
+                    x, y, color=EXIT, alpha=0.25 if goal.kind == "exit" else 0.12, linewidth=0, zorder=1
+                )
             if not named:
                 continue
             place = goal.area.representative_point()
             label = f"{goal.name} {count:,}" if goal.kind == "exit" or count else goal.name
-            axes.annotate(label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5)
+            axes.annotate(
+                label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5
+            )
         elif goal.point is not None and not goal.is_inline:
             axes.plot(*goal.point, "x", color=EXIT, zorder=5)
             if not named:
                 continue
-            axes.annotate(goal.name, goal.point, xytext=(3, 3), textcoords="offset points", fontsize=7, color="#14532d", zorder=5)
+            axes.annotate(
+                goal.name,
+                goal.point,
+                xytext=(3, 3),
+                textcoords="offset points",
+                fontsize=7,
+                color="#14532d",
+                zorder=5,
+            )
 
 
 def _arrivals(recording: Recording) -> dict[int, int]:
@@ -233,13 +275,17 @@ def _arrivals(recording: Recording) -> dict[int, int]:
 def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
     """Return which areas were open at the end."""
     events = recording.events()
-    for kind, area in events.loc[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]].itertuples(index=False):
+    for kind, area in events.loc[
+        events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]
+    ].itertuples(index=False):
         available[int(area)] = kind == "AREA_OPENED"
     return available
 
 
 def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
-    """Draw trails coloured by group, those on one floor if `layer` is given, with a legend on the panel that is `named`."""
+    """Draw trails coloured by group, those on one floor if `layer` is given,
+    with a legend on the panel that is `named`.
+    """
     roster = recording.roster()
     groups = dict(zip(roster["entity"].tolist(), roster["group_name"].tolist(), strict=True))
     colours = colours_of(groups.values())
@@ -247,17 +293,30 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
     order = np.argsort(trails.rows["id"][here], kind="stable")
     entities = trails.rows["id"][here][order]
     places = np.stack([trails.rows["x"], trails.rows["y"]], axis=1)[here][order]
-    # An agent that leaves a floor, or a recorded region, and comes back has two lines: no stroke leads from where it left to where it came.
+    # An agent that leaves a floor, or a recorded region, and comes back has two lines: no stroke leads from
+    # where it left to where it came.
     frames = trails.rows["frame"][here][order]
     bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(frames) > trails.step)) + 1
     lines = np.split(places, bounds) if len(places) else []
     line_entity = entities[np.append(0, bounds)].tolist() if len(places) else []
-    add_lines(axes, lines, colors=[colours[groups[entity]] for entity in line_entity], linewidths=0.7, alpha=0.6, zorder=2)
+    add_lines(
+        axes,
+        lines,
+        colors=[colours[groups[entity]] for entity in line_entity],
+        linewidths=0.7,
+        alpha=0.6,
+        zorder=2,
+    )
     if lines:
-        # A line begins where an agent came from another floor, too: only the first of each is where it set out.
+        # A line begins where an agent came from another floor, too: only the first of each is where it set
+        # out.
         ids, first = np.unique(trails.rows["id"], return_index=True)
-        set_out = trails.rows["frame"][first[np.searchsorted(ids, line_entity)]] == frames[np.append(0, bounds)]
-        axes.plot(*np.array([points[0] for points in lines])[set_out].T, ".", color=START, markersize=3, zorder=3)
+        set_out = (
+            trails.rows["frame"][first[np.searchsorted(ids, line_entity)]] == frames[np.append(0, bounds)]
+        )
+        axes.plot(
+            *np.array([points[0] for points in lines])[set_out].T, ".", color=START, markersize=3, zorder=3
+        )
     for group, colour in colours.items():
         axes.plot([], [], color=colour, label=group)
     if named and 1 < len(colours) <= 12:
@@ -269,11 +328,16 @@ def _draw_stuck(axes: Any, recording: Recording, layer: int | None) -> int:
     if "is_stuck" not in {column.name for column in recording.layout.columns} or not recording.commit.frames:
         return 0
     knows_floors = layer is not None and any(column.name == "layer" for column in recording.layout.columns)
-    last = recording.trajectories(frames=slice(recording.commit.frames - 1, None), columns=["x", "y", "is_stuck", *(["layer"] if knows_floors else [])])
+    last = recording.trajectories(
+        frames=slice(recording.commit.frames - 1, None),
+        columns=["x", "y", "is_stuck", *(["layer"] if knows_floors else [])],
+    )
     stuck = last[last["is_stuck"] == 1]
     if knows_floors:
         stuck = stuck[stuck["layer"] == layer]
-    axes.plot(stuck["x"], stuck["y"], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=7, zorder=6)
+    axes.plot(
+        stuck["x"], stuck["y"], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=7, zorder=6
+    )
     return len(stuck)
 
 
@@ -283,20 +347,43 @@ OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
 
 
 def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool]) -> None:
-    """Draw areas that can be closed: green and empty while they are open (thin where they are rooms of a grid map), red and filled while they are closed."""
+    """Draw areas that can be closed: green and empty while they are open (thin where they are rooms of a grid
+    map), red and filled while they are closed.
+    """
     for area, is_open in zip(areas, available, strict=True):
         colour = OPEN if is_open else CLOSED
-        inside, width, hatch = ("none", 0.6 if area.shared else 1.2, None) if is_open else (colour + "66", 1.2, "////")
+        inside, width, hatch = (
+            ("none", 0.6 if area.shared else 1.2, None) if is_open else (colour + "66", 1.2, "////")
+        )
         for part in shapely.get_parts(area.area):
-            axes.fill(*part.exterior.xy, facecolor=inside, edgecolor=colour, linewidth=width, hatch=hatch, zorder=3.5)
+            axes.fill(
+                *part.exterior.xy,
+                facecolor=inside,
+                edgecolor=colour,
+                linewidth=width,
+                hatch=hatch,
+                zorder=3.5,
+            )
         left, bottom, right, top = area.area.bounds
         label = area.name if is_open else f"{area.name} (closed)"
-        beside = (right, 0.5 * (bottom + top)) if top - bottom > right - left else (left, top)  # where the door itself is not
-        axes.annotate(label, beside, xytext=(3, 2), textcoords="offset points", va="bottom", fontsize=7, color=colour, zorder=5)
+        # where the door itself is not
+        beside = (right, 0.5 * (bottom + top)) if top - bottom > right - left else (left, top)
+        axes.annotate(
+            label,
+            beside,
+            xytext=(3, 2),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=7,
+            color=colour,
+            zorder=5,
+        )
 
 
 def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, layer: int) -> None:
-    """Draw the obstacles of a floor: the path of each until a tick, thin outlines on it, and filled ones where it stands as closed ground, and at the end."""
+    """Draw the obstacles of a floor: the path of each until a tick, thin outlines on it,
+    and filled ones where it stands as closed ground, and at the end.
+    """
     for obstacle in obstacles:
         if obstacle.layer not in (-1, layer) or obstacle.first_tick > last_tick:
             continue
@@ -305,13 +392,27 @@ def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, lay
         path = np.array([obstacle.place(tick) for tick in ticks])
         axes.plot(*path.T, color=OBSTACLE, linewidth=1.0, linestyle="--", zorder=3.2)
         stands = [tick for tick in ticks if obstacle.is_closed(tick)]
-        for tick in ticks[:: max(1, len(ticks) // MOST_GHOSTS)] if len(np.unique(path, axis=0)) > 1 or obstacle.turning.speed else ():
-            axes.plot(*obstacle.outline(tick).exterior.xy, color=OBSTACLE, linewidth=0.5, alpha=0.6, zorder=3.2)
+        for tick in (
+            ticks[:: max(1, len(ticks) // MOST_GHOSTS)]
+            if len(np.unique(path, axis=0)) > 1 or obstacle.turning.speed
+            else ()
+        ):
+            axes.plot(
+                *obstacle.outline(tick).exterior.xy, color=OBSTACLE, linewidth=0.5, alpha=0.6, zorder=3.2
+            )
         for outline in _different([obstacle.outline(tick) for tick in stands]):
             axes.fill(*outline.exterior.xy, color=OBSTACLE, alpha=0.45, linewidth=0, zorder=3.3)
         if obstacle.last_tick < 0 or last_tick < obstacle.last_tick:
             axes.plot(*obstacle.outline(last).exterior.xy, color=OBSTACLE, linewidth=1.4, zorder=3.4)
-        axes.annotate(obstacle.name, path[0], xytext=(3, 3), textcoords="offset points", fontsize=7, color=OBSTACLE, zorder=5)
+        axes.annotate(
+            obstacle.name,
+            path[0],
+            xytext=(3, 3),
+            textcoords="offset points",
+            fontsize=7,
+            color=OBSTACLE,
+            zorder=5,
+        )
 
 
 def _different(outlines: Sequence[Any]) -> list[Any]:

@@ -1,4 +1,6 @@
-"""The picture of a scenario before it runs: ground, terrain, doors, what moves, goals and starts, and what --show names."""
+"""The picture of a scenario before it runs:
+ground, terrain, doors, what moves, goals and starts, and what --show names.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,17 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
-from crowdsim.pictures.run import add_lines, draw_doors, draw_goals, draw_ground, draw_obstacles, finish, name_floor, panels, pyplot
+from crowdsim.pictures.run import (
+    add_lines,
+    draw_doors,
+    draw_goals,
+    draw_ground,
+    draw_obstacles,
+    finish,
+    name_floor,
+    panels,
+    pyplot,
+)
 from crowdsim.setup.build import Built
 from crowdsim.setup.path_lines import Line, lines_of
 
@@ -23,7 +35,15 @@ MOST_NUMBERS = 150  # Widths that are written beside their portals, the narrowes
 SLOW, FAST, OBSTACLE, EDGE, PORTAL, START = "#7fb069", "#9db4d0", "#d9d9d9", "#9aa0a6", "#3a6ea5", "#c1443c"
 
 
-def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",), radius: float | None = None, form: str | None = None, dpi: int = 130) -> None:
+def draw_scenario(
+    built: Built,
+    out: Path,
+    *,
+    layers: Sequence[str] = ("mesh",),
+    radius: float | None = None,
+    form: str | None = None,
+    dpi: int = 130,
+) -> None:
     """Draw the plan of a scenario, floor by floor.
 
     Parameters
@@ -31,8 +51,9 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
     built : Built
     out : Path
     layers : sequence of str
-        Of ``mesh`` (polygons), ``portals`` (with the points that stand for them in costs), ``widths`` (of gaps between walls, in metres), ``visibility``
-        (tangents that an agent can use) and ``paths`` (of agents to their first goals).
+        Of ``mesh`` (polygons), ``portals`` (with the points that stand for them in costs), ``widths`` (of
+        gaps between walls, in metres), ``visibility`` (tangents that an agent can use) and ``paths`` (of
+        agents to their first goals).
     radius : float, m, optional
         Of the agent whose visibility is drawn; by default that of the thinnest agent.
     form : str, optional
@@ -43,7 +64,8 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
     Raises
     ------
     CrowdsimError
-        If a layer is not known, matplotlib is not installed, or what a layer shows cannot be made on this ground.
+        If a layer is not known, matplotlib is not installed, or what a layer shows cannot be made on this
+        ground.
     """
     unknown = [layer for layer in layers if layer not in LAYERS]
     if unknown:
@@ -74,7 +96,13 @@ def draw_scenario(built: Built, out: Path, *, layers: Sequence[str] = ("mesh",),
         _draw_starts(axes, built, number)
         _draw_paths(axes, built, [line for line in lines if line.layer == number], named=number == 0)
         name_floor(axes, geometry, number)
-    title = "  |  ".join([scenario.name, f"{_counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons", *_notes(layers, radius, lines, built)])
+    title = "  |  ".join(
+        [
+            scenario.name,
+            f"{_counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons",
+            *_notes(layers, radius, lines, built),
+        ]
+    )
     finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
 
 
@@ -82,7 +110,9 @@ def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: B
     found = [f"visibility of a radius of {radius:.3g} m"] if "visibility" in layers else []
     if "paths" in layers:
         shown = len({line.row for line in lines})
-        found.append(_counted(shown, "path") + (f" of {len(built.agents):,}" if shown < len(built.agents) else ""))
+        found.append(
+            _counted(shown, "path") + (f" of {len(built.agents):,}" if shown < len(built.agents) else "")
+        )
     return found
 
 
@@ -93,7 +123,10 @@ def _counted(number: int, what: str) -> str:
 def _graph_of(mesh: NavMesh) -> Any:
     """Return the points of visibility."""
     if int(mesh.polygon_layer.max()) > 0:
-        raise CrowdsimError("points of visibility are drawn of one floor only, and this geometry has several. Leave visibility out of --show.")
+        raise CrowdsimError(
+            "points of visibility are drawn of one floor only, and this geometry has several. Leave "
+            "visibility out of --show."
+        )
     return build_graph(mesh)[0]
 
 
@@ -102,9 +135,23 @@ def _draw_areas(axes: Any, built: Built, layer: int) -> None:
     geometry = built.scenario.geometry
     for each in geometry.terrain[layer] if geometry.terrain else ():
         for part in shapely.get_parts(each.area):
-            axes.fill(*part.exterior.xy, color=SLOW if each.speed < 1.0 else FAST, alpha=0.35, linewidth=0, zorder=0.5)
+            axes.fill(
+                *part.exterior.xy,
+                color=SLOW if each.speed < 1.0 else FAST,
+                alpha=0.35,
+                linewidth=0,
+                zorder=0.5,
+            )
         place = each.area.representative_point()
-        axes.annotate(f"{each.name} {each.speed:g}", (place.x, place.y), ha="center", va="center", fontsize=7, color="#333333", zorder=5)
+        axes.annotate(
+            f"{each.name} {each.speed:g}",
+            (place.x, place.y),
+            ha="center",
+            va="center",
+            fontsize=7,
+            color="#333333",
+            zorder=5,
+        )
     obstacles = geometry.floors[layer].obstacles if geometry.floors else geometry.obstacles
     for obstacle in obstacles:
         axes.fill(*obstacle.polygon.exterior.xy, color=OBSTACLE, linewidth=0, zorder=0.1)
@@ -115,7 +162,9 @@ def _segments(mesh: NavMesh, edges: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _once(mesh: NavMesh, edges: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the portals among some half-edges, one of each pair; both floors show the one that joins them."""
+    """Return the portals among some half-edges, one of each pair;
+    both floors show the one that joins them.
+    """
     twin = mesh.edge_twin[edges]
     other_floor = mesh.polygon_layer[mesh.edge_polygon[twin]] != mesh.polygon_layer[mesh.edge_polygon[edges]]
     return edges[(twin >= 0) & ((edges < twin) | other_floor)]
@@ -130,15 +179,30 @@ def _draw_portals(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
 def _draw_widths(axes: Any, mesh: NavMesh, edges: NDArray[np.int64]) -> None:
     """Draw portals between walls, the narrower the redder and bolder, and write how wide they are."""
     from matplotlib import colormaps
+
     portals = _once(mesh, edges)
     portals = portals[np.isfinite(mesh.edge_width[portals])]
     if not len(portals):
         return
     width = mesh.edge_width[portals]
     share = np.clip(width / 4.0, 0.0, 1.0)  # 4 m: gaps beyond that hold nobody back
-    add_lines(axes, _segments(mesh, portals), colors=colormaps["RdYlGn"](share), linewidths=2.2 - 1.4 * share, zorder=1.8)
+    add_lines(
+        axes,
+        _segments(mesh, portals),
+        colors=colormaps["RdYlGn"](share),
+        linewidths=2.2 - 1.4 * share,
+        zorder=1.8,
+    )
     for place in np.argsort(width, kind="stable")[:MOST_NUMBERS].tolist():
-        axes.annotate(f"{width[place]:.2f}", mesh.portal_point[portals[place]], fontsize=5, color="#222222", ha="center", va="center", zorder=4.5)
+        axes.annotate(
+            f"{width[place]:.2f}",
+            mesh.portal_point[portals[place]],
+            fontsize=5,
+            color="#222222",
+            ha="center",
+            va="center",
+            zorder=4.5,
+        )
 
 
 def _draw_starts(axes: Any, built: Built, layer: int) -> None:
@@ -149,6 +213,7 @@ def _draw_starts(axes: Any, built: Built, layer: int) -> None:
 def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) -> None:
     """Draw paths in the colours of their groups."""
     import matplotlib as mpl
+
     palette = [entry["color"] for entry in mpl.rcParams["axes.prop_cycle"]]
     group = built.agents.group
     colours = [palette[group[line.row] % len(palette)] for line in lines]
@@ -156,7 +221,12 @@ def _draw_paths(axes: Any, built: Built, lines: Sequence[Line], *, named: bool) 
     scenario = built.scenario
     if named and lines and len(scenario.groups) <= 12:
         for number, each in enumerate(scenario.groups):
-            axes.plot([], [], color=palette[number % len(palette)], label=f"{each.name}: {scenario.navigation_of(each).name}")
+            axes.plot(
+                [],
+                [],
+                color=palette[number % len(palette)],
+                label=f"{each.name}: {scenario.navigation_of(each).name}",
+            )
         axes.legend(fontsize=7, loc="upper right")
 
 
@@ -181,7 +251,10 @@ def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float
     source = np.repeat(np.arange(len(graph.edge_start) - 1), np.diff(graph.edge_start))
     once = source // 2 < graph.edge_target // 2
     fits = once & (graph.edge_low <= radius) & (radius <= graph.edge_high)
-    begin, end = graph.corners.position[source[fits] // 2], graph.corners.position[graph.edge_target[fits] // 2]
+    begin, end = (
+        graph.corners.position[source[fits] // 2],
+        graph.corners.position[graph.edge_target[fits] // 2],
+    )
     sides = [radius * (1.0 - 2.0 * (node % 2)) for node in (source[fits], graph.edge_target[fits])]
     d = end - begin
     length = np.hypot(d[:, 0], d[:, 1])
@@ -189,11 +262,15 @@ def tangents_of(graph: VisibilityGraph, radius: float) -> tuple[NDArray[np.float
     across = np.clip((sides[1] - sides[0]) / length, -1.0, 1.0)
     u = np.sqrt(1.0 - across**2)[:, None] * d + across[:, None] * np.stack([d[:, 1], -d[:, 0]], axis=1)
     aside = np.stack([u[:, 1], -u[:, 0]], axis=1)
-    return np.stack([begin + sides[0][:, None] * aside, end + sides[1][:, None] * aside], axis=1), radius <= graph.edge_clear[fits]
+    return np.stack(
+        [begin + sides[0][:, None] * aside, end + sides[1][:, None] * aside], axis=1
+    ), radius <= graph.edge_clear[fits]
 
 
 def draw_visibility(axes: Any, graph: VisibilityGraph, radius: float = 0.0) -> None:
-    """Draw the graph as an agent of a radius (m) sees it: free tangents blue, those that searches test orange, corners as red dots."""
+    """Draw the graph as an agent of a radius (m) sees it:
+    free tangents blue, those that searches test orange, corners as red dots.
+    """
     lines, is_free = tangents_of(graph, radius)
     add_lines(axes, lines[is_free], colors=TANGENT, linewidths=0.4, alpha=0.6, zorder=2)
     add_lines(axes, lines[~is_free], colors=TIGHT, linewidths=0.4, alpha=0.6, zorder=2)

@@ -1,4 +1,6 @@
-"""A sheet of panels about one run: trails on the plan, densities, how many have arrived by group, how fast people were, and what the ticks cost."""
+"""A sheet of panels about one run: trails on the plan, densities, how many have arrived by group,
+how fast people were, and what the ticks cost.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,19 @@ import pandas as pd
 from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.budget import draw_budget_in
 from crowdsim.pictures.looked_through import Density, LookedThrough, Speeds, look_through
-from crowdsim.pictures.run import colours_of, dashes_of, draw_goals, draw_ground, draw_trails, draw_walls, name_floor, panels_in, panels_size, pyplot, title_of
+from crowdsim.pictures.run import (
+    colours_of,
+    dashes_of,
+    draw_goals,
+    draw_ground,
+    draw_trails,
+    draw_walls,
+    name_floor,
+    panels_in,
+    panels_size,
+    pyplot,
+    title_of,
+)
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
@@ -31,8 +45,10 @@ def arrivals_by_group(recording: Recording) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        time_s (s), group, arrived, of: one row for each group at the begin, whenever one of it arrived, and at the end. An agent with several goals
-        has arrived at the last that was reached, as in `crowdsim.measures.evacuation_curve`. Beside the groups there is ``all agents`` where there are several.
+        time_s (s), group, arrived, of: one row for each group at the begin, whenever one of it arrived, and
+        at the end. An agent with several goals has arrived at the last that was reached, as in
+        `crowdsim.measures.evacuation_curve`. Beside the groups there is ``all agents`` where there are
+        several.
     """
     roster, events = recording.roster(), recording.events()
     end = recording.commit.last_tick * recording.header.tick_s
@@ -40,7 +56,9 @@ def arrivals_by_group(recording: Recording) -> pd.DataFrame:
     named = list(dict.fromkeys(roster["group_name"]))
     if len(named) > MOST_GROUPS:
         largest = set(sizes.index[: MOST_GROUPS - 1])
-        roster = roster.assign(group_name=roster["group_name"].where(roster["group_name"].isin(largest), OTHERS))
+        roster = roster.assign(
+            group_name=roster["group_name"].where(roster["group_name"].isin(largest), OTHERS)
+        )
         named = [*(name for name in named if name in largest), OTHERS]
         sizes = roster["group_name"].value_counts()
     last = events[events["kind"] == "ARRIVAL"].drop_duplicates("entity", keep="last")
@@ -52,20 +70,35 @@ def arrivals_by_group(recording: Recording) -> pd.DataFrame:
     parts = []
     for name, times, size in lines:
         moments, counts = np.unique(times, return_counts=True)
-        whole = np.concatenate([[0.0], moments, [end]]), np.concatenate([[0], np.cumsum(counts), [len(times)]])
+        whole = (
+            np.concatenate([[0.0], moments, [end]]),
+            np.concatenate([[0], np.cumsum(counts), [len(times)]]),
+        )
         parts.append(pd.DataFrame({"time_s": whole[0], "group": name, "arrived": whole[1], "of": size}))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["time_s", "group", "arrived", "of"])
+    return (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=["time_s", "group", "arrived", "of"])
+    )
 
 
 def draw_arrivals(axes: Any, recording: Recording) -> None:
-    """Draw how many had arrived by when, each group as a line of steps; the legend says how many of how many did in the end."""
+    """Draw how many had arrived by when, each group as a line of steps;
+    the legend says how many of how many did in the end.
+    """
     table = arrivals_by_group(recording)
     names = list(dict.fromkeys(table["group"]))
     colours, dashes = colours_of(name for name in names if name != ALL), dashes_of(names)
     for name, part in table.groupby("group", sort=False):
         label = f"{name}: {part['arrived'].iloc[-1]:,} of {part['of'].iloc[-1]:,}"
-        look = {"color": "black", "linewidth": 2.2} if name == ALL else {"color": colours[str(name)], "linewidth": 1.6}
-        axes.step(part["time_s"], part["arrived"], where="post", linestyle=dashes[str(name)], label=label, **look)
+        look = (
+            {"color": "black", "linewidth": 2.2}
+            if name == ALL
+            else {"color": colours[str(name)], "linewidth": 1.6}
+        )
+        axes.step(
+            part["time_s"], part["arrived"], where="post", linestyle=dashes[str(name)], label=label, **look
+        )
     axes.set_xlabel("simulated time (s)")
     axes.set_ylabel("arrived (people)")
     axes.set_ylim(bottom=0)
@@ -77,12 +110,37 @@ def draw_arrivals(axes: Any, recording: Recording) -> None:
 
 
 def draw_speeds(axes: Any, speeds: Speeds) -> None:
-    """Draw speeds over time: the median, the middle half and the middle eight tenths of people, and how many there are on an axis of its own."""
+    """Draw speeds over time: the median, the middle half and the middle eight tenths of people,
+    and how many there are on an axis of its own.
+    """
     blue = colours_of(["speeds"])["speeds"]
     if not len(speeds.time_s):
-        axes.text(0.5, 0.5, "nobody was there long enough to have a speed", ha="center", va="center", transform=axes.transAxes)
-    axes.fill_between(speeds.time_s, speeds.quantiles[:, 0], speeds.quantiles[:, 4], color=blue, alpha=0.15, linewidth=0, label="10 to 90 %")
-    axes.fill_between(speeds.time_s, speeds.quantiles[:, 1], speeds.quantiles[:, 3], color=blue, alpha=0.30, linewidth=0, label="25 to 75 %")
+        axes.text(
+            0.5,
+            0.5,
+            "nobody was there long enough to have a speed",
+            ha="center",
+            va="center",
+            transform=axes.transAxes,
+        )
+    axes.fill_between(
+        speeds.time_s,
+        speeds.quantiles[:, 0],
+        speeds.quantiles[:, 4],
+        color=blue,
+        alpha=0.15,
+        linewidth=0,
+        label="10 to 90 %",
+    )
+    axes.fill_between(
+        speeds.time_s,
+        speeds.quantiles[:, 1],
+        speeds.quantiles[:, 3],
+        color=blue,
+        alpha=0.30,
+        linewidth=0,
+        label="25 to 75 %",
+    )
     axes.plot(speeds.time_s, speeds.quantiles[:, 2], color=blue, linewidth=1.6, label="median")
     axes.plot(speeds.time_s, speeds.mean, color="#D55E00", linewidth=1.2, linestyle="--", label="mean")
     axes.set_xlabel("simulated time (s)")
@@ -103,12 +161,14 @@ PANELS = ("trails", "density", "curve", "speeds", "budget")
 ON_THE_PLAN = ("trails", "density")
 WIDTH = 12.0  # Inches of a sheet; 1,560 pixels at 130 dots an inch.
 CHART, BUDGET = 3.6, 4.6  # Inches: heights of the charts.
-LEAST_SCALE = 1.0  # 1/m2: the scale of densities reaches at least so far, so that an empty hall does not look crowded.
+# 1/m2: the scale of densities reaches at least so far, so that an empty hall does not look crowded.
+LEAST_SCALE = 1.0
 CROWDED = 4.0  # 1/m2: from here on a line is drawn round; agents of 0.2 m radius that touch are at some 6.
 
 
 def panels_from(text: str) -> tuple[str, ...]:
-    """Return the panels that a text like ``trails,curve`` names, in its order, each once; ``all`` are all of them.
+    """Return the panels that a text like ``trails,curve`` names, in its order, each once;
+    ``all`` are all of them.
 
     Raises
     ------
@@ -123,7 +183,9 @@ def panels_from(text: str) -> tuple[str, ...]:
     return PANELS if "all" in names else tuple(dict.fromkeys(names))
 
 
-def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *, form: str | None = None, dpi: int = 130) -> None:
+def draw_sheet(
+    recording: Recording, out: Path, shown: Sequence[str] = PANELS, *, form: str | None = None, dpi: int = 130
+) -> None:
     """Draw panels of a recording and write them as one picture.
 
     Parameters
@@ -131,8 +193,9 @@ def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *
     recording : Recording
     out : Path
     shown : sequence of str
-        Of `PANELS`: ``trails`` on the plan with exits and stuck agents; ``density``, the highest classic density over 5 s at each place (people in the square
-        metre round it over what of that is ground); ``curve``, how many of each group had arrived by when; ``speeds`` over time with their spread;
+        Of `PANELS`: ``trails`` on the plan with exits and stuck agents; ``density``, the highest classic
+        density over 5 s at each place (people in the square metre round it over what of that is ground);
+        ``curve``, how many of each group had arrived by when; ``speeds`` over time with their spread;
         ``budget``, what each system took in each tick.
     form : str, optional
         png, svg or pdf; without it as the name ends.
@@ -146,13 +209,17 @@ def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *
 
     Notes
     -----
-    The recording is read once, frame by frame: memory does not grow with its length. 10,000 people in 2,000 frames take some ten seconds.
+    The recording is read once, frame by frame: memory does not grow with its length. 10,000 people in 2,000
+    frames take some ten seconds.
     """
     plt = pyplot()
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     seen = look_through(recording, shown, geometry.grounds)
-    plans, charts = [name for name in shown if name in ON_THE_PLAN], [name for name in shown if name in ("curve", "speeds")]
+    plans, charts = (
+        [name for name in shown if name in ON_THE_PLAN],
+        [name for name in shown if name in ("curve", "speeds")],
+    )
     width, height = panels_size(len(geometry.grounds), geometry.walkable.bounds)
     beside = len(plans) == 2 and len(geometry.grounds) == 1 and height > 0.62 * width
     on_plan = [plans] if beside else [[name] for name in plans]
@@ -170,7 +237,9 @@ def draw_sheet(recording: Recording, out: Path, shown: Sequence[str] = PANELS, *
     plt.close(figure)
 
 
-def _draw_panel(part: Any, name: str, recording: Recording, scenario: Scenario, seen: LookedThrough) -> list[str]:
+def _draw_panel(
+    part: Any, name: str, recording: Recording, scenario: Scenario, seen: LookedThrough
+) -> list[str]:
     """Draw one panel into a part of the figure; return what the title is to say."""
     geometry = scenario.geometry
     if name == "budget":
@@ -201,13 +270,38 @@ def _draw_density(part: Any, all_axes: Sequence[Any], scenario: Scenario, densit
     image = None
     for layer, (axes, ground) in enumerate(zip(all_axes, scenario.geometry.grounds, strict=True)):
         draw_ground(axes, ground)
-        draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {}, named=False)
-        values = np.where(density.highest[layer] > 0.0, density.highest[layer], np.nan)  # where nobody ever was, the plan shows
-        image = axes.pcolormesh(density.x, density.y, values, cmap="viridis_r", vmin=0.0, vmax=most, zorder=1, rasterized=True, linewidth=0)
+        draw_goals(
+            axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {}, named=False
+        )
+        # where nobody ever was, the plan shows
+        values = np.where(density.highest[layer] > 0.0, density.highest[layer], np.nan)
+        image = axes.pcolormesh(
+            density.x,
+            density.y,
+            values,
+            cmap="viridis_r",
+            vmin=0.0,
+            vmax=most,
+            zorder=1,
+            rasterized=True,
+            linewidth=0,
+        )
         if np.nanmax(values, initial=0.0) > CROWDED:
             centres = 0.5 * (density.x[1:] + density.x[:-1]), 0.5 * (density.y[1:] + density.y[:-1])
-            axes.contour(*centres, np.nan_to_num(values), levels=[CROWDED], colors="#D55E00", linewidths=1.0, zorder=2)
+            axes.contour(
+                *centres, np.nan_to_num(values), levels=[CROWDED], colors="#D55E00", linewidths=1.0, zorder=2
+            )
         draw_walls(axes, ground)  # once more, over the colours
         name_floor(axes, scenario.geometry, layer)
-    words = f"classic density (people/m²): highest mean over {density.over_s:g} s in {density.square_m:.2g} m x {density.square_m:.2g} m"
-    part.colorbar(image, ax=list(all_axes), shrink=0.8, label=words if len(words) < 60 else words.replace(": ", ":\n"), extend="max", pad=0.01)
+    words = (
+        f"classic density (people/m²): highest mean over {density.over_s:g} s in {density.square_m:.2g} m x "
+        f"{density.square_m:.2g} m"
+    )
+    part.colorbar(
+        image,
+        ax=list(all_axes),
+        shrink=0.8,
+        label=words if len(words) < 60 else words.replace(": ", ":\n"),
+        extend="max",
+        pad=0.01,
+    )

@@ -1,4 +1,6 @@
-"""The picture of one choice: the plane of velocities with what forbade them, what was tried, what was wanted and what was taken."""
+"""The picture of one choice: the plane of velocities with what forbade them, what was tried,
+what was wanted and what was taken.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ AGENT, WALL, CHOSEN, WISH, DISC = "#c1443c", "#5b6470", "#111111", "#1f6fb2", "#
 BINDS_WIDTH, WIDTH = 2.6, 0.9
 
 
-def draw_velocities(recording: Recording, agent: str, time_s: float, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
+def draw_velocities(
+    recording: Recording, agent: str, time_s: float, out: Path, *, form: str | None = None, dpi: int = 130
+) -> None:
     """Draw why an agent chose its velocity.
 
     Parameters
@@ -58,7 +62,13 @@ def draw_velocities(recording: Recording, agent: str, time_s: float, out: Path, 
     axes.set_xlabel("velocity along x (m/s)")
     axes.set_ylabel("velocity along y (m/s)")
     shown = f"{choice.label} of {choice.group}" if choice.group not in choice.label else choice.label
-    axes.set_title(f"{recording.header.name}  |  {shown}, {_model(recording, choice)}, tick {choice.tick} ({choice.time_s:g} s)", fontsize=10)
+    axes.set_title(
+        (
+            f"{recording.header.name}  |  {shown}, {_model(recording, choice)}, tick {choice.tick} "
+            f"({choice.time_s:g} s)"
+        ),
+        fontsize=10,
+    )
     axes.legend(fontsize=8, loc="upper left", markerscale=0.7)
     figure.savefig(out, dpi=dpi, format=form)
     plt.close(figure)
@@ -67,14 +77,19 @@ def draw_velocities(recording: Recording, agent: str, time_s: float, out: Path, 
 def _model(recording: Recording, choice: ExplainedChoice) -> str:
     """Return the name of the agent's avoidance model."""
     scenario = parse_scenario(recording.header.scenario, file=str(recording.path))
-    return next((scenario.model_of(group).name for group in scenario.groups if group.name == choice.group), scenario.avoidance.name)
+    return next(
+        (scenario.model_of(group).name for group in scenario.groups if group.name == choice.group),
+        scenario.avoidance.name,
+    )
 
 
 def _rows(choice: ExplainedChoice, *kinds: Reason) -> NDArray[Any]:
     return choice.reasons[np.isin(choice.reasons["kind"], kinds)]
 
 
-def clipped(polygon: NDArray[np.float64], point: NDArray[np.float64], normal: NDArray[np.float64]) -> NDArray[np.float64]:
+def clipped(
+    polygon: NDArray[np.float64], point: NDArray[np.float64], normal: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Return the part of a convex polygon that lies behind a line: where ``(v - point) . normal <= 0``.
 
     Parameters
@@ -84,7 +99,9 @@ def clipped(polygon: NDArray[np.float64], point: NDArray[np.float64], normal: ND
     """
     depth = (polygon - point) @ normal
     corners = []
-    for here, there, inside, other in zip(polygon, np.roll(polygon, -1, axis=0), depth, np.roll(depth, -1), strict=True):
+    for here, there, inside, other in zip(
+        polygon, np.roll(polygon, -1, axis=0), depth, np.roll(depth, -1), strict=True
+    ):
         if inside <= 0.0:
             corners.append(here)
         if (inside < 0.0 < other) or (other < 0.0 < inside):
@@ -93,7 +110,8 @@ def clipped(polygon: NDArray[np.float64], point: NDArray[np.float64], normal: ND
 
 
 def forbidden_by(obstacle: NDArray[Any], tips: NDArray[Any], half: float) -> NDArray[np.float64]:
-    """Return the corners of what an obstacle forbids within the square of half the width `half`, (k, 2) in m/s.
+    """Return the corners of what an obstacle forbids within the square of half the width `half`, (k,
+    2) in m/s.
 
     Parameters
     ----------
@@ -115,7 +133,8 @@ def _draw_obstacles(axes: Any, choice: ExplainedChoice, half: float) -> None:
 
     rows = _rows(choice, Reason.OBSTACLE, Reason.TIP)
     legend: dict[str, Any] = {}
-    hollow = bool(len(_rows(choice, Reason.HALF_PLANE)))  # nothing was permitted: half-planes took the place of the obstacles
+    # nothing was permitted: half-planes took the place of the obstacles
+    hollow = bool(len(_rows(choice, Reason.HALF_PLANE)))
     for part in np.split(rows, np.flatnonzero(rows["kind"] == Reason.OBSTACLE))[1:]:
         obstacle = part[0]
         area = forbidden_by(obstacle, part[1:], half)
@@ -123,17 +142,30 @@ def _draw_obstacles(axes: Any, choice: ExplainedChoice, half: float) -> None:
             continue
         colour, gave_way = (WALL if obstacle["other"] < 0 else AGENT), obstacle["value"] == 0.0
         binds = bool(obstacle["binds"])
-        name = "gave way" if gave_way or hollow else "forbidden by a wall" if obstacle["other"] < 0 else "forbidden by an agent"
+        name = (
+            "gave way"
+            if gave_way or hollow
+            else "forbidden by a wall"
+            if obstacle["other"] < 0
+            else "forbidden by an agent"
+        )
         patch = Polygon(
-            area, closed=True, facecolor="none" if gave_way or hollow else (*_rgb(colour), 0.16), edgecolor=colour, linewidth=BINDS_WIDTH if binds else WIDTH,
-            linestyle=":" if gave_way or hollow else "-", zorder=2 if binds else 1,
-        )  # fmt: skip
+            area,
+            closed=True,
+            facecolor="none" if gave_way or hollow else (*_rgb(colour), 0.16),
+            edgecolor=colour,
+            linewidth=BINDS_WIDTH if binds else WIDTH,
+            linestyle=":" if gave_way or hollow else "-",
+            zorder=2 if binds else 1,
+        )
         axes.add_patch(patch)
         legend.setdefault(name, patch)
         if not hollow:
             _name(axes, choice, int(obstacle["other"]), area.mean(axis=0), colour)
     for name, patch in legend.items():
-        axes.plot([], [], color=patch.get_edgecolor(), linestyle=patch.get_linestyle(), linewidth=2, label=name)
+        axes.plot(
+            [], [], color=patch.get_edgecolor(), linestyle=patch.get_linestyle(), linewidth=2, label=name
+        )
 
 
 def _draw_half_planes(axes: Any, choice: ExplainedChoice, half: float) -> None:
@@ -147,10 +179,18 @@ def _draw_half_planes(axes: Any, choice: ExplainedChoice, half: float) -> None:
         square = half * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
         forbidden = clipped(square, point, normal)
         if len(forbidden) >= 3:
-            axes.add_patch(Polygon(forbidden, closed=True, facecolor=(*_rgb(colour), 0.05), edgecolor="none", zorder=1))
+            axes.add_patch(
+                Polygon(forbidden, closed=True, facecolor=(*_rgb(colour), 0.05), edgecolor="none", zorder=1)
+            )
         along = np.array([-normal[1], normal[0]]) * 4.0 * half
         line = np.array([point - along, point + along])
-        axes.plot(*line.T, color=colour, linewidth=BINDS_WIDTH if binds else WIDTH, label=None if name in named else name, zorder=3 if binds else 2)
+        axes.plot(
+            *line.T,
+            color=colour,
+            linewidth=BINDS_WIDTH if binds else WIDTH,
+            label=None if name in named else name,
+            zorder=3 if binds else 2,
+        )
         named.add(name)
         if np.hypot(*point) < choice.maximum_speed:
             _name(axes, choice, int(plane["other"]), point - normal * 0.04 * half, colour)
@@ -158,11 +198,16 @@ def _draw_half_planes(axes: Any, choice: ExplainedChoice, half: float) -> None:
 
 def _draw_candidates(axes: Any, choice: ExplainedChoice) -> None:
     rows = _rows(choice, Reason.CANDIDATE)
-    for permitted, marker, name in ((True, "o", "looked at, permitted"), (False, "x", "looked at, forbidden")):
+    for permitted, marker, name in (
+        (True, "o", "looked at, permitted"),
+        (False, "x", "looked at, forbidden"),
+    ):
         part = rows[(rows["other"] == 0) == permitted]
         if len(part):
             face = {"facecolors": "white", "edgecolors": "#2a7d4f"} if permitted else {"color": "#8a4b46"}
-            axes.scatter(part["x"], part["y"], marker=marker, s=26, linewidths=1.1, label=name, zorder=5, **face)
+            axes.scatter(
+                part["x"], part["y"], marker=marker, s=26, linewidths=1.1, label=name, zorder=5, **face
+            )
 
 
 def _draw_samples(figure: Any, axes: Any, choice: ExplainedChoice) -> None:
@@ -171,7 +216,16 @@ def _draw_samples(figure: Any, axes: Any, choice: ExplainedChoice) -> None:
         return
     order = np.argsort(-rows["value"], kind="stable")  # the best on top
     size = float(np.clip(9000.0 / len(rows), 2.0, 46.0))
-    points = axes.scatter(rows["x"][order], rows["y"][order], c=rows["value"][order], cmap="viridis_r", s=size, linewidths=0.0, label="tried", zorder=3)
+    points = axes.scatter(
+        rows["x"][order],
+        rows["y"][order],
+        c=rows["value"][order],
+        cmap="viridis_r",
+        s=size,
+        linewidths=0.0,
+        label="tried",
+        zorder=3,
+    )
     figure.colorbar(points, ax=axes, shrink=0.7, label="penalty")
 
 
@@ -179,22 +233,62 @@ def _draw_ends(axes: Any, choice: ExplainedChoice) -> None:
     """Draw the disc of velocities, what was preferred and what was chosen."""
     from matplotlib.patches import Circle
 
-    axes.add_patch(Circle((0.0, 0.0), choice.maximum_speed, facecolor="none", edgecolor=DISC, linestyle="--", linewidth=1.0, zorder=4))
-    axes.plot([], [], color=DISC, linestyle="--", linewidth=1.0, label=f"maximum speed, {choice.maximum_speed:.3g} m/s")
+    axes.add_patch(
+        Circle(
+            (0.0, 0.0),
+            choice.maximum_speed,
+            facecolor="none",
+            edgecolor=DISC,
+            linestyle="--",
+            linewidth=1.0,
+            zorder=4,
+        )
+    )
+    axes.plot(
+        [],
+        [],
+        color=DISC,
+        linestyle="--",
+        linewidth=1.0,
+        label=f"maximum speed, {choice.maximum_speed:.3g} m/s",
+    )
     for kind, colour, name, look in (
-        (Reason.PREFERRED, WISH, "preferred", {"marker": "D", "markersize": 14, "markerfacecolor": "none", "markeredgewidth": 2.0}),
+        (
+            Reason.PREFERRED,
+            WISH,
+            "preferred",
+            {"marker": "D", "markersize": 14, "markerfacecolor": "none", "markeredgewidth": 2.0},
+        ),
         (Reason.CHOSEN, CHOSEN, "chosen", {"marker": "*", "markersize": 13, "markeredgecolor": "white"}),
     ):
         (row,) = _rows(choice, kind)
         axes.plot([0.0, row["x"]], [0.0, row["y"]], color=colour, linewidth=1.4, alpha=0.7, zorder=6)
-        axes.plot(row["x"], row["y"], color=colour, linestyle="none", label=f"{name}, {np.hypot(row['x'], row['y']):.3g} m/s", zorder=7, **look)
+        axes.plot(
+            row["x"],
+            row["y"],
+            color=colour,
+            linestyle="none",
+            label=f"{name}, {np.hypot(row['x'], row['y']):.3g} m/s",
+            zorder=7,
+            **look,
+        )
     axes.plot(0.0, 0.0, "+", color=DISC, markersize=9, zorder=6)
 
 
 def _name(axes: Any, choice: ExplainedChoice, entity: int, place: NDArray[np.float64], colour: str) -> None:
     if entity > 0:
         label = choice.labels.get(entity, str(entity))
-        axes.annotate(label, place, fontsize=7, color=colour, ha="center", va="center", clip_on=True, annotation_clip=True, zorder=4)
+        axes.annotate(
+            label,
+            place,
+            fontsize=7,
+            color=colour,
+            ha="center",
+            va="center",
+            clip_on=True,
+            annotation_clip=True,
+            zorder=4,
+        )
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:

@@ -11,8 +11,12 @@ import shapely
 
 from crowdsim.scenario.plan_kinds import Kind, kind_of
 
-DEGREES_SPAN = 0.1  # Coordinates that all lie within so much, and within the ranges of longitude and latitude, in GeoJSON are degrees: 11 km.
-MILLIMETRES_SPAN = 2_000.0  # A plan that would be wider than 2 km was drawn in millimetres: no building is, and 2 m in millimetres is no plan.
+# Coordinates that all lie within so much, and within the ranges of longitude and latitude, in GeoJSON are
+# degrees: 11 km.
+DEGREES_SPAN = 0.1
+# A plan that would be wider than 2 km was drawn in millimetres: no building is, and 2 m in millimetres is no
+# plan.
+MILLIMETRES_SPAN = 2_000.0
 EARTH_M = 6_371_008.8  # Mean radius of the Earth (IUGG).
 
 
@@ -53,7 +57,9 @@ class Drawn:
         return list(dict.fromkeys(layer for layer, _ in (*self.areas, *self.lines)))
 
     def bounds(self) -> tuple[float, float, float, float]:
-        """Return (xmin, ymin, xmax, ymax) of all that is drawn, nothing left out but what is no part of a plan."""
+        """Return (xmin, ymin, xmax, ymax) of all that is drawn, nothing left out but what is no part of a
+        plan.
+        """
         shapes = [shape for layer, shape in (*self.areas, *self.lines) if self.kind(layer) != Kind.NOTHING]
         return tuple(shapely.total_bounds(np.array(shapes))) if shapes else (0.0, 0.0, 0.0, 0.0)
 
@@ -83,7 +89,8 @@ def in_metres(drawn: Drawn, scale: float | None, *, may_be_degrees: bool) -> Non
     drawn : Drawn
         Changed in place.
     scale : float, m, optional
-        Length of its unit where that is known; without it, coordinates are degrees, metres or millimetres by their size.
+        Length of its unit where that is known; without it, coordinates are degrees, metres or millimetres by
+        their size.
     may_be_degrees : bool
         Whether the format has degrees by default (GeoJSON).
     """
@@ -94,16 +101,23 @@ def in_metres(drawn: Drawn, scale: float | None, *, may_be_degrees: bool) -> Non
         longitude, latitude = 0.5 * (left + right), 0.5 * (bottom + top)
         by = np.array([np.cos(np.radians(latitude)), 1.0]) * np.radians(1.0) * EARTH_M
         drawn.transformed(lambda points: (points - (longitude, latitude)) * by)
-        drawn.words.append(f"coordinates are degrees: they were put in metres round {latitude:.6f} N, {longitude:.6f} E (--unit m if they are metres)")
+        drawn.words.append(
+            f"coordinates are degrees: they were put in metres round {latitude:.6f} N, {longitude:.6f} E "
+            "(--unit m if they are metres)"
+        )
     elif scale is None and span > MILLIMETRES_SPAN:
         drawn.transformed(lambda points: points * 0.001)
-        drawn.words.append(f"it would be {span:,.0f} m wide, so it was taken to be in millimetres (--unit m if it is not)")
+        drawn.words.append(
+            f"it would be {span:,.0f} m wide, so it was taken to be in millimetres (--unit m if it is not)"
+        )
     elif scale is not None and scale != 1.0:
         drawn.transformed(lambda points: points * scale)
 
 
 def near_the_origin(drawn: Drawn, most_m: float = 10_000.0) -> None:
-    """Move a plan to the origin if it lies far away, as in the coordinates of a country; report by how much."""
+    """Move a plan to the origin if it lies far away, as in the coordinates of a country;
+    report by how much.
+    """
     left, bottom, right, top = drawn.bounds()
     if max(abs(left), abs(bottom), abs(right), abs(top)) <= most_m:
         return

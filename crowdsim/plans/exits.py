@@ -1,9 +1,12 @@
-"""Exits of a plan and where people can start: what is drawn, what is given, openings in the walls; where there is nothing, a guess that is reported.
+"""Exits of a plan and where people can start: what is drawn, what is given, openings in the walls;
+where there is nothing, a guess that is reported.
 
-Behind exits the ground goes on: agents that have left go on in sight of those behind, so that a crowd before a door slows down as before a real one.
+Behind exits the ground goes on: agents that have left go on in sight of those behind, so that a crowd before
+a door slows down as before a real one.
 
-An exit at which agents vanish lets too many through: none stands before those that come. In a room of 10 x 8 m with a hundred people and an opening of
-1.2 m, under Weidmann's law, 3.1 persons a second and metre got out where they vanished in the opening, 2.4 with 2 m of ground behind it, 2.2 with 3 m.
+An exit at which agents vanish lets too many through: none stands before those that come. In a room of 10 x
+8 m with a hundred people and an opening of 1.2 m, under Weidmann's law, 3.1 persons a second and metre got
+out where they vanished in the opening, 2.4 with 2 m of ground behind it, 2.2 with 3 m.
 """
 
 from __future__ import annotations
@@ -64,7 +67,13 @@ def find_exits(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]])
     exits = [_square(found.ground, x, y) for x, y in given]
     if exits:
         drawn.words.append(f"{counted(len(exits), 'exit')}: as given with --exit")
-    exits = exits or _drawn_exits(drawn, found) or _openings(drawn, found) or _outer_doors(drawn, found) or [_guessed(drawn, found)]
+    exits = (
+        exits
+        or _drawn_exits(drawn, found)
+        or _openings(drawn, found)
+        or _outer_doors(drawn, found)
+        or [_guessed(drawn, found)]
+    )
     exits.sort(key=lambda area: tuple(round(value, 3) for value in shapely.get_coordinates(area.centroid)[0]))
     return PlanExits(exits, _start(drawn, found, exits))
 
@@ -73,7 +82,8 @@ def _square(ground: Any, x: float, y: float) -> Any:
     if ground.distance(shapely.Point(x, y)) > REACH_M:
         left, bottom, right, top = ground.bounds
         raise CrowdsimError(
-            f"--exit {x:g},{y:g} is {ground.distance(shapely.Point(x, y)):.2f} m away from the ground, which lies between ({left:.2f}, {bottom:.2f}) and "
+            f"--exit {x:g},{y:g} is {ground.distance(shapely.Point(x, y)):.2f} m away from the ground, "
+            f"which lies between ({left:.2f}, {bottom:.2f}) and "
             f"({right:.2f}, {top:.2f}) m.\n    Give a point on the ground, or within {REACH_M:g} m of it."
         )
     near = shapely.get_coordinates(shapely.shortest_line(ground, shapely.Point(x, y)))[0]
@@ -89,16 +99,32 @@ def _drawn_exits(drawn: Drawn, found: Found) -> list[Any]:
     touching = [part for part in parts if found.ground.dwithin(part, 0.05)]
     beside = len(parts) - len(touching)
     if touching:
-        drawn.words.append(f"{counted(len(touching), 'exit')}: as drawn" + (f"; {beside} more lie beside the ground" if beside else ""))
-    return [shapely.buffer(part, 0.06, join_style="mitre") if part.intersection(found.ground).area < 0.01 else part for part in touching]
+        drawn.words.append(
+            f"{counted(len(touching), 'exit')}: as drawn"
+            + (f"; {beside} more lie beside the ground" if beside else "")
+        )
+    return [
+        shapely.buffer(part, 0.06, join_style="mitre")
+        if part.intersection(found.ground).area < 0.01
+        else part
+        for part in touching
+    ]
 
 
 def _openings(drawn: Drawn, found: Found) -> list[Any]:
-    wide = [line for line in found.openings if line.length >= LEAST_OPENING_M and _is_on(found.ground, _band(line))]  # others lead into hollows
+    # others lead into hollows
+    wide = [
+        line
+        for line in found.openings
+        if line.length >= LEAST_OPENING_M and _is_on(found.ground, _band(line))
+    ]
     if wide:
         widths = sorted(line.length for line in wide)
         size = f"{widths[0]:.2f} m" if len(wide) == 1 else f"{widths[0]:.2f} to {widths[-1]:.2f} m"
-        drawn.words.append(f"{counted(len(wide), 'exit')}: the {'opening' if len(wide) == 1 else 'openings'} in the outer walls, {size} wide")
+        drawn.words.append(
+            f"{counted(len(wide), 'exit')}: the {'opening' if len(wide) == 1 else 'openings'} in the outer "
+            f"walls, {size} wide"
+        )
     return [_band(line) for line in wide]
 
 
@@ -116,12 +142,27 @@ def _outer_doors(drawn: Drawn, found: Found) -> list[Any]:
     doors = [area for area in drawn.areas_of(Kind.DOORS) if area.is_valid]
     lines = drawn.lines_of(Kind.DOORS)
     if lines:
-        doors += [hull for part in shapely.get_parts(shapely.union_all(shapely.buffer(lines, 0.05))) if (hull := part.convex_hull).area > 0.0]
-    filled = shapely.union_all([shapely.Polygon(part.exterior) for part in shapely.get_parts(shapely.buffer(found.ground, 0.35, join_style="mitre"))])
+        doors += [
+            hull
+            for part in shapely.get_parts(shapely.union_all(shapely.buffer(lines, 0.05)))
+            if (hull := part.convex_hull).area > 0.0
+        ]
+    filled = shapely.union_all(
+        [
+            shapely.Polygon(part.exterior)
+            for part in shapely.get_parts(shapely.buffer(found.ground, 0.35, join_style="mitre"))
+        ]
+    )
     rim = shapely.buffer(filled.boundary, 0.45)
-    outer = [door for door in doors if door.intersection(rim).area >= 0.02 and _is_on(found.ground, shapely.buffer(door, 0.1))]
+    outer = [
+        door
+        for door in doors
+        if door.intersection(rim).area >= 0.02 and _is_on(found.ground, shapely.buffer(door, 0.1))
+    ]
     if outer:
-        drawn.words.append(f"{counted(len(outer), 'exit')}: the {'door' if len(outer) == 1 else 'doors'} in the outer walls")
+        drawn.words.append(
+            f"{counted(len(outer), 'exit')}: the {'door' if len(outer) == 1 else 'doors'} in the outer walls"
+        )
     return [shapely.buffer(shapely.oriented_envelope(door), 0.1, join_style="mitre") for door in outer]
 
 
@@ -135,27 +176,34 @@ def _guessed(drawn: Drawn, found: Found) -> Any:
     middle = 0.5 * (ring[wall] + ring[wall + 1])
     half = 0.5 * min(GUESSED_M, float(length[wall])) * along[wall] / length[wall]
     drawn.words.append(
-        f"no exit is drawn and the walls have no opening: one of {2.0 * float(np.hypot(*half)):.2g} m was put in the middle of the longest outer wall, at "
+        f"no exit is drawn and the walls have no opening: one of {2.0 * float(np.hypot(*half)):.2g} m was "
+        "put in the middle of the longest outer wall, at "
         f"({middle[0]:.2f}, {middle[1]:.2f}); --exit X,Y puts it elsewhere"
     )
     return shapely.buffer(shapely.LineString([middle - half, middle + half]), DEPTH_M, cap_style="flat")
 
 
 def _start(drawn: Drawn, found: Found, exits: Sequence[Any]) -> Any:
-    """Return where agents can stand that have a path to an exit: parts of the ground less an agent's radius that an exit touches."""
+    """Return where agents can stand that have a path to an exit:
+    parts of the ground less an agent's radius that an exit touches.
+    """
     free_ground = shapely.buffer(found.ground, -BODY_M, join_style="mitre")
     all_exits = shapely.union_all(exits)
     parts = [part for part in shapely.get_parts(free_ground) if part.geom_type == "Polygon"]
     out = [part for part in parts if part.dwithin(all_exits, BODY_M + ROUNDING)]
     if not out:
         raise CrowdsimError(
-            f"Nobody with a radius of {BODY_M - 0.01:g} m could get to an exit: no ground of that width leads there.\n"
+            f"Nobody with a radius of {BODY_M - 0.01:g} m could get to an exit: no ground of that width "
+            "leads there.\n"
             "    Widen the passage in the drawing, or put the exit elsewhere with --exit X,Y."
         )
     shut_in = [part for part in parts if not part.dwithin(all_exits, BODY_M + ROUNDING)]
     if shut_in:
         size = sum(part.area for part in shut_in)
-        drawn.words.append(f"nobody starts in {counted(len(shut_in), 'part')} of the ground ({size:,.0f} m2) without a way out that is {2.0 * BODY_M:g} m wide")
+        drawn.words.append(
+            f"nobody starts in {counted(len(shut_in), 'part')} of the ground ({size:,.0f} m2) without a way "
+            f"out that is {2.0 * BODY_M:g} m wide"
+        )
     start = shapely.difference(shapely.MultiPolygon(out), shapely.buffer(all_exits, 0.05, join_style="mitre"))
     asked = [area if area.is_valid else shapely.make_valid(area) for area in drawn.areas_of(Kind.STARTS)]
     if asked:
@@ -164,11 +212,15 @@ def _start(drawn: Drawn, found: Found, exits: Sequence[Any]) -> Any:
     start = shapely.set_precision(start, MILLIMETRE)
     parts = [part for part in shapely.get_parts(start) if part.geom_type == "Polygon" and part.area > 0.01]
     if not parts:
-        raise CrowdsimError("There is no room left to start in: exits, or the areas where people are to start, leave nothing of the ground.")
+        raise CrowdsimError(
+            "There is no room left to start in: exits, or the areas where people are to start, leave "
+            "nothing of the ground."
+        )
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
 
 
-LENGTH_M = 3.0  # Of the ground outside: the law of speed and density looks at a disc 2.1 m ahead, with a radius of 1.2 m.
+# Of the ground outside: the law of speed and density looks at a disc 2.1 m ahead, with a radius of 1.2 m.
+LENGTH_M = 3.0
 EXIT_M = 0.5  # The last of it is the exit.
 WIDEST_M = 10.0  # Of an opening that goes on as a passage; nobody queues before wider ones.
 THICKEST_M = 0.6  # How far ground may reach into the wall behind an exit.
@@ -187,7 +239,8 @@ def led_outside(ground: Any, exits: Sequence[Any]) -> tuple[Any, list[Any], int]
     ground : shapely Polygon or MultiPolygon
         With the passages.
     exits : list of shapely Polygon
-        In the same order; as they were where other ground lies behind them, or where they are not the opening of a wall.
+        In the same order; as they were where other ground lies behind them, or where they are not the opening
+        of a wall.
     count : int
         Of the passages.
     """
@@ -217,12 +270,19 @@ def _passages(ground: Any, area: Any) -> list[tuple[Any, Any]]:
     for across in (np.array([-along[1], along[0]]), np.array([along[1], -along[0]])):
         far, near = LENGTH_M * across, (LENGTH_M - EXIT_M) * across
         corners = [first + far, last + far]
-        found.append((shapely.Polygon([first, last, *reversed(corners)]), shapely.Polygon([first + near, last + near, *reversed(corners)])))
+        found.append(
+            (
+                shapely.Polygon([first, last, *reversed(corners)]),
+                shapely.Polygon([first + near, last + near, *reversed(corners)]),
+            )
+        )
     return found
 
 
 def _is_free(passage: Any, area: Any, others: Sequence[Any]) -> bool:
-    """Return whether nothing lies where a passage would lead but the exit itself and the ground inside the wall behind it."""
+    """Return whether nothing lies where a passage would lead but the exit itself and the ground inside the
+    wall behind it.
+    """
     beyond = shapely.difference(passage, shapely.buffer(area, 1e-3))
     around = shapely.buffer(area, THICKEST_M)
     for other in others:

@@ -1,4 +1,6 @@
-"""Where one may walk in a plan: outlines mended and united, or what walls enclose, and the openings that lead out."""
+"""Where one may walk in a plan: outlines mended and united, or what walls enclose,
+and the openings that lead out.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,20 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.plans.drawn import Drawn, counted, listed_names, was
 from crowdsim.scenario.plan_kinds import Kind
 
-GAP_M = 0.02  # Ends and outlines this near to each other were meant to meet; walls are thicker, and no agent passes.
+# Ends and outlines this near to each other were meant to meet; walls are thicker, and no agent passes.
+GAP_M = 0.02
 THICK_M = 0.1  # Of a wall that is drawn as a line.
 THIN_M = 0.04  # Of a line among obstacles that encloses nothing.
-SOLID_M = 0.8  # A closed outline on a layer of walls that is less wide than this on the mean is a wall; a wider one is the line that a wall follows.
+# A closed outline on a layer of walls that is less wide than this on the mean is a wall; a wider one is the
+# line that a wall follows.
+SOLID_M = 0.8
 OPENING_M = 2.5  # Gaps in outer walls up to this wide are exits; wider ones leave a building open.
 LEAST_OPENING_M = 0.5  # Narrower gaps let no agent out: one of 0.22 m radius needs 0.44 m.
-BODY_M = 0.23  # Largest radius of a person as scenarios from plans have it, 0.22 m, and 1 cm: as placement keeps from walls.
-_ROUGH = 0.015  # How far a shape that was grown and shrunk may be from the true one, as a share of by how much: GEOS simplifies by 0.01 first.
+# Largest radius of a person as scenarios from plans have it, 0.22 m, and 1 cm: as placement keeps from walls.
+BODY_M = 0.23
+# How far a shape that was grown and shrunk may be from the true one, as a share of by how much: GEOS
+# simplifies by 0.01 first.
+_ROUGH = 0.015
 MILLIMETRE = 0.001  # Corners of mended ground lie on this grid.
 
 
@@ -58,9 +66,10 @@ def find_ground(drawn: Drawn, *, opening: float = OPENING_M, wall: float = THICK
 
     Notes
     -----
-    Where outlines of rooms or floors are drawn, they are the ground, less walls and obstacles. Else walls are: their outline is that of the walls grown by half
-    an opening and shrunk again with sharp corners (a closing: [Serra 1982]), which bridges
-    gaps and changes nothing else; what is left of it by the walls is the ground.
+    Where outlines of rooms or floors are drawn, they are the ground, less walls and obstacles. Else walls
+    are: their outline is that of the walls grown by half an opening and shrunk again with sharp corners (a
+    closing: [Serra 1982]), which bridges gaps and changes nothing else; what is left of it by the walls is
+    the ground.
     """
     outlines, lines = drawn.areas_of(Kind.GROUND), drawn.lines_of(Kind.GROUND)
     solid, wall_lines = _walls(drawn)
@@ -98,24 +107,46 @@ def _walls(drawn: Drawn) -> tuple[list[Any], list[Any]]:
 
 
 def _without_names(drawn: Drawn) -> tuple[list[Any], list[Any]]:
-    """Return outlines and walls of a plan in which no name says what is what: closed outlines are ground, those inside them obstacles, lines are walls."""
+    """Return outlines and walls of a plan in which no name says what is what:
+    closed outlines are ground, those inside them obstacles, lines are walls.
+    """
     outlines, lines = drawn.areas_of(None), drawn.lines_of(None)
     layers = [layer for layer in drawn.layers if drawn.kind(layer) is None]
     named = [layer for layer in layers if layer]
     if not outlines and not lines:
         return [], []
     if named:
-        taken = "closed outlines as ground, lines as walls" if outlines and lines else "closed outlines as ground" if outlines else "lines as walls"
-        drawn.words.append(f"no layer is called rooms, walls or the like: {taken} ({listed_names(named[:6])}); --layer KIND=NAME says otherwise")
-    inner = [i for i, area in enumerate(outlines) if any(j != i and other.is_valid and other.contains_properly(area) for j, other in enumerate(outlines))]
+        taken = (
+            "closed outlines as ground, lines as walls"
+            if outlines and lines
+            else "closed outlines as ground"
+            if outlines
+            else "lines as walls"
+        )
+        drawn.words.append(
+            f"no layer is called rooms, walls or the like: {taken} ({listed_names(named[:6])}); --layer "
+            "KIND=NAME says otherwise"
+        )
+    inner = [
+        i
+        for i, area in enumerate(outlines)
+        if any(
+            j != i and other.is_valid and other.contains_properly(area) for j, other in enumerate(outlines)
+        )
+    ]
     if inner:
-        drawn.words.append(f"{counted(len(inner), 'outline')} inside others {'is an obstacle' if len(inner) == 1 else 'are obstacles'}")
+        drawn.words.append(
+            f"{counted(len(inner), 'outline')} inside others "
+            f"{'is an obstacle' if len(inner) == 1 else 'are obstacles'}"
+        )
         drawn.areas += [("obstacles (inside)", outlines[i]) for i in inner]
     return [area for i, area in enumerate(outlines) if i not in inner], lines
 
 
 def _closed(lines: Sequence[Any], opening: float, found: Found, words: list[str]) -> list[Any]:
-    """Return the areas of outlines that were left open: mended where the ends nearly meet, closed by an opening where they are a door apart."""
+    """Return the areas of outlines that were left open:
+    mended where the ends nearly meet, closed by an opening where they are a door apart.
+    """
     areas, opened = [], 0
     joined, moved = _joined(lines)
     for line in joined:
@@ -125,7 +156,8 @@ def _closed(lines: Sequence[Any], opening: float, found: Found, words: list[str]
             ends = f"({points[0][0]:.2f}, {points[0][1]:.2f}) and ({points[-1][0]:.2f}, {points[-1][1]:.2f})"
             raise CrowdsimError(
                 f"An outline of the ground is open: it ends at {ends} m, {gap:.2f} m apart.\n"
-                f"    Close it in the drawing, or let wider gaps be exits with --opening {np.ceil(10 * gap) / 10:g}."
+                "    Close it in the drawing, or let wider gaps be exits with --opening "
+                f"{np.ceil(10 * gap) / 10:g}."
             )
         if gap > GAP_M:
             found.openings.append(shapely.LineString([points[-1], points[0]]))
@@ -134,14 +166,18 @@ def _closed(lines: Sequence[Any], opening: float, found: Found, words: list[str]
             points[-1] = points[0]
         areas.append(shapely.Polygon(points))
     if moved:
-        words.append(f"{counted(moved, 'end')} of lines, up to {1000 * GAP_M:g} mm apart, {was(moved)} joined")
+        words.append(
+            f"{counted(moved, 'end')} of lines, up to {1000 * GAP_M:g} mm apart, {was(moved)} joined"
+        )
     if opened:
         words.append(f"{counted(opened, 'outline')} had a gap of a door's width: it was taken as a way out")
     return areas
 
 
 def _joined(lines: Sequence[Any]) -> tuple[list[Any], int]:
-    """Return lines joined at ends that are nearer to each other than a gap, as few as possible, and how many ends were moved for it; forks stay apart."""
+    """Return lines joined at ends that are nearer to each other than a gap, as few as possible,
+    and how many ends were moved for it; forks stay apart.
+    """
     if not lines:
         return [], 0
     ends = np.array([shapely.get_coordinates(line)[[0, -1]] for line in lines])
@@ -159,7 +195,9 @@ def _joined(lines: Sequence[Any]) -> tuple[list[Any], int]:
             moved.append(shapely.LineString(points))
     merged = shapely.line_merge(shapely.union_all(moved))
     far = np.hypot(*(flat - flat[first]).T) > 0.0
-    return [part for part in shapely.get_parts(merged) if part.geom_type == "LineString"], int(np.count_nonzero(far))
+    return [part for part in shapely.get_parts(merged) if part.geom_type == "LineString"], int(
+        np.count_nonzero(far)
+    )
 
 
 def _mended(areas: Sequence[Any], words: list[str]) -> list[Any]:
@@ -185,7 +223,8 @@ def _united(areas: Sequence[Any], words: list[str]) -> Any:
     tree = shapely.STRtree(parts)
     pairs = tree.query(parts, predicate="dwithin", distance=GAP_M)
     first, second = pairs[:, pairs[0] < pairs[1]]
-    near = int(np.count_nonzero(shapely.distance(parts[first], parts[second]) > 0.0))  # those that touch in a point stay two
+    # those that touch in a point stay two
+    near = int(np.count_nonzero(shapely.distance(parts[first], parts[second]) > 0.0))
     if not near:
         return united
     words.append(f"{counted(near, 'gap')} of up to {1000 * GAP_M:g} mm between outlines {was(near)} closed")
@@ -204,13 +243,22 @@ def _joined_by_doors(ground: Any, drawn: Drawn) -> Any:
 
 
 def _thick(solid: Sequence[Any], lines: Sequence[Any], thick: float) -> Any:
-    """Return walls as an area: those that are drawn so, and lines with their thickness. An end is where it is drawn, unless it meets another wall."""
-    along = [shapely.buffer(line, 0.5 * thick, cap_style="flat", join_style="mitre") for line in _met(lines, solid, 0.5 * thick)]
-    return shapely.union_all([*(shapely.make_valid(area) for area in solid), *along], grid_size=MILLIMETRE / 1000)
+    """Return walls as an area: those that are drawn so, and lines with their thickness.
+    An end is where it is drawn, unless it meets another wall.
+    """
+    along = [
+        shapely.buffer(line, 0.5 * thick, cap_style="flat", join_style="mitre")
+        for line in _met(lines, solid, 0.5 * thick)
+    ]
+    return shapely.union_all(
+        [*(shapely.make_valid(area) for area in solid), *along], grid_size=MILLIMETRE / 1000
+    )
 
 
 def _met(lines: Sequence[Any], solid: Sequence[Any], by: float) -> list[Any]:
-    """Return lines whose ends, where they meet or nearly meet another wall, are led on by half a thickness, so that corners close and gaps of a drawing do."""
+    """Return lines whose ends, where they meet or nearly meet another wall, are led on by half a thickness,
+    so that corners close and gaps of a drawing do.
+    """
     lines = [line for line in lines if line.length > 0.0]
     if not lines:
         return []
@@ -246,22 +294,38 @@ def _enclosed(walls: Any, opening: float, found: Found) -> None:
         return
     by = 0.5 * opening
     grown = shapely.get_parts(shapely.buffer(walls, by, join_style="mitre"))
-    whole = shapely.union_all([shapely.Polygon(part.exterior) for part in grown if part.geom_type == "Polygon"])
+    whole = shapely.union_all(
+        [shapely.Polygon(part.exterior) for part in grown if part.geom_type == "Polygon"]
+    )
     building = shapely.set_precision(shapely.buffer(whole, -by, join_style="mitre"), MILLIMETRE)
     found.ground = shapely.difference(building, walls, grid_size=MILLIMETRE)
     parts = [part for part in shapely.get_parts(found.ground) if part.geom_type == "Polygon"]
-    found.ground = shapely.MultiPolygon([part for part in parts if 2.0 * part.area > 2.0 * _ROUGH * by * part.length])  # no slivers along the outer faces
-    gaps = shapely.line_merge(shapely.difference(building.boundary, shapely.buffer(walls, _ROUGH * by, join_style="mitre")))
+    # no slivers along the outer faces
+    found.ground = shapely.MultiPolygon(
+        [part for part in parts if 2.0 * part.area > 2.0 * _ROUGH * by * part.length]
+    )
+    gaps = shapely.line_merge(
+        shapely.difference(building.boundary, shapely.buffer(walls, _ROUGH * by, join_style="mitre"))
+    )
     for gap in shapely.get_parts(gaps):
         points = shapely.get_coordinates(gap)
-        # The middle of a true gap is half its width away from walls; along curved walls the outline is now and then farther than it should be.
-        if gap.length + 2.0 * _ROUGH * by >= LEAST_OPENING_M and gap.interpolate(0.5, normalized=True).distance(walls) > 0.2 * LEAST_OPENING_M:
-            points[0], points[-1] = _on(points[1], points[0], _ROUGH * by), _on(points[-2], points[-1], _ROUGH * by)
+        # The middle of a true gap is half its width away from walls; along curved walls the outline is now
+        # and then farther than it should be.
+        if (
+            gap.length + 2.0 * _ROUGH * by >= LEAST_OPENING_M
+            and gap.interpolate(0.5, normalized=True).distance(walls) > 0.2 * LEAST_OPENING_M
+        ):
+            points[0], points[-1] = (
+                _on(points[1], points[0], _ROUGH * by),
+                _on(points[-2], points[-1], _ROUGH * by),
+            )
             found.openings.append(shapely.LineString(points))
 
 
 def _obstacles(drawn: Drawn) -> Any:
-    """Return what stands on the ground: closed outlines, what lines enclose together, and lines as thin things."""
+    """Return what stands on the ground: closed outlines, what lines enclose together,
+    and lines as thin things.
+    """
     areas = _mended(drawn.areas_of(Kind.OBSTACLES), drawn.words)
     lines = drawn.lines_of(Kind.OBSTACLES)
     if lines:
@@ -278,7 +342,9 @@ def _polygons(area: Any) -> Any:
 
 
 def _leave_out_hollows(found: Found, words: list[str]) -> None:
-    """Leave out parts in which nobody can stand: the inside of walls that are drawn as two lines, shafts, slivers."""
+    """Leave out parts in which nobody can stand:
+    the inside of walls that are drawn as two lines, shafts, slivers.
+    """
     parts = shapely.get_parts(found.ground)
     wide = [part for part in parts if not shapely.buffer(part, -BODY_M).is_empty]
     if len(wide) < len(parts):
@@ -288,9 +354,15 @@ def _leave_out_hollows(found: Found, words: list[str]) -> None:
 
 
 def _nothing_enclosed(drawn: Drawn, opening: float) -> str:
-    layers = ", ".join(f'"{layer}" ({kind.value if (kind := drawn.kind(layer)) else "unknown"})' for layer in sorted(drawn.layers)[:20] if layer)
+    layers = ", ".join(
+        f'"{layer}" ({kind.value if (kind := drawn.kind(layer)) else "unknown"})'
+        for layer in sorted(drawn.layers)[:20]
+        if layer
+    )
     there = f" Its layers are {layers}." if layers else ""
     return (
-        f"Nothing in the plan encloses ground that a person can stand on: no closed outline, and no walls with gaps of at most {opening:g} m.{there}\n"
-        "    Say what is what with --layer walls=NAME or --layer ground=NAME, or let wider gaps be exits with --opening M."
+        "Nothing in the plan encloses ground that a person can stand on: no closed outline, and no walls "
+        f"with gaps of at most {opening:g} m.{there}\n"
+        "    Say what is what with --layer walls=NAME or --layer ground=NAME, or let wider gaps be exits "
+        "with --opening M."
     )

@@ -1,4 +1,6 @@
-"""The scenario that is written for a plan: as short as can be, commented, with its ground in files beside it."""
+"""The scenario that is written for a plan:
+as short as can be, commented, with its ground in files beside it.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +26,11 @@ from crowdsim.scenario.shapes import wkt_of
 PERSON_M2 = 4.0  # Ground for each person where nobody says how many there are.
 MOST_PEOPLE = 500  # Where nobody says it: a run of seconds, a page of a few megabytes.
 BODY_M2 = 0.125  # Of an agent of 0.2 m radius.
-DOOR_FLOW = 1.0  # Persons a second and metre of exit, fewer than pass: what a run lasts at most leaves time for a queue.
-PREMOVEMENT = (3.0, 0.5, 120)  # mu and sigma of the logarithm (median 20 s), and the longest, s. An assumption to be replaced by what is known of the building.
+# Persons a second and metre of exit, fewer than pass: what a run lasts at most leaves time for a queue.
+DOOR_FLOW = 1.0
+# mu and sigma of the logarithm (median 20 s), and the longest, s. An assumption to be replaced by what is
+# known of the building.
+PREMOVEMENT = (3.0, 0.5, 120)
 WALKING_M_S = 0.5  # The slowest person's speed: what a run lasts at most follows from the size of the plan.
 
 
@@ -100,25 +105,45 @@ def starter_of(
         where, level = f"walkable: {{wkt_file: {_quoted(f'{name}-ground.wkt')}}}", ""
     with _untangled(plan):
         found_exits = find_exits(drawn, found, exits)
-        ground, areas, passages = (found.ground, found_exits.exits, 0) if level else led_outside(found.ground, found_exits.exits)
+        ground, areas, passages = (
+            (found.ground, found_exits.exits, 0) if level else led_outside(found.ground, found_exits.exits)
+        )
     if not level:
         files[f"{name}-ground.wkt"] = wkt_of(ground) + "\n"
     left, bottom, right, top = found.ground.bounds
-    words = [f"ground of {found.ground.area:,.0f} m2 in {right - left:.2f} m x {top - bottom:.2f} m", *drawn.words]
+    words = [
+        f"ground of {found.ground.area:,.0f} m2 in {right - left:.2f} m x {top - bottom:.2f} m",
+        *drawn.words,
+    ]
     if passages:
         goes_on = f"behind {counted(passages, 'exit')} the ground goes on for {LENGTH_M:g} m"
-        words.append(f"{goes_on}, and agents leave at its end: those that are out still slow down those that follow")
+        words.append(
+            f"{goes_on}, and agents leave at its end: those that are out still slow down those that follow"
+        )
     if people is None:
         people = max(1, min(MOST_PEOPLE, round(found_exits.start.area / PERSON_M2)))
-        words.append(f"{counted(people, 'person', 'people')} at random places, one for {found_exits.start.area / people:.2g} m2 (--people says otherwise)")
+        words.append(
+            f"{counted(people, 'person', 'people')} at random places, one for "
+            f"{found_exits.start.area / people:.2g} m2 (--people says otherwise)"
+        )
     if people * BODY_M2 > found_exits.start.area:
-        raise CrowdsimError(f"{people:,} people do not fit on {found_exits.start.area:,.1f} m2. Say fewer with --people.")
+        raise CrowdsimError(
+            f"{people:,} people do not fit on {found_exits.start.area:,.1f} m2. Say fewer with --people."
+        )
     words += [
-        f"people set off after {math.exp(PREMOVEMENT[0]):.0f} s (median; premovement), and walk slower in a crowd (speed_density: weidmann)",
-        "that law is made for crowds that walk in one direction: where streams cross or meet it can freeze them; then take speed_density: none",
+        (
+            f"people set off after {math.exp(PREMOVEMENT[0]):.0f} s (median; premovement), and walk slower "
+            "in a crowd (speed_density: weidmann)"
+        ),
+        (
+            "that law is made for crowds that walk in one direction: where streams cross or meet it can "
+            "freeze them; then take speed_density: none"
+        ),
     ]
     files[f"{name}-start.wkt"] = wkt_of(found_exits.start) + "\n"
-    files[f"{name}.yaml"] = _text(name, plan, words, where, level, areas, people, _longest_s(ground, areas, people))
+    files[f"{name}.yaml"] = _text(
+        name, plan, words, where, level, areas, people, _longest_s(ground, areas, people)
+    )
     return Starter(files, tuple(words))
 
 
@@ -129,21 +154,42 @@ def _untangled(plan: Path) -> Iterator[None]:
         yield
     except shapely.errors.GEOSException as error:
         reason = str(error).splitlines()[0]
-        raise CrowdsimError(f"{plan}: its outlines are too tangled to be united ({reason}).\n    Draw anew what lies there, or leave the layer out.") from None
+        raise CrowdsimError(
+            f"{plan}: its outlines are too tangled to be united ({reason}).\n"
+            "    Draw anew what lies there, or leave the layer out."
+        ) from None
 
 
 def _longest_s(ground: Any, exits: Sequence[Any], people: int) -> int:
-    """Return how long a run may last, s, as whole minutes: premovement, a queue of all at the narrowest exit, five times round the outline at a slow pace."""
+    """Return how long a run may last, s, as whole minutes:
+    premovement, a queue of all at the narrowest exit, five times round the outline at a slow pace.
+    """
     left, bottom, right, top = ground.bounds
     narrowest = min(max(exit_width(ground, area), 0.5) for area in exits)
-    seconds = PREMOVEMENT[2] + 5.0 * (right - left + top - bottom) / WALKING_M_S + people / (DOOR_FLOW * narrowest)
+    seconds = (
+        PREMOVEMENT[2] + 5.0 * (right - left + top - bottom) / WALKING_M_S + people / (DOOR_FLOW * narrowest)
+    )
     return math.ceil(seconds / 60.0) * 60
 
 
-def _text(name: str, plan: Path, words: Sequence[str], where: str, level: str, exits: Sequence[Any], people: int, longest_s: int) -> str:
-    """Return the scenario's text; `where` is its geometry, `level` what goals and groups say of their height."""
+def _text(
+    name: str,
+    plan: Path,
+    words: Sequence[str],
+    where: str,
+    level: str,
+    exits: Sequence[Any],
+    people: int,
+    longest_s: int,
+) -> str:
+    """Return the scenario's text; `where` is its geometry, `level` what goals
+    and groups say of their height.
+    """
     names = ["exit"] if len(exits) == 1 else [f"exit-{number}" for number in range(1, len(exits) + 1)]
-    goals = [f"  {each}: {{exit: {_area(area)}{', ' + level if level else ''}}}" for each, area in zip(names, exits, strict=True)]
+    goals = [
+        f"  {each}: {{exit: {_area(area)}{', ' + level if level else ''}}}"
+        for each, area in zip(names, exits, strict=True)
+    ]
     if len(exits) > 1:
         goals.append(f"  out: {{nearest_of: [{', '.join(names)}]}}")
     notes = "\n".join(f"#   {visible(word)}" for word in words)
@@ -197,9 +243,17 @@ def _area(area: Any) -> str:
     left, bottom, right, top = area.bounds
     if not area.interiors and area.area >= 0.999 * (right - left) * (top - bottom):
         return f"{{box: [{', '.join(_number(value) for value in (left, bottom, right, top))}]}}"
-    corners = shapely.get_coordinates(shapely.simplify(area, 0.001))[:-1] if not area.interiors else shapely.get_coordinates(area.exterior)[:-1]
+    corners = (
+        shapely.get_coordinates(shapely.simplify(area, 0.001))[:-1]
+        if not area.interiors
+        else shapely.get_coordinates(area.exterior)[:-1]
+    )
     return "[" + ", ".join(f"[{_number(x)}, {_number(y)}]" for x, y in corners.tolist()) + "]"
 
 
 def _number(value: float) -> str:
-    return f"{value:.3f}".rstrip("0").rstrip(".").replace("-0", "0", 1) if round(value, 3) == 0 else f"{value:.3f}".rstrip("0").rstrip(".")
+    return (
+        f"{value:.3f}".rstrip("0").rstrip(".").replace("-0", "0", 1)
+        if round(value, 3) == 0
+        else f"{value:.3f}".rstrip("0").rstrip(".")
+    )

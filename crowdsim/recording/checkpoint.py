@@ -1,8 +1,10 @@
-"""Checkpoints: everything that lives in a run, in one file, so that another process goes on as if there had been no stop.
+"""Checkpoints: everything that lives in a run, in one file, so that another process goes on as if there had
+been no stop.
 
-A file is: 16 bytes that name the format and its version; the XXH64 of all that follows; the length of a JSON text; that text; the arrays, one after
-the other, each filled up to eight bytes. A bit that changed anywhere is found before anything is believed. There is no clock reading in it: what is
-saved, loaded and saved again has the same bytes.
+A file is: 16 bytes that name the format and its version; the XXH64 of all that follows; the length of a JSON
+text; that text; the arrays, one after the other, each filled up to eight bytes. A bit that changed anywhere
+is found before anything is believed. There is no clock reading in it: what is saved, loaded and saved again
+has the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ from crowdsim.saved import MOST_TICKS
 
 MAGIC = b"crowdsim ckpt 01"
 SUFFIX = ".checkpoint"
-MOST_BYTES = 2**32  # Two million agents have 1.5 GB, half-done searches next to nothing. Larger lets a strange file fill the memory.
+# Two million agents have 1.5 GB, half-done searches next to nothing. Larger lets a strange file fill the
+# memory.
+MOST_BYTES = 2**32
 _WORD = 8
 _LONGEST_TICK_S = 1e3
 
@@ -91,9 +95,18 @@ def checkpoint_bytes(checkpoint: Checkpoint) -> bytes:
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"{name} holds objects, which no checkpoint keeps")
-    about["arrays"] = [[name, npy.dtype_to_descr(array.dtype), list(np.shape(checkpoint.state[name]))] for name, array in arrays.items()]
+    about["arrays"] = [
+        [name, npy.dtype_to_descr(array.dtype), list(np.shape(checkpoint.state[name]))]
+        for name, array in arrays.items()
+    ]
     text = _filled(json.dumps(about, ensure_ascii=False, sort_keys=True).encode(), b" ")
-    body = b"".join([len(text).to_bytes(_WORD, "little"), text, *(_filled(array.tobytes(), b"\0") for array in arrays.values())])
+    body = b"".join(
+        [
+            len(text).to_bytes(_WORD, "little"),
+            text,
+            *(_filled(array.tobytes(), b"\0") for array in arrays.values()),
+        ]
+    )
     return MAGIC + int(digest(np.frombuffer(body, dtype=np.uint8))).to_bytes(_WORD, "little") + body
 
 
@@ -115,7 +128,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint. Whether its state is one that a run can have is looked at by what takes it up (`crowdsim.saved`).
+    """Read a checkpoint. Whether its state is one that a run can have is looked at by what takes it up
+    (`crowdsim.saved`).
 
     Raises
     ------
@@ -127,7 +141,10 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     path = Path(path)
     try:
         if not path.is_file():
-            raise RecordingError(f"{path}: cannot be read ({'it is no file' if path.exists() else 'No such file or directory'}).")
+            raise RecordingError(
+                f"{path}: cannot be read "
+                f"({'it is no file' if path.exists() else 'No such file or directory'})."
+            )
         size = path.stat().st_size
         if size > MOST_BYTES:
             raise RecordingError(f"{path}: has {size:,} bytes, but checkpoints have at most {MOST_BYTES:,}.")
@@ -140,14 +157,21 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         raise RecordingError(f"{path}: is no checkpoint of crowdsim.")
     if head != MAGIC:
         version, ours = head[start - 2 :].decode("ascii", "replace"), MAGIC[-2:].decode()
-        raise RecordingError(f"{path}: has version {version} of the format of checkpoints, but this crowdsim reads version {ours}.")
+        raise RecordingError(
+            f"{path}: has version {version} of the format of checkpoints, but this crowdsim reads version "
+            f"{ours}."
+        )
     body = data[start + _WORD :]
-    if len(body) <= _WORD or int(digest(body)) != int.from_bytes(data[start : start + _WORD].tobytes(), "little"):
+    if len(body) <= _WORD or int(digest(body)) != int.from_bytes(
+        data[start : start + _WORD].tobytes(), "little"
+    ):
         raise RecordingError(f"{path}: is damaged: its bytes are not those that were written.")
     try:
         return _parsed(body)
     except Exception as error:  # whatever is wrong with it, it is not ours
-        raise RecordingError(f"{path}: is no checkpoint that crowdsim has written ({str(error)[:200]}).") from None
+        raise RecordingError(
+            f"{path}: is no checkpoint that crowdsim has written ({str(error)[:200]})."
+        ) from None
 
 
 def _parsed(body: NDArray[np.uint8]) -> Checkpoint:
@@ -160,31 +184,59 @@ def _parsed(body: NDArray[np.uint8]) -> Checkpoint:
     body.flags.writeable = False
     for name, description, shape in about["arrays"]:
         dtype = npy.descr_to_dtype(_as_description(description))
-        if dtype.hasobject or not isinstance(name, str) or name in state or any(type(n) is not int or n < 0 for n in shape):
+        if (
+            dtype.hasobject
+            or not isinstance(name, str)
+            or name in state
+            or any(type(n) is not int or n < 0 for n in shape)
+        ):
             raise ValueError(f"{name} cannot be read")
         count = math.prod(shape)
         if at + count * dtype.itemsize > len(body):
             raise ValueError(f"{name} reaches beyond its end")
-        state[name] = np.frombuffer(body, dtype=dtype, count=count, offset=at).reshape(shape) if count else np.zeros(shape, dtype=dtype)
+        state[name] = (
+            np.frombuffer(body, dtype=dtype, count=count, offset=at).reshape(shape)
+            if count
+            else np.zeros(shape, dtype=dtype)
+        )
         at += count * dtype.itemsize + (-(count * dtype.itemsize) % _WORD)
     if at != len(body):
         raise ValueError("there is more in it than it says")
     texts, versions, plugins = {key: about[key] for key in _TEXTS}, about["versions"], about["plugins"]
     if not all(isinstance(text, str) for text in (*texts.values(), *versions.values())):
         raise ValueError(f"{', '.join(_TEXTS)} and versions have to be texts")
-    if not all(isinstance(entry, dict) and all(isinstance(value, str) for value in entry.values()) for entry in plugins.values()):
+    if not all(
+        isinstance(entry, dict) and all(isinstance(value, str) for value in entry.values())
+        for entry in plugins.values()
+    ):
         raise ValueError("plugins have to be texts by name")
     tick, tick_s = about["tick"], about["tick_s"]
-    if type(tick) is not int or not 0 <= tick <= MOST_TICKS or type(tick_s) not in (int, float) or not 0.0 < tick_s <= _LONGEST_TICK_S:
+    if (
+        type(tick) is not int
+        or not 0 <= tick <= MOST_TICKS
+        or type(tick_s) not in (int, float)
+        or not 0.0 < tick_s <= _LONGEST_TICK_S
+    ):
         raise ValueError(f"it cannot be from tick {str(tick)[:40]} of {str(tick_s)[:40]} s")
-    return Checkpoint(**texts, tick=tick, tick_s=float(tick_s), versions=versions, plugins=plugins, state=state)
+    return Checkpoint(
+        **texts, tick=tick, tick_s=float(tick_s), versions=versions, plugins=plugins, state=state
+    )
 
 
 def _as_description(given: Any) -> Any:
     """Return the description of a type as numpy gave it, where JSON has made lists of tuples."""
     if isinstance(given, list):
-        return [tuple(_as_description(part) if isinstance(part, list) and number == 1 else tuple(part) if isinstance(part, list) else part
-                      for number, part in enumerate(entry)) for entry in given]  # fmt: skip
+        return [
+            tuple(
+                _as_description(part)
+                if isinstance(part, list) and number == 1
+                else tuple(part)
+                if isinstance(part, list)
+                else part
+                for number, part in enumerate(entry)
+            )
+            for entry in given
+        ]
     return given
 
 
@@ -198,4 +250,8 @@ def checkpoints_of(recording: Path, run_id: str) -> list[Path]:
     """Return the checkpoints of a run that lie beside its recording."""
     if not recording.parent.is_dir():
         return []
-    return sorted(path for path in recording.parent.iterdir() if re.search(rf"\.{re.escape(run_id)}\.[01]{re.escape(SUFFIX)}$", path.name))
+    return sorted(
+        path
+        for path in recording.parent.iterdir()
+        if re.search(rf"\.{re.escape(run_id)}\.[01]{re.escape(SUFFIX)}$", path.name)
+    )

@@ -39,7 +39,8 @@ class Commit:
     explanations : int
         Rows of ``explanations``.
     journal : int
-        The part of the journal that has the rows which fill no chunk yet: where it begins, times 2**32, plus where it ends. 0 where all rows are in the file.
+        The part of the journal that has the rows which fill no chunk yet: where it begins, times 2**32, plus
+        where it ends. 0 where all rows are in the file.
     """
 
     number: int = 0
@@ -79,9 +80,12 @@ def newest(slots: NDArray[np.uint64], *, is_closed: bool = False) -> Commit | No
     slots : (2, 16) uint64
         A record that a kill tore has a wrong checksum; then the one before counts.
     is_closed : bool
-        The writer closed the file. No record is torn then: one with a wrong checksum is damage, and the one before would hide rows.
+        The writer closed the file. No record is torn then: one with a wrong checksum is damage, and the one
+        before would hide rows.
     """
-    found: list[Sequence[int]] = [[int(word) for word in words] for words in slots.astype("<u8") if int(words[-1]) == _checksum(words)]
+    found: list[Sequence[int]] = [
+        [int(word) for word in words] for words in slots.astype("<u8") if int(words[-1]) == _checksum(words)
+    ]
     if not found or (is_closed and len(found) < len(slots)):
         return None
     words = max(found, key=lambda record: record[0])

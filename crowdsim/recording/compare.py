@@ -1,12 +1,14 @@
-"""Where two recordings of one run part: the first tick, column, and if traced the system, and the agents with both values.
+"""Where two recordings of one run part: the first tick, column, and if traced the system,
+and the agents with both values.
 
-What is compared, in this order: the digests of all columns after every tick; what happened; the trace; every recorded number; the facts in header and
-verdict. Clock readings are not.
+What is compared, in this order: the digests of all columns after every tick; what happened; the trace; every
+recorded number; the facts in header and verdict. Clock readings are not.
 
-Where they need not be equal bit for bit: how far apart agents are, and what remains to be compared once crowds have diverged.
+Where they need not be equal bit for bit: how far apart agents are, and what remains to be compared once
+crowds have diverged.
 
-A crowd is chaotic: a difference in the last digit becomes one of a step within some ten seconds. Until then places can be compared; from then on only
-what runs have in common on the whole.
+A crowd is chaotic: a difference in the last digit becomes one of a step within some ten seconds. Until then
+places can be compared; from then on only what runs have in common on the whole.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ __all__ = ["Difference", "ValueDifference", "compare_digests", "first_difference
 
 
 def compare_digests(recorded: Recording, fresh: Recording, names: Names = NAMES) -> Difference | None:
-    """Return the first tick and column whose digests differ, or None if all ticks that both recordings have are equal.
+    """Return the first tick and column whose digests differ, or None if all ticks that both recordings have
+    are equal.
 
     Raises
     ------
@@ -38,7 +41,10 @@ def compare_digests(recorded: Recording, fresh: Recording, names: Names = NAMES)
     """
     columns = [name for name in recorded.layout.digests if name in fresh.layout.digests]
     if not columns:
-        raise RecordingError(f"{recorded.path} and {fresh.path} have no digests of the same columns, so there is nothing to compare.")
+        raise RecordingError(
+            f"{recorded.path} and {fresh.path} have no digests of the same columns, so there is nothing to "
+            "compare."
+        )
     count = min(recorded.commit.ticks, fresh.commit.ticks)
     ticks = [recording.table("ticks", 0, count)["tick"] for recording in (recorded, fresh)]
     tables = []
@@ -52,19 +58,29 @@ def compare_digests(recorded: Recording, fresh: Recording, names: Names = NAMES)
     row = int(rows[0])
     tick = int(ticks[0][row])
     if tick != ticks[1][row]:
-        return Difference(tick, "", f"row {row} of ticks: {names[0]} tick {tick}, {names[1]} tick {int(ticks[1][row])}", names=names)
+        return Difference(
+            tick,
+            "",
+            f"row {row} of ticks: {names[0]} tick {tick}, {names[1]} tick {int(ticks[1][row])}",
+            names=names,
+        )
     at = int(np.flatnonzero(differs[row])[0])
     one, other = int(tables[0][row, at]), int(tables[1][row, at])
     different = ", ".join(name for name, differ in zip(columns, differs[row], strict=True) if differ)
-    what = f"{different} differ (digest of {columns[at]}: {names[0]} {digest_text(one)}, {names[1]} {digest_text(other)})"
+    what = (
+        f"{different} differ (digest of {columns[at]}: {names[0]} {digest_text(one)}, {names[1]} "
+        f"{digest_text(other)})"
+    )
     return Difference(tick, columns[at], what, one, other, names=names)
 
 
-def first_difference(recorded: Recording, fresh: Recording, names: Names = NAMES, *, scenarios: bool = False) -> Difference | None:
+def first_difference(
+    recorded: Recording, fresh: Recording, names: Names = NAMES, *, scenarios: bool = False
+) -> Difference | None:
     """Return where a run parts from its recording, or None if they are the same.
 
-    Clock readings are not compared. Of two runs that both came to their end the lengths must be equal; one that was interrupted or cut off is
-    compared as far as it goes.
+    Clock readings are not compared. Of two runs that both came to their end the lengths must be equal; one
+    that was interrupted or cut off is compared as far as it goes.
 
     Parameters
     ----------
@@ -92,7 +108,9 @@ def first_difference(recorded: Recording, fresh: Recording, names: Names = NAMES
     traced = first_trace_difference(recorded, fresh, before, names)
     if traced is not None:
         traced = with_values(recorded, fresh, _with_consequence(traced, found))
-    earliest = _earliest(traced, first_row(recorded, fresh, before, names), found, _other_end(recorded, fresh, names))
+    earliest = _earliest(
+        traced, first_row(recorded, fresh, before, names), found, _other_end(recorded, fresh, names)
+    )
     return earliest or first_fact(recorded, fresh, names, scenarios=scenarios)
 
 
@@ -106,14 +124,24 @@ def _other_end(recorded: Recording, fresh: Recording, names: Names) -> Differenc
     one, other = recorded.commit.last_tick, fresh.commit.last_tick
     if one == other or recorded.state is not RunState.FINISHED or fresh.state is not RunState.FINISHED:
         return None
-    return Difference(min(one, other) + 1, "", f"the last tick is {one} ({names[0]}) and {other} ({names[1]})", names=names)
+    return Difference(
+        min(one, other) + 1, "", f"the last tick is {one} ({names[0]}) and {other} ({names[1]})", names=names
+    )
 
 
 def _with_consequence(traced: Difference, found: Difference | None) -> Difference:
     """Say of a difference that no digest of its tick shows what became of it."""
     if found is None:
-        return replace(traced, what=f"{traced.what}; every digested column is the same at the end of every tick")
-    return replace(traced, what=f"{traced.what}; what is digested at the end of a tick differs from tick {found.tick} on: {found.what}")
+        return replace(
+            traced, what=f"{traced.what}; every digested column is the same at the end of every tick"
+        )
+    return replace(
+        traced,
+        what=(
+            f"{traced.what}; what is digested at the end of a tick differs from tick {found.tick} on: "
+            f"{found.what}"
+        ),
+    )
 
 
 def first_event(recorded: Recording, fresh: Recording, names: Names = NAMES) -> Difference | None:
@@ -128,7 +156,12 @@ def first_event(recorded: Recording, fresh: Recording, names: Names = NAMES) -> 
     row = int(differing[0]) if len(differing) else count
     texts = [str(table[row]) if row < len(table) else "none" for table in tables]
     tick = min(int(table["tick"][row]) for table in tables if row < len(table))
-    return Difference(tick, "", f"event {row}: {names[0]} {texts[0]}, {names[1]} {texts[1]} (tick, entity, kind, value, x, y)", names=names)
+    return Difference(
+        tick,
+        "",
+        f"event {row}: {names[0]} {texts[0]}, {names[1]} {texts[1]} (tick, entity, kind, value, x, y)",
+        names=names,
+    )
 
 
 _HEADER = ("name", "seed", "tick_s", "ground", "layers", "groups", "goals", "reproducible", "first_tick")
@@ -136,7 +169,8 @@ _CLOCK = ("wall_s", "ms_per_tick", "worst_tick_ms")  # of a verdict
 
 
 def first_fact(recorded: Recording, fresh: Recording, names: Names, *, scenarios: bool) -> Difference | None:
-    """Return the first fact of header or verdict that differs, or None; clock readings, versions and what is recorded how often are no such facts.
+    """Return the first fact of header or verdict that differs, or None;
+    clock readings, versions and what is recorded how often are no such facts.
 
     Parameters
     ----------
@@ -150,14 +184,22 @@ def first_fact(recorded: Recording, fresh: Recording, names: Names, *, scenarios
     if recorded.state is RunState.FINISHED and fresh.state is RunState.FINISHED:
         for fact, recording in zip(facts, (recorded, fresh), strict=True):
             result = (recording.verdict or {}).get("result")
-            fact.update({f"verdict: {key}": value for key, value in _flat(result if isinstance(result, Mapping) else {}).items()})
+            fact.update(
+                {
+                    f"verdict: {key}": value
+                    for key, value in _flat(result if isinstance(result, Mapping) else {}).items()
+                }
+            )
     if recorded.commit.last_tick == fresh.commit.last_tick:
         for fact, recording in zip(facts, (recorded, fresh), strict=True):
             fact["run digest"] = digest_text(recording.run_digest)
     for key in facts[0]:
         if key in facts[1] and repr(facts[0][key]) != repr(facts[1][key]):  # of floats every digit
             one, other = _shown(facts[0][key], facts[1][key])
-            what = f"the same in every tick, but not in what they say of themselves: {key}: {names[0]} {one}, {names[1]} {other}"
+            what = (
+                f"the same in every tick, but not in what they say of themselves: {key}: {names[0]} {one}, "
+                f"{names[1]} {other}"
+            )
             return Difference(0, "", what, names=names)
     return None
 
@@ -167,14 +209,21 @@ def _facts(recording: Recording, scenarios: bool) -> dict[str, Any]:
     found = {f"header: {name}": getattr(header, name) for name in _HEADER}
     found |= {f"header: parameters: {name}": value for name, value in _flat(header.parameters).items()}
     if recording.verdict is not None and "run_digest" in recording.verdict:
-        found["run digest in the verdict"] = recording.verdict["run_digest"] == digest_text(recording.run_digest)
+        found["run digest in the verdict"] = recording.verdict["run_digest"] == digest_text(
+            recording.run_digest
+        )
     if scenarios:
-        found |= {f"scenario: line {number}": line for number, line in enumerate(_without_record(header.scenario), start=1)}
+        found |= {
+            f"scenario: line {number}": line
+            for number, line in enumerate(_without_record(header.scenario), start=1)
+        }
     return found
 
 
 def _without_record(text: str) -> list[str]:
-    """Return the lines of a scenario in canonical text without its last section, which says what is recorded."""
+    """Return the lines of a scenario in canonical text without its last section,
+    which says what is recorded.
+    """
     lines = text.splitlines()
     begin = next((number for number, line in enumerate(lines) if line.startswith("record:")), len(lines))
     return lines[:begin]
@@ -187,9 +236,14 @@ def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
 def _shown(one: Any, other: Any) -> tuple[str, str]:
     """Return two values as text, from a little before where they part, if they are long."""
     texts = repr(one), repr(other)
-    at = next((place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts)))
+    at = next(
+        (place for place, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), min(map(len, texts))
+    )
     begin = max(0, at - 20)
-    first, second = (("..." if begin else "") + text[begin : begin + 60] + ("..." if len(text) > begin + 60 else "") for text in texts)
+    first, second = (
+        ("..." if begin else "") + text[begin : begin + 60] + ("..." if len(text) > begin + 60 else "")
+        for text in texts
+    )
     return first, second
 
 
@@ -236,7 +290,8 @@ class Closeness:
 
 
 def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> Closeness:
-    """Return the first frame in which an agent is farther than `tolerance` from where the other recording has it.
+    """Return the first frame in which an agent is farther than `tolerance` from where the other recording has
+    it.
 
     Parameters
     ----------
@@ -252,7 +307,10 @@ def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> C
     frame_ticks = [recording.table("frames/tick") for recording in (recorded, fresh)]
     common, *frames = np.intersect1d(frame_ticks[0], frame_ticks[1], assume_unique=True, return_indices=True)
     if len(common) == 0:
-        raise RecordingError(f"{recorded.path} and {fresh.path} have no frame of the same tick, so there is nothing to compare.")
+        raise RecordingError(
+            f"{recorded.path} and {fresh.path} have no frame of the same tick, so there is nothing to "
+            "compare."
+        )
     starts = [recording.frame_starts() for recording in (recorded, fresh)]
     deepest = 0.0
     for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
@@ -267,12 +325,16 @@ def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> C
     return Closeness(int(common[-1]), deepest, None)
 
 
-def _apart(tick: int, one: dict[str, NDArray[np.float64]], other: dict[str, NDArray[np.float64]], tolerance: float) -> tuple[Apart | None, float]:
+def _apart(
+    tick: int, one: dict[str, NDArray[np.float64]], other: dict[str, NDArray[np.float64]], tolerance: float
+) -> tuple[Apart | None, float]:
     lonely = np.setxor1d(one["id"], other["id"], assume_unique=True)
     places = [np.column_stack([rows[name] for name in "xyz"]) for rows in (one, other)]
     if len(lonely):
         entity = int(lonely[0])
-        here = [_place_in(place, rows["id"] == entity) for place, rows in zip(places, (one, other), strict=True)]
+        here = [
+            _place_in(place, rows["id"] == entity) for place, rows in zip(places, (one, other), strict=True)
+        ]
         return Apart(tick, entity, math.inf, (here[0], here[1])), math.inf
     if not len(one["id"]):
         return None, 0.0
@@ -281,7 +343,12 @@ def _apart(tick: int, one: dict[str, NDArray[np.float64]], other: dict[str, NDAr
     if distance[row] <= tolerance:
         return None, float(distance[row])
     chosen = np.arange(len(distance)) == row
-    return Apart(tick, int(one["id"][row]), float(distance[row]), (_place_in(places[0], chosen), _place_in(places[1], chosen))), float(distance[row])
+    return Apart(
+        tick,
+        int(one["id"][row]),
+        float(distance[row]),
+        (_place_in(places[0], chosen), _place_in(places[1], chosen)),
+    ), float(distance[row])
 
 
 def _place_in(places: NDArray[np.float64], chosen: NDArray[np.bool_]) -> tuple[float, float, float]:
@@ -296,8 +363,9 @@ def aggregates(recording: Recording) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``agents``; ``arrived``; ``mean arrival s`` and ``last arrival s`` (NaN where nobody arrived); ``mean speed m/s`` over all agents and frames;
-        ``mean distance m`` walked by an agent that was recorded; ``stuck`` times that one was; ``no way`` times that there was none.
+        ``agents``; ``arrived``; ``mean arrival s`` and ``last arrival s`` (NaN where nobody arrived);
+        ``mean speed m/s`` over all agents and frames; ``mean distance m`` walked by an agent that was
+        recorded; ``stuck`` times that one was; ``no way`` times that there was none.
     """
     events, tick_s = recording.table("events"), recording.header.tick_s
     arrivals = events[events["kind"] == EventKind.ARRIVAL]
@@ -316,7 +384,9 @@ def aggregates(recording: Recording) -> dict[str, float]:
 
 
 def _walked(recording: Recording) -> tuple[float, float, int]:
-    """Return the metres that all agents walked between recorded frames, the seconds that they took, and how many were seen."""
+    """Return the metres that all agents walked between recorded frames, the seconds that they took,
+    and how many were seen.
+    """
     starts, ticks = recording.frame_starts(), recording.table("frames/tick")
     metres = seconds = 0.0
     seen: set[int] = set()
@@ -326,7 +396,9 @@ def _walked(recording: Recording) -> tuple[float, float, int]:
         seen.update(rows["id"].tolist())
         if before is not None:
             _, one, other = np.intersect1d(before["id"], rows["id"], assume_unique=True, return_indices=True)
-            metres += float(np.sqrt(sum((rows[name][other] - before[name][one]) ** 2 for name in "xyz")).sum())
+            metres += float(
+                np.sqrt(sum((rows[name][other] - before[name][one]) ** 2 for name in "xyz")).sum()
+            )
             seconds += len(one) * float(ticks[frame] - ticks[frame - 1]) * recording.header.tick_s
         before = rows
     return metres, seconds, len(seen)

@@ -1,4 +1,6 @@
-"""What is said of two recordings that part, and where they keep other numbers: agents in frames, counts of ticks, the roster, reasons."""
+"""What is said of two recordings that part, and where they keep other numbers:
+agents in frames, counts of ticks, the roster, reasons.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from numpy.typing import NDArray
 
 from crowdsim.recording.reader import Recording
 
-SHOWN_VALUES = 5  # Agents named in a difference. More than a few say nothing new: what differs spreads to the neighbours.
+# Agents named in a difference. More than a few say nothing new: what differs spreads to the neighbours.
+SHOWN_VALUES = 5
 
 Names = tuple[str, str]
 NAMES: Names = ("recorded", "now")
@@ -51,13 +54,15 @@ class Difference:
     system : str
         The system after which the column differed first; empty if the recordings are not traced.
     rows : tuple of int
-        Traced: first row of the world in the block of the first difference, and the row behind its last; (0, 0) if unknown.
+        Traced: first row of the world in the block of the first difference, and the row behind its last; (0,
+        0) if unknown.
     rows_in_all : int
         Traced: rows of the world at that time; 0 if unknown.
     entities : tuple of int
         Traced: the agents in these rows, if the next frame has all agents that were in the world then.
     values : tuple of ValueDifference
-        Recorded values that differ, in the frame of that tick or the next one that both recordings have: those of the column and of the block first.
+        Recorded values that differ, in the frame of that tick or the next one that both recordings have:
+        those of the column and of the block first.
     values_tick : int
         The tick of that frame; -1 if there is none.
     names : tuple of str
@@ -89,20 +94,27 @@ class Difference:
             agents = f" (agents {self.entities[0]} to {self.entities[-1]})" if self.entities else ""
             lines.append(f"    first after system {self.system}{rows}{agents}")
         at, (one, other) = f"at tick {self.values_tick}", self.names
-        lines += [f"    agent {value.entity}, {value.column} {at}: {one} {value.recorded!r}, {other} {value.fresh!r}" for value in self.values]
+        lines += [
+            (
+                f"    agent {value.entity}, {value.column} {at}: {one} {value.recorded!r}, {other} "
+                f"{value.fresh!r}"
+            )
+            for value in self.values
+        ]
         return "\n".join(lines)
 
 
 _BLOCK_ROWS = 65536  # Rows that are looked at together. Larger takes more memory and is no faster.
-_WIDER = {"position": ("x", "y", "z"), "entity": ("id",)}  # columns of the world that recordings call otherwise
+# columns of the world that recordings call otherwise
+_WIDER = {"position": ("x", "y", "z"), "entity": ("id",)}
 _AGREE = "the digests of that tick agree: the recording was changed, or keeps numbers in another way"
 
 
 def first_row(recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
     """Return the first recorded number that differs until a tick, in ticks whose digests agree, or None.
 
-    Numbers that are stored as different types (an exact recording beside a rounded one) are not compared; of recordings of different scenarios, only the
-    agents that both have.
+    Numbers that are stored as different types (an exact recording beside a rounded one) are not compared; of
+    recordings of different scenarios, only the agents that both have.
     """
     found = [
         _first_of_frames(recorded, fresh, last_tick, names),
@@ -114,7 +126,9 @@ def first_row(recorded: Recording, fresh: Recording, last_tick: int, names: Name
     return min((each for each in found if each is not None), key=lambda each: each.tick, default=None)
 
 
-def _first_of_table(name: str, tick_field: str, recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+def _first_of_table(
+    name: str, tick_field: str, recorded: Recording, fresh: Recording, last_tick: int, names: Names
+) -> Difference | None:
     tables = [recording.table(name) for recording in (recorded, fresh)]
     tables = [table[: np.searchsorted(table[tick_field], last_tick, side="right")] for table in tables]
     fields = [field for field in tables[0].dtype.names or () if field in (tables[1].dtype.names or ())]
@@ -131,7 +145,12 @@ def _first_of_table(name: str, tick_field: str, recorded: Recording, fresh: Reco
     one, other = tables[0][field][first].item(), tables[1][field][first].item()
     tick = max(0, min(int(table[tick_field][first]) for table in tables))
     whose = f" (agent {int(tables[0]['entity'][first])})" if "entity" in fields else ""
-    return Difference(tick, "", f"{field} in row {first} of {name}{whose}: {names[0]} {one!r}, {names[1]} {other!r}", names=names)
+    return Difference(
+        tick,
+        "",
+        f"{field} in row {first} of {name}{whose}: {names[0]} {one!r}, {names[1]} {other!r}",
+        names=names,
+    )
 
 
 def _differing(one: NDArray[Any], other: NDArray[Any]) -> NDArray[np.int64]:
@@ -147,10 +166,15 @@ def _is_same_scenario(recorded: Recording, fresh: Recording) -> bool:
     return recorded.header.scenario == fresh.header.scenario
 
 
-def _first_of_frames(recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+def _first_of_frames(
+    recorded: Recording, fresh: Recording, last_tick: int, names: Names
+) -> Difference | None:
     ticks = [recording.table("frames/tick") for recording in (recorded, fresh)]
     ticks = [each[: np.searchsorted(each, last_tick, side="right")] for each in ticks]
-    starts = [recording.frame_starts()[: len(each) + 1] for recording, each in zip((recorded, fresh), ticks, strict=True)]
+    starts = [
+        recording.frame_starts()[: len(each) + 1]
+        for recording, each in zip((recorded, fresh), ticks, strict=True)
+    ]
     if np.array_equal(ticks[0], ticks[1]) and np.array_equal(starts[0], starts[1]):
         return _first_in_blocks(recorded, fresh, ticks[0], starts[0], names)
     if _is_same_scenario(recorded, fresh) and (wrong := _first_of_index(ticks, starts, names)) is not None:
@@ -163,28 +187,48 @@ def _first_of_frames(recorded: Recording, fresh: Recording, last_tick: int, name
     return None
 
 
-def _first_of_index(ticks: list[NDArray[np.int64]], starts: list[NDArray[np.int64]], names: Names) -> Difference | None:
-    """Return the first frame that two recordings of one scenario have at another tick or with another number of agents."""
+def _first_of_index(
+    ticks: list[NDArray[np.int64]], starts: list[NDArray[np.int64]], names: Names
+) -> Difference | None:
+    """Return the first frame that two recordings of one scenario have at another tick or with another number
+    of agents.
+    """
     for kind, tables in (("shows tick", ticks), ("has agents", [np.diff(each) for each in starts])):
         count = min(len(table) for table in tables)
         differing = np.flatnonzero(tables[0][:count] != tables[1][:count])
         if len(differing):
             frame = int(differing[0])
             one, other = (int(table[frame]) for table in tables)
-            return Difference(int(min(ticks[0][frame], ticks[1][frame])), "", f"frame {frame} {kind}: {names[0]} {one}, {names[1]} {other}", names=names)
+            return Difference(
+                int(min(ticks[0][frame], ticks[1][frame])),
+                "",
+                f"frame {frame} {kind}: {names[0]} {one}, {names[1]} {other}",
+                names=names,
+            )
     one, other = (len(table) for table in ticks)
     if one == other:
         return None
     longer = ticks[0] if one > other else ticks[1]
-    return Difference(int(longer[min(one, other)]), "", f"{names[0]} {one} frames until then, {names[1]} {other} frames", names=names)
+    return Difference(
+        int(longer[min(one, other)]),
+        "",
+        f"{names[0]} {one} frames until then, {names[1]} {other} frames",
+        names=names,
+    )
 
 
-def _first_in_blocks(recorded: Recording, fresh: Recording, ticks: NDArray[np.int64], starts: NDArray[np.int64], names: Names) -> Difference | None:
+def _first_in_blocks(
+    recorded: Recording, fresh: Recording, ticks: NDArray[np.int64], starts: NDArray[np.int64], names: Names
+) -> Difference | None:
     """Return the first difference where both recordings have the same frames, with as many agents in each."""
     end = int(starts[-1]) if len(ticks) else 0
     for start in range(0, end, _BLOCK_ROWS):
         rows = [recording.rows(start, min(start + _BLOCK_ROWS, end)) for recording in (recorded, fresh)]
-        differing = [found for name in rows[0] if name in rows[1] and len(found := _differing(rows[0][name], rows[1][name]))]
+        differing = [
+            found
+            for name in rows[0]
+            if name in rows[1] and len(found := _differing(rows[0][name], rows[1][name]))
+        ]
         if not differing:
             continue
         first = start + min(int(found[0]) for found in differing)
@@ -193,13 +237,25 @@ def _first_in_blocks(recorded: Recording, fresh: Recording, ticks: NDArray[np.in
         left, right = _frame_rows(recorded, fresh, frame, frame)
         for name in ("frame", "id"):
             if left[name][one] != right[name][one]:
-                what = f"{name} in row {first} of trajectory: {names[0]} {left[name][one].item()}, {names[1]} {right[name][one].item()}"
+                what = (
+                    f"{name} in row {first} of trajectory: {names[0]} {left[name][one].item()}, {names[1]} "
+                    f"{right[name][one].item()}"
+                )
                 return Difference(tick, "", what, names=names)
-        return Difference(tick, "", _AGREE, values=_differing_values(left, right, first=(), agents=()), values_tick=tick, names=names)
+        return Difference(
+            tick,
+            "",
+            _AGREE,
+            values=_differing_values(left, right, first=(), agents=()),
+            values_tick=tick,
+            names=names,
+        )
     return None
 
 
-def _frame_rows(recorded: Recording, fresh: Recording, one: int, other: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+def _frame_rows(
+    recorded: Recording, fresh: Recording, one: int, other: int
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
     found = []
     for recording, frame in ((recorded, one), (fresh, other)):
         starts = recording.frame_starts()
@@ -213,7 +269,9 @@ def frame_from(recording: Recording, tick: int) -> int:
 
 
 def entities_at(recording: Recording, tick: int, rows: int) -> tuple[int, ...]:
-    """Return which agents are in the first frame that shows `tick` or a later one, if these are as many as `rows`: a recording can keep some agents only."""
+    """Return which agents are in the first frame that shows `tick` or a later one,
+    if these are as many as `rows`: a recording can keep some agents only.
+    """
     frame = frame_from(recording, tick)
     if frame == recording.commit.frames:
         return ()
@@ -223,11 +281,18 @@ def entities_at(recording: Recording, tick: int, rows: int) -> tuple[int, ...]:
 
 
 def with_values(recorded: Recording, fresh: Recording, found: Difference) -> Difference:
-    """Add recorded values that differ, from the first frame at or after the tick that both recordings have."""
+    """Add recorded values that differ, from the first frame at or after the
+    tick that both recordings have.
+    """
     frames = [frame_from(recording, found.tick) for recording in (recorded, fresh)]
-    if any(frame == recording.commit.frames for frame, recording in zip(frames, (recorded, fresh), strict=True)):
+    if any(
+        frame == recording.commit.frames for frame, recording in zip(frames, (recorded, fresh), strict=True)
+    ):
         return found
-    ticks = [int(recording.table("frames/tick", frame, frame + 1)[0]) for frame, recording in zip(frames, (recorded, fresh), strict=True)]
+    ticks = [
+        int(recording.table("frames/tick", frame, frame + 1)[0])
+        for frame, recording in zip(frames, (recorded, fresh), strict=True)
+    ]
     if ticks[0] != ticks[1]:
         return found
     first = _WIDER.get(found.column, (found.column, f"{found.column}_x", f"{found.column}_y"))
@@ -236,9 +301,15 @@ def with_values(recorded: Recording, fresh: Recording, found: Difference) -> Dif
 
 
 def _differing_values(
-    recorded: dict[str, NDArray[Any]], fresh: dict[str, NDArray[Any]], *, first: Sequence[str], agents: Sequence[int]
+    recorded: dict[str, NDArray[Any]],
+    fresh: dict[str, NDArray[Any]],
+    *,
+    first: Sequence[str],
+    agents: Sequence[int],
 ) -> tuple[ValueDifference, ...]:
-    """Return the first values of a frame that differ: those of some agents and columns before the others, then by agent."""
+    """Return the first values of a frame that differ:
+    those of some agents and columns before the others, then by agent.
+    """
     common, one, other = np.intersect1d(recorded["id"], fresh["id"], return_indices=True)
     suspects = set(agents)
     found: list[tuple[tuple[bool, bool, int, int], ValueDifference]] = []

@@ -30,7 +30,8 @@ class _Trace:
     Raises
     ------
     RecordingError
-        If it is not as a writer leaves it: ticks and systems ascending, one digest for each block, one after the other.
+        If it is not as a writer leaves it: ticks and systems ascending, one digest for each block, one after
+        the other.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -40,7 +41,12 @@ class _Trace:
         blocks = -(-index["rows"] // TRACE_BLOCK_ROWS)
         step = np.diff(index["tick"])
         is_whole = (
-            np.all((index["system"] >= 0) & (index["system"] < len(self.systems)) & (index["column"] >= 0) & (index["column"] < len(self.columns)))
+            np.all(
+                (index["system"] >= 0)
+                & (index["system"] < len(self.systems))
+                & (index["column"] >= 0)
+                & (index["column"] < len(self.columns))
+            )
             and np.all((index["rows"] >= 0) & (index["count"] == blocks))
             and np.array_equal(index["start"], np.cumsum(blocks) - blocks)
             and int(blocks.sum()) == len(self.digests)
@@ -51,12 +57,19 @@ class _Trace:
 
     def of(self, tick: int) -> dict[tuple[str, str], _Traced]:
         """Return what is traced in a tick, in the order of the tick, by system and column."""
-        start, stop = (int(np.searchsorted(self.index["tick"], tick, side=side)) for side in ("left", "right"))
-        return {(self.systems[int(entry["system"])], self.columns[int(entry["column"])]): self._at(entry) for entry in self.index[start:stop]}
+        start, stop = (
+            int(np.searchsorted(self.index["tick"], tick, side=side)) for side in ("left", "right")
+        )
+        return {
+            (self.systems[int(entry["system"])], self.columns[int(entry["column"])]): self._at(entry)
+            for entry in self.index[start:stop]
+        }
 
     def before(self, tick: int) -> _State:
         """Return what the trace last saw of each column before a tick."""
-        rows = {int(entry["column"]): entry for entry in self.index[: np.searchsorted(self.index["tick"], tick)]}
+        rows = {
+            int(entry["column"]): entry for entry in self.index[: np.searchsorted(self.index["tick"], tick)]
+        }
         return {self.columns[column]: self._at(entry) for column, entry in rows.items()}
 
     def _at(self, entry: np.void) -> _Traced:
@@ -69,15 +82,26 @@ def with_trace(recorded: Recording, fresh: Recording, found: Difference) -> Diff
     if not (recorded.layout.trace and fresh.layout.trace):
         return found
     traces = _Trace(recorded), _Trace(fresh)
-    inside = _difference_in(traces, (traces[0].before(found.tick), traces[1].before(found.tick)), found.tick, found.names)
+    inside = _difference_in(
+        traces, (traces[0].before(found.tick), traces[1].before(found.tick)), found.tick, found.names
+    )
     if inside is None:
         return found
     inside = _with_agents(inside, recorded)
     what = found.what if inside.column == found.column else f"{inside.what}, then {found.what}"
-    return replace(found, what=what, system=inside.system, rows=inside.rows, entities=inside.entities, column=inside.column)
+    return replace(
+        found,
+        what=what,
+        system=inside.system,
+        rows=inside.rows,
+        entities=inside.entities,
+        column=inside.column,
+    )
 
 
-def first_trace_difference(recorded: Recording, fresh: Recording, last_tick: int, names: Names) -> Difference | None:
+def first_trace_difference(
+    recorded: Recording, fresh: Recording, last_tick: int, names: Names
+) -> Difference | None:
     """Return the first difference in what systems have written until a tick, or None.
 
     Systems and columns that one of the recordings does not know are left out: that of another version.
@@ -100,18 +124,27 @@ def first_trace_difference(recorded: Recording, fresh: Recording, last_tick: int
 def _are_equal(one: _Trace, other: _Trace) -> bool:
     """Return whether two traces are the same, if that can be seen without looking at each entry."""
     is_same_layout = (one.systems, one.columns) == (other.systems, other.columns)
-    return is_same_layout and np.array_equal(one.index, other.index) and np.array_equal(one.digests, other.digests)
+    return (
+        is_same_layout
+        and np.array_equal(one.index, other.index)
+        and np.array_equal(one.digests, other.digests)
+    )
 
 
-def _difference_in(traces: tuple[_Trace, _Trace], states: tuple[_State, _State], tick: int, names: Names) -> Difference | None:
-    """Return the first difference within a tick, in the order of its systems, and take the tick into the states.
+def _difference_in(
+    traces: tuple[_Trace, _Trace], states: tuple[_State, _State], tick: int, names: Names
+) -> Difference | None:
+    """Return the first difference within a tick, in the order of its systems,
+    and take the tick into the states.
 
-    A column without an entry after a system is as it was last seen; not, if agents have come or gone since, for a version that does not look at idle systems.
+    A column without an entry after a system is as it was last seen; not, if agents have come or gone since,
+    for a version that does not look at idle systems.
     """
     entries = traces[0].of(tick), traces[1].of(tick)
     places = {name: place for place, name in enumerate(traces[0].systems)}
     keys = [*entries[0], *(key for key in entries[1] if key not in entries[0])]
-    for system, column in sorted(keys, key=lambda key: places.get(key[0], len(places))):  # stable: columns stay in their order
+    # stable: columns stay in their order
+    for system, column in sorted(keys, key=lambda key: places.get(key[0], len(places))):
         given = [entry.get((system, column)) for entry in entries]
         for state, each in zip(states, given, strict=True):
             if each is not None:
@@ -122,14 +155,32 @@ def _difference_in(traces: tuple[_Trace, _Trace], states: tuple[_State, _State],
             continue
         what = f"{column} differ after {system}"
         if one.rows != other.rows:
-            return Difference(tick, column, f"{what} (of {one.rows} agents {names[0]}, of {other.rows} {names[1]})", system=system, names=names)
+            return Difference(
+                tick,
+                column,
+                f"{what} (of {one.rows} agents {names[0]}, of {other.rows} {names[1]})",
+                system=system,
+                names=names,
+            )
         blocks = np.flatnonzero(one.digests != other.digests)
         if len(blocks):
             first = int(blocks[0]) * TRACE_BLOCK_ROWS
-            return Difference(tick, column, what, system=system, rows=(first, min(first + TRACE_BLOCK_ROWS, one.rows)), rows_in_all=one.rows, names=names)
+            return Difference(
+                tick,
+                column,
+                what,
+                system=system,
+                rows=(first, min(first + TRACE_BLOCK_ROWS, one.rows)),
+                rows_in_all=one.rows,
+                names=names,
+            )
     return None
 
 
 def _with_agents(found: Difference, recorded: Recording) -> Difference:
     """Add which agents are in the rows of a difference, if a frame knows."""
-    return replace(found, entities=entities_at(recorded, found.tick, found.rows_in_all)[slice(*found.rows)]) if found.rows[1] else found
+    return (
+        replace(found, entities=entities_at(recorded, found.tick, found.rows_in_all)[slice(*found.rows)])
+        if found.rows[1]
+        else found
+    )

@@ -1,6 +1,8 @@
-"""The datasets of a recording, which writer, reader and `recover` all work from; and its bytes before its first tick, with none of their rows.
+"""The datasets of a recording, which writer, reader and `recover` all work from;
+and its bytes before its first tick, with none of their rows.
 
-These are made in memory and written in one go, so that HDF5 never meets a full disk while it builds its structures: it crashes there.
+These are made in memory and written in one go, so that HDF5 never meets a full disk while it builds its
+structures: it crashes there.
 """
 
 from __future__ import annotations
@@ -31,8 +33,11 @@ from crowdsim.recording.schema import (
     TRAJECTORY_UNITS,
 )
 
-AGENT_CHUNK_ROWS = 32768  # Smaller pays HDF5's 20 us for a chunk more often, larger keeps more in memory and reads more for one frame.
-LEAST_AGENT_CHUNK_ROWS = 16384  # Small runs need small buffers and journals. Smaller packs worse: files are 2 % larger than with 32,768 rows, with 4,096 20 %.
+# Smaller pays HDF5's 20 us for a chunk more often, larger keeps more in memory and reads more for one frame.
+AGENT_CHUNK_ROWS = 32768
+# Small runs need small buffers and journals. Smaller packs worse: files are 2 % larger than with 32,768 rows,
+# with 4,096 20 %.
+LEAST_AGENT_CHUNK_ROWS = 16384
 CHUNK_FRAMES = 128  # that a chunk of few agents has at least
 TICK_CHUNK_ROWS = 1024
 VERDICT_CHUNK_BYTES = 4096
@@ -94,7 +99,9 @@ def chunk_rows_for(agents: int) -> int:
     return min(AGENT_CHUNK_ROWS, max(LEAST_AGENT_CHUNK_ROWS, rows))
 
 
-def list_datasets(layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_CHUNK_ROWS) -> dict[str, DatasetSpec]:
+def list_datasets(
+    layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_CHUNK_ROWS
+) -> dict[str, DatasetSpec]:
     """Return the datasets by name, in the order in which they are made.
 
     Parameters
@@ -103,37 +110,63 @@ def list_datasets(layout: Layout, *, exact: bool, agent_chunk_rows: int = AGENT_
     exact : bool
         Columns have their exact types.
     agent_chunk_rows : int
-        Rows in a chunk of the datasets that have a row for each agent in a frame; in a file that is read, they say it themselves.
+        Rows in a chunk of the datasets that have a row for each agent in a frame; in a file that is read,
+        they say it themselves.
     """
     integer, digest = np.dtype("<i8"), np.dtype("<u8")
-    ticks = np.dtype([("tick", "<i8"), *((count.name, np.dtype(count.dtype).newbyteorder("<")) for count in layout.counts)])
+    ticks = np.dtype(
+        [("tick", "<i8"), *((count.name, np.dtype(count.dtype).newbyteorder("<")) for count in layout.counts)]
+    )
     tick_units = {"tick": "tick", **{count.name: count.unit for count in layout.counts}}
-    datasets = {"trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, _units(TRAJECTORY_UNITS))}
+    datasets = {
+        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, _units(TRAJECTORY_UNITS))
+    }
     for column in layout.columns:
         width = column.width if column.width > 1 else 0
         dtype, resolution = column.stored_dtype(exact), 0.0 if exact else column.resolution
-        datasets[f"agents/{column.name}"] = DatasetSpec(dtype, "rows", agent_chunk_rows, column.unit, width, column.about, resolution=resolution)
-    datasets["frames/start"] = DatasetSpec(integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*")
+        datasets[f"agents/{column.name}"] = DatasetSpec(
+            dtype, "rows", agent_chunk_rows, column.unit, width, column.about, resolution=resolution
+        )
+    datasets["frames/start"] = DatasetSpec(
+        integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*"
+    )
     datasets["frames/tick"] = DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows")
     datasets["events"] = DatasetSpec(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))
     datasets["roster"] = DatasetSpec(ROSTER_DTYPE, "agents", unit=_units(ROSTER_UNITS))
     datasets["ticks"] = DatasetSpec(ticks, "ticks", unit=_units(tick_units))
     if layout.systems:
         about = "clock readings, parallel to ticks"
-        datasets["timings"] = DatasetSpec(integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems)
+        datasets["timings"] = DatasetSpec(
+            integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems
+        )
     if layout.digests:
-        datasets["digests"] = DatasetSpec(digest, "ticks", width=len(layout.digests), about="XXH64 of each column, parallel to ticks", columns=layout.digests)
+        datasets["digests"] = DatasetSpec(
+            digest,
+            "ticks",
+            width=len(layout.digests),
+            about="XXH64 of each column, parallel to ticks",
+            columns=layout.digests,
+        )
     if layout.trace:
-        datasets["trace/index"] = DatasetSpec(TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column")
-        datasets["trace/digests"] = DatasetSpec(digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents")
+        datasets["trace/index"] = DatasetSpec(
+            TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column"
+        )
+        datasets["trace/digests"] = DatasetSpec(
+            digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents"
+        )
     if layout.explain:
-        datasets["explanations"] = DatasetSpec(EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS))
-    datasets["verdict"] = DatasetSpec(np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on")
+        datasets["explanations"] = DatasetSpec(
+            EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS)
+        )
+    datasets["verdict"] = DatasetSpec(
+        np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
+    )
     return datasets
 
 
 LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 and newer read it.
-PAGE_BYTES = 4096  # The page of memory of x86-64. Larger would let a kill tear a metadata block, smaller only wastes space.
+# The page of memory of x86-64. Larger would let a kill tear a metadata block, smaller only wastes space.
+PAGE_BYTES = 4096
 
 
 class Blank(NamedTuple):
@@ -161,32 +194,58 @@ def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetS
         What `to_json` made of it.
     datasets : mapping of str to DatasetSpec
     """
-    with h5py.File("blank", "x", driver="core", backing_store=False, libver=LIBRARY_VERSIONS, fs_strategy="page", fs_page_size=PAGE_BYTES) as file:
+    with h5py.File(
+        "blank",
+        "x",
+        driver="core",
+        backing_store=False,
+        libver=LIBRARY_VERSIONS,
+        fs_strategy="page",
+        fs_page_size=PAGE_BYTES,
+    ) as file:
         write_facts(file, header)
         content = np.frombuffer(text, dtype=np.uint8)
-        file.create_dataset("header", data=content, chunks=(min(len(content), 65536),), shuffle=False, compression="gzip", track_times=False)
+        file.create_dataset(
+            "header",
+            data=content,
+            chunks=(min(len(content), 65536),),
+            shuffle=False,
+            compression="gzip",
+            track_times=False,
+        )
         for name, spec in datasets.items():
             create_dataset(file, name, spec)
         file["trajectory"].attrs["fps"] = header.fps
-        commits = file.create_dataset("commit", shape=(2, COMMIT_WORDS), chunks=(1, COMMIT_WORDS), dtype="<u8", track_times=False)
+        commits = file.create_dataset(
+            "commit", shape=(2, COMMIT_WORDS), chunks=(1, COMMIT_WORDS), dtype="<u8", track_times=False
+        )
         for slot in range(2):
             commits.id.write_direct_chunk((slot, 0), Commit().pack())
         file.flush()
         recording = bytes(file.id.get_file_image())
-        file.create_dataset("journal", shape=(0,), maxshape=(None,), chunks=(CHUNK_BYTES,), dtype="u1", track_times=False)
+        file.create_dataset(
+            "journal", shape=(0,), maxshape=(None,), chunks=(CHUNK_BYTES,), dtype="u1", track_times=False
+        )
         file.flush()
         return Blank(recording, bytes(file.id.get_file_image()))
 
 
 def write_facts(file: h5py.File, header: Header) -> None:
     """Write what a file says of itself at its root, for programs that look no farther."""
-    facts = {"format": FORMAT, "format_version": FORMAT_VERSION, "run_id": header.run_id, "wkt_geometry": header.wkt_geometry()}
+    facts = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "run_id": header.run_id,
+        "wkt_geometry": header.wkt_geometry(),
+    }
     for key, value in facts.items():
         if value:
             file.attrs[key] = value
 
 
-def create_dataset(file: h5py.File, name: str, spec: DatasetSpec, rows: Any = None, *, level: int = 1) -> None:
+def create_dataset(
+    file: h5py.File, name: str, spec: DatasetSpec, rows: Any = None, *, level: int = 1
+) -> None:
     """Make a dataset; one that has its rows already is one chunk, deflated at a level."""
     dataset = file.create_dataset(
         name,
@@ -199,7 +258,12 @@ def create_dataset(file: h5py.File, name: str, spec: DatasetSpec, rows: Any = No
         compression_opts=level,
         track_times=False,
     )
-    facts = {"unit": spec.unit, "about": spec.about, "columns": json.dumps(spec.columns) if spec.columns else "", "resolution": spec.resolution}
+    facts = {
+        "unit": spec.unit,
+        "about": spec.about,
+        "columns": json.dumps(spec.columns) if spec.columns else "",
+        "resolution": spec.resolution,
+    }
     for key, value in facts.items():
         if value:
             dataset.attrs[key] = value

@@ -1,8 +1,9 @@
 """A 64-bit digest of an array, by which two runs are compared.
 
-The digest is XXH64 (Collet, "xxHash fast digest algorithm", specification 0.1.1) of the array's bytes as they are, so that -0.0 differs from
-0.0 and every NaN from every other; its seed is made of the type, so that equal bytes of another type differ. The length is part of XXH64.
-Equal digests say that two arrays are equal but for a chance of 2**-64; they protect against accidents, not against an adversary.
+The digest is XXH64 (Collet, "xxHash fast digest algorithm", specification 0.1.1) of the array's bytes as they
+are, so that -0.0 differs from 0.0 and every NaN from every other; its seed is made of the type, so that equal
+bytes of another type differ. The length is part of XXH64. Equal digests say that two arrays are equal but for
+a chance of 2**-64; they protect against accidents, not against an adversary.
 """
 
 # mypy: allow-untyped-defs
@@ -66,8 +67,9 @@ def xxh64(words, tail, seed):
 
     Notes
     -----
-    Four lanes take 32 bytes a round, so that the multiplications of one do not wait for those of another: some 10 bytes a nanosecond.
-    Source: the xxHash specification, section "XXH64 algorithm description". Twin: ``tests/reference/digest.py``.
+    Four lanes take 32 bytes a round, so that the multiplications of one do not wait for those of another:
+    some 10 bytes a nanosecond. Source: the xxHash specification, section "XXH64 algorithm description". Twin:
+    ``tests/reference/digest.py``.
     """
     count = words.size
     at = 0
@@ -89,7 +91,12 @@ def xxh64(words, tail, seed):
         at += 1
     left = 0
     if tail.size >= 4:
-        word = np.uint64(tail[0]) | np.uint64(tail[1]) << np.uint64(8) | np.uint64(tail[2]) << np.uint64(16) | np.uint64(tail[3]) << np.uint64(24)
+        word = (
+            np.uint64(tail[0])
+            | np.uint64(tail[1]) << np.uint64(8)
+            | np.uint64(tail[2]) << np.uint64(16)
+            | np.uint64(tail[3]) << np.uint64(24)
+        )
         total = _rotate(total ^ (word * _P1), 23) * _P2 + _P3
         left = 4
     while left < tail.size:
@@ -144,7 +151,9 @@ def block_xxh64(words, words_per_block, seed, out):
     """
     empty = np.zeros(0, dtype=np.uint8)
     for block in range(out.size):
-        out[block] = xxh64(words[block * words_per_block : min((block + 1) * words_per_block, words.size)], empty, seed)
+        out[block] = xxh64(
+            words[block * words_per_block : min((block + 1) * words_per_block, words.size)], empty, seed
+        )
 
 
 @cache
@@ -157,12 +166,18 @@ def _seed(dtype: np.dtype[Any]) -> np.uint64:
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     """Return the bytes of an array of numbers, writable (one compiled kernel serves all) and in C order."""
     flags = array.flags
-    flat = array.reshape(-1) if flags.c_contiguous and flags.writeable else np.ascontiguousarray(array).reshape(-1).copy()
+    flat = (
+        array.reshape(-1)
+        if flags.c_contiguous and flags.writeable
+        else np.ascontiguousarray(array).reshape(-1).copy()
+    )
     return flat.view(np.uint8)
 
 
 def digest(array: NDArray[Any]) -> np.uint64:
-    """Return the 64-bit digest of an array of numbers; its shape does not matter, its type, length and bytes do."""
+    """Return the 64-bit digest of an array of numbers;
+    its shape does not matter, its type, length and bytes do.
+    """
     seed, data = _seed(array.dtype), _bytes(array)
     left = data.size % 8
     whole = data.size - left
@@ -197,7 +212,12 @@ def block_digests(array: NDArray[Any], rows: int) -> NDArray[np.uint64]:
     if data.size % 8:
         data = np.concatenate((data, np.zeros(-data.size % 8, dtype=np.uint8)))
     words = data.view(np.uint64)
-    block_xxh64(words if words.flags.aligned else words.copy(), rows * per_row // 8, seed ^ np.uint64(len(array) << 16), out)
+    block_xxh64(
+        words if words.flags.aligned else words.copy(),
+        rows * per_row // 8,
+        seed ^ np.uint64(len(array) << 16),
+        out,
+    )
     return out
 
 

@@ -1,8 +1,9 @@
 """Rows to the bytes of an HDF5 chunk: the standard filters shuffle and gzip, made by hand.
 
-h5py's own gzip costs as much as the whole avoidance step. Two things make the same standard stream in a fraction of that time: isal deflates
-several times faster, and the low bytes of float64 coordinates, which nothing can compress, go into *stored* blocks of the deflate stream
-([RFC 1951], 3.2.4) instead of through the compressor. Every reader of HDF5 opens the result.
+h5py's own gzip costs as much as the whole avoidance step. Two things make the same standard stream in a
+fraction of that time: isal deflates several times faster, and the low bytes of float64 coordinates, which
+nothing can compress, go into *stored* blocks of the deflate stream ([RFC 1951], 3.2.4) instead of through the
+compressor. Every reader of HDF5 opens the result.
 """
 
 # mypy: allow-untyped-defs
@@ -20,9 +21,12 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import kernel
 
-# A byte plane that does not shrink below this share is stored as it is. Larger spends 2 ns a byte where writing it takes 1, for 1 % of the file.
+# A byte plane that does not shrink below this share is stored as it is. Larger spends 2 ns a byte where
+# writing it takes 1, for 1 % of the file.
 STORED_ABOVE = 0.6
-TRIAL_EVERY = 16  # Chunks between two looks at which planes shrink. Smaller costs time, larger notices a change of the data later.
+# Chunks between two looks at which planes shrink. Smaller costs time, larger notices a change of the data
+# later.
+TRIAL_EVERY = 16
 _STORED_BLOCK_BYTES = 65535  # [RFC 1951]: the length of a stored block has 16 bits.
 _ZLIB_HEADER = b"\x78\x01"  # [RFC 1950]: deflate, 32 KiB window, fastest
 _ADLER = 65521  # [RFC 1950]: the largest prime below 2**16
@@ -31,7 +35,8 @@ _LAST_BLOCK = b"\x01\x00\x00\xff\xff"  # an empty stored block with the final bi
 
 @kernel
 def shuffle_words(words, planes):
-    """Write byte b of every word into row b, if it is not the same in all words: what HDF5's shuffle filter does.
+    """Write byte b of every word into row b, if it is not the same in all words:
+    what HDF5's shuffle filter does.
 
     Parameters
     ----------
@@ -47,8 +52,8 @@ def shuffle_words(words, planes):
 
     Notes
     -----
-    A loop for each plane, which LLVM turns into vector code: 0.04 ns a byte, six times the speed of numpy's transpose. Two planes of three are constant
-    in recordings of crowds.
+    A loop for each plane, which LLVM turns into vector code: 0.04 ns a byte, six times the speed of numpy's
+    transpose. Two planes of three are constant in recordings of crowds.
     Source: HDF5 file format, filter "shuffle". Twin: ``tests/reference/encode.py``.
     """
     differs = words[0] ^ words[0]
@@ -115,7 +120,8 @@ class ChunkEncoder:
     Parameters
     ----------
     parts : sequence of ndarray
-        One whole chunk in memory, one array for each field (or one for all): n rows each, in C order. `encode` reads them where they are.
+        One whole chunk in memory, one array for each field (or one for all): n rows each, in C order.
+        `encode` reads them where they are.
     """
 
     def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
@@ -130,8 +136,9 @@ class ChunkEncoder:
         self._rows = [row for planes in self._planes for row in planes]
         self._is_stored = [False] * len(self._rows)
         self._until_trial = 0
-        # One buffer for all chunks: a fresh one of this size comes from the system page by page, which costs as much as filling it.
-        # Not a bytearray, which is cleared: a short run fills little of it, and a forked one copies what it touches.
+        # One buffer for all chunks: a fresh one of this size comes from the system page by page, which costs
+        # as much as filling it. Not a bytearray, which is cleared: a short run fills little of it, and a
+        # forked one copies what it touches.
         self._out = np.empty(size + size // 1000 + 64 * len(self._rows) + 1024, dtype=np.uint8).data
         self._end = 0
         self._sum = 1  # Adler-32 of what was put, [RFC 1950]
@@ -143,14 +150,19 @@ class ChunkEncoder:
         Parameters
         ----------
         whole : bool
-            The chunk is full. Only full chunks are used to learn which planes shrink: in a half-empty one all of them do, and all are deflated.
+            The chunk is full. Only full chunks are used to learn which planes shrink: in a half-empty one all
+            of them do, and all are deflated.
 
         Returns
         -------
         memoryview
             Valid until the next call.
         """
-        self._value = [value for part, planes in zip(self._parts, self._planes, strict=True) for value in shuffle(part, planes)]
+        self._value = [
+            value
+            for part, planes in zip(self._parts, self._planes, strict=True)
+            for value in shuffle(part, planes)
+        ]
         self._end = 0
         self._sum = 1
         self._put(_ZLIB_HEADER)
@@ -166,7 +178,8 @@ class ChunkEncoder:
         return self._out[: self._end]
 
     def _deflate(self, is_trial: bool) -> None:
-        """Put all planes: constant ones as what is known of them, the others stored or deflated as the last trial says, neighbours together.
+        """Put all planes: constant ones as what is known of them, the others stored or deflated as the last
+        trial says, neighbours together.
 
         In a trial every plane is deflated by itself, to learn which ones are worth it.
         """
@@ -174,12 +187,20 @@ class ChunkEncoder:
         while first < len(self._rows):
             row = self._rows[first]
             if self._value[first] >= 0:
-                piece, self._sum = _constant(self._value[first], row.size), _adler_of_constant(self._sum, self._value[first], row.size)
+                piece, self._sum = (
+                    _constant(self._value[first], row.size),
+                    _adler_of_constant(self._sum, self._value[first], row.size),
+                )
                 self._put(piece)
                 first, at = first + 1, at + row.size
                 continue
             last, length = first + 1, row.size
-            while not is_trial and last < len(self._rows) and self._value[last] < 0 and self._is_stored[last] == self._is_stored[first]:
+            while (
+                not is_trial
+                and last < len(self._rows)
+                and self._value[last] < 0
+                and self._is_stored[last] == self._is_stored[first]
+            ):
                 length += self._rows[last].size
                 last += 1
             span = self._scratch[at : at + length].data
@@ -202,12 +223,16 @@ class ChunkEncoder:
         """Put `data` as stored blocks."""
         for at in range(0, len(data), _STORED_BLOCK_BYTES):
             piece = data[at : at + _STORED_BLOCK_BYTES]
-            self._put(b"\x00" + len(piece).to_bytes(2, "little") + (len(piece) ^ 0xFFFF).to_bytes(2, "little"))
+            self._put(
+                b"\x00" + len(piece).to_bytes(2, "little") + (len(piece) ^ 0xFFFF).to_bytes(2, "little")
+            )
             self._put(piece)
 
 
 def _deflated(data: memoryview) -> bytes:
-    """Return `data` as blocks of a raw deflate stream that ends on a whole byte and is not its last; a compressor is made in 0.3 microseconds."""
+    """Return `data` as blocks of a raw deflate stream that ends on a whole byte and is not its last;
+    a compressor is made in 0.3 microseconds.
+    """
     compressor = isal_zlib.compressobj(1, isal_zlib.DEFLATED, -15)
     head = compressor.compress(data)
     tail = compressor.flush(isal_zlib.Z_FULL_FLUSH)
@@ -227,7 +252,8 @@ def _adler_of_constant(before: int, value: int, size: int) -> int:
 
 
 class GrowingDataset:
-    """Append rows to a dataset whose chunks are written once, when they are full; the last one, which is not, at the end.
+    """Append rows to a dataset whose chunks are written once, when they are full;
+    the last one, which is not, at the end.
 
     Parameters
     ----------
@@ -253,7 +279,9 @@ class GrowingDataset:
         self._tail: tuple[int, ...] = dataset.shape[1:]
         if fields and self.dtype.names is not None:
             assert self.dtype.fields is not None
-            self._parts = [np.zeros(self.chunk_rows, dtype=self.dtype.fields[field][0]) for field in self.dtype.names]
+            self._parts = [
+                np.zeros(self.chunk_rows, dtype=self.dtype.fields[field][0]) for field in self.dtype.names
+            ]
         else:
             self._parts = [np.zeros(dataset.chunks, dtype=self.dtype)]
         self._encoder = ChunkEncoder(self._parts)
@@ -264,12 +292,16 @@ class GrowingDataset:
         return max(0, self.rows - self.chunks * self.chunk_rows)
 
     def rest_since(self, first: int) -> list[NDArray[Any]]:
-        """Return the rows from `first` on as they are in memory: one array, or one for each field; `first` is in the chunk that is not full yet."""
+        """Return the rows from `first` on as they are in memory: one array, or one for each field;
+        `first` is in the chunk that is not full yet.
+        """
         begin = self.chunks * self.chunk_rows
         return [part[first - begin : self.rows - begin] for part in self._parts]
 
     def append(self, count: int, *values: Any) -> None:
-        """Add `count` rows: one value for each part, an array of `count` rows or one number for all of them."""
+        """Add `count` rows: one value for each part, an array of `count` rows
+        or one number for all of them.
+        """
         done = 0
         while done < count:
             fill = self.rest
@@ -291,11 +323,15 @@ class GrowingDataset:
             self._write(self._packed_rest())
 
     def copy_to(self, target: h5py.Dataset) -> None:
-        """Write all rows into another dataset of the same kind: chunks as they are in the file, and those that do not fill one."""
+        """Write all rows into another dataset of the same kind:
+        chunks as they are in the file, and those that do not fill one.
+        """
         target.id.set_extent((self.rows, *self._tail))
         zeros = [0] * len(self._tail)
         for first in range(0, self.chunks * self.chunk_rows, self.chunk_rows):
-            target.id.write_direct_chunk((first, *zeros), self.dataset.id.read_direct_chunk((first, *zeros))[1])
+            target.id.write_direct_chunk(
+                (first, *zeros), self.dataset.id.read_direct_chunk((first, *zeros))[1]
+            )
         if self.rest:
             target.id.write_direct_chunk((self.chunks * self.chunk_rows, *zeros), self._packed_rest())
 

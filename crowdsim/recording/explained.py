@@ -53,7 +53,8 @@ def choice_at(recording: Recording, agent: str, time_s: float) -> ExplainedChoic
     ----------
     recording : Recording
     agent : str
-        As tables and messages name it: its explicit id, ``7`` or ``#7``, or ``group[index]``; or ``entity=number``.
+        As tables and messages name it: its explicit id, ``7`` or ``#7``, or ``group[index]``; or
+        ``entity=number``.
     time_s : float, s
         Rounded to the nearest tick.
 
@@ -67,7 +68,9 @@ def choice_at(recording: Recording, agent: str, time_s: float) -> ExplainedChoic
     roster = recording.roster()
     labels = {
         int(entity): f"#{own}" if own >= 0 else f"{group}[{index}]"
-        for entity, own, group, index in zip(roster["entity"], roster["scenario_id"], roster["group_name"], roster["index"], strict=True)
+        for entity, own, group, index in zip(
+            roster["entity"], roster["scenario_id"], roster["group_name"], roster["index"], strict=True
+        )
     }
     if not recording.layout.explain:
         way_out = f"Run the scenario again with --set 'record.explain=[{agent.split('[')[0]}]'."
@@ -77,15 +80,32 @@ def choice_at(recording: Recording, agent: str, time_s: float) -> ExplainedChoic
     last = recording.commit.last_tick
     tick = round(time_s / tick_s) if np.isfinite(time_s) else -1
     if not 1 <= tick <= last:
-        raise CrowdsimError(f"{recording.path}: there is no choice at {time_s:g} s; the run has ticks from {tick_s:g} to {last * tick_s:g} s.")
+        raise CrowdsimError(
+            f"{recording.path}: there is no choice at {time_s:g} s; the run has ticks from {tick_s:g} to "
+            f"{last * tick_s:g} s."
+        )
     rows = _rows_of_tick(recording, tick)
     reasons = rows[rows["entity"] == entity]
     if not len(reasons):
         raise CrowdsimError(f"{recording.path}: {_when(recording, entity, labels[entity], time_s, tick_s)}")
-    if any(np.count_nonzero(reasons["kind"] == kind) != 1 for kind in (Reason.PREFERRED, Reason.CHOSEN)) or not np.isfinite(reasons["x"] + reasons["y"]).all():
-        raise RecordingError(f"{recording.path}: is damaged (what it explains of tick {tick} is not one choice)")
+    if (
+        any(np.count_nonzero(reasons["kind"] == kind) != 1 for kind in (Reason.PREFERRED, Reason.CHOSEN))
+        or not np.isfinite(reasons["x"] + reasons["y"]).all()
+    ):
+        raise RecordingError(
+            f"{recording.path}: is damaged (what it explains of tick {tick} is not one choice)"
+        )
     own = roster[roster["entity"] == entity].iloc[0]
-    return ExplainedChoice(labels[entity], entity, tick, tick * tick_s, str(own["group_name"]), float(own["maximum_speed"]), reasons, labels)
+    return ExplainedChoice(
+        labels[entity],
+        entity,
+        tick,
+        tick * tick_s,
+        str(own["group_name"]),
+        float(own["maximum_speed"]),
+        reasons,
+        labels,
+    )
 
 
 def _entity(recording: Recording, agent: str, labels: dict[int, str]) -> int:
@@ -97,7 +117,10 @@ def _entity(recording: Recording, agent: str, labels: dict[int, str]) -> int:
             return entity
     some = list(labels.values())[:_MOST_NAMES]
     more = f" and {len(labels) - len(some):,} more" if len(labels) > len(some) else ""
-    raise CrowdsimError(f'{recording.path}: there is no agent "{agent}". Name one by its id, as group[index], or as entity=number: {", ".join(some)}{more}.')
+    raise CrowdsimError(
+        f'{recording.path}: there is no agent "{agent}". Name one by its id, as group[index], or as '
+        f"entity=number: {', '.join(some)}{more}."
+    )
 
 
 def _rows_of_tick(recording: Recording, tick: int) -> NDArray[Any]:
@@ -105,7 +128,9 @@ def _rows_of_tick(recording: Recording, tick: int) -> NDArray[Any]:
     rows = recording.commit.explanations
 
     def first(wanted: int) -> int:
-        return bisect_left(range(rows), wanted, key=lambda row: int(recording.table("explanations", row, row + 1)["tick"][0]))
+        return bisect_left(
+            range(rows), wanted, key=lambda row: int(recording.table("explanations", row, row + 1)["tick"][0])
+        )
 
     return recording.table("explanations", first(tick), first(tick + 1))
 
@@ -121,7 +146,12 @@ def _when(recording: Recording, entity: int, label: str, time_s: float, tick_s: 
         ticks.append(np.unique(block["tick"][block["entity"] == entity]))
     own = np.unique(np.concatenate(ticks)) if ticks else np.zeros(0, dtype=np.int64)
     if not len(own):
-        return f"the choices of {label} are not explained in it, but those of {len(explained):,} others. Name {label} or its group in record.explain."
+        return (
+            f"the choices of {label} are not explained in it, but those of {len(explained):,} others. Name "
+            f"{label} or its group in record.explain."
+        )
     spans = np.split(own, np.flatnonzero(np.diff(own) > 1) + 1)
-    shown = ", ".join(f"{span[0] * tick_s:g} to {span[-1] * tick_s:g} s" for span in spans[:_MOST_NAMES]) + (" and later" if len(spans) > _MOST_NAMES else "")
+    shown = ", ".join(f"{span[0] * tick_s:g} to {span[-1] * tick_s:g} s" for span in spans[:_MOST_NAMES]) + (
+        " and later" if len(spans) > _MOST_NAMES else ""
+    )
     return f"{label} chose no velocity at {time_s:g} s (it waited, stood or was gone); it did from {shown}."

@@ -1,4 +1,6 @@
-"""A recording in the formats of others: CSV, JuPedSim's sqlite, and one PedPy file for each piece of ground."""
+"""A recording in the formats of others: CSV, JuPedSim's sqlite,
+and one PedPy file for each piece of ground.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +29,11 @@ _STANDING_M_S = 1e-6  # Slower than this has no direction; the last one is kept.
 
 
 def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), force: bool = False) -> int:
-    """Write the trajectories as comma-separated values with one header line: id, frame, x, y, z, then `columns`.
+    """Write the trajectories as comma-separated values with one header line:
+    id, frame, x, y, z, then `columns`.
 
-    Numbers are written with the fewest digits that give the same number back. Metres, seconds; frames count from 0 at `recording.fps`.
+    Numbers are written with the fewest digits that give the same number back. Metres, seconds; frames count
+    from 0 at `recording.fps`.
 
     Parameters
     ----------
@@ -61,8 +65,9 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
 def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> int:
     """Write the trajectories as a JuPedSim sqlite file, schema version 2.
 
-    JuPedSim keeps where a person looks: here the direction of the recorded velocity; one that stands keeps the last, and one that never moved looks
-    along +x. Heights are not part of that format. Ground with several floors is given as seen from above.
+    JuPedSim keeps where a person looks: here the direction of the recorded velocity; one that stands keeps
+    the last, and one that never moved looks along +x. Heights are not part of that format. Ground with
+    several floors is given as seen from above.
 
     Parameters
     ----------
@@ -86,14 +91,23 @@ def export_sqlite(recording: Recording, out: Path, *, force: bool = False) -> in
         raise RecordingError(f"{recording.path}: has no ground, which a JuPedSim file needs.")
     mark = int.from_bytes(hashlib.blake2b(ground.encode(), digest_size=8).digest(), "little", signed=True)
     bounds = shapely.from_wkt(ground).bounds
-    facts = {"version": SQLITE_VERSION, "fps": recording.fps, **dict(zip(("xmin", "ymin", "xmax", "ymax"), bounds, strict=True))}
+    facts = {
+        "version": SQLITE_VERSION,
+        "fps": recording.fps,
+        **dict(zip(("xmin", "ymin", "xmax", "ymax"), bounds, strict=True)),
+    }
     with new_file(out, force=force) as scratch:
         try:
             with contextlib.closing(sqlite3.connect(scratch, isolation_level=None)) as base:
                 _make_tables(base)
-                base.executemany("INSERT INTO metadata VALUES (?, ?)", [(key, str(value)) for key, value in facts.items()])
+                base.executemany(
+                    "INSERT INTO metadata VALUES (?, ?)", [(key, str(value)) for key, value in facts.items()]
+                )
                 base.execute("INSERT INTO geometry VALUES (?, ?)", (mark, ground))
-                base.executemany("INSERT INTO frame_data VALUES (?, ?)", ((frame, mark) for frame in range(recording.commit.frames)))
+                base.executemany(
+                    "INSERT INTO frame_data VALUES (?, ?)",
+                    ((frame, mark) for frame in range(recording.commit.frames)),
+                )
                 for rows in _sqlite_rows(recording):
                     base.executemany("INSERT INTO trajectory_data VALUES (?, ?, ?, ?, ?, ?)", rows)
                 base.execute("CREATE INDEX frame_id_idx ON trajectory_data(frame, id)")
@@ -129,15 +143,25 @@ def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
         if not np.isin(entity, known, assume_unique=True).all():
             known, looks = _with_newcomers(known, looks, entity)
         at = np.searchsorted(known, entity)
-        if known_by:  # a heading is a unit vector but for its rounding; an agent that does not move keeps looking where it went
+        # a heading is a unit vector but for its rounding; an agent that does not move keeps looking where it
+        # went
+        if known_by:
             looked = np.column_stack((arrays[f"{known_by}_x"], arrays[f"{known_by}_y"])).astype(np.float64)
             length = np.hypot(looked[:, 0], looked[:, 1])
             moves = length > _STANDING_M_S
             looks[at[moves]] = looked[moves] / length[moves, None]
-        yield zip(*(array.tolist() for array in (arrays["frame"], entity, arrays["x"], arrays["y"], looks[at, 0], looks[at, 1])), strict=True)
+        yield zip(
+            *(
+                array.tolist()
+                for array in (arrays["frame"], entity, arrays["x"], arrays["y"], looks[at, 0], looks[at, 1])
+            ),
+            strict=True,
+        )
 
 
-def _with_newcomers(known: NDArray[np.int64], looks: NDArray[np.float64], entity: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _with_newcomers(
+    known: NDArray[np.int64], looks: NDArray[np.float64], entity: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     merged = np.union1d(known, entity)
     grown = np.tile(np.array([1.0, 0.0]), (len(merged), 1))
     grown[np.searchsorted(merged, known)] = looks
@@ -145,23 +169,27 @@ def _with_newcomers(known: NDArray[np.int64], looks: NDArray[np.float64], entity
 
 
 def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> list[Path]:
-    """Write one file in the format of the Pedestrian Dynamics Data Archive for each connected piece of ground on each floor.
+    """Write one file in the format of the Pedestrian Dynamics Data Archive for each connected piece of ground
+    on each floor.
 
-    PedPy takes one polygon at a time. A recording whose ground is one polygon on one floor is such a file itself; this is for the others.
+    PedPy takes one polygon at a time. A recording whose ground is one polygon on one floor is such a file
+    itself; this is for the others.
 
     Parameters
     ----------
     recording : Recording
     out : Path
-        Name for the files: ``stations.h5`` becomes ``stations.<floor>.h5``, with ``.1``, ``.2`` ... for the pieces of a floor that has several.
+        Name for the files: ``stations.h5`` becomes ``stations.<floor>.h5``, with ``.1``, ``.2`` ... for the
+        pieces of a floor that has several.
     force : bool
         Replace existing files.
 
     Returns
     -------
     list of Path
-        The files, floor by floor, pieces from the largest to the smallest. Each holds the rows of the agents on that piece or, for agents on none
-        (pushed over an edge by less than a rounding error), nearest to it.
+        The files, floor by floor, pieces from the largest to the smallest. Each holds the rows of the agents
+        on that piece or, for agents on none (pushed over an edge by less than a rounding error), nearest to
+        it.
 
     Raises
     ------
@@ -173,7 +201,10 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
         raise RecordingError(f"{recording.path}: has no ground, which PedPy needs.")
     has_layers = any(column.name == "layer" for column in recording.layout.columns)
     if len(ground) > 1 and not has_layers:
-        raise RecordingError(f'{recording.path}: has {len(ground)} floors, but the column "layer" was not recorded, so no agent has a floor.')
+        raise RecordingError(
+            f'{recording.path}: has {len(ground)} floors, but the column "layer" was not recorded, so no '
+            "agent has a floor."
+        )
     written = []
     for layer, shape in enumerate(ground):
         pieces = sorted(shapely.get_parts(shape), key=lambda piece: -piece.area)
@@ -188,12 +219,21 @@ def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> lis
     return written
 
 
-def _write_piece(recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None) -> None:
+def _write_piece(
+    recording: Recording, path: Path, pieces: Sequence[Any], number: int, layer: int | None
+) -> None:
     tree = shapely.STRtree(pieces)
     file = h5py.File(path, "x", libver=("v110", "v110"))
     try:
         dataset = file.create_dataset(
-            "trajectory", shape=(0,), maxshape=(None,), chunks=(16384,), dtype=TRAJECTORY_DTYPE, shuffle=True, compression="gzip", compression_opts=1
+            "trajectory",
+            shape=(0,),
+            maxshape=(None,),
+            chunks=(16384,),
+            dtype=TRAJECTORY_DTYPE,
+            shuffle=True,
+            compression="gzip",
+            compression_opts=1,
         )
         dataset.attrs["fps"] = recording.fps
         file.attrs["wkt_geometry"] = pieces[number].wkt

@@ -1,4 +1,6 @@
-"""Names on disk: the hidden name of a file in the making, and how it gets its final name without ever replacing another result."""
+"""Names on disk: the hidden name of a file in the making, and how it gets its final name without ever
+replacing another result.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +19,24 @@ from crowdsim.recording.locks import LOCK, create_locked, is_held, scratch_folde
 
 PARTIAL_SUFFIX = ".partial.h5"
 RECOVERED_SUFFIX = ".recovered.h5"
-LONGEST_ADDITION = 48  # Bytes that names of files beside one may have more than its own: hidden names, journals, checkpoints, with ids of 16 letters.
-_PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<id>[^\W_]{1,32})(?:-(?P<number>[0-9]{1,9}))?\.partial\.h5", re.DOTALL)
+# Bytes that names of files beside one may have more than its own: hidden names, journals, checkpoints, with
+# ids of 16 letters.
+LONGEST_ADDITION = 48
+_PARTIAL = re.compile(
+    r"\.(?P<name>.+)\.(?P<id>[^\W_]{1,32})(?:-(?P<number>[0-9]{1,9}))?\.partial\.h5", re.DOTALL
+)
 _PLACEHOLDER = b"crowdsim keeps this name for "
 _MOST_PLACEHOLDER_BYTES = 4096  # a name has at most 255
 # What `link` answers where the file system (exFAT, some network ones) has no second names.
-_NO_HARD_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES, errno.EXDEV, errno.EINVAL)
+_NO_HARD_LINKS = (
+    errno.EPERM,
+    errno.EOPNOTSUPP,
+    errno.ENOSYS,
+    errno.EMLINK,
+    errno.EACCES,
+    errno.EXDEV,
+    errno.EINVAL,
+)
 
 
 class Kept(NamedTuple):
@@ -54,7 +68,9 @@ def partial_name(out: Path, run_id: str, number: int = 1) -> Path:
 
 
 def lock_of(partial: Path) -> Path:
-    """Return the name of the file that the writer of a file in the making holds locked; it is empty until there can be rows, and then names the writer."""
+    """Return the name of the file that the writer of a file in the making holds locked;
+    it is empty until there can be rows, and then names the writer.
+    """
     return partial.with_name(partial.name.removesuffix(".h5") + ".lock")
 
 
@@ -93,7 +109,8 @@ def partials_in(folder: Path, name: str = "") -> list[Path]:
 
 
 def free_bytes(path: Path | int, written: int = 0) -> int:
-    """Return how many bytes a file may still grow: the free space of its disk, and the limit on the size of files of this process.
+    """Return how many bytes a file may still grow:
+    the free space of its disk, and the limit on the size of files of this process.
 
     Parameters
     ----------
@@ -120,8 +137,8 @@ def synchronise(path: Path) -> None:
 def give_name(partial: Path, out: Path, run_id: str, *, force: bool = False) -> Kept:
     """Give a finished file its final name.
 
-    A name that is taken is left alone unless `force` is set: the file then becomes ``<stem>.<run id><suffix>`` beside it. Of two runs that end
-    at the same moment one gets the name.
+    A name that is taken is left alone unless `force` is set: the file then becomes
+    ``<stem>.<run id><suffix>`` beside it. Of two runs that end at the same moment one gets the name.
 
     Parameters
     ----------
@@ -153,18 +170,25 @@ def give_name(partial: Path, out: Path, run_id: str, *, force: bool = False) -> 
                 _synchronise_folder(out)
                 return Kept(name, name_taken=name != out)
     except OSError as error:
-        raise RecordingError(f"{out}: the recording is whole, but could not be given this name ({reason_of(error)}). It is kept as {partial}.") from error
-    raise RecordingError(f"{out}: this name and {second.name} are both taken. The recording is whole and kept as {partial}.")
+        raise RecordingError(
+            f"{out}: the recording is whole, but could not be given this name ({reason_of(error)}). It is "
+            f"kept as {partial}."
+        ) from error
+    raise RecordingError(
+        f"{out}: this name and {second.name} are both taken. The recording is whole and kept as {partial}."
+    )
 
 
 @contextlib.contextmanager
 def new_file(out: Path, *, force: bool = False) -> Iterator[Path]:
-    """Give the name of a scratch file on the disk of `out`, which becomes `out` when the block ends well and disappears when it does not.
+    """Give the name of a scratch file on the disk of `out`, which becomes `out` when the block ends well and
+    disappears when it does not.
 
     Raises
     ------
     RecordingError
-        If `out` exists and `force` is not set (before any work is done, and again at the end), the folder is missing, or the name is too long.
+        If `out` exists and `force` is not set (before any work is done, and again at the end), the folder is
+        missing, or the name is too long.
     """
     taken = RecordingError(f"{out}: exists already. Choose another name, or replace it with --force.")
     require_place(out)
@@ -181,21 +205,30 @@ def new_file(out: Path, *, force: bool = False) -> Iterator[Path]:
                 raise taken
             _synchronise_folder(out)
     except OSError as error:
-        raise RecordingError(f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)}") from error
+        raise RecordingError(
+            f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)}"
+        ) from error
 
 
 def require_place(out: Path) -> None:
-    """Raise `RecordingError` unless a file of this name can be made: its folder is there, and its name leaves room for the names of files beside it."""
+    """Raise `RecordingError` unless a file of this name can be made:
+    its folder is there, and its name leaves room for the names of files beside it.
+    """
     try:
         most = os.pathconf(out.parent, "PC_NAME_MAX") - LONGEST_ADDITION
     except FileNotFoundError:
-        raise RecordingError(f"{out.parent}: there is no such folder. Make it, or choose another output path.") from None
+        raise RecordingError(
+            f"{out.parent}: there is no such folder. Make it, or choose another output path."
+        ) from None
     except (OSError, ValueError) as error:
-        raise RecordingError(f"{out.parent}: is no folder that can be used ({reason_of(error)}). Choose another output path.") from None
+        raise RecordingError(
+            f"{out.parent}: is no folder that can be used ({reason_of(error)}). Choose another output path."
+        ) from None
     size = len(os.fsencode(out.name))
     if size > most:
         raise RecordingError(
-            f"{out}: the name of the file has {size:,} bytes, but may have {most:,}: what lies beside it has longer names, of which the disk takes "
+            f"{out}: the name of the file has {size:,} bytes, but may have {most:,}: what lies beside it "
+            "has longer names, of which the disk takes "
             f"{most + LONGEST_ADDITION:,} bytes. Choose a shorter name."
         )
     if not out.parent.is_dir():
@@ -215,7 +248,8 @@ def _claim(partial: Path, name: Path) -> bool:
     try:
         os.link(partial, name)
     except FileExistsError:
-        if is_same(partial, name):  # a process was stopped between giving it this name and taking away the other
+        # a process was stopped between giving it this name and taking away the other
+        if is_same(partial, name):
             partial.unlink()
             return True
         return _take_over(partial, name)
@@ -228,7 +262,9 @@ def _claim(partial: Path, name: Path) -> bool:
 
 
 def _claim_without_links(partial: Path, name: Path) -> bool:
-    """Do the same in two steps: a placeholder takes the name, which only one of two runs can do, and is then replaced."""
+    """Do the same in two steps: a placeholder takes the name, which only one of two runs can do,
+    and is then replaced.
+    """
     try:
         handle = create_locked(name)
     except FileExistsError:
@@ -245,7 +281,9 @@ def _claim_without_links(partial: Path, name: Path) -> bool:
 
 
 def _take_over(partial: Path, name: Path) -> bool:
-    """Move `partial` to `name` if that is the placeholder of a dead process; of two that do so at the same moment one holds its lock."""
+    """Move `partial` to `name` if that is the placeholder of a dead process;
+    of two that do so at the same moment one holds its lock.
+    """
     with taken(name) as is_ours:
         if not (is_ours and is_stale_placeholder(name)):
             return False
@@ -254,9 +292,12 @@ def _take_over(partial: Path, name: Path) -> bool:
 
 
 def is_stale_placeholder(name: Path) -> bool:
-    """Return whether a file keeps its name for another, whose writer was stopped before it replaced the placeholder."""
+    """Return whether a file keeps its name for another, whose writer was stopped before it replaced the
+    placeholder.
+    """
     try:
-        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # without the last, a named pipe would wait for a writer for ever
+        # without the last, a named pipe would wait for a writer for ever
+        handle = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return False
     try:
@@ -284,15 +325,16 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def _synchronise_folder(out: Path) -> None:
-    with contextlib.suppress(OSError):  # some network file systems refuse to synchronise folders; the file itself is safe by then
+    # some network file systems refuse to synchronise folders; the file itself is safe by then
+    with contextlib.suppress(OSError):
         synchronise(out.parent)
 
 
 def freeze_file(file: Any) -> None:
     """Close an HDF5 file without writing to it, whatever HDF5 still holds.
 
-    After a failed write HDF5 goes on trying when its objects die and when the interpreter ends, and crashes there. So its file handle is
-    pointed at /dev/null before it is closed; errors of that close mean nothing.
+    After a failed write HDF5 goes on trying when its objects die and when the interpreter ends, and crashes
+    there. So its file handle is pointed at /dev/null before it is closed; errors of that close mean nothing.
     """
     with contextlib.suppress(Exception):
         sink = os.open(os.devnull, os.O_RDWR)

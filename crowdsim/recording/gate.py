@@ -1,17 +1,22 @@
-"""The gate for HDF5 files: what is looked at before anything is read, since a file may be damaged, or made to do harm.
+"""The gate for HDF5 files: what is looked at before anything is read, since a file may be damaged,
+or made to do harm.
 
-A small file can declare terabytes, lead to other files by links, external storage or virtual datasets, ask for filters that load other people's code, or
-have the library wait for ever. So files are opened through `Snapshot` (nothing is locked, nothing waits), and a dataset or an attribute comes out of here only
-once its link, its type, its layout, its filters and its size have been looked at. Checksums are those of HDF5: of all metadata in files like ours, of the
-data where filters keep one (deflate's own, fletcher32); a wrong one is an error of the read.
+A small file can declare terabytes, lead to other files by links, external storage or virtual datasets, ask
+for filters that load other people's code, or have the library wait for ever. So files are opened through
+`Snapshot` (nothing is locked, nothing waits), and a dataset or an attribute comes out of here only once its
+link, its type, its layout, its filters and its size have been looked at. Checksums are those of HDF5: of all
+metadata in files like ours, of the data where filters keep one (deflate's own, fletcher32); a wrong one is an
+error of the read.
 
-Chunks of rows are unpacked here, past HDF5's own filters: it neither compares what a chunk unpacks to with the size that it is to have, nor stops at it. A
-chunk that another one's bytes have come into is then read beyond its end. Here a chunk has exactly its size, and the checksum of its stream (Adler-32,
-[RFC 1950]), or it is an error; no more memory is taken than a chunk has.
+Chunks of rows are unpacked here, past HDF5's own filters: it neither compares what a chunk unpacks to with
+the size that it is to have, nor stops at it. A chunk that another one's bytes have come into is then read
+beyond its end. Here a chunk has exactly its size, and the checksum of its stream (Adler-32, [RFC 1950]), or
+it is an error; no more memory is taken than a chunk has.
 
-What rows have to be beyond their types is looked at here too, so that readers can rely on it: ticks rise, frames are counted, all agents are known. A damaged
-file can be whole for HDF5 and for every checksum. Each look is at the rows that were read, takes a small part of the time that reading them took, and says
-with which row it begins to be wrong.
+What rows have to be beyond their types is looked at here too, so that readers can rely on it: ticks rise,
+frames are counted, all agents are known. A damaged file can be whole for HDF5 and for every checksum. Each
+look is at the rows that were read, takes a small part of the time that reading them took, and says with which
+row it begins to be wrong.
 
 Recordings (`crowdsim.recording.reader`) and trajectories of measured people come in through here.
 """
@@ -32,14 +37,24 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.snapshot import Snapshot
 
-FILTERS = frozenset({h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_FLETCHER32})  # every HDF5 library has them, as its own code
-_NAMES = {h5py.h5z.FILTER_SZIP: "szip", h5py.h5z.FILTER_NBIT: "nbit", h5py.h5z.FILTER_SCALEOFFSET: "scaleoffset", 32000: "lzf"}
-_DEFLATE_RATIO = 1032  # No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
+# every HDF5 library has them, as its own code
+FILTERS = frozenset({h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_FLETCHER32})
+_NAMES = {
+    h5py.h5z.FILTER_SZIP: "szip",
+    h5py.h5z.FILTER_NBIT: "nbit",
+    h5py.h5z.FILTER_SCALEOFFSET: "scaleoffset",
+    32000: "lzf",
+}
+# No deflate stream grows by more when it is unpacked (258 bytes from a quarter of a byte).
+_DEFLATE_RATIO = 1032
 MOST_CHUNK_BYTES = 2**28  # Ours have 1 MB. Larger lets one chunk of a hostile file fill the memory.
 MOST_ROW_BYTES = 2**16  # of one element: ours have some hundred. Larger lets a type alone be a burden.
 MOST_ATTRIBUTE_BYTES = 2**26  # A floor plan as text has some megabytes at most.
-MOST_MEMORY_SHARE = 0.6  # of the machine's memory, for one thing that is read at once. Larger leaves too little for what is made of it.
-CHUNK_CACHE_BYTES = 2**23  # Holds some chunks of a trajectory, so that reading frame by frame unpacks each only once.
+# of the machine's memory, for one thing that is read at once. Larger leaves too little for what is made of
+# it.
+MOST_MEMORY_SHARE = 0.6
+# Holds some chunks of a trajectory, so that reading frame by frame unpacks each only once.
+CHUNK_CACHE_BYTES = 2**23
 
 
 class Damage(ValueError):
@@ -48,7 +63,8 @@ class Damage(ValueError):
 
 @contextlib.contextmanager
 def opened(path: Path, *, of_others: bool = False) -> Iterator[h5py.File]:
-    """Open an HDF5 file for reading and for nothing else; what HDF5 has to say against it becomes one sentence.
+    """Open an HDF5 file for reading and for nothing else;
+    what HDF5 has to say against it becomes one sentence.
 
     Parameters
     ----------
@@ -62,18 +78,23 @@ def opened(path: Path, *, of_others: bool = False) -> Iterator[h5py.File]:
         If it cannot be opened, or what the block reads of it is damaged.
     """
     try:
-        with Snapshot(path, of_others=of_others) as snapshot, h5py.File(snapshot, "r", rdcc_nbytes=CHUNK_CACHE_BYTES) as file:
+        with (
+            Snapshot(path, of_others=of_others) as snapshot,
+            h5py.File(snapshot, "r", rdcc_nbytes=CHUNK_CACHE_BYTES) as file,
+        ):
             yield file
     except CrowdsimError:
         raise
     except Damage as damage:
         raise RecordingError(f"{path}: is damaged or made by another program ({damage}).") from None
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:  # what h5py raises for damage
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:
+        # what h5py raises for damage
         raise RecordingError(f"{path}: is damaged ({first_line(error)}).") from error
 
 
 def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) -> h5py.Dataset:
-    """Return a dataset once it has turned out to be stored in this file, of a plain type, and no larger than what is stored for it.
+    """Return a dataset once it has turned out to be stored in this file, of a plain type,
+    and no larger than what is stored for it.
 
     Parameters
     ----------
@@ -87,7 +108,8 @@ def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) ->
     Returns
     -------
     h5py.Dataset
-        Its shape can be believed: to read all of it takes no more than 1,032 times the bytes that the file has for it, and a chunk.
+        Its shape can be believed: to read all of it takes no more than 1,032 times the bytes that the file
+        has for it, and a chunk.
 
     Raises
     ------
@@ -114,7 +136,10 @@ def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) ->
     for number in range(properties.get_nfilters()):
         code = properties.get_filter(number)[0]
         if code not in filters:
-            raise Damage(f"{name} has the filter {_NAMES.get(code, code)}, but only shuffle, gzip and fletcher32 are read")
+            raise Damage(
+                f"{name} has the filter {_NAMES.get(code, code)}, but only shuffle, gzip and fletcher32 are "
+                "read"
+            )
     _look_at_size(name, found, file.id.get_filesize(), is_packed=properties.get_nfilters() > 0)
     return found
 
@@ -140,7 +165,8 @@ def attribute(owner: h5py.Group | h5py.Dataset, name: str) -> Any:
 
 
 def require_memory(wanted: int, what: str) -> None:
-    """Raise `Damage` if something would take more than most of the machine's memory: a file with holes is as large as it says, and takes no room on the disk.
+    """Raise `Damage` if something would take more than most of the machine's memory:
+    a file with holes is as large as it says, and takes no room on the disk.
 
     Parameters
     ----------
@@ -210,7 +236,8 @@ class Packed:
             raise Damage(f"{self._name} has other filters than recordings have")
         self.chunk_rows: int = dataset.chunks[0]
         self._row_bytes = self.dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
-        self._last: tuple[int, NDArray[Any]] | None = None  # the chunk that was read last: rows are asked for frame by frame
+        # the chunk that was read last: rows are asked for frame by frame
+        self._last: tuple[int, NDArray[Any]] | None = None
 
     @property
     def stored_bytes(self) -> int:
@@ -259,7 +286,8 @@ class Packed:
         stream = zlib.decompressobj()
         try:
             found = stream.decompress(data, size)
-            rest = stream.decompress(stream.unconsumed_tail, 1) if not stream.eof else b""  # the checksum stands behind the last byte
+            # the checksum stands behind the last byte
+            rest = stream.decompress(stream.unconsumed_tail, 1) if not stream.eof else b""
         except zlib.error:
             raise Damage(f"the checksum of {self._name} is wrong") from None
         if rest or not stream.eof:
@@ -267,7 +295,8 @@ class Packed:
         return found
 
 
-_MOST_METRES = 1e9  # of a radius or a speed: far beyond every world, far below what overflows when it is squared
+# of a radius or a speed: far beyond every world, far below what overflows when it is squared
+_MOST_METRES = 1e9
 
 
 def look_at_rows(name: str, rows: NDArray[Any], first: int, last_tick: int) -> None:
@@ -289,18 +318,40 @@ def look_at_rows(name: str, rows: NDArray[Any], first: int, last_tick: int) -> N
     """
     if name in ("frames/tick", "ticks"):
         ticks = rows if rows.dtype.names is None else rows["tick"]
-        _require(name, first, (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=-1) > 0), "shows a tick out of order")
+        _require(
+            name,
+            first,
+            (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=-1) > 0),
+            "shows a tick out of order",
+        )
     elif name in ("events", "explanations"):
         ticks = rows["tick"]
-        _require(name, first, (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=0) >= 0), "has a tick out of order")
+        _require(
+            name,
+            first,
+            (ticks >= 0) & (ticks <= last_tick) & (np.diff(ticks, prepend=0) >= 0),
+            "has a tick out of order",
+        )
     elif name == "roster":
-        _require(name, first, (rows["entity"] > 0) & (rows["spawn_tick"] <= last_tick), "is of no agent that can be")
+        _require(
+            name,
+            first,
+            (rows["entity"] > 0) & (rows["spawn_tick"] <= last_tick),
+            "is of no agent that can be",
+        )
         for field in ("radius", "desired_speed", "maximum_speed"):
             with np.errstate(invalid="ignore"):
-                _require(name, first, (rows[field] >= 0.0) & (rows[field] <= _MOST_METRES), f"has a {field} that cannot be")
+                _require(
+                    name,
+                    first,
+                    (rows[field] >= 0.0) & (rows[field] <= _MOST_METRES),
+                    f"has a {field} that cannot be",
+                )
 
 
-def look_at_agents(table: NDArray[Any], starts: NDArray[np.int64], known: NDArray[np.int64], first: int) -> None:
+def look_at_agents(
+    table: NDArray[Any], starts: NDArray[np.int64], known: NDArray[np.int64], first: int
+) -> None:
     """Look at rows of the trajectory.
 
     Parameters
@@ -316,14 +367,20 @@ def look_at_agents(table: NDArray[Any], starts: NDArray[np.int64], known: NDArra
     Raises
     ------
     Damage
-        With the first row that is in another frame than the index says, or of an agent that is not in the roster.
+        With the first row that is in another frame than the index says, or of an agent that is not in the
+        roster.
     """
     if not len(table):
         return
     low = int(np.searchsorted(starts, first, side="right")) - 1
     high = int(np.searchsorted(starts, first + len(table), side="left"))
     bounds = np.clip(starts[low : high + 1] - first, 0, len(table))
-    _require("trajectory", first, table["frame"] == np.repeat(np.arange(low, high), np.diff(bounds)), "is in another frame than the index of frames says")
+    _require(
+        "trajectory",
+        first,
+        table["frame"] == np.repeat(np.arange(low, high), np.diff(bounds)),
+        "is in another frame than the index of frames says",
+    )
     ids = table["id"]
     if len(known) and known[-1] - known[0] + 1 == len(known):
         is_known = (ids >= known[0]) & (ids <= known[-1])

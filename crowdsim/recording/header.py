@@ -21,7 +21,8 @@ from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, Re
 
 MOST_TICK_S = 3600.0  # Scenarios have at most 1 s. Larger makes times that no number holds.
 MOST_TICKS = 2**40  # At a millisecond each, 35 years.
-MAXIMUM_HEADER_BYTES = 64 * 2**20  # Scenario texts with maps inside have some megabytes. Larger lets a hostile file fill the memory of a reader.
+# Scenario texts with maps inside have some megabytes. Larger lets a hostile file fill the memory of a reader.
+MAXIMUM_HEADER_BYTES = 64 * 2**20
 _PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
 
 
@@ -44,7 +45,9 @@ def _software_versions() -> dict[str, str]:
 
 
 def processor() -> str:
-    """Return the processor's name, with the one that kernels were compiled for where the user chose another."""
+    """Return the processor's name, with the one that kernels were compiled for
+    where the user chose another.
+    """
     name = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
@@ -80,13 +83,15 @@ class Header:
     ticks_per_frame : int
         Every how many ticks a frame is recorded.
     ground : tuple of str
-        Walkable ground as WKT (POLYGON or MULTIPOLYGON, metres), one text for each layer in the order of their numbers; may be empty.
+        Walkable ground as WKT (POLYGON or MULTIPOLYGON, metres), one text for each layer in the order of
+        their numbers; may be empty.
     layers, groups, goals : tuple of str
         Names by index.
     parameters : mapping
         Every tunable number by its full name, as used.
     plugins : mapping
-        Models that are not crowdsim's own, by name: file and SHA-256 of the source, and the entry point if an installed package has it.
+        Models that are not crowdsim's own, by name: file and SHA-256 of the source, and the entry point if an
+        installed package has it.
     threads : int
         Threads that the run was started with; they change nothing but the time.
     exact : bool
@@ -94,9 +99,11 @@ class Header:
     reproducible : bool
         False if a clock decided anything (the wall-clock budget).
     first_tick : int
-        The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of another (`crowdsim fork`).
+        The tick before which this recording knows nothing: above 0 where the run goes on from a checkpoint of
+        another (`crowdsim fork`).
     stuck_by : str
-        What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net ``displacement``, see docs/guides/deadlocks.md.
+        What being stuck means in it: ``progress`` along the path; or, in recordings that do not say, net
+        ``displacement``, see docs/guides/deadlocks.md.
     run_id : str
         Distinguishes two runs of one scenario; a run that goes on after a stop keeps it.
     started : str
@@ -129,13 +136,17 @@ class Header:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tick_s <= MOST_TICK_S:
-            raise ValueError(f"tick_s is {self.tick_s}, but a tick has a length above 0 s, of at most {MOST_TICK_S:g} s")
+            raise ValueError(
+                f"tick_s is {self.tick_s}, but a tick has a length above 0 s, of at most {MOST_TICK_S:g} s"
+            )
         if not 1 <= self.ticks_per_frame < MOST_TICKS:
             raise ValueError(f"ticks_per_frame is {self.ticks_per_frame}, but a frame needs at least 1 tick")
         if not 0 <= self.first_tick < MOST_TICKS:
             raise ValueError(f"first_tick is {self.first_tick}, but ticks are counted from 0")
         if not self.run_id.isalnum() or len(self.run_id) > 32:
-            raise ValueError(f"run_id is {self.run_id!r}: at most 32 letters and digits, since it is part of file names")
+            raise ValueError(
+                f"run_id is {self.run_id!r}: at most 32 letters and digits, since it is part of file names"
+            )
 
     @property
     def fps(self) -> float:
@@ -145,8 +156,9 @@ class Header:
     def wkt_geometry(self) -> str:
         """Return the ground of all layers seen from above as one WKT text; empty where there is none.
 
-        A POLYGON wherever the ground hangs together, so that PedPy reads it. Ground in several pieces is a MULTIPOLYGON, which PedPy refuses:
-        a single piece in its place would have people walk outside it. `crowdsim export --format pedpy` writes one file for each piece.
+        A POLYGON wherever the ground hangs together, so that PedPy reads it. Ground in several pieces is a
+        MULTIPOLYGON, which PedPy refuses: a single piece in its place would have people walk outside it.
+        `crowdsim export --format pedpy` writes one file for each piece.
         """
         if not self.ground:
             return ""
@@ -177,8 +189,8 @@ class Layout:
     explain : bool
         What stood behind the velocities of some agents is kept for every tick.
     traced : tuple of str
-        Further columns of the world of which the trace has digests: what only systems among themselves pass on. In ``trace/index`` they are counted on after
-        `digests`.
+        Further columns of the world of which the trace has digests: what only systems among themselves pass
+        on. In ``trace/index`` they are counted on after `digests`.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -196,7 +208,10 @@ class Layout:
         check_names("digest", self.trace_columns)
         for column in self.columns:
             if column.width not in (1, 2):
-                raise ValueError(f"column {column.name!r} has width {column.width}, but 1 (scalar) and 2 (vector) are recorded")
+                raise ValueError(
+                    f"column {column.name!r} has width {column.width}, but 1 (scalar) and 2 (vector) are "
+                    "recorded"
+                )
 
     @property
     def trace_columns(self) -> tuple[str, ...]:
@@ -205,7 +220,9 @@ class Layout:
 
 
 def plain(value: Any) -> Any:
-    """Return `value` with mappings as dicts, sequences as lists, and numbers that JSON cannot write as text."""
+    """Return `value` with mappings as dicts, sequences as lists, and numbers
+    that JSON cannot write as text.
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -228,7 +245,9 @@ class OtherVersion(ValueError):
 
     def __init__(self, version: Any) -> None:
         self.version = version if isinstance(version, int) and not isinstance(version, bool) else 0
-        super().__init__(f"it has format version {version!r:.40}, but this crowdsim reads version {FORMAT_VERSION}")
+        super().__init__(
+            f"it has format version {version!r:.40}, but this crowdsim reads version {FORMAT_VERSION}"
+        )
 
 
 def to_json(header: Header, layout: Layout) -> bytes:
@@ -239,11 +258,17 @@ def to_json(header: Header, layout: Layout) -> bytes:
     RecordingError
         If it would be longer.
     """
-    document = {"format": FORMAT, "format_version": FORMAT_VERSION, "header": plain(asdict(header)), "layout": plain(asdict(layout))}
+    document = {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "header": plain(asdict(header)),
+        "layout": plain(asdict(layout)),
+    }
     text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1).encode()
     if len(text) > MAXIMUM_HEADER_BYTES:
         raise RecordingError(
-            f"The header of the recording would have {len(text) / 2**20:.0f} MiB, but at most {MAXIMUM_HEADER_BYTES // 2**20} are kept. "
+            f"The header of the recording would have {len(text) / 2**20:.0f} MiB, but at most "
+            f"{MAXIMUM_HEADER_BYTES // 2**20} are kept. "
             "Keep large maps in files beside the scenario."
         )
     return text
@@ -283,7 +308,9 @@ def from_json(text: bytes, version: int = FORMAT_VERSION) -> tuple[Header, Layou
 
 
 def _has_lines(value: Any) -> bool:
-    """Return whether a text somewhere in a value has more than one line, or control characters: ours are names and numbers."""
+    """Return whether a text somewhere in a value has more than one line, or control characters:
+    ours are names and numbers.
+    """
     if isinstance(value, dict):
         return any(_has_lines(key) or _has_lines(item) for key, item in value.items())
     if isinstance(value, list):
@@ -299,8 +326,15 @@ def _layout(raw: dict[str, Any]) -> Layout:
 
 
 def _typed(owner: type, raw: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields of `owner` that `raw` has, lists as tuples; a value of another type than the field's is a TypeError."""
-    kinds: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,)}
+    """Return the fields of `owner` that `raw` has, lists as tuples;
+    a value of another type than the field's is a TypeError.
+    """
+    kinds: dict[str, tuple[type, ...]] = {
+        "str": (str,),
+        "int": (int,),
+        "float": (int, float),
+        "bool": (bool,),
+    }
     found: dict[str, Any] = {}
     for item in fields(owner):
         if item.name not in raw:

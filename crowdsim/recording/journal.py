@@ -1,13 +1,15 @@
 """The journal of a recording in the making: the rows that do not fill a chunk yet.
 
-A chunk of a dataset is packed once, when it is full, and never written again. What is left over at a commit goes, as it is in memory, into one more dataset of
-the file, whose places are used again and again; the commit record says which part of it counts. So the file is never much larger than the data, however
-often a run commits, and a commit of few rows costs two small writes. The finished recording has no journal.
+A chunk of a dataset is packed once, when it is full, and never written again. What is left over at a commit
+goes, as it is in memory, into one more dataset of the file, whose places are used again and again; the commit
+record says which part of it counts. So the file is never much larger than the data, however often a run
+commits, and a commit of few rows costs two small writes. The finished recording has no journal.
 
-It is a row of batches, of one commit each. A batch is an entry for each dataset that has new rows: 32 bytes (number of the dataset in the order of
-`list_datasets`, first row, rows, CRC-32 of all of the entry with this field 0, bytes that follow), then the rows, of the trajectory field by field.
-The part that counts is never written over: new batches go behind it, and once most of it is of chunks that have become full since, all that is needed goes into
-a new part, in front of the old one or behind it.
+It is a row of batches, of one commit each. A batch is an entry for each dataset that has new rows: 32 bytes
+(number of the dataset in the order of `list_datasets`, first row, rows, CRC-32 of all of the entry with this
+field 0, bytes that follow), then the rows, of the trajectory field by field. The part that counts is never
+written over: new batches go behind it, and once most of it is of chunks that have become full since, all that
+is needed goes into a new part, in front of the old one or behind it.
 """
 
 from __future__ import annotations
@@ -24,8 +26,11 @@ from numpy.typing import NDArray
 
 from crowdsim.recording.gate import Damage, Packed
 
-CHUNK_BYTES = 2**16  # Of the file's room, taken at a time. Smaller makes a longer index, larger wastes room in small runs.
-IDLE_BYTES = 2**18  # A new part begins once more than this, and more than is needed, is of chunks that are full. Smaller writes the needed rows more often.
+# Of the file's room, taken at a time. Smaller makes a longer index, larger wastes room in small runs.
+CHUNK_BYTES = 2**16
+# A new part begins once more than this, and more than is needed, is of chunks that are full. Smaller writes
+# the needed rows more often.
+IDLE_BYTES = 2**18
 _ENTRY = struct.Struct("<QQQII")  # number of the dataset, first row, rows, CRC-32, bytes of the rows
 _MOST = 2**32  # of an offset: two of them are one word of a commit record
 _MOST_READ = 2**28  # Ours have some megabytes. Larger lets a strange file fill the memory.
@@ -76,7 +81,8 @@ class Journal:
         return len(self._places) * CHUNK_BYTES
 
     def fits(self, new_bytes: int, needed_bytes: int) -> bool:
-        """Return whether new rows are to go behind the part that counts; else all that is needed is to go into a new one.
+        """Return whether new rows are to go behind the part that counts;
+        else all that is needed is to go into a new one.
 
         Parameters
         ----------
@@ -89,7 +95,8 @@ class Journal:
         return idle <= max(IDLE_BYTES, needed_bytes)
 
     def write(self, rests: Sequence[Rest], *, anew: bool) -> int:
-        """Write rows, behind the others or anew, and return the word that a commit record keeps of the part that counts from then on.
+        """Write rows, behind the others or anew, and return the word that a commit record keeps of the part
+        that counts from then on.
 
         Parameters
         ----------
@@ -144,7 +151,12 @@ class Kept:
 
     def __init__(self, dataset: Packed, word: int) -> None:
         start, end = word >> 32, word & (_MOST - 1)
-        if dataset.dtype != np.uint8 or len(dataset.shape) != 1 or not start <= end <= dataset.shape[0] or end - start > _MOST_READ:
+        if (
+            dataset.dtype != np.uint8
+            or len(dataset.shape) != 1
+            or not start <= end <= dataset.shape[0]
+            or end - start > _MOST_READ
+        ):
             raise _damage()
         self._entries: dict[int, list[tuple[int, int, memoryview]]] = {}
         at, view = 0, memoryview(dataset.rows(start, end).tobytes())
@@ -157,12 +169,18 @@ class Kept:
             raise _damage()
         number, first, rows, check, size = _ENTRY.unpack_from(view, at)
         begin = at + _ENTRY.size
-        if size > len(view) - begin or zlib.crc32(view[begin : begin + size], zlib.crc32(_ENTRY.pack(number, first, rows, 0, size))) != check:
+        if (
+            size > len(view) - begin
+            or zlib.crc32(view[begin : begin + size], zlib.crc32(_ENTRY.pack(number, first, rows, 0, size)))
+            != check
+        ):
             raise _damage()
         self._entries.setdefault(number, []).append((first, rows, view[begin : begin + size]))
         return begin + size
 
-    def rows(self, number: int, dtype: np.dtype[Any], width: int, first: int, stop: int, *, fields: bool) -> NDArray[Any]:
+    def rows(
+        self, number: int, dtype: np.dtype[Any], width: int, first: int, stop: int, *, fields: bool
+    ) -> NDArray[Any]:
         """Return the rows of a dataset from `first` to `stop`.
 
         Parameters

@@ -1,7 +1,9 @@
-"""What runs have left in the making: whose writer is alive, what is in it, and what of it nobody needs any more.
+"""What runs have left in the making: whose writer is alive, what is in it,
+and what of it nobody needs any more.
 
-A file in the making is removed only if its writer is dead and it holds nothing, or all that it holds of its run stands in another file as well. A process
-that removes one has the locks of all files that it decides by, so that two that clear away at the same time lose nothing between them.
+A file in the making is removed only if its writer is dead and it holds nothing, or all that it holds of its
+run stands in another file as well. A process that removes one has the locks of all files that it decides by,
+so that two that clear away at the same time lose nothing between them.
 """
 
 from __future__ import annotations
@@ -17,13 +19,22 @@ import numpy as np
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
-from crowdsim.recording.files import is_same, is_stale_placeholder, lock_of, out_of, partial_id, partials_in, partials_of
+from crowdsim.recording.files import (
+    is_same,
+    is_stale_placeholder,
+    lock_of,
+    out_of,
+    partial_id,
+    partials_in,
+    partials_of,
+)
 from crowdsim.recording.header import Header
 from crowdsim.recording.locks import is_held, taken
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import RunState
 
-_COUNTED = ("frames", "rows", "ticks", "events", "agents", "trace", "trace_digests", "explanations")  # of a commit
+# of a commit
+_COUNTED = ("frames", "rows", "ticks", "events", "agents", "trace", "trace_digests", "explanations")
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,15 @@ def look_at(path: Path) -> Found:
     writer = _writer(lock) if is_live else ""
     try:
         with Recording(path) as recording:
-            return Found(path, recording.header.run_id, recording.commit, recording.header, recording.is_whole, is_live, writer)
+            return Found(
+                path,
+                recording.header.run_id,
+                recording.commit,
+                recording.header,
+                recording.is_whole,
+                is_live,
+                writer,
+            )
     except RecordingError as error:
         return Found(path, run_id, is_live=is_live, writer=writer, problem=str(error))
 
@@ -89,7 +108,11 @@ def _writer(lock: Path) -> str:
         number, _, host = lock.read_text(encoding="utf-8", errors="replace").strip().partition(" ")
     except OSError:
         return "another process"
-    return "another process" if not number.isdecimal() else f"process {number}" + (f" on {host}" if host != os.uname().nodename else "")
+    return (
+        "another process"
+        if not number.isdecimal()
+        else f"process {number}" + (f" on {host}" if host != os.uname().nodename else "")
+    )
 
 
 def left_for(out: Path) -> list[Found]:
@@ -98,9 +121,11 @@ def left_for(out: Path) -> list[Found]:
 
 
 def holds_all_of(one: Recording, other: Recording) -> bool:
-    """Return whether all that a recording keeps of its run stands in another one as well, clock readings apart.
+    """Return whether all that a recording keeps of its run stands in another one as well,
+    clock readings apart.
 
-    Two runs of one scenario are the same bit for bit, so that it does not matter which of them has the rows: the digests of all ticks tell.
+    Two runs of one scenario are the same bit for bit, so that it does not matter which of them has the rows:
+    the digests of all ticks tell.
 
     Parameters
     ----------
@@ -111,13 +136,19 @@ def holds_all_of(one: Recording, other: Recording) -> bool:
     from crowdsim.recording.salvage import counts_until  # which needs the compiler
 
     last, mine, theirs = other.commit.last_tick, one.header, other.header
-    same = all(getattr(mine, name) == getattr(theirs, name) for name in ("scenario", "seed", "tick_s", "ticks_per_frame", "exact", "first_tick", "stuck_by"))
+    same = all(
+        getattr(mine, name) == getattr(theirs, name)
+        for name in ("scenario", "seed", "tick_s", "ticks_per_frame", "exact", "first_tick", "stuck_by")
+    )
     if not same or one.layout != other.layout or not one.layout.digests or one.commit.last_tick < last:
         return False
     until = counts_until(one, last)
     if any(getattr(until, name) != getattr(other.commit, name) for name in _COUNTED):
         return False
-    return all(np.array_equal(one.table(name, 0, rows), other.table(name, 0, rows)) for name, rows in (("digests", until.ticks), ("events", until.events)))
+    return all(
+        np.array_equal(one.table(name, 0, rows), other.table(name, 0, rows))
+        for name, rows in (("digests", until.ticks), ("events", until.events))
+    )
 
 
 def clear_left(folder: Path, name: str = "", keep: Path | None = None) -> None:
@@ -131,7 +162,9 @@ def clear_left(folder: Path, name: str = "", keep: Path | None = None) -> None:
     keep : Path, optional
         One that stays, since it was asked for.
     """
-    for out in sorted({out for path in partials_in(folder) if (out := out_of(path)) is not None and name in ("", out.name)}):
+    for out in sorted(
+        {out for path in partials_in(folder) if (out := out_of(path)) is not None and name in ("", out.name)}
+    ):
         for path in partials_of(out):
             with contextlib.suppress(OSError, RecordingError):
                 if path == keep:
@@ -165,7 +198,9 @@ def _remove_if_idle(path: Path, out: Path) -> None:
 
 
 def _is_elsewhere(path: Path, out: Path) -> bool:
-    """Return whether all that a dead writer's file holds stands in a whole recording of its name, or in another dead writer's file."""
+    """Return whether all that a dead writer's file holds stands in a whole recording of its name,
+    or in another dead writer's file.
+    """
     second = out.with_name(f"{out.stem}.{partial_id(path)}{out.suffix}")
     if any(is_same(path, name) for name in (out, second)):
         return True  # stopped between giving it its name and taking away this one
@@ -191,7 +226,9 @@ def _holds(name: Path, recording: Recording, *, whole: bool) -> bool:
 
 
 def is_part_of(path: Path, other: Path) -> bool:
-    """Return whether a recording has nothing that another of the same run has not, as far as both can be read."""
+    """Return whether a recording has nothing that another of the same run has not,
+    as far as both can be read.
+    """
     try:
         with Recording(path) as one, Recording(other) as two:
             return one.header.run_id == two.header.run_id and holds_all_of(two, one)

@@ -1,8 +1,10 @@
-"""Files and folders that live as long as the process that makes them: what holds the lock on one is alive, on this machine or on another with the same disk.
+"""Files and folders that live as long as the process that makes them:
+what holds the lock on one is alive, on this machine or on another with the same disk.
 
-A lock (flock) goes with the process that has it, however it ends; so no process has to be known by a number, which another may have by then. Folders for what
-is not finished have a lock in them: they are hidden, beside what is made of them, and gone at the end; what a killed process left goes when the next one is
-made there. Their names are like no other program's.
+A lock (flock) goes with the process that has it, however it ends; so no process has to be known by a number,
+which another may have by then. Folders for what is not finished have a lock in them: they are hidden, beside
+what is made of them, and gone at the end; what a killed process left goes when the next one is made there.
+Their names are like no other program's.
 """
 
 from __future__ import annotations
@@ -18,11 +20,13 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)  # what some network file systems answer; nobody is taken for dead there
+# what some network file systems answer; nobody is taken for dead there
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 def create_locked(path: Path) -> int:
-    """Make a file that must not exist, hold its lock, and return its descriptor, open for reading and writing; closing it gives up the lock.
+    """Make a file that must not exist, hold its lock, and return its descriptor,
+    open for reading and writing; closing it gives up the lock.
 
     Raises
     ------
@@ -44,7 +48,9 @@ def create_locked(path: Path) -> int:
 
 
 def is_held(path: Path) -> bool:
-    """Return whether the maker of a file, or a process that clears it away, is alive; False where there is no such file."""
+    """Return whether the maker of a file, or a process that clears it away, is alive;
+    False where there is no such file.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
@@ -60,7 +66,9 @@ def is_held(path: Path) -> bool:
 
 @contextlib.contextmanager
 def taken(path: Path) -> Iterator[bool]:
-    """Hold the lock of a dead process's file, to clear it away; gives False, and holds nothing, if its maker is alive or it is not there."""
+    """Hold the lock of a dead process's file, to clear it away;
+    gives False, and holds nothing, if its maker is alive or it is not there.
+    """
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
@@ -121,7 +129,8 @@ def _make(place: Path) -> tuple[Path, int]:
     for _ in range(100):
         folder = place / f".crowdsim-{secrets.token_hex(8)}.scratch"
         folder.mkdir(mode=0o700)
-        with contextlib.suppress(FileNotFoundError):  # another process that cleared away took it for a dead one's before it had its lock
+        # another process that cleared away took it for a dead one's before it had its lock
+        with contextlib.suppress(FileNotFoundError):
             return folder, create_locked(folder / LOCK)
     raise FileNotFoundError(2, os.strerror(2), str(place))
 
@@ -144,6 +153,10 @@ def clear_scratch(place: Path) -> None:
 def _scratch_in(place: Path) -> list[Path]:
     try:
         with os.scandir(place) as entries:
-            return sorted(Path(entry.path) for entry in entries if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False))
+            return sorted(
+                Path(entry.path)
+                for entry in entries
+                if _NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+            )
     except OSError:
         return []

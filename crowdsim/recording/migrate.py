@@ -1,7 +1,7 @@
 """Recordings and checkpoints of older versions of the formats, brought to today's.
 
-For each version there is one step to the next; a sample of every version is kept under ``tests/samples``. Nothing else reads old versions, so that the rest of
-the package knows one.
+For each version there is one step to the next; a sample of every version is kept under ``tests/samples``.
+Nothing else reads old versions, so that the rest of the package knows one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def migrate(path: Path, out: Path | None = None, *, force: bool = False) -> Migr
     Raises
     ------
     RecordingError
-        If it is neither, is damaged, is of a newer version than this program knows, or the new file cannot be written.
+        If it is neither, is damaged, is of a newer version than this program knows, or the new file cannot be
+        written.
     """
     if _begins_like_a_checkpoint(path):
         read_checkpoint(path)  # says what is wrong with it, and of which version it is
@@ -119,8 +120,9 @@ class _Thinned:
             parts.append(values)
             start += len(values)
         self._tables: Mapping[str, NDArray[Any]] = {
-            "trace/index": np.array(kept, dtype=index.dtype), "trace/digests": np.concatenate([*parts, digests[:0]]),
-        }  # fmt: skip
+            "trace/index": np.array(kept, dtype=index.dtype),
+            "trace/digests": np.concatenate([*parts, digests[:0]]),
+        }
 
     @property
     def header(self) -> Header:
@@ -132,10 +134,18 @@ class _Thinned:
 
     def counts(self) -> Commit:
         """Return the row counts of what is left."""
-        return replace(self._recording.commit, trace=len(self._tables["trace/index"]), trace_digests=len(self._tables["trace/digests"]))
+        return replace(
+            self._recording.commit,
+            trace=len(self._tables["trace/index"]),
+            trace_digests=len(self._tables["trace/digests"]),
+        )
 
     def table(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        return self._tables[name][start:stop] if name in self._tables else self._recording.table(name, start, stop)
+        return (
+            self._tables[name][start:stop]
+            if name in self._tables
+            else self._recording.table(name, start, stop)
+        )
 
 
 def _from_1(source: Path, target: Path) -> None:

@@ -36,17 +36,26 @@ def open_run(path: str | os.PathLike[str]) -> Recording:
 
 
 def _tell_what_is_left(target: Path) -> None:
-    """Raise RecordingError if runs with an output path are going on, or were cut off, where there is no such file."""
+    """Raise RecordingError if runs with an output path are going on, or were cut off,
+    where there is no such file.
+    """
     left = left_for(target)
     live = [found for found in left if found.is_live]
     safe = [found for found in left if found.last_tick >= 0]
     if live:
         so_far = command("info", live[0].path)
-        raise RecordingError(f"{target}: there is no such file yet: a run with this output is going on ({live[0].writer}). What it has done so far: {so_far}")
+        raise RecordingError(
+            f"{target}: there is no such file yet: a run with this output is going on ({live[0].writer}). "
+            f"What it has done so far: {so_far}"
+        )
     if safe:
         raise RecordingError(
-            f"{target}: there is no such file, but a run with this output was cut off: {safe[0].path}. Open that, or make a whole recording of it: "
+            f"{target}: there is no such file, but a run with this output was cut off: {safe[0].path}. Open "
+            "that, or make a whole recording of it: "
             f"{command('recover', target)}"
         )
     if left:
-        raise RecordingError(f"{target}: there is no such file. A run with this output was stopped before anything was recorded; run it again.")
+        raise RecordingError(
+            f"{target}: there is no such file. A run with this output was stopped before anything was "
+            "recorded; run it again."
+        )

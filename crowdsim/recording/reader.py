@@ -1,8 +1,9 @@
 """The reader: what was committed of a recording, as DataFrames.
 
-It opens finished files, files that another process is writing, and files that were cut off, and shows the same thing in all three: every row
-of the last commit. Files from strangers are looked at before they are read: their shapes, types, filters and links are checked against what a
-recording has, so that a small file cannot make the reader fill the memory, follow a link to another file, or wait for ever.
+It opens finished files, files that another process is writing, and files that were cut off, and shows the
+same thing in all three: every row of the last commit. Files from strangers are looked at before they are
+read: their shapes, types, filters and links are checked against what a recording has, so that a small file
+cannot make the reader fill the memory, follow a link to another file, or wait for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +28,14 @@ from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
 from crowdsim.recording.files import lock_of
 from crowdsim.recording.gate import Damage, Packed, first_line, look_at_agents, look_at_rows
-from crowdsim.recording.header import MAXIMUM_HEADER_BYTES, MOST_TICKS, Header, Layout, OtherVersion, from_json
+from crowdsim.recording.header import (
+    MAXIMUM_HEADER_BYTES,
+    MOST_TICKS,
+    Header,
+    Layout,
+    OtherVersion,
+    from_json,
+)
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
 from crowdsim.recording.schema import (
@@ -51,7 +59,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MAXIMUM_VERDICT_BYTES = 2**24
-_ATTEMPTS = 20  # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on slow disks.
+# A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on
+# slow disks.
+_ATTEMPTS = 20
 _PAUSE_S = 0.02
 
 
@@ -74,9 +84,11 @@ class Recording(AbstractContextManager["Recording"]):
     commit : Commit
         Row counts; everything that the methods return lies within them.
     is_closed : bool
-        The file was closed when it was opened here. A writer that was killed in its last moment leaves a finished run in a file that was not.
+        The file was closed when it was opened here. A writer that was killed in its last moment leaves a
+        finished run in a file that was not.
     verdict : dict or None
-        What the run resulted in: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or if it was cut off.
+        What the run resulted in: ``state``, ``reason``, ``result``, ``run_digest``; None while it goes on or
+        if it was cut off.
     """
 
     def __init__(self, path: Path, version: int = FORMAT_VERSION) -> None:
@@ -101,7 +113,8 @@ class Recording(AbstractContextManager["Recording"]):
             self.close()
             raise
 
-    # What it is ------------------------------------------------------------------------------------------------------------------------
+    # What it is
+    # --------------------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> RunState:
@@ -110,7 +123,9 @@ class Recording(AbstractContextManager["Recording"]):
 
     @property
     def is_whole(self) -> bool:
-        """Whether its writer, or `recover`, finished it: all of the run is there, and any HDF5 reader opens the file."""
+        """Whether its writer, or `recover`, finished it:
+        all of the run is there, and any HDF5 reader opens the file.
+        """
         return self.state is not RunState.RUNNING and self.is_closed
 
     @property
@@ -133,7 +148,10 @@ class Recording(AbstractContextManager["Recording"]):
         return found
 
     def _size(self, name: str) -> int:
-        return self._dataset(name).stored_bytes + (self._committed_rows(name) - self._stored[name]) * self._datasets[name].row_bytes
+        return (
+            self._dataset(name).stored_bytes
+            + (self._committed_rows(name) - self._stored[name]) * self._datasets[name].row_bytes
+        )
 
     @property
     def agent_chunk_rows(self) -> int:
@@ -153,10 +171,13 @@ class Recording(AbstractContextManager["Recording"]):
         found = [shapely.from_wkt(text, on_invalid="ignore") for text in self.header.ground]
         for number, floor in enumerate(found):
             if floor is None or floor.geom_type not in ("Polygon", "MultiPolygon") or not floor.is_valid:
-                raise RecordingError(f"{self.path}: is damaged (the ground of layer {number} in its header is no polygon)")
+                raise RecordingError(
+                    f"{self.path}: is damaged (the ground of layer {number} in its header is no polygon)"
+                )
         return found
 
-    # DataFrames ------------------------------------------------------------------------------------------------------------------------
+    # DataFrames
+    # --------------------------------------------------------------------------------------------------------
 
     def trajectories(self, frames: slice | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return where all agents were, one row for each agent in each frame.
@@ -166,13 +187,14 @@ class Recording(AbstractContextManager["Recording"]):
         frames : slice, optional
             Frames to read, as in ``slice(100, 200)`` or ``slice(None, None, 10)``; all of them without it.
         columns : sequence of str, optional
-            Which of x, y, z and the recorded columns to read; all without it, frame and id always. A vector is asked for by its name and comes
-            as two columns, ``velocity_x`` and ``velocity_y``.
+            Which of x, y, z and the recorded columns to read; all without it, frame and id always. A vector
+            is asked for by its name and comes as two columns, ``velocity_x`` and ``velocity_y``.
 
         Returns
         -------
         DataFrame
-            In order of frame, then id. ``attrs["units"]`` has the unit of every column, ``attrs["fps"]`` the frames per second.
+            In order of frame, then id. ``attrs["units"]`` has the unit of every column, ``attrs["fps"]`` the
+            frames per second.
 
         Raises
         ------
@@ -185,35 +207,60 @@ class Recording(AbstractContextManager["Recording"]):
         widths = sum(column.width for column in self.layout.columns if column.name in wanted)
         self._require_memory(rows * (40 + 8 * widths), f"a table of {rows:,} rows")
         parts = [self.rows(start, stop, wanted) for start, stop in spans] or [self.rows(0, 0, wanted)]
-        arrays = parts[0] if len(parts) == 1 else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        units = dict(TRAJECTORY_UNITS) | {field: column.unit for column in self.layout.columns for field in column.field_names()}
+        arrays = (
+            parts[0]
+            if len(parts) == 1
+            else {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        )
+        units = dict(TRAJECTORY_UNITS) | {
+            field: column.unit for column in self.layout.columns for field in column.field_names()
+        }
         return self._frame(arrays, {name: units[name] for name in arrays})
 
     def frames(self) -> pd.DataFrame:
         """Return one row for each frame: its number, tick, time in seconds, and number of agents."""
         starts, ticks = self.frame_starts(), self._read("frames/tick", 0, self.commit.frames)
-        arrays = {"frame": np.arange(self.commit.frames), "tick": ticks, "time_s": ticks * self.header.tick_s, "agents": np.diff(starts)}
+        arrays = {
+            "frame": np.arange(self.commit.frames),
+            "tick": ticks,
+            "time_s": ticks * self.header.tick_s,
+            "agents": np.diff(starts),
+        }
         return self._frame(arrays, {"frame": "", "tick": "tick", "time_s": "s", "agents": ""})
 
     def events(self) -> pd.DataFrame:
-        """Return what happened: tick, entity, kind (name of `EventKind`), value, x, y; see there for what they mean."""
+        """Return what happened: tick, entity, kind (name of `EventKind`), value, x, y;
+        see there for what they mean.
+        """
         table = self._read("events", 0, self.commit.events)
         arrays = {name: table[name] for name in EVENT_DTYPE.fields or ()}
         data = self._frame(arrays, dict(EVENT_UNITS))
         names = {int(kind): kind.name for kind in EventKind}
-        data["kind"] = data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        data["kind"] = (
+            data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        )
         return data
 
     def explanations(self) -> pd.DataFrame:
-        """Return what stood behind the velocities of the agents that `record.explain` names, one row for each reason in each tick.
+        """Return what stood behind the velocities of the agents that `record.explain` names,
+        one row for each reason in each tick.
 
-        Columns: tick, entity, kind (name of `Reason`, which says what the numbers mean), other, binds, x, y, a_x, a_y, b_x, b_y, value; empty where
-        nothing was asked for. The reasons of tick n led from the places of tick n - 1 to those of tick n.
+        Columns: tick, entity, kind (name of `Reason`, which says what the numbers mean), other, binds, x, y,
+        a_x, a_y, b_x, b_y, value; empty where nothing was asked for. The reasons of tick n led from the
+        places of tick n - 1 to those of tick n.
         """
-        explained = self._read("explanations", 0, self.commit.explanations) if self.layout.explain else np.zeros(0, dtype=EXPLANATION_DTYPE)
-        data = self._frame({name: explained[name] for name in EXPLANATION_DTYPE.names or ()}, dict(EXPLANATION_UNITS))
+        explained = (
+            self._read("explanations", 0, self.commit.explanations)
+            if self.layout.explain
+            else np.zeros(0, dtype=EXPLANATION_DTYPE)
+        )
+        data = self._frame(
+            {name: explained[name] for name in EXPLANATION_DTYPE.names or ()}, dict(EXPLANATION_UNITS)
+        )
         names = {int(kind): kind.name for kind in Reason}
-        data["kind"] = data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        data["kind"] = (
+            data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        )
         data["binds"] = data["binds"].astype(bool)
         return data
 
@@ -231,33 +278,50 @@ class Recording(AbstractContextManager["Recording"]):
         table = self._read("ticks", 0, self.commit.ticks)
         names = table.dtype.names or ()
         units = {"tick": "tick", **{count.name: count.unit for count in self.layout.counts}, "time_s": "s"}
-        return self._frame({name: table[name] for name in names} | {"time_s": table["tick"] * self.header.tick_s}, units)
+        return self._frame(
+            {name: table[name] for name in names} | {"time_s": table["tick"] * self.header.tick_s}, units
+        )
 
     def timings(self) -> pd.DataFrame:
-        """Return how long each system took in every tick, in nanoseconds: clock readings, different in every run."""
+        """Return how long each system took in every tick, in nanoseconds:
+        clock readings, different in every run.
+        """
         return self._per_tick("timings", self.layout.systems, "ns")
 
     def digests(self) -> pd.DataFrame:
         """Return the digest of every digested column of the world after every tick."""
         return self._per_tick("digests", self.layout.digests, "")
 
-    # Arrays ----------------------------------------------------------------------------------------------------------------------------
+    # Arrays
+    # --------------------------------------------------------------------------------------------------------
 
     def rows(self, start: int, stop: int, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
-        """Return rows of the trajectory as arrays by DataFrame column; `frame_starts` says which rows belong to which frame."""
+        """Return rows of the trajectory as arrays by DataFrame column;
+        `frame_starts` says which rows belong to which frame.
+        """
         wanted = self._columns(columns)
         table = self._read("trajectory", start, stop)
         self._look(lambda: look_at_agents(table, self.frame_starts(), self._known_agents(), start))
-        found = {name: np.ascontiguousarray(table[name]) for name in TRAJECTORY_DTYPE.names or () if name in ("frame", "id") or name in wanted}
+        found = {
+            name: np.ascontiguousarray(table[name])
+            for name in TRAJECTORY_DTYPE.names or ()
+            if name in ("frame", "id") or name in wanted
+        }
         for column in self.layout.columns:
             if column.name in wanted:
                 array = self._read(f"agents/{column.name}", start, stop)
                 fields = column.field_names()
-                found |= {fields[0]: array} if len(fields) == 1 else {field: np.ascontiguousarray(array[:, k]) for k, field in enumerate(fields)}
+                found |= (
+                    {fields[0]: array}
+                    if len(fields) == 1
+                    else {field: np.ascontiguousarray(array[:, k]) for k, field in enumerate(fields)}
+                )
         return found
 
     def frame_starts(self) -> NDArray[np.int64]:
-        """Return the first row of every frame and, last, the number of rows: shape (frames + 1,), never falling."""
+        """Return the first row of every frame and, last, the number of rows:
+        shape (frames + 1,), never falling.
+        """
         if self._starts is None:
             starts = np.append(self._read("frames/start", 0, self.commit.frames), self.commit.rows)
             if starts[0] != 0 or np.any(np.diff(starts) < 0):
@@ -270,7 +334,9 @@ class Recording(AbstractContextManager["Recording"]):
         rows = self._committed_rows(name)
         return self._read(name, start, rows if stop is None else min(stop, rows))
 
-    def blocks(self, columns: Sequence[str] | None = None, rows: int = 65536) -> Iterator[dict[str, NDArray[Any]]]:
+    def blocks(
+        self, columns: Sequence[str] | None = None, rows: int = 65536
+    ) -> Iterator[dict[str, NDArray[Any]]]:
         """Yield the trajectory in pieces of at most `rows` rows, in order; see `rows`."""
         for start in range(0, self.commit.rows, rows):
             yield self.rows(start, min(start + rows, self.commit.rows), columns)
@@ -288,10 +354,13 @@ class Recording(AbstractContextManager["Recording"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # Inside ----------------------------------------------------------------------------------------------------------------------------
+    # Inside
+    # --------------------------------------------------------------------------------------------------------
 
     def _attempt(self, read: Callable[[], _T]) -> _T:
-        """Call `read`; of a file that is being written, open the present state and call it again if it fails."""
+        """Call `read`; of a file that is being written, open the present state
+        and call it again if it fails.
+        """
         for attempt in range(_ATTEMPTS):
             try:
                 if self._file is None:
@@ -300,12 +369,15 @@ class Recording(AbstractContextManager["Recording"]):
                 return read()
             except RecordingError:
                 raise
-            except Exception as error:  # whatever a damaged or hostile file makes the library say is one thing to the user
+            except Exception as error:
+                # whatever a damaged or hostile file makes the library say is one thing to the user
                 was_open = self._snapshot is not None and self._snapshot.was_open
                 size = self._snapshot.size if self._snapshot is not None else 0
                 self.close()
                 if not was_open or attempt + 1 == _ATTEMPTS or (attempt and not self._may_change(size)):
-                    raise RecordingError(f"{self.path}: is damaged or no recording ({first_line(error)})") from error
+                    raise RecordingError(
+                        f"{self.path}: is damaged or no recording ({first_line(error)})"
+                    ) from error
                 time.sleep(_PAUSE_S)
         raise AssertionError("unreachable")
 
@@ -336,7 +408,9 @@ class Recording(AbstractContextManager["Recording"]):
         return commit, header, layout
 
     def _open_journal(self, commit: Commit) -> None:
-        """Read the rows that fill no chunk yet. Where they are not what they should be, a writer may have gone on meanwhile: it is looked once more."""
+        """Read the rows that fill no chunk yet.
+        Where they are not what they should be, a writer may have gone on meanwhile: it is looked once more.
+        """
         try:
             self._journal = Kept(Packed(gate.dataset(self._file, "journal")), commit.journal)
         except Damage as damage:
@@ -364,7 +438,8 @@ class Recording(AbstractContextManager["Recording"]):
         if name not in self._checked:
             spec, rows = self._datasets[name], self._committed_rows(name)
             found = self._checked_dataset(name, spec.dtype, spec.shape)
-            stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows  # the others are in the journal
+            # the others are in the journal
+            stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows
             if not 0 <= stored <= found.shape[0]:
                 raise Damage(f"{name} has {found.shape[0]} rows, but {rows} were committed")
             self._stored[name] = stored
@@ -378,10 +453,15 @@ class Recording(AbstractContextManager["Recording"]):
             if stored == rows:
                 self._rests[name] = np.zeros((0, *spec.shape), dtype=spec.dtype)
             elif self._journal is None:
-                raise RecordingError(f"{self.path}: {self._journal_damage}. `{command('recover', self.path)}` makes a whole file of the rest.")
+                raise RecordingError(
+                    f"{self.path}: {self._journal_damage}. `{command('recover', self.path)}` makes a whole "
+                    "file of the rest."
+                )
             else:
                 number = [*self._datasets].index(name)
-                self._rests[name] = self._journal.rows(number, spec.dtype, spec.width, stored, rows, fields=name == "trajectory")
+                self._rests[name] = self._journal.rows(
+                    number, spec.dtype, spec.width, stored, rows, fields=name == "trajectory"
+                )
         return self._rests[name]
 
     def _checked_dataset(self, name: str, dtype: np.dtype[Any], width: tuple[int, ...]) -> Packed:
@@ -401,8 +481,12 @@ class Recording(AbstractContextManager["Recording"]):
 
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
-            raise IndexError(f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed")
-        self._require_memory((stop - start) * self._datasets[name].row_bytes, f"{stop - start:,} rows of {name}")
+            raise IndexError(
+                f"{name}: rows {start} to {stop} are not among the {self._committed_rows(name)} committed"
+            )
+        self._require_memory(
+            (stop - start) * self._datasets[name].row_bytes, f"{stop - start:,} rows of {name}"
+        )
         rows = np.asarray(self._attempt(lambda: self._span(name, start, stop)))
         self._look(lambda: look_at_rows(name, rows, start, self.commit.last_tick))
         return rows
@@ -442,7 +526,9 @@ class Recording(AbstractContextManager["Recording"]):
             return known
         for name in columns:
             if name not in known:
-                raise RecordingError(f"{self.path}: there is no column {name!r}. Recorded are {', '.join(known)}.")
+                raise RecordingError(
+                    f"{self.path}: there is no column {name!r}. Recorded are {', '.join(known)}."
+                )
         return list(columns)
 
     def _spans(self, frames: slice | None) -> list[tuple[int, int]]:
@@ -459,7 +545,9 @@ class Recording(AbstractContextManager["Recording"]):
         try:
             gate.require_memory(wanted, what)
         except Damage as large:
-            raise RecordingError(f"{self.path}: {large}. Choose frames=slice(...) or fewer columns.") from None
+            raise RecordingError(
+                f"{self.path}: {large}. Choose frames=slice(...) or fewer columns."
+            ) from None
 
     def _frame(self, arrays: Mapping[str, NDArray[Any]], units: Mapping[str, str]) -> pd.DataFrame:
         import pandas as pd
@@ -473,5 +561,11 @@ class Recording(AbstractContextManager["Recording"]):
 def _other_version(path: Path, version: int) -> str:
     """Return the message about a recording of another version of the format."""
     if version > FORMAT_VERSION:
-        return f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows version {FORMAT_VERSION}. Read it with that one."
-    return f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. Bring it up to date: {command('migrate', path)}"
+        return (
+            f"{path}: was written by a newer crowdsim, in version {version:,} of the format; this one knows "
+            f"version {FORMAT_VERSION}. Read it with that one."
+        )
+    return (
+        f"{path}: is of version {version} of the format; this crowdsim reads version {FORMAT_VERSION}. "
+        f"Bring it up to date: {command('migrate', path)}"
+    )

@@ -59,15 +59,18 @@ class Recovered:
 def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Recovered:
     """Make a whole recording of one that was cut off.
 
-    The input is never changed. The new file is marked as recovered; or as what it is, if the run had ended and only its file was not closed.
-    Should some committed rows be unreadable (a damaged disk), it ends before the first tick that is not whole, and `Recovered.lost` says so.
+    The input is never changed. The new file is marked as recovered; or as what it is, if the run had ended
+    and only its file was not closed. Should some committed rows be unreadable (a damaged disk), it ends
+    before the first tick that is not whole, and `Recovered.lost` says so.
 
     Parameters
     ----------
     path : Path
-        The file that was cut off; or the name that the run was to have, if one run with that name was cut off.
+        The file that was cut off; or the name that the run was to have, if one run with that name was cut
+        off.
     out : Path, optional
-        The new file; without it ``<name>.recovered.h5`` beside the input, which replaces what was recovered of the same run before.
+        The new file; without it ``<name>.recovered.h5`` beside the input, which replaces what was recovered
+        of the same run before.
     force : bool
         Replace an existing `out`.
 
@@ -83,16 +86,29 @@ def recover(path: Path, out: Path | None = None, *, force: bool = False) -> Reco
     source = _find(path)
     target = out or recovered_name(source)
     clear_left(source.parent, keep=source)
-    force = force or (out is None and target.exists() and is_part_of(target, source))  # what was recovered before, and more
+    # what was recovered before, and more
+    force = force or (out is None and target.exists() and is_part_of(target, source))
     with new_file(target, force=force) as copy:
         with open_run(source) as recording:
             if recording.is_whole and not source.name.endswith(PARTIAL_SUFFIX):
-                raise RecordingError(f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to recover.")
+                raise RecordingError(
+                    f"{source}: is whole already ({recording.state.name.lower()}); there is nothing to "
+                    "recover."
+                )
             if recording.commit.number == 0:
-                raise RecordingError(f"{source}: nothing was committed before its writer was stopped; there is nothing to recover.")
+                raise RecordingError(
+                    f"{source}: nothing was committed before its writer was stopped; there is nothing to "
+                    "recover."
+                )
             commit, lost = _what_is_whole(recording)
-            has_ended = recording.state is not RunState.RUNNING and not lost  # killed between its last commit and its final name
-        verdict = {"state": RunState.RECOVERED.name.lower(), "reason": f"recovered from {source.name}", "result": {}, "lost": lost}
+            # killed between its last commit and its final name
+            has_ended = recording.state is not RunState.RUNNING and not lost
+        verdict = {
+            "state": RunState.RECOVERED.name.lower(),
+            "reason": f"recovered from {source.name}",
+            "result": {},
+            "lost": lost,
+        }
         if has_ended:
             copy_recording(source, copy)
         else:
@@ -138,7 +154,10 @@ def complete(path: Path, out: Path, *, force: bool = False) -> tuple[Kept, dict[
             if copy != path:
                 path.unlink()  # all of it stands in the other
     except OSError as error:
-        raise RecordingError(f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)} The recording is whole and kept as {path}.") from error
+        raise RecordingError(
+            f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)} The recording is "
+            f"whole and kept as {path}."
+        ) from error
     return kept, verdict
 
 
@@ -162,13 +181,22 @@ def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
     with new_file(out, force=force) as copy:
         with open_run(path) as recording:
             commit = counts_until(recording, last_tick)
-        verdict = {"state": RunState.INTERRUPTED.name.lower(), "reason": f"cut after tick {last_tick}", "result": {}}
+        verdict = {
+            "state": RunState.INTERRUPTED.name.lower(),
+            "reason": f"cut after tick {last_tick}",
+            "result": {},
+        }
         copy_recording(path, copy, state=RunState.INTERRUPTED, verdict=verdict, commit=commit)
     return out
 
 
 def copy_recording(
-    source: Path, target: Path, *, state: RunState | None = None, verdict: Mapping[str, Any] | None = None, commit: Commit | None = None
+    source: Path,
+    target: Path,
+    *,
+    state: RunState | None = None,
+    verdict: Mapping[str, Any] | None = None,
+    commit: Commit | None = None,
 ) -> None:
     """Copy the committed rows of a recording into a new, closed file.
 
@@ -193,12 +221,16 @@ def copy_recording(
         if commit is not None or "run_digest" not in content:
             content["run_digest"] = digest_text(counts.run_digest)
         text = json.dumps(content, ensure_ascii=False).encode()
-        storage = Storage(target, recording.header, recording.layout, agent_chunk_rows=recording.agent_chunk_rows)
+        storage = Storage(
+            target, recording.header, recording.layout, agent_chunk_rows=recording.agent_chunk_rows
+        )
         try:
             copy_rows(recording, storage, counts)
             storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
             ending = int(recording.commit.state if state is None else state)
-            storage.finish(replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns()))
+            storage.finish(
+                replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns())
+            )
         except BaseException:
             storage.remove()
             raise
@@ -208,11 +240,15 @@ def _require_room(recording: Recording, target: Path) -> None:
     stored = sum(size for _, _, size in recording.sizes().values())
     room = free_bytes(target.parent)
     if room < 1.1 * stored + 4 * METADATA_RESERVE_BYTES:
-        raise RecordingError(f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. Choose another disk for it.")
+        raise RecordingError(
+            f"{target}: the copy needs about {stored / 1e6:,.1f} MB, but {room / 1e6:,.1f} MB are free. "
+            "Choose another disk for it."
+        )
 
 
 def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
-    """Append the rows of a recording that `counts` counts, all but the verdict, to a file with the same datasets, a chunk at a time.
+    """Append the rows of a recording that `counts` counts, all but the verdict,
+    to a file with the same datasets, a chunk at a time.
 
     Parameters
     ----------
@@ -224,19 +260,31 @@ def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
         rows = int(getattr(counts, spec.counter)) if name != "verdict" else 0
         for start in range(0, rows, spec.chunk_rows):
             table = recording.table(name, start, min(start + spec.chunk_rows, rows))
-            storage.append(name, len(table), *([table[field] for field in table.dtype.names or ()] if name == "trajectory" else [table]))
+            storage.append(
+                name,
+                len(table),
+                *([table[field] for field in table.dtype.names or ()] if name == "trajectory" else [table]),
+            )
 
 
 def _find(path: Path) -> Path:
-    """Return the file that was cut off: `path`, or the one that reaches farthest of those that a run with this output path has left."""
+    """Return the file that was cut off: `path`, or the one that reaches farthest of those that a run with
+    this output path has left.
+    """
     if path.exists() and not is_stale_placeholder(path):
         return path
     left = left_for(path)
     ids = dict.fromkeys(found.run_id for found in left if found.last_tick >= 0)
     if len(ids) > 1:
         notes = [f", {found.writer} writes to it" if found.writer else "" for found in left]
-        names = "\n".join(f"    {command('recover', found.path)}: {found.until_s:g} s{note}" for found, note in zip(left, notes, strict=True))
-        raise RecordingError(f"{path}: {len(ids)} runs with this name were cut off or are still running. Name one of them:\n{names}")
+        names = "\n".join(
+            f"    {command('recover', found.path)}: {found.until_s:g} s{note}"
+            for found, note in zip(left, notes, strict=True)
+        )
+        raise RecordingError(
+            f"{path}: {len(ids)} runs with this name were cut off or are still running. Name one of them:\n"
+            f"{names}"
+        )
     if not left:
         raise RecordingError(f"{path}: there is no such file, and no run with this name was cut off here.")
     return max(left, key=lambda found: (found.last_tick, found.state is RunState.FINISHED)).path

@@ -20,11 +20,16 @@ NEVER = 2**62  # later than any tick
 def committed_rows(recording: Recording) -> dict[str, int]:
     """Return the number of committed rows of every dataset but the verdict."""
     datasets = list_datasets(recording.layout, exact=recording.header.exact)
-    return {name: int(getattr(recording.commit, spec.counter)) for name, spec in datasets.items() if name != "verdict"}
+    return {
+        name: int(getattr(recording.commit, spec.counter))
+        for name, spec in datasets.items()
+        if name != "verdict"
+    }
 
 
 def readable_rows(recording: Recording) -> tuple[dict[str, int], str]:
-    """Read everything, and return how many rows of each dataset come before the first that cannot be read, and the first reason.
+    """Read everything, and return how many rows of each dataset come before the first that cannot be read,
+    and the first reason.
 
     Parameters
     ----------
@@ -45,7 +50,9 @@ def readable_rows(recording: Recording) -> tuple[dict[str, int], str]:
 
 
 def _readable(recording: Recording, name: str, start: int, count: int) -> int:
-    """Return how many of some rows, which cannot all be read, come before the first that cannot; of a chunk that cannot be unpacked, none."""
+    """Return how many of some rows, which cannot all be read, come before the first that cannot;
+    of a chunk that cannot be unpacked, none.
+    """
     good = 0
     while count - good > 1:
         middle = (good + count) // 2
@@ -58,7 +65,8 @@ def _readable(recording: Recording, name: str, start: int, count: int) -> int:
 
 
 def last_whole_tick(recording: Recording, limits: Mapping[str, int]) -> int:
-    """Return the last tick of which, and of all before which, every row lies within `limits`; -1 if there is none.
+    """Return the last tick of which, and of all before which, every row lies within `limits`;
+    -1 if there is none.
 
     Parameters
     ----------
@@ -69,13 +77,17 @@ def last_whole_tick(recording: Recording, limits: Mapping[str, int]) -> int:
     committed = committed_rows(recording)
     short = {name: rows for name, rows in limits.items() if rows < committed[name]}
     bounds = [recording.commit.last_tick]
-    ticks, frame_ticks = _ticks(recording, "ticks", "tick", limits), _ticks(recording, "frames/tick", None, limits)
+    ticks, frame_ticks = (
+        _ticks(recording, "ticks", "tick", limits),
+        _ticks(recording, "frames/tick", None, limits),
+    )
     starts = recording.table("frames/start", 0, limits["frames/start"])
     for name, rows in short.items():
         counter = list_datasets(recording.layout, exact=recording.header.exact)[name].counter
         if counter == "ticks":  # one row for each tick
             bounds.append(_at(ticks, rows - 1, -1))
-        elif counter == "rows":  # the frame that the first lost row is in is not whole, nor is any tick from its own on
+        elif counter == "rows":
+            # the frame that the first lost row is in is not whole, nor is any tick from its own on
             bounds.append(_at(frame_ticks, int(np.searchsorted(starts, rows, side="right")) - 1, 0) - 1)
         elif name == "frames/tick":  # the next frame shows a later tick than the last known one
             bounds.append(_at(frame_ticks, rows - 1, -1))
@@ -126,11 +138,15 @@ def counts_until(recording: Recording, last_tick: int, limits: Mapping[str, int]
     if recording.layout.trace:
         entries = count("trace/index", "tick")
         index = recording.table("trace/index", 0, entries)
-        found = replace(found, trace=entries, trace_digests=int(index["start"][-1] + index["count"][-1]) if entries else 0)
+        found = replace(
+            found, trace=entries, trace_digests=int(index["start"][-1] + index["count"][-1]) if entries else 0
+        )
     return found
 
 
-def _ticks(recording: Recording, name: str, field: str | None, limits: Mapping[str, int]) -> NDArray[np.int64]:
+def _ticks(
+    recording: Recording, name: str, field: str | None, limits: Mapping[str, int]
+) -> NDArray[np.int64]:
     table = recording.table(name, 0, limits[name])
     return np.asarray(table[field] if field else table)
 

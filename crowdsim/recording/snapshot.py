@@ -1,9 +1,12 @@
-"""A read-only view of a recording as it lies on the disk, whether its writer finished, still runs, or was killed.
+"""A read-only view of a recording as it lies on the disk, whether its writer finished, still runs,
+or was killed.
 
-HDF5 opens a file that was not closed only in SWMR mode, and there it waits for a damaged block to become whole: it tries a hundred times and
-doubles the pause each time, which never ends. So the file is shown to HDF5 through a file object that presents it as closed: the flag of the
-open writer in the superblock is taken away, and its end of file is the real one. A damaged block is an error at once, and nothing on the disk
-is touched. The place of these fields is from the HDF5 file format specification, version 3.0, "Superblock (versions 2 and 3)".
+HDF5 opens a file that was not closed only in SWMR mode, and there it waits for a damaged block to become
+whole: it tries a hundred times and doubles the pause each time, which never ends. So the file is shown to
+HDF5 through a file object that presents it as closed: the flag of the open writer in the superblock is taken
+away, and its end of file is the real one. A damaged block is an error at once, and nothing on the disk is
+touched. The place of these fields is from the HDF5 file format specification, version 3.0, "Superblock
+(versions 2 and 3)".
 """
 
 from __future__ import annotations
@@ -25,7 +28,9 @@ _IS_OPEN, _IS_SWMR = 0x01, 0x04
 
 
 def lookup3(data: bytes) -> int:
-    """Return Jenkins' lookup3 hash ("hashlittle", initial value 0) of up to some hundred bytes: the checksum of HDF5's metadata."""
+    """Return Jenkins' lookup3 hash ("hashlittle", initial value 0) of up to some hundred bytes:
+    the checksum of HDF5's metadata.
+    """
     mask = 0xFFFFFFFF
 
     def rotate(value: int, bits: int) -> int:
@@ -69,7 +74,8 @@ class Snapshot(io.RawIOBase):
     ----------
     path : Path
     of_others : bool
-        Take layouts that crowdsim never writes too (superblock versions 0 and 1), as they are: they know neither checksums nor writers.
+        Take layouts that crowdsim never writes too (superblock versions 0 and 1), as they are: they know
+        neither checksums nor writers.
 
     Attributes
     ----------
@@ -88,7 +94,8 @@ class Snapshot(io.RawIOBase):
         super().__init__()
         self._handle = -1
         try:
-            self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a named pipe would wait for a writer
+            # a named pipe would wait for a writer
+            self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             status = os.fstat(self._handle)
         except FileNotFoundError as error:
             raise RecordingError(f"{path}: there is no such file") from error
@@ -106,17 +113,29 @@ class Snapshot(io.RawIOBase):
             self._superblock = bytes(block)
             return
         if len(block) < _SUPERBLOCK_BYTES:
-            raise RecordingError(f"{path}: ends after {len(block)} bytes. Nothing was recorded in it, or it was cut off in copying")
+            raise RecordingError(
+                f"{path}: ends after {len(block)} bytes. Nothing was recorded in it, or it was cut off in "
+                "copying"
+            )
         if block[8] not in (2, 3) or block[9:11] != b"\x08\x08":
-            raise RecordingError(f"{path}: is an HDF5 file of an older layout (superblock version {block[8]}), which crowdsim never writes")
+            raise RecordingError(
+                f"{path}: is an HDF5 file of an older layout (superblock version {block[8]}), which "
+                "crowdsim never writes"
+            )
         if struct.unpack_from("<I", block, _CHECKSUM_AT)[0] != lookup3(bytes(block[:_CHECKSUM_AT])):
             raise RecordingError(f"{path}: is damaged (the checksum of its first block is wrong)")
         self.was_open = bool(block[_FLAGS_AT] & _IS_OPEN)
         if self.was_open and not block[_FLAGS_AT] & _IS_SWMR:
-            raise RecordingError(f"{path}: is being created, or its writer was stopped before the first tick. Nothing is recorded in it")
+            raise RecordingError(
+                f"{path}: is being created, or its writer was stopped before the first tick. Nothing is "
+                "recorded in it"
+            )
         end = struct.unpack_from("<Q", block, _END_AT)[0]
         if not self.was_open and self.size < end:
-            raise RecordingError(f"{path}: ends after {self.size:,} of its {end:,} bytes: it was cut off in copying. Copy it again from where it is whole.")
+            raise RecordingError(
+                f"{path}: ends after {self.size:,} of its {end:,} bytes: it was cut off in copying. Copy it "
+                "again from where it is whole."
+            )
         if self.was_open:
             self.size = max(self.size, min(end, self.size + _UNWRITTEN_BYTES))
             block[_FLAGS_AT] = 0

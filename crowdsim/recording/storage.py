@@ -2,11 +2,14 @@
 
 Four things make it safe against SIGKILL at any moment:
 
-1. HDF5's SWMR mode writes metadata in an order in which the file can always be read, and every dataset exists before it begins (`blank`).
-2. The file is laid out in pages of 4,096 bytes, so that no metadata block that is rewritten crosses a page of memory. The kernel ends a write
-   early for SIGKILL, but only between pages. Without pages 806 of 1,666 such torn writes left a file that could not be read; with them there
-   was none in 25,552 writes, and all of 2,120 files cut off after any write gave every committed row.
-3. Chunks are written once, when they are full. Rows that do not fill one yet are in the journal, of which nothing that counts is written over.
+1. HDF5's SWMR mode writes metadata in an order in which the file can always be read, and every dataset exists
+   before it begins (`blank`).
+2. The file is laid out in pages of 4,096 bytes, so that no metadata block that is rewritten crosses a page of
+   memory. The kernel ends a write early for SIGKILL, but only between pages. Without pages 806 of 1,666 such
+   torn writes left a file that could not be read; with them there was none in 25,552 writes, and all of 2,120
+   files cut off after any write gave every committed row.
+3. Chunks are written once, when they are full. Rows that do not fill one yet are in the journal, of which
+   nothing that counts is written over.
 4. A commit record is written last, in one write of 128 bytes, into one of two slots in turn.
 
 Nothing here protects against a loss of power: only a finished file is forced to the disk.
@@ -36,9 +39,13 @@ from crowdsim.recording.header import Header, Layout, to_json
 from crowdsim.recording.journal import Journal, Rest
 from crowdsim.recording.locks import create_locked, scratch_folder
 
-METADATA_RESERVE_BYTES = 2**20  # Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
-WASTE_SHARE = 0.02  # A finished file of which more than this was journal is written anew: chunks as they are, a gigabyte in some two seconds.
-ROOM_STEP_BYTES = 2**24  # Larger asks the system less often how much room there is, and notices later that others fill the disk.
+# Headers and chunk indices that are still to be written; a file of 300 commits has 0.1 MB of them.
+METADATA_RESERVE_BYTES = 2**20
+# A finished file of which more than this was journal is written anew: chunks as they are, a gigabyte in some
+# two seconds.
+WASTE_SHARE = 0.02
+# Larger asks the system less often how much room there is, and notices later that others fill the disk.
+ROOM_STEP_BYTES = 2**24
 
 
 class Storage:
@@ -63,7 +70,15 @@ class Storage:
         If a file has the name.
     """
 
-    def __init__(self, path: Path, header: Header, layout: Layout, *, agent_chunk_rows: int = AGENT_CHUNK_ROWS, with_journal: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        header: Header,
+        layout: Layout,
+        *,
+        agent_chunk_rows: int = AGENT_CHUNK_ROWS,
+        with_journal: bool = False,
+    ) -> None:
         self.path = path
         self.layout = layout
         self.committed = Commit()
@@ -78,10 +93,16 @@ class Storage:
         self._known_room = 0
         text = to_json(header, layout)
         datasets = list_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
-        # What must stay free so that all collected rows can be written and the file be closed: every dataset's incomplete chunk, once at the end, and twice
-        # in the journal, where a new part is written before the old one is given up.
-        self.reserve_bytes = METADATA_RESERVE_BYTES + len(text) + (3 if with_journal else 1) * sum(spec.chunk_bytes for spec in datasets.values())
-        self.row_bytes = sum(spec.row_bytes for spec in datasets.values() if spec.counter == "rows")  # one agent in one frame
+        # What must stay free so that all collected rows can be written and the file be closed: every
+        # dataset's incomplete chunk, once at the end, and twice in the journal, where a new part is written
+        # before the old one is given up.
+        self.reserve_bytes = (
+            METADATA_RESERVE_BYTES
+            + len(text)
+            + (3 if with_journal else 1) * sum(spec.chunk_bytes for spec in datasets.values())
+        )
+        # one agent in one frame
+        self.row_bytes = sum(spec.row_bytes for spec in datasets.values() if spec.counter == "rows")
         self._require_a_place()
         self._blank, in_the_making = blank_recording(header, text, datasets)
         try:
@@ -92,12 +113,15 @@ class Storage:
                     file.write(in_the_making if with_journal else self._blank)
                 self._file = h5py.File(path, "r+", libver=LIBRARY_VERSIONS, locking="best-effort")
                 self._handle = self._file.id.get_vfd_handle()
-                self.datasets = {name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in datasets}
+                self.datasets = {
+                    name: GrowingDataset(self._file[name], fields=name == "trajectory") for name in datasets
+                }
                 self._commits = self._file["commit"]
                 self._file.swmr_mode = True
                 if with_journal:
                     self._journal = Journal(self._file["journal"], self._handle)
-                    os.write(self._lock, f"{os.getpid()} {platform.node()}\n".encode())  # from here on there may be something to lose
+                    # from here on there may be something to lose
+                    os.write(self._lock, f"{os.getpid()} {platform.node()}\n".encode())
         except FileExistsError:
             self.unlock()
             raise
@@ -108,18 +132,27 @@ class Storage:
     def _require_a_place(self) -> None:
         folder = self.path.parent
         if not folder.is_dir():
-            raise RecordingError(f"{self.path.parent}: there is no such folder for the recording. Make it, or choose another output path.")
+            raise RecordingError(
+                f"{self.path.parent}: there is no such folder for the recording. Make it, or choose another "
+                "output path."
+            )
         if not os.access(folder, os.W_OK):
-            raise RecordingError(f"{folder}: the recording cannot be written here, since the folder is read-only for this user. Choose another output path.")
+            raise RecordingError(
+                f"{folder}: the recording cannot be written here, since the folder is read-only for this "
+                "user. Choose another output path."
+            )
         room = free_bytes(folder)
         if room < self.reserve_bytes:
             raise RecordingError(
-                f"{folder}: a recording needs {_megabytes(self.reserve_bytes)} to begin with, but {_megabytes(room)} are free. "
+                f"{folder}: a recording needs {_megabytes(self.reserve_bytes)} to begin with, but "
+                f"{_megabytes(room)} are free. "
                 "Make room, or choose another disk."
             )
 
     def has_room(self, wanted_bytes: int) -> bool:
-        """Return whether `wanted_bytes` can be added and the file still be closed; asks the system once for several megabytes, and after each commit."""
+        """Return whether `wanted_bytes` can be added and the file still be closed;
+        asks the system once for several megabytes, and after each commit.
+        """
         if wanted_bytes > self._known_room:
             room = self.free_bytes() - self.reserve_bytes
             if wanted_bytes > room:
@@ -146,7 +179,9 @@ class Storage:
             raise self._failed("written", error) from error
 
     def commit(self, commit: Commit) -> None:
-        """Write everything that was appended, what fills no chunk into the journal, and then the record that says so."""
+        """Write everything that was appended, what fills no chunk into the journal,
+        and then the record that says so.
+        """
         assert self._journal is not None, "rows are committed before the end only where there is a journal"
         with self._guard("written"):
             self._require_its_place()
@@ -162,11 +197,15 @@ class Storage:
         return self._journal.size if self._journal is not None else 0
 
     def finish(self, commit: Commit) -> None:
-        """Write everything that was appended, and the record that says so, close the file and force it to the disk; it is still held, until `unlock`.
+        """Write everything that was appended, and the record that says so,
+        close the file and force it to the disk; it is still held, until `unlock`.
 
         A file of which much was journal is written anew without it, where there is room.
         """
-        if self.waste_bytes > WASTE_SHARE * self.size() and self.size() + self.reserve_bytes < self.free_bytes():
+        if (
+            self.waste_bytes > WASTE_SHARE * self.size()
+            and self.size() + self.reserve_bytes < self.free_bytes()
+        ):
             with contextlib.suppress(OSError, RuntimeError), scratch_folder(self.path.parent) as folder:
                 copy = folder / self.path.name
                 self._write_anew(copy, commit)
@@ -210,7 +249,8 @@ class Storage:
         if chunks > self._flushed:
             self._file.flush()
             self._flushed = chunks
-        self._commits.id.write_direct_chunk((commit.number % 2, 0), commit.pack())  # one write, straight to the file
+        # one write, straight to the file
+        self._commits.id.write_direct_chunk((commit.number % 2, 0), commit.pack())
         self.committed = commit
         self._known_room = 0
 
@@ -237,7 +277,9 @@ class Storage:
             self._lock = -1
 
     def freeze(self, *, is_held: bool = False) -> None:
-        """Leave the file as it is: nothing more is written to it, and nobody holds it unless `is_held` is set."""
+        """Leave the file as it is: nothing more is written to it, and nobody holds it unless `is_held` is
+        set.
+        """
         file, self._file = self._file, None
         if file is not None:
             freeze_file(file)
@@ -266,7 +308,9 @@ class Storage:
         return self.failure or RecordingError(f"{self.path}: the recording is closed already")
 
     def _require_its_place(self) -> None:
-        """Raise OSError if the file no longer has its name: it, or its folder, was moved or removed while the run went on."""
+        """Raise OSError if the file no longer has its name:
+        it, or its folder, was moved or removed while the run went on.
+        """
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(self._handle), self.path.stat()):
                 return
@@ -282,11 +326,20 @@ class Storage:
             size = self.path.stat().st_size
         self.freeze()
         if is_gone and moved is None:
-            text = f"{self.path}: the recording, or its folder, was removed while the run went on, so the run was stopped. Nothing of the recording is left."
+            text = (
+                f"{self.path}: the recording, or its folder, was removed while the run went on, so the run "
+                "was stopped. Nothing of the recording is left."
+            )
         elif is_gone:
-            text = f"{self.path}: the recording was moved to {moved} while the run went on, so the run was stopped. {self.safe_text(moved)}"
+            text = (
+                f"{self.path}: the recording was moved to {moved} while the run went on, so the run was "
+                f"stopped. {self.safe_text(moved)}"
+            )
         else:
-            text = f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were written. {room} {self.safe_text()}"
+            text = (
+                f"{self.path}: the recording could not be {doing} ({reason_of(error)}). {size:,} bytes were "
+                f"written. {room} {self.safe_text()}"
+            )
         self.failure = RecordingError(text.strip())
         return self.failure
 
@@ -295,7 +348,10 @@ class Storage:
         kept = self.committed
         if not kept.number:
             return ""
-        return f"{kept.frames:,} frames until tick {kept.last_tick:,} are safe: `{command('recover', path or self.path)}` makes a whole file of them."
+        return (
+            f"{kept.frames:,} frames until tick {kept.last_tick:,} are safe: "
+            f"`{command('recover', path or self.path)}` makes a whole file of them."
+        )
 
 
 def _name_of(handle: int) -> Path | None:

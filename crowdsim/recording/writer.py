@@ -39,8 +39,11 @@ from crowdsim.recording.schema import (
 )
 from crowdsim.recording.storage import Storage, clock_ns
 
-BLOCK_BYTES = 2**25  # Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger loses more in a kill.
-FLUSH_SECONDS = 2.0  # Longest time between commits. A commit of few rows takes 0.1 ms, one of a large crowd some 5.
+# Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger
+# loses more in a kill.
+BLOCK_BYTES = 2**25
+# Longest time between commits. A commit of few rows takes 0.1 ms, one of a large crowd some 5.
+FLUSH_SECONDS = 2.0
 TICK_BYTES = 4096  # Room that a tick without a frame may need.
 VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs into a file of its own.
 
@@ -48,9 +51,11 @@ VERDICT_BYTES = 2**20  # A verdict is a screen of text; a longer one belongs int
 class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     """Keep a run while it goes on.
 
-    Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick. Everything is collected in memory and
-    committed by `tick` once `block_bytes` wait, or after `flush_seconds`: a kill at any moment loses the ticks after the last commit and
-    nothing else. The file has a hidden name beside `out` until `close` or `abandon` finish it; what fills no chunk yet is in its journal.
+    Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick.
+    Everything is collected in memory and committed by `tick` once `block_bytes` wait, or after
+    `flush_seconds`: a kill at any moment loses the ticks after the last commit and nothing else. The file has
+    a hidden name beside `out` until `close` or `abandon` finish it; what fills no chunk yet is in its
+    journal.
 
     Parameters
     ----------
@@ -68,7 +73,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     force : bool
         The finished file replaces another of its name.
     goes_on : bool
-        It replaces one of the same run that has its name, if it has all that is in that one; if that one has all that is in it, it is dropped.
+        It replaces one of the same run that has its name, if it has all that is in that one; if that one has
+        all that is in it, it is dropped.
 
     Raises
     ------
@@ -114,7 +120,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self._trace_entries: list[tuple[int, ...]] = []  # of this tick
         self._trace_parts: list[NDArray[np.uint64]] = []
         self._is_ended = False  # the file is finished but for its name
-        self._is_halfway = False  # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in memory
+        # an exception between here and there (Ctrl-C, a wrong array) leaves columns of different lengths in
+        # memory
+        self._is_halfway = False
 
     def _begun(self, agents: int | None) -> tuple[Path, Storage]:
         """Return the hidden file, under a name that no other attempt at this run has."""
@@ -123,13 +131,20 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             partial = partial_name(self.out, self.header.run_id, number)
             if not (partial.exists() or lock_of(partial).exists()):
                 with contextlib.suppress(FileExistsError):
-                    return partial, Storage(partial, self.header, self.layout, agent_chunk_rows=rows, with_journal=True)
+                    return partial, Storage(
+                        partial, self.header, self.layout, agent_chunk_rows=rows, with_journal=True
+                    )
         raise AssertionError("unreachable")
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more is recorded: the file is finished, given up, or could not be written."""
-        return self._is_closed or self.kept is not None or self.failure is not None or self._storage.failure is not None
+        return (
+            self._is_closed
+            or self.kept is not None
+            or self.failure is not None
+            or self._storage.failure is not None
+        )
 
     @property
     def committed(self) -> Commit:
@@ -156,9 +171,15 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         if self._now != Commit():
             raise ValueError("begin_with comes before everything else")
         if (recording.layout, recording.header.exact) != (self.layout, self.header.exact):
-            raise RecordingError(f"{recording.path}: keeps other columns, counts or systems than this run will, so the run cannot go on from it.")
+            raise RecordingError(
+                f"{recording.path}: keeps other columns, counts or systems than this run will, so the run "
+                "cannot go on from it."
+            )
         if recording.commit.last_tick < last_tick:
-            raise RecordingError(f"{recording.path}: ends with tick {recording.commit.last_tick}, before the checkpoint at tick {last_tick}.")
+            raise RecordingError(
+                f"{recording.path}: ends with tick {recording.commit.last_tick}, before the checkpoint at "
+                f"tick {last_tick}."
+            )
         counts = counts_until(recording, last_tick)
         self._is_halfway = True
         copy_rows(recording, self._storage, counts)
@@ -167,7 +188,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         if self.layout.trace:
             index = recording.table("trace/index", 0, counts.trace)
             for column, entry in {int(each["column"]): each for each in index}.items():  # the last of each
-                self._traced[column] = recording.table("trace/digests", int(entry["start"]), int(entry["start"] + entry["count"]))
+                self._traced[column] = recording.table(
+                    "trace/digests", int(entry["start"]), int(entry["start"] + entry["count"])
+                )
         self._is_halfway = False
         self.commit()
 
@@ -193,7 +216,16 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self._append_table("events", events, EVENT_DTYPE)
         self._now = replace(self._now, events=self._now.events + len(events))
 
-    def frame(self, frame: int, tick: int, entity: NDArray[np.int64], x: ArrayLike, y: ArrayLike, z: ArrayLike, columns: Mapping[str, NDArray[Any]]) -> None:
+    def frame(
+        self,
+        frame: int,
+        tick: int,
+        entity: NDArray[np.int64],
+        x: ArrayLike,
+        y: ArrayLike,
+        z: ArrayLike,
+        columns: Mapping[str, NDArray[Any]],
+    ) -> None:
         """Keep where all agents are.
 
         Parameters
@@ -227,10 +259,18 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         append("trajectory", count, frame, entity, np.asarray(x), np.asarray(y), z)
         for column, array in zip(self.layout.columns, arrays, strict=True):
             append(f"agents/{column.name}", count, self._rounded(column, array))
-        self._now = replace(self._now, frames=frame + 1, rows=self._now.rows + count, last_tick=max(self._now.last_tick, tick))
+        self._now = replace(
+            self._now, frames=frame + 1, rows=self._now.rows + count, last_tick=max(self._now.last_tick, tick)
+        )
         self._is_halfway = False
 
-    def tick(self, tick: int, counts: Mapping[str, int | float], timings_ns: Sequence[int] | NDArray[np.int64], digests: NDArray[np.uint64]) -> None:
+    def tick(
+        self,
+        tick: int,
+        counts: Mapping[str, int | float],
+        timings_ns: Sequence[int] | NDArray[np.int64],
+        digests: NDArray[np.uint64],
+    ) -> None:
         """Keep the numbers of one tick.
 
         Parameters
@@ -268,16 +308,25 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             given = np.asarray(digests, dtype=np.uint64).reshape(1, -1)
             append("digests", 1, given)
             self._fold = run_digest(given, self._fold)
-        self._now = replace(self._now, ticks=self._now.ticks + 1, last_tick=max(self._now.last_tick, tick), run_digest=self._fold)
+        self._now = replace(
+            self._now,
+            ticks=self._now.ticks + 1,
+            last_tick=max(self._now.last_tick, tick),
+            run_digest=self._fold,
+        )
         self._is_halfway = False
         self._largest_tick, self._tick_bytes = max(self._largest_tick, self._tick_bytes), 0
-        if self._waiting_bytes >= self.block_bytes or time.monotonic() - self._committed_at >= self.flush_seconds:
+        if (
+            self._waiting_bytes >= self.block_bytes
+            or time.monotonic() - self._committed_at >= self.flush_seconds
+        ):
             self.commit()
         if not self._storage.has_room(2 * self._largest_tick):
             self._stop_for_lack_of_room()
 
     def trace(self, tick: int, system: int, columns: Mapping[str, NDArray[Any]]) -> None:
-        """Keep the digests of what a system has written, for every block of 64 agents; a column that is as the trace last saw it gets no entry.
+        """Keep the digests of what a system has written, for every block of 64 agents;
+        a column that is as the trace last saw it gets no entry.
 
         Parameters
         ----------
@@ -305,7 +354,11 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self._is_halfway = True
         self._storage.append("trace/index", len(entries), entries)
         self._storage.append("trace/digests", len(digests), digests)
-        self._now = replace(self._now, trace=self._now.trace + len(entries), trace_digests=self._now.trace_digests + len(digests))
+        self._now = replace(
+            self._now,
+            trace=self._now.trace + len(entries),
+            trace_digests=self._now.trace_digests + len(digests),
+        )
         self._is_halfway = False
 
     def explanations(self, tick: int, reasons: NDArray[Any]) -> None:
@@ -354,7 +407,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         return self._finish(RunState.FINISHED, "", verdict)
 
     def abandon(self, reason: str, verdict: Mapping[str, Any] | None = None) -> Kept:
-        """Finish the recording of a run that was stopped: a whole file with all that was recorded, marked as interrupted.
+        """Finish the recording of a run that was stopped:
+        a whole file with all that was recorded, marked as interrupted.
 
         Parameters
         ----------
@@ -366,7 +420,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         return self._finish(RunState.INTERRUPTED, reason, verdict or {})
 
     def let_go(self) -> None:
-        """Commit what is there, and leave the file under its hidden name for `recover`: its run was neither finished nor stopped, only forgotten."""
+        """Commit what is there, and leave the file under its hidden name for `recover`:
+        its run was neither finished nor stopped, only forgotten.
+        """
         if not self.is_over:
             with contextlib.suppress(Exception):  # the caller has gone; what was committed before is safe
                 if not self._is_halfway:
@@ -393,16 +449,33 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
                 self.commit()  # what is broken off from here on loses nothing
             if self.committed.last_tick < self._now.last_tick:  # it was broken off before
                 state, reason = RunState.INTERRUPTED, reason or "interrupted while its recording was finished"
-            content = {"state": state.name.lower(), "reason": reason, "result": plain(verdict), "run_digest": digest_text(self._fold)}
+            content = {
+                "state": state.name.lower(),
+                "reason": reason,
+                "result": plain(verdict),
+                "run_digest": digest_text(self._fold),
+            }
             text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
             if len(text) > VERDICT_BYTES:
-                text = json.dumps(content | {"result": {}, "reason": f"{reason} (the verdict had {len(text)} bytes and is left out)".strip()}).encode()
+                text = json.dumps(
+                    content
+                    | {
+                        "result": {},
+                        "reason": f"{reason} (the verdict had {len(text)} bytes and is left out)".strip(),
+                    }
+                ).encode()
             if self._is_halfway:
                 self._end_with_the_last_commit(state, content)
             else:
                 self._is_halfway = True
                 self._storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
-                self._now = replace(self._now, state=int(state), verdict_bytes=len(text), number=self._now.number + 1, clock_ns=clock_ns())
+                self._now = replace(
+                    self._now,
+                    state=int(state),
+                    verdict_bytes=len(text),
+                    number=self._now.number + 1,
+                    clock_ns=clock_ns(),
+                )
                 self._storage.finish(self._now)
             self._is_ended = True
         try:
@@ -435,7 +508,11 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
                 copy.replace(self.partial)
         except (OSError, RecordingError) as error:
             self._storage.freeze()
-            reason = error if isinstance(error, RecordingError) else f"{self.partial}: cannot be finished ({reason_of(error)})."
+            reason = (
+                error
+                if isinstance(error, RecordingError)
+                else f"{self.partial}: cannot be finished ({reason_of(error)})."
+            )
             self.failure = RecordingError(f"{reason} {self._storage.safe_text()}".strip())
             raise self.failure from None
 
@@ -448,7 +525,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             self._storage.append(name, len(rows), rows)
             self._is_halfway = False
 
-    def _check_frame(self, frame: int, tick: int, entity: NDArray[np.int64], arrays: list[NDArray[Any]]) -> None:
+    def _check_frame(
+        self, frame: int, tick: int, entity: NDArray[np.int64], arrays: list[NDArray[Any]]
+    ) -> None:
         if frame != self._now.frames:
             raise ValueError(f"frame {frame} was given, but the next one is {self._now.frames}")
         if len(entity) > 1 and not (entity[1:] > entity[:-1]).all():
@@ -456,7 +535,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         for column, array in zip(self.layout.columns, arrays, strict=True):
             shape = (len(entity),) if column.width == 1 else (len(entity), column.width)
             if array.shape != shape:
-                raise ValueError(f"frame {frame}: column {column.name!r} has shape {array.shape}, but {shape} is recorded")
+                raise ValueError(
+                    f"frame {frame}: column {column.name!r} has shape {array.shape}, but {shape} is recorded"
+                )
 
     def _rounded(self, column: RecordedColumn, array: NDArray[Any]) -> NDArray[Any]:
         if not column.resolution or self.header.exact:
@@ -476,24 +557,32 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             raise RecordingError(f"{self.out}: the recording is closed already")
 
     def _charge(self, count: int) -> None:
-        """Note that so many bytes are to be appended; before the first tick, refuse what there is no room for."""
+        """Note that so many bytes are to be appended;
+        before the first tick, refuse what there is no room for.
+        """
         self._refuse_if_over()
         if self._now.ticks == 0 and not self._storage.has_room(count):
             room = self._storage.free_bytes()
             self.failure = RecordingError(
-                f"{self.out}: the disk is full: the first frame needs {count / 1e6:,.1f} MB beside the {self._storage.reserve_bytes / 1e6:,.1f} MB that a "
-                f"recording needs to be finished, but {room / 1e6:,.1f} MB are free. Nothing was recorded. Make room, or choose another disk."
+                f"{self.out}: the disk is full: the first frame needs {count / 1e6:,.1f} MB beside the "
+                f"{self._storage.reserve_bytes / 1e6:,.1f} MB that a "
+                f"recording needs to be finished, but {room / 1e6:,.1f} MB are free. Nothing was recorded. "
+                "Make room, or choose another disk."
             )
             raise self.failure
         self._waiting_bytes += count
         self._tick_bytes += count
 
     def _stop_for_lack_of_room(self) -> None:
-        """Stop after a whole tick, while what is kept can still be finished, instead of when the disk says no."""
+        """Stop after a whole tick, while what is kept can still be finished,
+        instead of when the disk says no.
+        """
         free, written = self._storage.free_bytes(), self._storage.size()
         kept = self.abandon("the disk is full")
         self.failure = RecordingError(
-            f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the run was stopped. The recording is whole until "
-            f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, or record fewer frames a second (`record.rate`)."
+            f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the "
+            "run was stopped. The recording is whole until "
+            f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, "
+            "or record fewer frames a second (`record.rate`)."
         )
         raise self.failure

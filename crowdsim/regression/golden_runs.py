@@ -22,7 +22,9 @@ from crowdsim.scenario.recorded import recordable_columns
 from crowdsim.simulation.budget import milliseconds_of
 from crowdsim.simulation.simulation import Simulation
 
-LATER_EVERY = 20  # Ticks between digests that show changes after what is recorded. Fewer name a change more closely and are lines in a diff.
+# Ticks between digests that show changes after what is recorded. Fewer name a change more closely and are
+# lines in a diff.
+LATER_EVERY = 20
 
 
 @dataclass(frozen=True)
@@ -45,23 +47,47 @@ class Ran:
 
 
 def golden_scenario(scenario: Scenario) -> Scenario:
-    """Return a scenario that is recorded as golden runs are: every column of all agents in every tick, traced."""
+    """Return a scenario that is recorded as golden runs are:
+    every column of all agents in every tick, traced.
+    """
     columns = tuple(recordable_columns())
-    every = replace(scenario.record, rate=1.0 / scenario.tick, ticks_per_frame=1, columns=columns, agents="all", every=1, region=None, trace=True)
+    every = replace(
+        scenario.record,
+        rate=1.0 / scenario.tick,
+        ticks_per_frame=1,
+        columns=columns,
+        agents="all",
+        every=1,
+        region=None,
+        trace=True,
+    )
     return replace(scenario, record=every)
 
 
 def require_same_each_time(scenario: Scenario, where: str) -> None:
-    """Raise CrowdsimError where milliseconds decide how far searches get: such a run is another one each time."""
+    """Raise CrowdsimError where milliseconds decide how far searches get:
+    such a run is another one each time.
+    """
     if milliseconds_of(scenario):
-        raise CrowdsimError(f"{where}: has a budget of milliseconds and is another run each time. Golden runs need a budget of work: --set budget.work=2000.")
+        raise CrowdsimError(
+            f"{where}: has a budget of milliseconds and is another run each time. Golden runs need a budget "
+            "of work: --set budget.work=2000."
+        )
 
 
 def run_for(
-    scenario: Scenario, out: Path, ticks: int, later: Sequence[int] = (), *, to_the_end: bool, threads: int = 1, granted: Mapping[int, int] | None = None,
+    scenario: Scenario,
+    out: Path,
+    ticks: int,
+    later: Sequence[int] = (),
+    *,
+    to_the_end: bool,
+    threads: int = 1,
+    granted: Mapping[int, int] | None = None,
     progress: Callable[[Simulation], None] | None = None,
-) -> Ran:  # fmt: skip
-    """Run a scenario for a number of ticks and record it; then go on without recording for the digests of later ticks.
+) -> Ran:
+    """Run a scenario for a number of ticks and record it;
+    then go on without recording for the digests of later ticks.
 
     Parameters
     ----------
@@ -71,7 +97,8 @@ def run_for(
     later : sequence of int
         Ascending ticks after which the run digest is wanted.
     to_the_end : bool
-        Stop where the scenario says that the run is over, if that is before; else step on as often as is said.
+        Stop where the scenario says that the run is over, if that is before; else step on as often as is
+        said.
     threads, granted : as for `Simulation`
     progress : callable, optional
         Called with the simulation before each tick.
@@ -99,13 +126,23 @@ def run_for(
 
 def later_ticks(ticks: int, until: int) -> list[int]:
     """Return the ticks after the recorded ones of which a golden run keeps the digest."""
-    return [*range(ticks // LATER_EVERY * LATER_EVERY + LATER_EVERY, until, LATER_EVERY), until] if until > ticks else []
+    return (
+        [*range(ticks // LATER_EVERY * LATER_EVERY + LATER_EVERY, until, LATER_EVERY), until]
+        if until > ticks
+        else []
+    )
 
 
 def record_golden(
-    scenario: Scenario, target: Path, *, seconds: float | None = None, until: float | None = None, most_bytes: int = MOST_BYTES, threads: int = 1,
+    scenario: Scenario,
+    target: Path,
+    *,
+    seconds: float | None = None,
+    until: float | None = None,
+    most_bytes: int = MOST_BYTES,
+    threads: int = 1,
     progress: Callable[[Simulation], None] | None = None,
-) -> Ran:  # fmt: skip
+) -> Ran:
     """Write the golden recording of a scenario.
 
     Parameters
@@ -129,16 +166,30 @@ def record_golden(
         If the run is another one each time, or no tick would be kept.
     """
     require_same_each_time(scenario, scenario.name)
-    ticks = min(scenario.stop.ticks, scenario.stop.ticks if seconds is None else round(seconds / scenario.tick))
+    ticks = min(
+        scenario.stop.ticks, scenario.stop.ticks if seconds is None else round(seconds / scenario.tick)
+    )
     if ticks < 1:
-        raise CrowdsimError(f"{scenario.name}: {seconds} s are less than a tick of {scenario.tick:g} s, so there is nothing to keep.")
+        raise CrowdsimError(
+            f"{scenario.name}: {seconds} s are less than a tick of {scenario.tick:g} s, so there is nothing "
+            "to keep."
+        )
     asked = 0 if until is None else min(scenario.stop.ticks, round(until / scenario.tick))
-    least = expected_bytes(scenario.agent_count * min(ticks, 1.0 / scenario.tick), ticks)  # people may leave, though hardly all of them in the first second
+    # people may leave, though hardly all of them in the first second
+    least = expected_bytes(scenario.agent_count * min(ticks, 1.0 / scenario.tick), ticks)
     if least > 2 * most_bytes:
         raise _too_large(scenario, least, ticks, most_bytes, "at least about")
     with scratch_folder() as folder:
         raw = folder / "raw.h5"
-        ran = run_for(golden_scenario(scenario), raw, ticks, later_ticks(ticks, asked), to_the_end=True, threads=threads, progress=progress)
+        ran = run_for(
+            golden_scenario(scenario),
+            raw,
+            ticks,
+            later_ticks(ticks, asked),
+            to_the_end=True,
+            threads=threads,
+            progress=progress,
+        )
         pack_golden(raw, target, ran.verdict, ran.later)
     size = target.stat().st_size
     if size > most_bytes:
@@ -151,13 +202,19 @@ def _too_large(scenario: Scenario, size: int, ticks: int, most: int, about: str)
     agents, tick = scenario.agent_count, scenario.tick
     fitting = max(1, int(ticks * most / size * 0.9))
     return RecordingError(
-        f"{scenario.name}: every column of {agents:,} agents in {ticks:,} ticks takes {about} {size / 1e6:,.2f} MB".replace("  ", " ")
-        + f", but a golden run has at most {most / 1e6:,.2f} MB. Keep less time (about {fitting * tick:.2g} s fit: --seconds {fitting * tick:.2g}), "
+        (
+            f"{scenario.name}: every column of {agents:,} agents in {ticks:,} ticks takes {about} "
+            f"{size / 1e6:,.2f} MB"
+        ).replace("  ", " ")
+        + f", but a golden run has at most {most / 1e6:,.2f} MB. Keep less time (about "
+        f"{fitting * tick:.2g} s fit: --seconds {fitting * tick:.2g}), "
         "or bless a run with fewer agents (crowdsim run ... --set groups.0.count=20)."
     )
 
 
-def check_golden(golden: Path, scenario: Scenario, *, tolerance: float | None = None, threads: int = 1) -> str:
+def check_golden(
+    golden: Path, scenario: Scenario, *, tolerance: float | None = None, threads: int = 1
+) -> str:
     """Run a scenario and compare it with its golden recording.
 
     Parameters
@@ -177,23 +234,44 @@ def check_golden(golden: Path, scenario: Scenario, *, tolerance: float | None = 
     require_same_each_time(scenario, scenario.name)
     with scratch_folder() as folder, open_run(golden) as recorded:
         again, later = folder / "again.h5", later_digests(recorded) if tolerance is None else {}
-        ran = run_for(golden_scenario(scenario), again, recorded.commit.last_tick, list(later), to_the_end=False, threads=threads)
+        ran = run_for(
+            golden_scenario(scenario),
+            again,
+            recorded.commit.last_tick,
+            list(later),
+            to_the_end=False,
+            threads=threads,
+        )
         with open_run(again) as fresh:
-            found = _by_places(recorded, fresh, tolerance) if tolerance is not None else difference(recorded, fresh, later, ran)
+            found = (
+                _by_places(recorded, fresh, tolerance)
+                if tolerance is not None
+                else difference(recorded, fresh, later, ran)
+            )
         if not found:
             return ""
-        return "\n".join([str(found), *other_scenario(recorded.header.scenario, golden_scenario(scenario).canonical()), *other_versions(recorded)])
+        return "\n".join(
+            [
+                str(found),
+                *other_scenario(recorded.header.scenario, golden_scenario(scenario).canonical()),
+                *other_versions(recorded),
+            ]
+        )
 
 
-def difference(recorded: Recording, fresh: Recording, later: Mapping[int, str], ran: Ran) -> Difference | None:
+def difference(
+    recorded: Recording, fresh: Recording, later: Mapping[int, str], ran: Ran
+) -> Difference | None:
     """Return where a run parts from its recording, in what was recorded or in the digests of later ticks."""
     found = first_difference(recorded, fresh)
     before = ran.ticks
     for tick, digest in later.items() if found is None else ():
         if ran.later.get(tick) != digest:
             what = (
-                f"the digest of the run is another one (recorded {digest}, now {ran.later.get(tick)}), but was the same after tick {before:,}. Agents and "
-                f"columns are kept until tick {ran.ticks:,} only: to see more, record the run with both versions (crowdsim run --trace) and compare them"
+                f"the digest of the run is another one (recorded {digest}, now {ran.later.get(tick)}), but "
+                f"was the same after tick {before:,}. Agents and "
+                f"columns are kept until tick {ran.ticks:,} only: to see more, record the run with both "
+                "versions (crowdsim run --trace) and compare them"
             )
             return Difference(tick, "", what)
         before = tick
@@ -205,7 +283,8 @@ def _by_places(recorded: Recording, fresh: Recording, tolerance: float) -> str:
     if apart is None:
         return ""
     return (
-        f"tick {apart.tick}: agent {apart.entity} is {apart.distance:.3g} m from where it was recorded, more than {tolerance:g} m: "
+        f"tick {apart.tick}: agent {apart.entity} is {apart.distance:.3g} m from where it was recorded, "
+        f"more than {tolerance:g} m: "
         f"recorded {apart.places[0]}, now {apart.places[1]}"
     )
 
@@ -215,14 +294,27 @@ def other_scenario(then: str, now: str) -> list[str]:
     old, new = (_leaves(yaml.safe_load(text)) for text in (then, now))
     keys = [key for key in {**old, **new} if key.split(".")[0] != "record" and old.get(key) != new.get(key)]
     shown = [f"{key} was {_short(old.get(key))}, is {_short(new.get(key))}" for key in keys[:3]]
-    return [f"the scenario is another one: {'; '.join(shown)}{f'; and {len(keys) - 3:,} more' if len(keys) > 3 else ''}"] if keys else []
+    return (
+        [
+            (
+                "the scenario is another one: "
+                f"{'; '.join(shown)}{f'; and {len(keys) - 3:,} more' if len(keys) > 3 else ''}"
+            )
+        ]
+        if keys
+        else []
+    )
 
 
 def _leaves(value: Any, above: str = "") -> dict[str, Any]:
     """Return the scalars of a tree by their paths."""
     if isinstance(value, (dict, list)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
-        return {path: leaf for key, item in items for path, leaf in _leaves(item, f"{above}.{key}" if above else str(key)).items()}
+        return {
+            path: leaf
+            for key, item in items
+            for path, leaf in _leaves(item, f"{above}.{key}" if above else str(key)).items()
+        }
     return {above: value}
 
 
@@ -232,7 +324,13 @@ def _short(value: Any) -> str:
 
 
 def other_versions(recorded: Recording) -> list[str]:
-    """Return which software has another version than when a run was recorded, as a line for a person; empty if none has."""
+    """Return which software has another version than when a run was recorded, as a line for a person;
+    empty if none has.
+    """
     now = software_versions()
-    changed = [f"{name} {version} then, {now.get(name)} now" for name, version in recorded.header.versions.items() if version != now.get(name)]
+    changed = [
+        f"{name} {version} then, {now.get(name)} now"
+        for name, version in recorded.header.versions.items()
+        if version != now.get(name)
+    ]
     return [f"versions differ: {'; '.join(changed)}"] if changed else []

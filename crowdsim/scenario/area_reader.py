@@ -1,4 +1,6 @@
-"""Areas of a scenario as polygons, from all the forms in which they are written: counted against the limits, and what is wrong with each said."""
+"""Areas of a scenario as polygons, from all the forms in which they are written:
+counted against the limits, and what is wrong with each said.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import shapely
 from crowdsim.scenario import schema
 from crowdsim.scenario.dxf import drawing_of, pieces_of_dxf
 from crowdsim.scenario.files import FileAccess
-from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, grid_map_of, movingai_map_of, pieces_of_geojson, pieces_of_wkt
+from crowdsim.scenario.geometry_files import (
+    GeometryRefused,
+    GridMap,
+    Piece,
+    grid_map_of,
+    movingai_map_of,
+    pieces_of_geojson,
+    pieces_of_wkt,
+)
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_GEOMETRY_CHARACTERS, MAX_VERTICES
 from crowdsim.scenario.plan_kinds import Kind, kind_of
 from crowdsim.scenario.shapes import as_written, circle_corners, cleaned, is_wide, united_on_grid
@@ -29,8 +39,8 @@ class AreaReader:
     access : FileAccess
     problems : Problems
     exact : bool
-        Take areas as they are written instead of uniting and snapping them: for scenarios that crowdsim wrote, so that another version of GEOS
-        cannot change a recorded run.
+        Take areas as they are written instead of uniting and snapping them: for scenarios that crowdsim
+        wrote, so that another version of GEOS cannot change a recorded run.
     """
 
     def __init__(self, access: FileAccess, problems: Problems, *, exact: bool = False) -> None:
@@ -40,7 +50,8 @@ class AreaReader:
         self.vertices = 0
         self.characters = 0  # of geometry as text that was read
         self._maps: dict[tuple[str, float], GridMap] = {}  # by file and size of cells
-        self.grid_maps: list[tuple[Path, str, GridMap]] = []  # on which one walks: where the scenario names them, and the files
+        # on which one walks: where the scenario names them, and the files
+        self.grid_maps: list[tuple[Path, str, GridMap]] = []
         self._files: dict[tuple[str, str], list[Piece]] = {}
         self._drawings: dict[str, Any] = {}
 
@@ -56,17 +67,29 @@ class AreaReader:
             Of a grid map take the obstacles instead of the areas.
         """
         if isinstance(areas, list) and (not areas or not _is_ring(areas)):
-            return [piece for index, area in enumerate(areas) for piece in self._pieces_of_one(area, (*path, index), obstacles)]
+            return [
+                piece
+                for index, area in enumerate(areas)
+                for piece in self._pieces_of_one(area, (*path, index), obstacles)
+            ]
         return self._pieces_of_one(areas, path, obstacles)
 
     def obstacles_in(self, areas: Any, path: Path) -> list[Piece]:
         """Return the obstacles that the grid maps among `areas` bring along."""
         if isinstance(areas, list) and not _is_ring(areas):
-            return [piece for index, area in enumerate(areas) for piece in self.obstacles_in(area, (*path, index))]
-        return self._pieces_of_one(areas, path, True) if isinstance(areas, schema.S2FileArea) and self.map_of(areas).raster is None else []
+            return [
+                piece for index, area in enumerate(areas) for piece in self.obstacles_in(area, (*path, index))
+            ]
+        return (
+            self._pieces_of_one(areas, path, True)
+            if isinstance(areas, schema.S2FileArea) and self.map_of(areas).raster is None
+            else []
+        )
 
     def maps_in(self, areas: Any, path: Path) -> list[tuple[Path, str, GridMap]]:
-        """Return the grid maps among `areas` that can be read, with where the scenario names them, and their files."""
+        """Return the grid maps among `areas` that can be read, with where the scenario names them,
+        and their files.
+        """
         if isinstance(areas, list) and not _is_ring(areas):
             return [found for index, area in enumerate(areas) for found in self.maps_in(area, (*path, index))]
         if not isinstance(areas, (schema.S2FileArea, schema.MapFileArea)):
@@ -77,7 +100,9 @@ class AreaReader:
             return []
 
     def united(self, areas: Any, path: Path) -> Any:
-        """Return one valid polygon or multipolygon of one or several areas, or None after a problem was added."""
+        """Return one valid polygon or multipolygon of one or several areas,
+        or None after a problem was added.
+        """
         before = len(self.problems.found)
         pieces = self.pieces(areas, path)
         if len(self.problems.found) > before:
@@ -85,7 +110,11 @@ class AreaReader:
         if not pieces:
             self.problems.add(path, "no area is given", "Give at least one polygon.")
             return None
-        return as_written([piece.polygon for piece in pieces]) if self.exact else cleaned(united_on_grid([piece.polygon for piece in pieces]))
+        return (
+            as_written([piece.polygon for piece in pieces])
+            if self.exact
+            else cleaned(united_on_grid([piece.polygon for piece in pieces]))
+        )
 
     def _pieces_of_one(self, area: Any, path: Path, obstacles: bool) -> list[Piece]:
         if area is None:  # has been reported
@@ -122,11 +151,18 @@ class AreaReader:
             left, bottom, right, top = area.box
             if not (left < right and bottom < top):
                 raise GeometryRefused(
-                    f"the box [{', '.join(map(number_text, area.box))}] has no inside", "Write [xmin, ymin, xmax, ymax] with xmin < xmax and ymin < ymax."
+                    f"the box [{', '.join(map(number_text, area.box))}] has no inside",
+                    "Write [xmin, ymin, xmax, ymax] with xmin < xmax and ymin < ymax.",
                 )
             return [Piece(shapely.box(left, bottom, right, top))]
         if isinstance(area, schema.CircleArea):
-            return [Piece(shapely.Polygon(circle_corners(area.circle.centre, area.circle.radius, area.circle.corners)))]
+            return [
+                Piece(
+                    shapely.Polygon(
+                        circle_corners(area.circle.centre, area.circle.radius, area.circle.corners)
+                    )
+                )
+            ]
         if isinstance(area, schema.WktArea):
             return pieces_of_wkt(self._counted(area.wkt))
         if isinstance(area, schema.WktFileArea):
@@ -137,7 +173,10 @@ class AreaReader:
             return self._from_drawing(area)
         found = self.map_of(area)
         if obstacles and found.raster is not None:
-            raise GeometryRefused("a map of cells has no obstacles that could be taken from it", "Put it under walkable: its walkable cells are the ground.")
+            raise GeometryRefused(
+                "a map of cells has no obstacles that could be taken from it",
+                "Put it under walkable: its walkable cells are the ground.",
+            )
         return found.obstacles if obstacles else found.areas
 
     def map_of(self, area: schema.S2FileArea | schema.MapFileArea) -> GridMap:
@@ -149,10 +188,16 @@ class AreaReader:
             If it cannot be read.
         """
         is_s2 = isinstance(area, schema.S2FileArea)
-        file, cell = (area.s2_file, 0.0) if isinstance(area, schema.S2FileArea) else (area.map_file, float(area.cell_size))
+        file, cell = (
+            (area.s2_file, 0.0)
+            if isinstance(area, schema.S2FileArea)
+            else (area.map_file, float(area.cell_size))
+        )
         if (file, cell) not in self._maps:
             if is_s2 and file.lower().endswith(".map"):
-                raise GeometryRefused("this is a map of the MovingAI benchmark, by its ending", f"Write {{map_file: {file}}}.")
+                raise GeometryRefused(
+                    "this is a map of the MovingAI benchmark, by its ending", f"Write {{map_file: {file}}}."
+                )
             text = self._counted(self.access.read(file))
             self._maps[file, cell] = grid_map_of(text) if is_s2 else movingai_map_of(text, cell)
         return self._maps[file, cell]
@@ -176,38 +221,66 @@ class AreaReader:
     def _count(self, characters: int) -> None:
         self.characters += characters
         if self.characters > MAX_GEOMETRY_CHARACTERS:
-            raise GeometryRefused(f"with this text the scenario has more than {MAX_GEOMETRY_CHARACTERS:,} characters of geometry", "Simplify the geometry.")
+            raise GeometryRefused(
+                (
+                    f"with this text the scenario has more than {MAX_GEOMETRY_CHARACTERS:,} characters of "
+                    "geometry"
+                ),
+                "Simplify the geometry.",
+            )
 
     def complaint(self, piece: Piece) -> tuple[str, str] | None:
         """Return what is wrong with a polygon and the way out, or None."""
         coordinates = shapely.get_coordinates(piece.polygon)
         self.vertices += len(coordinates)
         if self.vertices > MAX_VERTICES:
-            return f"with this polygon the scenario has more than {MAX_VERTICES:,} vertices", "Simplify the geometry."
+            return (
+                f"with this polygon the scenario has more than {MAX_VERTICES:,} vertices",
+                "Simplify the geometry.",
+            )
         if not np.isfinite(coordinates).all():
             return "a coordinate is not a finite number", ""
         if np.abs(coordinates).max(initial=0.0) > MAX_COORDINATE_M:
-            return f"a coordinate is {np.abs(coordinates).max():g} m, but may be at most {MAX_COORDINATE_M:g} m", ""
+            return (
+                f"a coordinate is {np.abs(coordinates).max():g} m, but may be at most {MAX_COORDINATE_M:g} m",
+                "",
+            )
         if not is_wide(piece.polygon.convex_hull):
             low, high = coordinates.min(axis=0), coordinates.max(axis=0)
-            return f"the polygon between ({low[0]:g}, {low[1]:g}) and ({high[0]:g}, {high[1]:g}) has no inside", "Its points lie on one line; give it a width."
+            return (
+                f"the polygon between ({low[0]:g}, {low[1]:g}) and ({high[0]:g}, {high[1]:g}) has no inside",
+                "Its points lie on one line; give it a width.",
+            )
         return None if piece.polygon.is_valid else _invalid(shapely.is_valid_reason(piece.polygon))
 
 
 def _misplaced(piece: Piece, path: Path) -> tuple[str, str] | None:
-    """Return what is wrong with a polygon whose file says that it is something else than the place where it is used, and the way out, or None."""
+    """Return what is wrong with a polygon whose file says that it is something else than the place where it
+    is used, and the way out, or None.
+    """
     kind = kind_of(piece.kind)
     if "walkable" in path and kind in (Kind.OBSTACLES, Kind.WALLS):
-        what, way_out = "an obstacle" if kind is Kind.OBSTACLES else "a wall", "Put it into a file of its own, under geometry.obstacles"
+        what, way_out = (
+            "an obstacle" if kind is Kind.OBSTACLES else "a wall",
+            "Put it into a file of its own, under geometry.obstacles",
+        )
     elif "obstacles" in path and kind is Kind.GROUND:
         what, way_out = "ground", "Put it into a file of its own, under geometry.walkable"
     else:
         return None
-    return f'is {what}, as its file says ("{clipped(piece.kind)}")', f"{way_out}; or make a scenario of the whole file: crowdsim new --plan FILE."
+    return (
+        f'is {what}, as its file says ("{clipped(piece.kind)}")',
+        f"{way_out}; or make a scenario of the whole file: crowdsim new --plan FILE.",
+    )
 
 
 def _is_ring(areas: list[Any]) -> bool:
-    return bool(areas) and isinstance(areas[0], list) and bool(areas[0]) and isinstance(areas[0][0], (int, float))
+    return (
+        bool(areas)
+        and isinstance(areas[0], list)
+        and bool(areas[0])
+        and isinstance(areas[0][0], (int, float))
+    )
 
 
 def _invalid(reason: str) -> tuple[str, str]:
@@ -216,15 +289,24 @@ def _invalid(reason: str) -> tuple[str, str]:
     at = f" at ({float(match['x']):.6g}, {float(match['y']):.6g})" if match else ""
     kind = match["reason"].strip() if match else reason
     known = {
-        "Self-intersection": ("the boundary crosses itself", "Put the points into the order in which they follow each other along the boundary."),
-        "Ring Self-intersection": ("the boundary touches itself", "Split the polygon there into two, or move one of the points."),
+        "Self-intersection": (
+            "the boundary crosses itself",
+            "Put the points into the order in which they follow each other along the boundary.",
+        ),
+        "Ring Self-intersection": (
+            "the boundary touches itself",
+            "Split the polygon there into two, or move one of the points.",
+        ),
         "Hole lies outside shell": ("a hole lies outside the polygon", "Remove it, or move it inside."),
         "Nested holes": ("a hole lies inside another hole", "Give only the outer one."),
         "Holes are nested": ("a hole lies inside another hole", "Give only the outer one."),
         "Nested shells": ("a polygon lies inside another one", "Give only the outer one."),
         "Duplicate Rings": ("two boundaries are the same", "Give it once."),
         "Interior is disconnected": ("the holes cut the polygon in two", "Give two polygons."),
-        "Too few points in geometry component": ("the polygon has fewer than 3 different points", "Give at least 3."),
+        "Too few points in geometry component": (
+            "the polygon has fewer than 3 different points",
+            "Give at least 3.",
+        ),
     }
     words, way_out = known.get(kind, (f"the polygon is not valid ({kind})", ""))
     return words + at, way_out

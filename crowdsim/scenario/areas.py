@@ -1,4 +1,6 @@
-"""Areas that are opened and closed while a scenario runs, with the events that do it; and terrain, areas that are walked faster or slower."""
+"""Areas that are opened and closed while a scenario runs, with the events that do it;
+and terrain, areas that are walked faster or slower.
+"""
 
 from __future__ import annotations
 
@@ -20,67 +22,119 @@ from crowdsim.scenario.timetable import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
-EXIT_GAP_M = 1e-3  # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which edges are called open.
+# How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which
+# edges are called open.
+EXIT_GAP_M = 1e-3
 
 
-def resolve_areas(shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems) -> Geometry:
+def resolve_areas(
+    shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems
+) -> Geometry:
     """Return a geometry with its areas; what is wrong with them is added to the problems."""
     if geometry.floors:
-        problems.add(("geometry", "areas"), "areas can be opened and closed on one level floor only, and this geometry has several floors", key=True)
+        problems.add(
+            ("geometry", "areas"),
+            "areas can be opened and closed on one level floor only, and this geometry has several floors",
+            key=True,
+        )
         return geometry
     found: dict[str, ToggledArea] = {area.name: area for area in geometry.areas}  # of grid maps
     for index, each in enumerate(shape.areas):
         path: Path = ("geometry", "areas", index)
         if each.name in found:
-            problems.add((*path, "name"), f'there is an area "{each.name}" already', "Events tell areas apart by their names; give another one.")
-        area = reader.united(each.area, (*path, "area")) if each.area != [] or not shape.resolved else shapely.Polygon()
+            problems.add(
+                (*path, "name"),
+                f'there is an area "{each.name}" already',
+                "Events tell areas apart by their names; give another one.",
+            )
+        area = (
+            reader.united(each.area, (*path, "area"))
+            if each.area != [] or not shape.resolved
+            else shapely.Polygon()
+        )
         if area is None:
             continue
-        if not (shape.resolved and each.shared) and shapely.area(shapely.intersection(area, geometry.walkable)) <= LEAST_AREA_M2:
+        if (
+            not (shape.resolved and each.shared)
+            and shapely.area(shapely.intersection(area, geometry.walkable)) <= LEAST_AREA_M2
+        ):
             problems.add(
-                (*path, "area"), f'"{each.name}" shares nothing with the walkable ground', "Draw it over ground that one can walk on while it is open."
+                (*path, "area"),
+                f'"{each.name}" shares nothing with the walkable ground',
+                "Draw it over ground that one can walk on while it is open.",
             )
         found[each.name] = ToggledArea(each.name, area, each.available, each.shared)
     return replace(geometry, areas=tuple(found[name] for name in sorted(found)))
 
 
 def resolve_events(
-    shapes: Sequence[schema.EventShape], areas: Sequence[ToggledArea], groups: Sequence[Group], tick: float | None, problems: Problems
+    shapes: Sequence[schema.EventShape],
+    areas: Sequence[ToggledArea],
+    groups: Sequence[Group],
+    tick: float | None,
+    problems: Problems,
 ) -> tuple[Event, ...]:
     """Return the events of a scenario; what is wrong with them is added to the problems."""
     names = [area.name for area in areas]
     found = []
     for index, shape in enumerate(shapes):
         path: Path = ("events", index)
-        if not _has_one(shape, ("at", "when"), "when it happens", path, problems) or not _has_one(shape, ("open", "close"), "what happens", path, problems):
+        if not _has_one(shape, ("at", "when"), "when it happens", path, problems) or not _has_one(
+            shape, ("open", "close"), "what happens", path, problems
+        ):
             continue
         key = "open" if shape.open is not None else "close"
         name = getattr(shape, key)
         if name not in names:
-            known = f"{suggestion(name, names)} Known are {listed(names)}.".strip() if names else "Declare it under geometry.areas."
+            known = (
+                f"{suggestion(name, names)} Known are {listed(names)}.".strip()
+                if names
+                else "Declare it under geometry.areas."
+            )
             problems.add((*path, key), f'there is no area "{name}"', known)
             continue
         event = Event(names.index(name), shape.open is not None)
         if shape.at is not None:
-            found.append(replace(event, at=float(shape.at), tick=int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1))
+            found.append(
+                replace(
+                    event,
+                    at=float(shape.at),
+                    tick=int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1,
+                )
+            )
         elif isinstance(shape.when, schema.MetShape):
             check_agents((*path, "when", "met"), shape.when.met, groups, problems)
             comer, other = shape.when.met
-            found.append(replace(event, met=(comer, other), within=float(shape.when.within), count=shape.when.count))
+            found.append(
+                replace(event, met=(comer, other), within=float(shape.when.within), count=shape.when.count)
+            )
         elif shape.when is not None:
             (ax, ay), (bx, by) = shape.when.crossed
             if ax == bx and ay == by:
-                problems.add((*path, "when", "crossed"), "the line has no length: its ends are one point", "Give two points.")
-            found.append(replace(event, line=((float(ax), float(ay)), (float(bx), float(by))), count=shape.when.count))
+                problems.add(
+                    (*path, "when", "crossed"),
+                    "the line has no length: its ends are one point",
+                    "Give two points.",
+                )
+            found.append(
+                replace(event, line=((float(ax), float(ay)), (float(bx), float(by))), count=shape.when.count)
+            )
     return tuple(found)
 
 
-def _has_one(shape: schema.EventShape, keys: tuple[str, str], what: str, path: Path, problems: Problems) -> bool:
+def _has_one(
+    shape: schema.EventShape, keys: tuple[str, str], what: str, path: Path, problems: Problems
+) -> bool:
     given = [key for key in keys if getattr(shape, key) is not None]
     if not given:
         problems.add(path, f"the event does not say {what}", f"Give one of {keys[0]} and {keys[1]}.")
     elif len(given) > 1:
-        problems.add((*path, given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them, or write two events.", key=True)
+        problems.add(
+            (*path, given[1]),
+            f"{given[0]} and {given[1]} are both given",
+            "Keep one of them, or write two events.",
+            key=True,
+        )
     return len(given) == 1
 
 
@@ -103,7 +157,13 @@ def closed_areas(areas: Sequence[ToggledArea], available: Sequence[bool]) -> lis
     for area, is_open in zip(areas, available, strict=True):
         if not is_open:
             near = [each for each in opened if shapely.intersects(each, area.area)] if area.shared else []
-            left = cleaned(shapely.difference(area.area, shapely.union_all(near, grid_size=GRID_M), grid_size=GRID_M)) if near else area.area
+            left = (
+                cleaned(
+                    shapely.difference(area.area, shapely.union_all(near, grid_size=GRID_M), grid_size=GRID_M)
+                )
+                if near
+                else area.area
+            )
             found.append(Shut(area.name, left, True))
     return found
 
@@ -151,11 +211,15 @@ def ground_without(ground: Any, closed: Sequence[Any], exits: Any) -> tuple[Any,
     left, _ = parted_ground(ground, closed)
     if exits is None:
         return left, None
-    own = shapely.difference(exits, shapely.union_all(list(closed)).buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M)
+    own = shapely.difference(
+        exits, shapely.union_all(list(closed)).buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M
+    )
     return left, None if own.is_empty else own
 
 
-def resolve_terrain(shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems) -> Geometry:
+def resolve_terrain(
+    shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems
+) -> Geometry:
     """Return a geometry with its terrain, floor by floor.
 
     Parameters
@@ -172,7 +236,12 @@ def resolve_terrain(shape: schema.GeometryShape, geometry: Geometry, reader: Are
     """
     if shape.terrain and geometry.patches:
         words = "terrain on a mesh in space is not offered"
-        problems.add(("geometry", "terrain"), words, "Draw the ground as walkable or as storeys, or leave it out.", key=True)
+        problems.add(
+            ("geometry", "terrain"),
+            words,
+            "Draw the ground as walkable or as storeys, or leave it out.",
+            key=True,
+        )
         return geometry
     floors = FloorNames(geometry, problems)
     found: list[dict[str, Terrain]] = [{} for _ in geometry.grounds]
@@ -183,19 +252,34 @@ def resolve_terrain(shape: schema.GeometryShape, geometry: Geometry, reader: Are
         if area is None:
             continue
         if each.name in found[layer]:
-            problems.add((*path, "name"), f'there is terrain "{each.name}" on that floor already', "Give it another name, or list both areas in one.")
+            problems.add(
+                (*path, "name"),
+                f'there is terrain "{each.name}" on that floor already',
+                "Give it another name, or list both areas in one.",
+            )
             continue
         ground = geometry.grounds[layer]
         if not reader.exact:
             area = cleaned(shapely.intersection(area, ground, grid_size=GRID_M))
             for name, below in found[layer].items():
-                found[layer][name] = replace(below, area=cleaned(shapely.difference(below.area, area, grid_size=GRID_M)))
+                found[layer][name] = replace(
+                    below, area=cleaned(shapely.difference(below.area, area, grid_size=GRID_M))
+                )
         if area.is_empty:
-            problems.add((*path, "area"), f'"{each.name}" has no walkable ground', "Move it onto the ground, or leave it out.")
+            problems.add(
+                (*path, "area"),
+                f'"{each.name}" has no walkable ground',
+                "Move it onto the ground, or leave it out.",
+            )
         found[layer][each.name] = Terrain(each.name, area, float(each.speed))
     for index, each in enumerate(shape.terrain):
-        if any(each.name in floor and floor[each.name].area.is_empty for floor in found) and not problems.found:
+        if (
+            any(each.name in floor and floor[each.name].area.is_empty for floor in found)
+            and not problems.found
+        ):
             way_out = "Where areas overlap, the last one counts: list it later."
-            problems.add(("geometry", "terrain", index), f'later terrain covers all of "{each.name}"', way_out)
+            problems.add(
+                ("geometry", "terrain", index), f'later terrain covers all of "{each.name}"', way_out
+            )
     terrain = tuple(tuple(floor[name] for name in sorted(floor)) for floor in found)
     return replace(geometry, terrain=terrain if any(terrain) else ())

@@ -17,7 +17,8 @@ from crowdsim.scenario.shapes import wkt_of
 from crowdsim.scenario.tree import number_text
 
 _PLAIN_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:[ -][A-Za-z0-9_]+)*\Z")
-_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})  # some of them mean more to other YAML readers than to ours
+# some of them mean more to other YAML readers than to ours
+_RESERVED = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
 def canonical_text(scenario: Scenario) -> str:
@@ -30,8 +31,9 @@ def canonical_text(scenario: Scenario) -> str:
     Returns
     -------
     str
-        `parse_scenario` of it gives the same scenario, agents and numbers to the last bit, and again this text. Scenarios that differ only in the order in
-        which groups, goals, agents with ids or areas are listed give one text.
+        `parse_scenario` of it gives the same scenario, agents and numbers to the last bit, and again this
+        text. Scenarios that differ only in the order in which groups, goals, agents with ids or areas are
+        listed give one text.
     """
     return "\n".join(_block(canonical_data(scenario), 0)) + "\n"
 
@@ -46,7 +48,11 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         "seed": scenario.seed,
         "tick": scenario.tick,
         "stop": _without_none(
-            {"after": scenario.stop.after, "when": "all_arrived" if scenario.stop.when_all_arrived else "never", "stuck_for": scenario.stop.stuck_for}
+            {
+                "after": scenario.stop.after,
+                "when": "all_arrived" if scenario.stop.when_all_arrived else "never",
+                "stuck_for": scenario.stop.stuck_for,
+            }
         ),
         "geometry": {**_geometry(scenario.geometry), **_layout(scenario)},
         "goals": {goal.name: _goal(goal, scenario) for goal in scenario.goals if not goal.is_inline},
@@ -55,17 +61,26 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     if scenario.events:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:
-        data["obstacles"] = [obstacle_data(obstacle, scenario.geometry.floor_names) for obstacle in scenario.obstacles]
+        data["obstacles"] = [
+            obstacle_data(obstacle, scenario.geometry.floor_names) for obstacle in scenario.obstacles
+        ]
     if scenario.systems:
         data["systems"] = [{"system": chosen.name, **chosen.values} for chosen in scenario.systems]
     for section in SECTIONS:
         chosen = scenario.sections[section.name]
-        data[section.name] = {**({section.selector: chosen.name} if section.selector else {}), **chosen.values}
+        data[section.name] = {
+            **({section.selector: chosen.name} if section.selector else {}),
+            **chosen.values,
+        }
     data["record"] = _without_none(
         {
             "rate": record.rate,
             "columns": list(record.columns),
-            "agents": {"every": record.every} if record.every > 1 else record.agents if isinstance(record.agents, str) else list(record.agents),
+            "agents": {"every": record.every}
+            if record.every > 1
+            else record.agents
+            if isinstance(record.agents, str)
+            else list(record.agents),
             "region": _areas(record.region) if record.region is not None else None,
             "explain": list(record.explain),
             "trace": record.trace,
@@ -80,23 +95,57 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
         when = {"crossed": [list(point) for point in event.line], "count": event.count}
     elif event.met is not None:
         when = {"met": list(event.met), "within": event.within, "count": event.count}
-    return _without_none({"at": event.at, "when": when, "open" if event.opens else "close": scenario.geometry.areas[event.area].name})
+    return _without_none(
+        {
+            "at": event.at,
+            "when": when,
+            "open" if event.opens else "close": scenario.geometry.areas[event.area].name,
+        }
+    )
 
 
 def _geometry(geometry: Geometry) -> dict[str, Any]:
     if not geometry.floors:
         areas = [
-            {"name": each.name, "area": _areas(each.area), "available": each.available, **({"shared": True} if each.shared else {})} for each in geometry.areas
+            {
+                "name": each.name,
+                "area": _areas(each.area),
+                "available": each.available,
+                **({"shared": True} if each.shared else {}),
+            }
+            for each in geometry.areas
         ]
-        return {**_ground(geometry.walkable, geometry.obstacles), **_terrain(geometry), **({"areas": areas} if areas else {}), "resolved": True}
+        return {
+            **_ground(geometry.walkable, geometry.obstacles),
+            **_terrain(geometry),
+            **({"areas": areas} if areas else {}),
+            "resolved": True,
+        }
     if geometry.patches:
-        patches = [{"sheet": patch.sheet, "plane": [*patch.plane.place, *patch.plane.slope], "wkt": wkt_of(patch.ground)} for patch in geometry.patches]
-        return {"surface": {"patches": patches, "floors": list(geometry.sheet_floors)}, "clearance": geometry.clearance, "resolved": True}
+        patches = [
+            {
+                "sheet": patch.sheet,
+                "plane": [*patch.plane.place, *patch.plane.slope],
+                "wkt": wkt_of(patch.ground),
+            }
+            for patch in geometry.patches
+        ]
+        return {
+            "surface": {"patches": patches, "floors": list(geometry.sheet_floors)},
+            "clearance": geometry.clearance,
+            "resolved": True,
+        }
     return {
         "storeys": [
-            {"name": floor.name, "elevation": floor.elevation, **_ground(floor.ground, floor.obstacles)} for floor in geometry.floors if floor.flight is None
+            {"name": floor.name, "elevation": floor.elevation, **_ground(floor.ground, floor.obstacles)}
+            for floor in geometry.floors
+            if floor.flight is None
         ],
-        "connections": [_connection(floor, floor.flight, geometry) for floor in geometry.floors if floor.flight is not None],
+        "connections": [
+            _connection(floor, floor.flight, geometry)
+            for floor in geometry.floors
+            if floor.flight is not None
+        ],
         **_terrain(geometry),
         "clearance": geometry.clearance,
         "resolved": True,
@@ -111,15 +160,30 @@ def _layout(scenario: Scenario) -> dict[str, Any]:
     raster: dict[str, Any] | None = None
     if layout.raster is not None:
         laid = layout.raster
-        raster = {"corner": [laid.x, laid.y], "cell_size": laid.cell, "width": laid.width, "depth": laid.depth, "kept": laid.kept}
+        raster = {
+            "corner": [laid.x, laid.y],
+            "cell_size": laid.cell,
+            "width": laid.width,
+            "depth": laid.depth,
+            "kept": laid.kept,
+        }
     areas = [_without_none({"wkt": wkt_of(each.polygon), "name": each.name or None}) for each in layout.areas]
-    return {"grid": _without_none({"areas": areas, "raster": _without_none(raster) if raster is not None else None})}
+    return {
+        "grid": _without_none(
+            {"areas": areas, "raster": _without_none(raster) if raster is not None else None}
+        )
+    }
 
 
 def _terrain(geometry: Geometry) -> dict[str, Any]:
     """Return the key with the terrain; nothing where there is none."""
     found = [
-        {"name": each.name, "speed": each.speed, "area": _areas(each.area), **({"storey": geometry.floor_names[layer]} if geometry.floors else {})}
+        {
+            "name": each.name,
+            "speed": each.speed,
+            "area": _areas(each.area),
+            **({"storey": geometry.floor_names[layer]} if geometry.floors else {}),
+        }
         for layer, floor in enumerate(geometry.terrain)
         for each in floor
     ]
@@ -127,7 +191,12 @@ def _terrain(geometry: Geometry) -> dict[str, Any]:
 
 
 def _ground(ground: Any, obstacles: tuple[NamedPolygon, ...]) -> dict[str, Any]:
-    return {"walkable": _areas(ground), "obstacles": [_without_none({"name": each.name or None, "wkt": wkt_of(each.polygon)}) for each in obstacles]}
+    return {
+        "walkable": _areas(ground),
+        "obstacles": [
+            _without_none({"name": each.name or None, "wkt": wkt_of(each.polygon)}) for each in obstacles
+        ],
+    }
 
 
 def _connection(floor: Floor, flight: Flight, geometry: Geometry) -> dict[str, Any]:
@@ -158,7 +227,11 @@ def _storey(layer: int, scenario: Scenario) -> dict[str, Any]:
 
 def _goal(goal: Goal, scenario: Scenario) -> dict[str, Any]:
     if goal.kind == "point" and goal.point is not None:
-        return {"point": list(goal.point), "arrive_within": goal.arrive_within, **_storey(goal.layer, scenario)}
+        return {
+            "point": list(goal.point),
+            "arrive_within": goal.arrive_within,
+            **_storey(goal.layer, scenario),
+        }
     if goal.kind == "nearest_of":
         return {"nearest_of": [scenario.goals[part].name for part in goal.parts]}
     return {goal.kind: _areas(goal.area), **_storey(goal.layer, scenario)}
@@ -176,11 +249,19 @@ def _visits(visits: tuple[Visit, ...], scenario: Scenario) -> list[Any]:
 
 
 def _keys_of_agents(item: Group | ListedAgent, scenario: Scenario) -> dict[str, Any]:
-    """Return the keys that groups and single agents have in common; None where an agent has none of its own."""
+    """Return the keys that groups and single agents have in common;
+    None where an agent has none of its own.
+    """
     data: dict[str, Any] = {}
     for key in schema.Bodies.model_fields:
         value = item.visits if key == "goals" else getattr(item, key)
-        data[key] = value.data() if isinstance(value, Distribution) else _visits(value, scenario) if isinstance(value, tuple) else value
+        data[key] = (
+            value.data()
+            if isinstance(value, Distribution)
+            else _visits(value, scenario)
+            if isinstance(value, tuple)
+            else value
+        )
     return data
 
 
@@ -189,8 +270,12 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
     if group.positions is not None:
         data["positions"] = group.positions.tolist()
     elif group.listed:
-        order = sorted(range(group.count), key=lambda index: (group.listed[index].id is None, group.listed[index].id or 0, index))
-        # An agent without an id is known by its index, so it has to stay where it is; those with ids may take each other's places.
+        order = sorted(
+            range(group.count),
+            key=lambda index: (group.listed[index].id is None, group.listed[index].id or 0, index),
+        )
+        # An agent without an id is known by its index, so it has to stay where it is; those with ids may take
+        # each other's places.
         if any(agent.id is None for agent in group.listed):
             order = list(range(group.count))
         data["agents"] = [_agent(group.listed[index], scenario) for index in order]
@@ -203,7 +288,9 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "goals": keys.pop("goals"),
         "leave_on_arrival": group.leave_on_arrival,
         **keys,
-        "avoidance": {"model": group.avoidance.name, **group.avoidance.values} if group.avoidance is not None else None,
+        "avoidance": {"model": group.avoidance.name, **group.avoidance.values}
+        if group.avoidance is not None
+        else None,
         "navigation": _own_navigation(group),
     }
     return _without_none(data)
@@ -215,7 +302,10 @@ def _own_navigation(group: Group) -> dict[str, Any] | None:
         return None
     section = next(section for section in SECTIONS if section.name == "navigation")
     shared = section.shared_names()
-    return {"kind": group.navigation.name, **{key: value for key, value in group.navigation.values.items() if key not in shared}}
+    return {
+        "kind": group.navigation.name,
+        **{key: value for key, value in group.navigation.values.items() if key not in shared},
+    }
 
 
 def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:
@@ -224,7 +314,9 @@ def _agent(agent: ListedAgent, scenario: Scenario) -> dict[str, Any]:
 
 
 def _block(data: dict[str, Any], depth: int) -> list[str]:
-    """Return a mapping as lines: mappings and lists of mappings in lines of their own, everything else on one."""
+    """Return a mapping as lines: mappings and lists of mappings in lines of their own,
+    everything else on one.
+    """
     indent = "  " * depth
     lines = []
     for key, value in data.items():
@@ -255,7 +347,9 @@ def flow_text(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as a YAML scalar: bare where nobody can misread it, else in double quotes with escapes."""
+    """Return a text as a YAML scalar: bare where nobody can misread it,
+    else in double quotes with escapes.
+    """
     if _PLAIN_WORD.match(text) and text.lower() not in _RESERVED:
         return text
     return '"' + "".join(_escaped(character) for character in text) + '"'

@@ -1,4 +1,6 @@
-"""Whether what a scenario asks for can be: goals and agents stand on the walkable ground, and one can get from here to there."""
+"""Whether what a scenario asks for can be:
+goals and agents stand on the walkable ground, and one can get from here to there.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from crowdsim.scenario.model import Goal, Group
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import Path, Problems, listed, number_text
 
-_TOLERANCE_M = 4 * GRID_M  # The ground was snapped to its grid after points on its boundary were written down.
+# The ground was snapped to its grid after points on its boundary were written down.
+_TOLERANCE_M = 4 * GRID_M
 _LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
 _MOST_PARTS = 100  # Parts of the ground up to which it is looked up which agents stand on which.
 _MOST_NAMED = 3  # Agents that one message names.
@@ -68,7 +71,11 @@ class GroundCheck:
         distance = shapely.distance(self.ground, spot)
         if distance > _TOLERANCE_M:
             near = shapely.shortest_line(self.ground, spot).coords[0]
-            self.problems.add(path, f"{_at(point)} {self._outside(spot, distance)}", f"The nearest point of the ground is ({near[0]:.6g}, {near[1]:.6g}).")
+            self.problems.add(
+                path,
+                f"{_at(point)} {self._outside(spot, distance)}",
+                f"The nearest point of the ground is ({near[0]:.6g}, {near[1]:.6g}).",
+            )
 
     def _outside(self, spot: Any, distance: float) -> str:
         for obstacle in self.obstacles:
@@ -86,11 +93,15 @@ class GroundCheck:
         distance = shapely.distance(self.ground, area)
         if distance > _TOLERANCE_M:
             self.problems.add(
-                path, f"the area lies {distance:.3g} m outside the walkable ground", "An agent's centre must be able to be inside: move it onto the ground."
+                path,
+                f"the area lies {distance:.3g} m outside the walkable ground",
+                "An agent's centre must be able to be inside: move it onto the ground.",
             )
         else:
             self.problems.add(
-                path, "the area only touches the walkable ground from outside", "An agent's centre must be able to be inside: let it overlap the ground."
+                path,
+                "the area only touches the walkable ground from outside",
+                "An agent's centre must be able to be inside: let it overlap the ground.",
             )
 
     def groups(self, groups: Iterable[Group], indices: dict[str, int], goals: Sequence[Goal]) -> None:
@@ -108,11 +119,17 @@ class GroundCheck:
                 self.area(group.region, (*path, "region"))
             rows, positions = _given_positions(group)
             inside = self._positions(positions, rows, group, path)
-            if inside and self.layer < 0 and 1 < len(self.parts) <= _MOST_PARTS:  # parts of a storey may be joined by stairs
+            # parts of a storey may be joined by stairs
+            if inside and self.layer < 0 and 1 < len(self.parts) <= _MOST_PARTS:
                 self._note_cut_off(group, positions, goals, path)
 
     def _inline(self, goals: Sequence[Goal], index: int, path: Path) -> None:
-        if index < 0 or index in self._right or not goals[index].is_inline or goals[index].layer != self.layer:
+        if (
+            index < 0
+            or index in self._right
+            or not goals[index].is_inline
+            or goals[index].layer != self.layer
+        ):
             return
         point = goals[index].point
         assert point is not None
@@ -126,7 +143,9 @@ class GroundCheck:
         node = self.problems.root.at(path)
         return (*path, step) if node is not None and isinstance(node.value, list) else path
 
-    def _positions(self, positions: NDArray[np.float64], rows: Sequence[int], group: Group, path: Path) -> bool:
+    def _positions(
+        self, positions: NDArray[np.float64], rows: Sequence[int], group: Group, path: Path
+    ) -> bool:
         """Report given positions outside the ground; return whether all are inside."""
         if not len(positions):
             return True
@@ -134,30 +153,49 @@ class GroundCheck:
         outside = np.flatnonzero(~shapely.intersects_xy(self.ground, positions[:, 0], positions[:, 1]))
         outside = outside[~shapely.dwithin(self.ground, points[outside], _TOLERANCE_M)]
         for row in outside[:_MOST_NAMED]:
-            where = (*path, "agents", rows[row], "position") if group.listed else (*path, "positions", rows[row])
+            where = (
+                (*path, "agents", rows[row], "position") if group.listed else (*path, "positions", rows[row])
+            )
             distance = shapely.distance(self.ground, points[row])
             rest = len(outside) - _MOST_NAMED
-            more = f", and so do {rest} more of the group" if rest > 0 and row == outside[_MOST_NAMED - 1] else ""
+            more = (
+                f", and so do {rest} more of the group"
+                if rest > 0 and row == outside[_MOST_NAMED - 1]
+                else ""
+            )
             name = agent_name(group, rows[row])
             self.problems.add(
-                where, f"{name} at {_at(positions[row])} {self._outside(points[row], distance)}{more}", "Move the agent onto the walkable ground."
+                where,
+                f"{name} at {_at(positions[row])} {self._outside(points[row], distance)}{more}",
+                "Move the agent onto the walkable ground.",
             )
         if not outside.size:
             self._note_walls(points, rows, group, path)
         return not outside.size
 
     def _note_walls(self, points: NDArray[Any], rows: Sequence[int], group: Group, path: Path) -> None:
-        """Note positions that are closer to a wall than the agent is wide, as far as the radius is known here."""
-        least = np.array([(group.listed[row].radius or group.radius).low if group.listed else group.radius.low for row in rows])
+        """Note positions that are closer to a wall than the agent is wide,
+        as far as the radius is known here.
+        """
+        least = np.array(
+            [
+                (group.listed[row].radius or group.radius).low if group.listed else group.radius.low
+                for row in rows
+            ]
+        )
         close = np.flatnonzero(shapely.dwithin(self.walls, points, least))
         if close.size:
             first = int(close[0])
             message = f"{close.size} of {len(points)} {NEAR_WALL}"
             distance = shapely.distance(self.walls, points[first])
             which = f"The first is {agent_name(group, rows[first])} at {_at(points[first].coords[0])}"
-            self.notes.add(path, message, f"{which}, {distance:.3g} m from a wall with a radius of {least[first]:g} m.")
+            self.notes.add(
+                path, message, f"{which}, {distance:.3g} m from a wall with a radius of {least[first]:g} m."
+            )
 
-    def _note_cut_off(self, group: Group, positions: NDArray[np.float64], goals: Sequence[Goal], path: Path) -> None:
+    def _note_cut_off(
+        self, group: Group, positions: NDArray[np.float64], goals: Sequence[Goal], path: Path
+    ) -> None:
         """Note a group none of whose agents can walk to one of its goals."""
         starts = self._parts_of_start(group, positions)
         for step, visit in enumerate(group.visits):
@@ -167,16 +205,24 @@ class GroundCheck:
                 self.notes.add(
                     self._step((*path, "goals"), step),
                     message,
-                    f"The ground has {len(self.parts)} parts that do not touch; these agents will stand, and the verdict says that they have no path.",
+                    (
+                        f"The ground has {len(self.parts)} parts that do not touch; these agents will "
+                        "stand, and the verdict says that they have no path."
+                    ),
                 )
 
     def _parts_of_start(self, group: Group, positions: NDArray[np.float64]) -> set[int]:
-        found = {index for index, part in enumerate(self.parts) if len(positions) and shapely.intersects_xy(part, positions[:, 0], positions[:, 1]).any()}
+        found = {
+            index
+            for index, part in enumerate(self.parts)
+            if len(positions) and shapely.intersects_xy(part, positions[:, 0], positions[:, 1]).any()
+        }
         if len(positions) < group.count:
             found |= {
                 index
                 for index, part in enumerate(self.parts)
-                if group.region is None or shapely.area(shapely.intersection(part, group.region)) > _LEAST_AREA_M2
+                if group.region is None
+                or shapely.area(shapely.intersection(part, group.region)) > _LEAST_AREA_M2
             }
         return found
 
@@ -187,7 +233,11 @@ class GroundCheck:
         if goal.parts:
             return set().union(*(self._parts_of_goal(goals, part) for part in goal.parts))
         shape = shapely.Point(goal.point) if goal.point is not None else goal.area
-        return {index for index, part in enumerate(self.parts) if shape is not None and shapely.distance(part, shape) <= _TOLERANCE_M}
+        return {
+            index
+            for index, part in enumerate(self.parts)
+            if shape is not None and shapely.distance(part, shape) <= _TOLERANCE_M
+        }
 
 
 def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
@@ -199,12 +249,23 @@ def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
 
 
 def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
-    """Note given positions at which agents overlap; which radius an agent will draw does not matter, only the least is taken."""
-    given = [(group, row, position) for group in groups for row, position in zip(*_given_positions(group), strict=True)]
+    """Note given positions at which agents overlap;
+    which radius an agent will draw does not matter, only the least is taken.
+    """
+    given = [
+        (group, row, position)
+        for group in groups
+        for row, position in zip(*_given_positions(group), strict=True)
+    ]
     if len(given) < 2:
         return
     position = np.array([each[2] for each in given])
-    radius = np.array([((group.listed[row].radius if group.listed else None) or group.radius).low for group, row, _ in given])
+    radius = np.array(
+        [
+            ((group.listed[row].radius if group.listed else None) or group.radius).low
+            for group, row, _ in given
+        ]
+    )
     places, which, counts = np.unique(position, axis=0, return_inverse=True, return_counts=True)
     which = which.reshape(-1)
     overlaps = counts[which] > 1
@@ -212,12 +273,19 @@ def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
         widest = np.zeros(len(places))
         np.maximum.at(widest, which, radius)
         points = shapely.points(places)
-        pairs, distance = shapely.STRtree(points).query_nearest(points, exclusive=True, all_matches=False, return_distance=True)
+        pairs, distance = shapely.STRtree(points).query_nearest(
+            points, exclusive=True, all_matches=False, return_distance=True
+        )
         overlaps |= (distance < (widest[pairs[0]] + widest[pairs[1]]) * (1.0 - 1e-9))[which]
     if overlaps.any():
         group, row, at = given[int(np.flatnonzero(overlaps)[0])]
         message = f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another"
-        notes.add(("groups",), message, f"The first is {agent_name(group, row)} at {_at(at)}. They start by being pushed apart.", key=True)
+        notes.add(
+            ("groups",),
+            message,
+            f"The first is {agent_name(group, row)} at {_at(at)}. They start by being pushed apart.",
+            key=True,
+        )
 
 
 def agent_name(group: Group, index: int) -> str:
@@ -233,7 +301,12 @@ def _at(point: Sequence[float]) -> str:
 
 def note_idle(groups: Sequence[Group], goals: Sequence[Goal], notes: Problems) -> None:
     """Note goals that nobody goes to and scenarios without agents."""
-    used = {visit.goal for group in groups for visits in (group.visits, *(agent.visits or () for agent in group.listed)) for visit in visits}
+    used = {
+        visit.goal
+        for group in groups
+        for visits in (group.visits, *(agent.visits or () for agent in group.listed))
+        for visit in visits
+    }
     used |= {part for index in used if index >= 0 for part in goals[index].parts}
     idle = [goal.name for index, goal in enumerate(goals) if index not in used]
     if idle:

@@ -1,4 +1,6 @@
-"""Numbers that differ from agent to agent: what a distribution is and where it can lie (`draws` draws from it)."""
+"""Numbers that differ from agent to agent:
+what a distribution is and where it can lie (`draws` draws from it).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from typing import Any
 
 from crowdsim.scenario import schema
 
-LEAST_SHARE_KEPT = 0.02  # Cut-offs that keep less than this are a mistake; a thousand draws then miss them all with a chance of 2e-9.
+# Cut-offs that keep less than this are a mistake; a thousand draws then miss them all with a chance of 2e-9.
+LEAST_SHARE_KEPT = 0.02
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,9 @@ class Distribution:
         low, high = self.low, self.high
         if self.kind == "lognormal":
             low, high = (math.log(bound) if bound > 0 else -math.inf for bound in (low, high))
-        below = [0.5 * math.erfc(-(bound - self.first) / (self.second * math.sqrt(2.0))) for bound in (low, high)]
+        below = [
+            0.5 * math.erfc(-(bound - self.first) / (self.second * math.sqrt(2.0))) for bound in (low, high)
+        ]
         return below[1] - below[0]
 
 
@@ -64,7 +69,8 @@ def number(value: float) -> Distribution:
     return Distribution("number", float(value), float(value))
 
 
-WEIDMANN_SPEED = Distribution("normal", 0.5, 2.2, 1.34, 0.26)  # [Weidmann 1993]; cut-offs as [RiMEA 2025] uses them
+# [Weidmann 1993]; cut-offs as [RiMEA 2025] uses them
+WEIDMANN_SPEED = Distribution("normal", 0.5, 2.2, 1.34, 0.26)
 DEFAULT_RADIUS = number(0.2)  # m; as the test cases of [RiMEA 2025] are run by others; an agent of 0.4 m
 NO_PREMOVEMENT = number(0.0)
 
@@ -91,11 +97,15 @@ def distribution_from(shape: Any) -> Distribution:
 
 
 def _rounded(value: float) -> float:
-    """Return a default cut-off with nine digits: the C library's exp differs in the last digits between processors."""
+    """Return a default cut-off with nine digits:
+    the C library's exp differs in the last digits between processors.
+    """
     return float(f"{value:.9g}")
 
 
-def complaint(shape: Any, distribution: Distribution, *, least: float, most: float, unit: str, positive: bool) -> tuple[str, str] | None:
+def complaint(
+    shape: Any, distribution: Distribution, *, least: float, most: float, unit: str, positive: bool
+) -> tuple[str, str] | None:
     """Return what is wrong with a distribution, and the way out, or None.
 
     Parameters
@@ -113,7 +123,10 @@ def complaint(shape: Any, distribution: Distribution, *, least: float, most: flo
     if distribution.kind == "choice":
         weights = shape.choice.weights
         if weights is not None and len(weights) != len(distribution.values):
-            counts = [f"{len(items)} {word}{'' if len(items) == 1 else 's'}" for items, word in ((distribution.values, "value"), (weights, "weight"))]
+            counts = [
+                f"{len(items)} {word}{'' if len(items) == 1 else 's'}"
+                for items, word in ((distribution.values, "value"), (weights, "weight"))
+            ]
             return ", but ".join(counts), "Give one weight for each value."
         if not sum(distribution.weights) > 0.0:
             return "all weights are 0", "Give at least one value a weight above 0."
@@ -124,7 +137,10 @@ def complaint(shape: Any, distribution: Distribution, *, least: float, most: flo
         words = f"must be {'above' if positive else 'at least'} {least:g} {unit}"
         if distribution.kind == "number":
             return f"is {low:g} {unit}, but {words}", ""
-        return f"can be as low as {low:g} {unit}, but {words}", f"Give a low {'above' if positive else 'of at least'} {least:g}."
+        return (
+            f"can be as low as {low:g} {unit}, but {words}",
+            f"Give a low {'above' if positive else 'of at least'} {least:g}.",
+        )
     if high > most:
         verb = "is" if distribution.kind == "number" else "can be as high as"
         return f"{verb} {high:g} {unit}, but may be at most {most:g} {unit}", ""
@@ -133,7 +149,10 @@ def complaint(shape: Any, distribution: Distribution, *, least: float, most: flo
         named = {"normal": ("mean", "sd"), "lognormal": ("mu", "sigma")}[distribution.kind]
         about = f"{named[0]} {distribution.first:g} and {named[1]} {distribution.second:g}"
         return (
-            f"the cut-offs {low:g} to {high:g} {unit} keep {f'{kept:.2%}' if kept > 1e-4 else 'next to none'} of the draws of {about}",
+            (
+                f"the cut-offs {low:g} to {high:g} {unit} keep "
+                f"{f'{kept:.2%}' if kept > 1e-4 else 'next to none'} of the draws of {about}"
+            ),
             "Move the cut-offs towards the middle of the distribution.",
         )
     return None

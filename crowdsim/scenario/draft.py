@@ -1,4 +1,6 @@
-"""Check the shape of a scenario piece by piece, so that a mistake in one group hides no mistake in another."""
+"""Check the shape of a scenario piece by piece, so that a mistake in one group
+hides no mistake in another.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +14,27 @@ from pydantic import TypeAdapter, ValidationError
 from crowdsim.scenario import schema
 from crowdsim.scenario.explain import Declared, explained, locate
 from crowdsim.scenario.parameters import SECTIONS
-from crowdsim.scenario.tree import UNUSABLE, Node, Path, Problems, described, is_usable, listed, plain, suggestion
+from crowdsim.scenario.tree import (
+    UNUSABLE,
+    Node,
+    Path,
+    Problems,
+    described,
+    is_usable,
+    listed,
+    plain,
+    suggestion,
+)
 
 VERSION = 1
 _SECTION_NAMES = tuple(section.name for section in SECTIONS)
 _PIECEWISE = ("goals", "groups")
-_PARTS: dict[str, Any] = {"goals/": schema.GoalShape, "geometry/": schema.Area, "groups/": schema.GroupShape, "goals/name": schema.Name}
+_PARTS: dict[str, Any] = {
+    "goals/": schema.GoalShape,
+    "geometry/": schema.Area,
+    "groups/": schema.GroupShape,
+    "goals/name": schema.Name,
+}
 _MISSING = {
     "geometry": "For example geometry: {walkable: {box: [0, 0, 10, 8]}}.",
     "groups": "For example groups: [{name: crowd, count: 100, goals: [door]}].",
@@ -32,8 +49,8 @@ class Draft:
     Attributes
     ----------
     values : dict
-        Validated values by top-level key; defaults for the keys that the file does not have. `goals` and `groups` are below. Of a geometry with mistakes
-        the areas that are right, and None for the others.
+        Validated values by top-level key; defaults for the keys that the file does not have. `goals` and
+        `groups` are below. Of a geometry with mistakes the areas that are right, and None for the others.
     goals : dict of str to goal
     groups : dict of int to GroupShape
         By index in the file; keys with mistakes are left out of them.
@@ -52,7 +69,9 @@ class Draft:
 
 @cache
 def _adapter(key: str) -> tuple[Any, TypeAdapter[Any]]:
-    """Return the annotation and the checker of a top-level key, of one goal (``goals/``) or of one group (``groups/``)."""
+    """Return the annotation and the checker of a top-level key, of one goal (``goals/``) or of one group
+    (``groups/``).
+    """
     annotation: Any = _PARTS.get(key)
     if annotation is None:
         info = schema.ScenarioShape.model_fields[key]
@@ -79,7 +98,13 @@ def read_draft(root: Node, problems: Problems) -> Draft | None:
         problems.add((), "the file is empty", 'Begin with "crowdsim new my_scenario.yaml".')
         return None
     if not isinstance(root.value, dict):
-        problems.add((), f"a scenario is a mapping (version: 1, geometry: ..., groups: ...), found {described(root.value)}")
+        problems.add(
+            (),
+            (
+                "a scenario is a mapping (version: 1, geometry: ..., groups: ...), found "
+                f"{described(root.value)}"
+            ),
+        )
         return None
     if not _version_is_right(root, problems):
         return None
@@ -112,14 +137,20 @@ def _version_is_right(root: Node, problems: Problems) -> bool:
     node = root.value.get("version")
     if node is None:
         known = [key for key in root.value if key in schema.ScenarioShape.model_fields]
-        way_out = "Write version: 1 on the first line." if known else 'This does not look like a scenario; begin with "crowdsim new my_scenario.yaml".'
+        way_out = (
+            "Write version: 1 on the first line."
+            if known
+            else 'This does not look like a scenario; begin with "crowdsim new my_scenario.yaml".'
+        )
         problems.add((), 'the key "version" is missing', way_out)
         return bool(known)
     if node.value is UNUSABLE:
         return True
     if isinstance(node.value, bool) or node.value != VERSION:
         problems.add(
-            ("version",), f"this crowdsim reads version {VERSION}, found {described(node.value)}", f"Write version: {VERSION}, or use a crowdsim that reads it."
+            ("version",),
+            f"this crowdsim reads version {VERSION}, found {described(node.value)}",
+            f"Write version: {VERSION}, or use a crowdsim that reads it.",
         )
         return False
     return True
@@ -129,7 +160,12 @@ def _refuse_unknown_keys(root: Node, problems: Problems) -> None:
     known = list(schema.ScenarioShape.model_fields)
     for key in root.value:
         if key not in known:
-            problems.add((key,), f'there is no key "{key}" here', f"{suggestion(key, known)} Known are {listed(known, most=20)}.".strip(), key=True)
+            problems.add(
+                (key,),
+                f'there is no key "{key}" here',
+                f"{suggestion(key, known)} Known are {listed(known, most=20)}.".strip(),
+                key=True,
+            )
 
 
 def _refuse_empty_values(node: Node, path: Path, problems: Problems) -> None:
@@ -162,11 +198,19 @@ def _checked(key: str, node: Node, path: Path, problems: Problems) -> Any:
                 continue
             below, declared, parent = locate(annotation, entry["loc"])
             if entry["type"] == "missing":
-                if any(loc[:-1] == entry["loc"][:-1] and suggestion(str(loc[-1]), [str(below[-1])]) for loc in unknown):
+                if any(
+                    loc[:-1] == entry["loc"][:-1] and suggestion(str(loc[-1]), [str(below[-1])])
+                    for loc in unknown
+                ):
                     continue  # it is there, misspelt, and that is told
                 below = below[:-1]
             message, way_out = explained(entry, declared, parent)
-            problems.add((*path, *below), message, way_out, key=entry["type"] == "extra_forbidden" or entry["loc"][-1:] == ("[key]",))
+            problems.add(
+                (*path, *below),
+                message,
+                way_out,
+                key=entry["type"] == "extra_forbidden" or entry["loc"][-1:] == ("[key]",),
+            )
         return UNUSABLE
 
 
@@ -206,7 +250,9 @@ def _read_groups(node: Node, draft: Draft, problems: Problems) -> None:
         _checked("groups", node, ("groups",), problems)
         return
     if len(node.value) > schema.MAX_GROUPS:
-        problems.add(("groups",), f"{len(node.value):,} groups, but there may be at most {schema.MAX_GROUPS:,}")
+        problems.add(
+            ("groups",), f"{len(node.value):,} groups, but there may be at most {schema.MAX_GROUPS:,}"
+        )
         return
     for index, item in enumerate(node.value):
         group = _checked("groups/", item, ("groups", index), problems)
@@ -217,7 +263,8 @@ def _read_groups(node: Node, draft: Draft, problems: Problems) -> None:
 
 
 def _what_is_left_of_group(node: Node) -> Any:
-    """Return a group without its keys that have mistakes, so that the other keys are checked too; UNUSABLE where that makes no sense.
+    """Return a group without its keys that have mistakes, so that the other keys are checked too;
+    UNUSABLE where that makes no sense.
 
     A group whose number of agents cannot be read stands with a count of 0.
     """
@@ -239,7 +286,9 @@ def _what_is_left_of_group(node: Node) -> Any:
 
 
 def _what_is_left_of_geometry(node: Node) -> Any:
-    """Return a geometry in which areas with mistakes are None, so that the others are checked too; UNUSABLE where that makes no sense."""
+    """Return a geometry in which areas with mistakes are None, so that the others are checked too;
+    UNUSABLE where that makes no sense.
+    """
     found: dict[str, Any] = {}
     if node.child("storeys") is not None or node.child("surface") is not None:
         return UNUSABLE

@@ -1,4 +1,6 @@
-"""Say in a sentence what is wrong with the shape of a scenario: pydantic's errors, in words that a user of the file understands."""
+"""Say in a sentence what is wrong with the shape of a scenario:
+pydantic's errors, in words that a user of the file understands.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,19 @@ from crowdsim.scenario.tree import Path, clipped, described, listed, number_text
 
 _KEY_IN_TEXT = re.compile(r"\{(\w+):")
 _NUMBER_WITH_UNIT = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+)\s*([a-zA-Z/]+)\s*\Z")
-_IN_OUR_UNITS = {"m": 1.0, "s": 1.0, "sec": 1.0, "m/s": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0, "ms": 0.001, "min": 60.0, "h": 3600.0, "km/h": 1.0 / 3.6}
+_IN_OUR_UNITS = {
+    "m": 1.0,
+    "s": 1.0,
+    "sec": 1.0,
+    "m/s": 1.0,
+    "cm": 0.01,
+    "mm": 0.001,
+    "km": 1000.0,
+    "ms": 0.001,
+    "min": 60.0,
+    "h": 3600.0,
+    "km/h": 1.0 / 3.6,
+}
 _DECIMAL_COMMA = re.compile(r"[-+]?[0-9]+,[0-9]+\Z")
 _TRUTH_WORDS = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 
@@ -50,7 +64,9 @@ class Declared:
             return Declared(field.annotation, field.metadata) if field is not None else None
         if kind in (Union, types.UnionType):
             for alternative in arguments:
-                if get_origin(alternative) is Annotated and any(isinstance(entry, Tag) and entry.tag == part for entry in get_args(alternative)[1:]):
+                if get_origin(alternative) is Annotated and any(
+                    isinstance(entry, Tag) and entry.tag == part for entry in get_args(alternative)[1:]
+                ):
                     return Declared(alternative)
             return None
         if kind is list and isinstance(part, int):
@@ -68,14 +84,16 @@ class Declared:
 
 
 def locate(root: Any, location: Sequence[str | int]) -> tuple[Path, Declared | None, Declared | None]:
-    """Return the path in the file of a pydantic location, what is declared for the item, and for what contains it.
+    """Return the path in the file of a pydantic location, what is declared for the item,
+    and for what contains it.
 
     Parameters
     ----------
     root : type annotation
         Of the value that was validated.
     location : sequence of str and int
-        `loc` of the error: keys and indices, mixed with the tags of the alternatives that were taken (``~box``).
+        `loc` of the error: keys and indices, mixed with the tags of the alternatives that were taken
+        (``~box``).
     """
     path: list[str | int] = []
     declared: Declared | None = Declared(root)
@@ -91,7 +109,9 @@ def locate(root: Any, location: Sequence[str | int]) -> tuple[Path, Declared | N
     return tuple(path), declared, parent
 
 
-def explained(error: Mapping[str, Any], declared: Declared | None, parent: Declared | None) -> tuple[str, str]:
+def explained(
+    error: Mapping[str, Any], declared: Declared | None, parent: Declared | None
+) -> tuple[str, str]:
     """Return the message and the way out of one error of pydantic.
 
     Parameters
@@ -118,24 +138,39 @@ def explained(error: Mapping[str, Any], declared: Declared | None, parent: Decla
         return _length_error(kind, value, context, declared)
     if kind == "literal_error":
         known = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
-        return f"expects {' or '.join(known)}, found {described(value)}", suggestion(value, known) if isinstance(value, str) else ""
+        return f"expects {' or '.join(known)}, found {described(value)}", suggestion(
+            value, known
+        ) if isinstance(value, str) else ""
     if kind == "form":
         return _form_error(error["msg"], value)
     if kind == "string_pattern_mismatch":
-        return f"{described(value)} is no name", "A name begins with anything but a bracket or a blank, ends with no blank, and stands on one line."
+        return (
+            f"{described(value)} is no name",
+            (
+                "A name begins with anything but a bracket or a blank, ends with no blank, and stands on "
+                "one line."
+            ),
+        )
     return _type_error(kind, error["msg"], value, declared)
 
 
-def _key_error(kind: str, key: str, value: Any, declared: Declared | None, parent: Declared | None) -> tuple[str, str]:
+def _key_error(
+    kind: str, key: str, value: Any, declared: Declared | None, parent: Declared | None
+) -> tuple[str, str]:
     known = parent.keys() if parent is not None else []
     if kind == "missing":
         what = declared.expects() if declared is not None else ""
         found = f" Found {described(value)}." if isinstance(value, dict) and value else ""
         return f'the key "{key}" is missing', f"Add {key}: {what}.{found}" if what else f"Add {key}.{found}"
-    return f'there is no key "{clipped(key)}" here', f"{suggestion(key, known)} Known are {listed(known, most=20)}.".strip() if known else ""
+    return (
+        f'there is no key "{clipped(key)}" here',
+        f"{suggestion(key, known)} Known are {listed(known, most=20)}.".strip() if known else "",
+    )
 
 
-def _length_error(kind: str, value: Any, context: Mapping[str, Any], declared: Declared | None) -> tuple[str, str]:
+def _length_error(
+    kind: str, value: Any, context: Mapping[str, Any], declared: Declared | None
+) -> tuple[str, str]:
     what = declared.expects() if declared is not None else ""
     if kind.startswith("string"):
         if not value:
@@ -143,21 +178,33 @@ def _length_error(kind: str, value: Any, context: Mapping[str, Any], declared: D
         return f"has {len(value)} characters, but may have at most {context['max_length']}", ""
     if what and context.get("max_length", context.get("min_length", 0)) <= 4:
         return f"expects {what}, found {described(value)}", ""
-    words = f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']:,}"
+    words = (
+        f"at least {context['min_length']}" if kind == "too_short" else f"at most {context['max_length']:,}"
+    )
     return f"expects {words} item{'' if words.endswith(' 1') else 's'}, found {described(value)}", ""
 
 
 def _form_error(expects: str, value: Any) -> tuple[str, str]:
     keys = list(dict.fromkeys(_KEY_IN_TEXT.findall(expects)))
     hints = [suggestion(str(key), keys) for key in value] if isinstance(value, dict) else []
-    return f"expects {expects}, found {described(value)}", next((hint for hint in hints if hint), "") or _number_hint(value)
+    return f"expects {expects}, found {described(value)}", next(
+        (hint for hint in hints if hint), ""
+    ) or _number_hint(value)
 
 
 def _type_error(kind: str, message: str, value: Any, declared: Declared | None) -> tuple[str, str]:
     expected = {
-        "float_type": "a number", "int_type": "a whole number", "int_from_float": "a whole number", "bool_type": "true or false", "string_type": "a text",
-        "list_type": "a list", "dict_type": "a mapping", "model_type": "a mapping", "model_attributes_type": "a mapping", "finite_number": "a finite number",
-    }.get(kind)  # fmt: skip
+        "float_type": "a number",
+        "int_type": "a whole number",
+        "int_from_float": "a whole number",
+        "bool_type": "true or false",
+        "string_type": "a text",
+        "list_type": "a list",
+        "dict_type": "a mapping",
+        "model_type": "a mapping",
+        "model_attributes_type": "a mapping",
+        "finite_number": "a finite number",
+    }.get(kind)
     if expected is None:
         return f"{message[:1].lower()}{message[1:]}; found {described(value)}", ""
     what = declared.expects() if declared is not None else ""
@@ -182,7 +229,10 @@ def _number_hint(value: Any) -> str:
         return f"Write {value.replace(',', '.')}, with a point."
     match = _NUMBER_WITH_UNIT.match(value)
     if match is not None and match[2] in _IN_OUR_UNITS:
-        return f"Write {float(match[1]) * _IN_OUR_UNITS[match[2]]:.6g}, without the unit: lengths are in metres, times in seconds, speeds in metres per second."
+        return (
+            f"Write {float(match[1]) * _IN_OUR_UNITS[match[2]]:.6g}, without the unit: lengths are in "
+            "metres, times in seconds, speeds in metres per second."
+        )
     try:
         float(value)
     except ValueError:

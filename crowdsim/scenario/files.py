@@ -51,7 +51,9 @@ def _read_bytes(path: Path) -> bytes:
     finally:
         os.close(descriptor)
     if len(data) > MAX_FILE_BYTES:
-        raise FileRefused(f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB", "Simplify its geometry, or split it.")
+        raise FileRefused(
+            f"the file is larger than {MAX_FILE_BYTES // 2**20} MiB", "Simplify its geometry, or split it."
+        )
     return data
 
 
@@ -59,7 +61,11 @@ def _neighbours(path: Path) -> str:
     """Return which files with the same ending stand beside a missing one."""
     try:
         with os.scandir(path.parent) as entries:
-            names = sorted(entry.name for entry, _ in zip(entries, range(1000), strict=False) if entry.name.endswith(path.suffix or ".yaml"))
+            names = sorted(
+                entry.name
+                for entry, _ in zip(entries, range(1000), strict=False)
+                if entry.name.endswith(path.suffix or ".yaml")
+            )
     except (OSError, ValueError):
         return f'There is no folder "{clipped(str(path.parent), PATH_SHOWN)}" either.'
     return f"Beside it there is {', '.join(clipped(name) for name in names[:5])}." if names else ""
@@ -72,8 +78,13 @@ def _decoded(data: bytes) -> str:
         text = data[len(mark) :].decode(marks.get(mark, "utf-8"))
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        message = f"this is not text in UTF-8: byte {error.object[error.start]:#04x} at position {error.start} (line {line})"
-        raise FileRefused(message, "Save it as UTF-8; a binary file is no scenario and no geometry.") from None
+        message = (
+            f"this is not text in UTF-8: byte {error.object[error.start]:#04x} at position {error.start} "
+            f"(line {line})"
+        )
+        raise FileRefused(
+            message, "Save it as UTF-8; a binary file is no scenario and no geometry."
+        ) from None
     if "\0" in text:
         raise FileRefused("this is a binary file, not text")
     return text
@@ -86,7 +97,8 @@ class FileAccess:
     Attributes
     ----------
     folder : Path or None
-        Folder of the scenario; names are relative to it. None: a scenario without a folder (from a recording), which may name no files.
+        Folder of the scenario; names are relative to it. None: a scenario without a folder (from a
+        recording), which may name no files.
     allowed : sequence of Path
         Further folders, from ``--allow-dir``.
     """
@@ -111,7 +123,10 @@ class FileAccess:
             If it lies outside the permitted folders (symbolic links are followed first).
         """
         if self.folder is None:
-            raise FileRefused("a scenario without a folder of its own cannot name files", "Put the geometry into the scenario.")
+            raise FileRefused(
+                "a scenario without a folder of its own cannot name files",
+                "Put the geometry into the scenario.",
+            )
         if not name or "\0" in name:
             raise FileRefused("this is not the name of a file")
         try:
@@ -120,6 +135,11 @@ class FileAccess:
         except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
             raise FileRefused(f"the file cannot be found: {error}") from None
         if not inside:
-            message = f"{clipped(str(target), PATH_SHOWN)} lies outside the scenario's folder {clipped(str(self.folder.resolve()), PATH_SHOWN)}"
-            raise FileRefused(message, f"Move it there, or permit its folder with --allow-dir {target.parent}")
+            message = (
+                f"{clipped(str(target), PATH_SHOWN)} lies outside the scenario's folder "
+                f"{clipped(str(self.folder.resolve()), PATH_SHOWN)}"
+            )
+            raise FileRefused(
+                message, f"Move it there, or permit its folder with --allow-dir {target.parent}"
+            )
         return target

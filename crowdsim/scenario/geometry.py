@@ -1,6 +1,8 @@
-"""From the areas of a scenario to one walkable ground: valid, oriented, on a fine grid, the same in whatever order the areas are listed.
+"""From the areas of a scenario to one walkable ground:
+valid, oriented, on a fine grid, the same in whatever order the areas are listed.
 
-Where there are several floors, these are storeys, which are level, and connections, which lead from one up to another.
+Where there are several floors, these are storeys, which are level, and connections, which lead from one up to
+another.
 """
 
 from __future__ import annotations
@@ -59,7 +61,8 @@ class Floor:
     ----------
     name : str
     ground : shapely Polygon or MultiPolygon
-        In plan, like the walkable ground of a scenario with one floor; what has too little height above it has been cut out.
+        In plan, like the walkable ground of a scenario with one floor; what has too little height above it
+        has been cut out.
     plane : Plane
     obstacles : tuple of NamedPolygon
         As given.
@@ -79,7 +82,9 @@ class Floor:
         return self.plane.place[2]
 
     def plan(self, openings: Any = None, terrain: tuple[Terrain, ...] = ()) -> FloorPlan:
-        """Return the floor as navigation wants it; boundary inside `openings` (shapely geometry) is an exit."""
+        """Return the floor as navigation wants it;
+        boundary inside `openings` (shapely geometry) is an exit.
+        """
         pace = (self.flight.speed_up, self.flight.speed_down) if self.flight is not None else (1.0, 1.0)
         return FloorPlan(self.name, self.ground, self.plane, pace, openings, terrain)
 
@@ -131,7 +136,8 @@ class ToggledArea:
     available : bool
         Whether it is open at the begin.
     shared : bool
-        Whether what another shared area that is open holds too stays open: those of grid maps, which overlap as they like ([Pathfinding undated], section 2).
+        Whether what another shared area that is open holds too stays open: those of grid maps, which overlap
+        as they like ([Pathfinding undated], section 2).
     """
 
     name: str
@@ -147,7 +153,8 @@ class GridLayout:
     Attributes
     ----------
     areas : tuple of NamedPolygon
-        The walkable areas as they were given, in the order of their names and outlines; those that can be opened and closed have names.
+        The walkable areas as they were given, in the order of their names and outlines; those that can be
+        opened and closed have names.
     raster : Raster or None
         Where the cells of a file lie.
     """
@@ -163,8 +170,8 @@ class Geometry:
     Attributes
     ----------
     walkable : shapely Polygon or MultiPolygon
-        Valid; outer boundaries counter-clockwise, holes clockwise; vertices on a grid of 2**-20 m. The obstacles have been cut out.
-        With several floors, all of them as seen from above.
+        Valid; outer boundaries counter-clockwise, holes clockwise; vertices on a grid of 2**-20 m. The
+        obstacles have been cut out. With several floors, all of them as seen from above.
     obstacles : tuple of NamedPolygon
         As given, in the order of their outline.
     floors : tuple of Floor
@@ -176,7 +183,8 @@ class Geometry:
     sheet_floors : tuple of int
         Floor of each sheet of patches.
     terrain : tuple of tuple of Terrain
-        Areas that are walked at speeds of their own, for each floor ascending by name; they do not overlap. Empty where there are none.
+        Areas that are walked at speeds of their own, for each floor ascending by name; they do not overlap.
+        Empty where there are none.
     areas : tuple of ToggledArea
         Ascending by name.
     layout : GridLayout or None
@@ -194,12 +202,22 @@ class Geometry:
     layout: GridLayout | None = None
 
     def floor_at(self, x: float, y: float, z: float) -> int:
-        """Return the number of the floor whose ground at (x, y) is nearest in height to z (m); -1 where there is none, or no floors."""
+        """Return the number of the floor whose ground at (x, y) is nearest in height to z (m);
+        -1 where there is none, or no floors.
+        """
         spot = shapely.Point(x, y)
         if self.patches:
-            near = [(patch.plane, self.sheet_floors[patch.sheet]) for patch in self.patches if shapely.dwithin(patch.ground, spot, GRID_M)]
+            near = [
+                (patch.plane, self.sheet_floors[patch.sheet])
+                for patch in self.patches
+                if shapely.dwithin(patch.ground, spot, GRID_M)
+            ]
         else:
-            near = [(floor.plane, number) for number, floor in enumerate(self.floors) if shapely.dwithin(floor.ground, spot, GRID_M)]
+            near = [
+                (floor.plane, number)
+                for number, floor in enumerate(self.floors)
+                if shapely.dwithin(floor.ground, spot, GRID_M)
+            ]
         found = [(abs(float(plane.height(np.array([[x, y]]))[0]) - z), number) for plane, number in near]
         return min(found)[1] if found else -1
 
@@ -211,7 +229,9 @@ class Geometry:
     @property
     def named_speeds(self) -> tuple[str, ...]:
         """Names of the terrain whose speed is not that of other ground."""
-        return tuple(dict.fromkeys(each.name for floor in self.terrain for each in floor if each.speed != 1.0))
+        return tuple(
+            dict.fromkeys(each.name for floor in self.terrain for each in floor if each.speed != 1.0)
+        )
 
     @property
     def is_even(self) -> bool:
@@ -236,13 +256,21 @@ def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: 
 
     Notes
     -----
-    The union of the walkable areas, snapped to a grid of 2**-20 m, without the obstacles; parts and holes thinner than rounding are dropped, and so are corners
-    that turn nothing. Overlay on a fixed grid: [Hobby 1999], as in GEOS.
+    The union of the walkable areas, snapped to a grid of 2**-20 m, without the obstacles; parts and holes
+    thinner than rounding are dropped, and so are corners that turn nothing. Overlay on a fixed grid:
+    [Hobby 1999], as in GEOS.
     """
-    found = ground_of_areas(shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems, toggles=True)
+    found = ground_of_areas(
+        shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems, toggles=True
+    )
     if found is None:
         return None
-    return Geometry(found.ground, found.obstacles, areas=found.areas, layout=found.layout or written_layout(shape, problems))
+    return Geometry(
+        found.ground,
+        found.obstacles,
+        areas=found.areas,
+        layout=found.layout or written_layout(shape, problems),
+    )
 
 
 def written_layout(shape: schema.GeometryShape, problems: Problems) -> GridLayout | None:
@@ -250,7 +278,12 @@ def written_layout(shape: schema.GeometryShape, problems: Problems) -> GridLayou
     if shape.grid is None:
         return None
     if not shape.resolved:
-        problems.add(("geometry", "grid"), "only crowdsim itself writes grid, into recordings", "Leave it out; navigation has the numbers of a grid.", key=True)
+        problems.add(
+            ("geometry", "grid"),
+            "only crowdsim itself writes grid, into recordings",
+            "Leave it out; navigation has the numbers of a grid.",
+            key=True,
+        )
         return None
     areas = []
     for index, each in enumerate(shape.grid.areas):
@@ -287,7 +320,14 @@ class FoundGround:
 
 
 def ground_of_areas(
-    walkable_areas: Any, obstacle_areas: Any, path: Path, reader: AreaReader, resolved: bool, problems: Problems, *, toggles: bool = False
+    walkable_areas: Any,
+    obstacle_areas: Any,
+    path: Path,
+    reader: AreaReader,
+    resolved: bool,
+    problems: Problems,
+    *,
+    toggles: bool = False,
 ) -> FoundGround | None:
     """Return the ground of one floor and its obstacles, or None where there are problems.
 
@@ -301,17 +341,22 @@ def ground_of_areas(
         Take areas as they are: crowdsim has written them.
     problems : Problems
     toggles : bool
-        Whether areas of grid maps can be opened and closed there; if not, those that are closed are no ground.
+        Whether areas of grid maps can be opened and closed there; if not, those that are closed are no
+        ground.
     """
     before = len(problems.found)
     walkable = reader.pieces(walkable_areas, (*path, "walkable"))
     obstacles = reader.pieces(obstacle_areas, (*path, "obstacles"), obstacles=True)
     maps: list[tuple[Path, str, GridMap]] = []
     if not resolved:
-        obstacles += reader.obstacles_in(walkable_areas, (*path, "walkable")) if len(problems.found) == before else []
+        obstacles += (
+            reader.obstacles_in(walkable_areas, (*path, "walkable")) if len(problems.found) == before else []
+        )
         maps = reader.maps_in(walkable_areas, (*path, "walkable"))
         reader.grid_maps += maps
-    if len(problems.found) > before or any(isinstance(areas, list) and None in areas for areas in (walkable_areas, obstacle_areas)):
+    if len(problems.found) > before or any(
+        isinstance(areas, list) and None in areas for areas in (walkable_areas, obstacle_areas)
+    ):
         return None
     named = _named_areas(maps, reader, problems) if toggles else []
     if len(problems.found) > before:
@@ -327,18 +372,28 @@ def ground_of_areas(
     if resolved:
         ground = as_written([piece.polygon for piece in walkable])
         if not ground.is_valid:
-            problems.add((*path, "walkable"), "parts of the ground overlap", "Only crowdsim itself writes resolved: true; leave it out.")
+            problems.add(
+                (*path, "walkable"),
+                "parts of the ground overlap",
+                "Only crowdsim itself writes resolved: true; leave it out.",
+            )
             return None
     else:
         ground = _cut(united_on_grid([piece.polygon for piece in (*walkable, *closed)]), given)
     if ground.is_empty:
         words = f"the {len(given)} obstacles cover" if len(given) > 1 else "the obstacle covers"
-        problems.add((*path, "obstacles"), f"{words} all of the walkable areas", "Leave some ground to walk on.")
+        problems.add(
+            (*path, "obstacles"), f"{words} all of the walkable areas", "Leave some ground to walk on."
+        )
         return None
     left, bottom, right, top = ground.bounds
     if max(right - left, top - bottom) < LEAST_SPAN_M:
         size = f"{right - left:.3g} x {top - bottom:.3g}"
-        problems.add((*path, "walkable"), f"the ground is only {size} m large", "Coordinates are metres: project degrees, and scale kilometres, first.")
+        problems.add(
+            (*path, "walkable"),
+            f"the ground is only {size} m large",
+            "Coordinates are metres: project degrees, and scale kilometres, first.",
+        )
         return None
     if resolved:
         return FoundGround(ground, tuple(given))
@@ -347,12 +402,20 @@ def ground_of_areas(
     return FoundGround(ground, tuple(given), _shared_areas(named, rest), _layout(named, rest, maps))
 
 
-def _named_areas(maps: Sequence[tuple[Path, str, GridMap]], reader: AreaReader, problems: Problems) -> list[tuple[Piece, bool]]:
-    """Return the areas of grid maps that can be opened and closed, with whether they are open; a closed one without a name is known by its place."""
+def _named_areas(
+    maps: Sequence[tuple[Path, str, GridMap]], reader: AreaReader, problems: Problems
+) -> list[tuple[Piece, bool]]:
+    """Return the areas of grid maps that can be opened and closed, with whether they are open;
+    a closed one without a name is known by its place.
+    """
     known: dict[str, str] = {}
     found = []
     for path, file, each in maps:
-        for piece, available in ((piece, is_open) for pieces, is_open in ((each.areas, True), (each.closed_areas, False)) for piece in pieces):
+        for piece, available in (
+            (piece, is_open)
+            for pieces, is_open in ((each.areas, True), (each.closed_areas, False))
+            for piece in pieces
+        ):
             where, name = f"{file}, {piece.where}", piece.name or ("" if available else piece.where)
             complaint = reader.complaint(piece) if not available else None
             if complaint:
@@ -360,15 +423,28 @@ def _named_areas(maps: Sequence[tuple[Path, str, GridMap]], reader: AreaReader, 
             elif not name:  # nothing can close it
                 continue
             elif not _NAME.match(name) or len(name) > MAX_KEY_LENGTH:
-                way_out = f"Names begin with no blank and no bracket, and have at most {MAX_KEY_LENGTH} characters."
+                way_out = (
+                    f"Names begin with no blank and no bracket, and have at most {MAX_KEY_LENGTH} characters."
+                )
                 problems.add(path, f'{where}: "{clipped(name)}" is no name that events could use', way_out)
             elif name in known:
-                problems.add(path, f'{where}: there is an area "{clipped(name)}" already: {known[name]}', "Events tell areas apart by their names.")
+                problems.add(
+                    path,
+                    f'{where}: there is an area "{clipped(name)}" already: {known[name]}',
+                    "Events tell areas apart by their names.",
+                )
             else:
                 known[name] = where
                 found.append((Piece(piece.polygon, name, piece.where), available))
     if len(found) > MAX_AREAS:
-        problems.add(maps[0][0], f"{len(found):,} areas with names, but there may be at most {MAX_AREAS:,} that can be opened and closed", "Unite some.")
+        problems.add(
+            maps[0][0],
+            (
+                f"{len(found):,} areas with names, but there may be at most {MAX_AREAS:,} that can be "
+                "opened and closed"
+            ),
+            "Unite some.",
+        )
     return found
 
 
@@ -384,9 +460,16 @@ def _shared_areas(named: Sequence[tuple[Piece, bool]], rest: Sequence[Any]) -> t
     return tuple(sorted(found, key=lambda area: area.name))
 
 
-def _layout(named: Sequence[tuple[Piece, bool]], rest: Sequence[Any], maps: Sequence[tuple[Path, str, GridMap]]) -> GridLayout:
-    """Return how a grid is laid over the areas of one floor; where several files have cells, none of them says it."""
-    areas = [*(NamedPolygon(piece.polygon, piece.name) for piece, _ in named), *(NamedPolygon(each) for each in rest)]
+def _layout(
+    named: Sequence[tuple[Piece, bool]], rest: Sequence[Any], maps: Sequence[tuple[Path, str, GridMap]]
+) -> GridLayout:
+    """Return how a grid is laid over the areas of one floor;
+    where several files have cells, none of them says it.
+    """
+    areas = [
+        *(NamedPolygon(piece.polygon, piece.name) for piece, _ in named),
+        *(NamedPolygon(each) for each in rest),
+    ]
     rasters = [each.raster for _, _, each in maps if each.raster is not None]
     areas.sort(key=lambda area: (area.name, shapely.get_coordinates(area.polygon).tolist()))
     return GridLayout(tuple(areas), rasters[0] if len(rasters) == 1 else None)
@@ -394,7 +477,9 @@ def _layout(named: Sequence[tuple[Piece, bool]], rest: Sequence[Any], maps: Sequ
 
 def _cut(ground: Any, obstacles: Sequence[NamedPolygon]) -> Any:
     if obstacles:
-        ground = shapely.difference(ground, united_on_grid([obstacle.polygon for obstacle in obstacles]), grid_size=GRID_M)
+        ground = shapely.difference(
+            ground, united_on_grid([obstacle.polygon for obstacle in obstacles]), grid_size=GRID_M
+        )
     return cleaned(ground)
 
 
@@ -413,7 +498,8 @@ class FloorNames:
         self.problems = problems
 
     def layer(self, shape: Any, path: Path, area: Any) -> int:
-        """Return the number of the floor that an item says it is on; -1 where there are no floors, or after a problem was added.
+        """Return the number of the floor that an item says it is on;
+        -1 where there are no floors, or after a problem was added.
 
         Parameters
         ----------
@@ -428,19 +514,34 @@ class FloorNames:
         names = self.geometry.floor_names
         if height is not None:
             if storey is not None:
-                self.problems.add((*path, "height"), "storey and height are both given", "Keep one of them.", key=True)
+                self.problems.add(
+                    (*path, "height"), "storey and height are both given", "Keep one of them.", key=True
+                )
                 return -1
             return self._layer_at(height, path, area)
         if storey is None:
             if len(names) > 1:
-                self.problems.add(path, "says no storey, but the geometry has several", f"Add storey: one of {listed(names)}; or height.")
+                self.problems.add(
+                    path,
+                    "says no storey, but the geometry has several",
+                    f"Add storey: one of {listed(names)}; or height.",
+                )
             return 0
         if storey in names and self.geometry.floors:
             return names.index(storey)
         if not self.geometry.floors:
-            self.problems.add((*path, "storey"), f'names the storey "{storey}", but the geometry has none', "Leave it out.", key=True)
+            self.problems.add(
+                (*path, "storey"),
+                f'names the storey "{storey}", but the geometry has none',
+                "Leave it out.",
+                key=True,
+            )
         else:
-            self.problems.add((*path, "storey"), f'there is no storey "{storey}"', f"{suggestion(storey, names)} Known are {listed(names)}.".strip())
+            self.problems.add(
+                (*path, "storey"),
+                f'there is no storey "{storey}"',
+                f"{suggestion(storey, names)} Known are {listed(names)}.".strip(),
+            )
         return -1
 
     def _layer_at(self, height: float, path: Path, area: Any) -> int:
@@ -454,7 +555,11 @@ class FloorNames:
                 layer = self.geometry.floor_at(point.x, point.y, height)
                 if layer >= 0:
                     return layer
-        self.problems.add((*path, "height"), f"there is no ground with a height of about {height:g} m there", "Give a storey, or another place.")
+        self.problems.add(
+            (*path, "height"),
+            f"there is no ground with a height of about {height:g} m there",
+            "Give a storey, or another place.",
+        )
         return -1
 
     def text(self, layer: int) -> str:

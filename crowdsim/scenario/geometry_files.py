@@ -1,4 +1,6 @@
-"""Polygons from well-known text, GeoJSON, the grid maps of [Pathfinding undated], section 2, in JSON and as text, and maps of the MovingAI benchmark."""
+"""Polygons from well-known text, GeoJSON, the grid maps of [Pathfinding undated], section 2,
+in JSON and as text, and maps of the MovingAI benchmark.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ if TYPE_CHECKING:  # grids are made by kernels, whose compiler a scenario withou
 _MOST_NESTING = 16  # GEOS reads nested collections by recursion.
 _MOST_JSON_VALUES = 4 * MAX_VERTICES  # A vertex is a list and two numbers.
 _BRACKET = re.compile(r"[()]")
-_CURVED = re.compile(r"\b(?:CURVEPOLYGON|COMPOUNDCURVE|CIRCULARSTRING|MULTICURVE|MULTISURFACE)\b", re.IGNORECASE)
+_CURVED = re.compile(
+    r"\b(?:CURVEPOLYGON|COMPOUNDCURVE|CIRCULARSTRING|MULTICURVE|MULTISURFACE)\b", re.IGNORECASE
+)
 _KINDS = ("kind", "type", "layer")  # Properties of a feature of GeoJSON that may say what it is.
 _GEOGRAPHIC = ("CRS84", "EPSG::4326", "EPSG:4326")
 
@@ -76,7 +80,8 @@ class GridMap:
 
 
 def pieces_of_wkt(text: str) -> list[Piece]:
-    """Return the polygons of well-known text: POLYGON, MULTIPOLYGON, or GEOMETRYCOLLECTION of these at any depth.
+    """Return the polygons of well-known text: POLYGON, MULTIPOLYGON,
+    or GEOMETRYCOLLECTION of these at any depth.
 
     Raises
     ------
@@ -93,19 +98,30 @@ def pieces_of_wkt(text: str) -> list[Piece]:
     if deepest > _MOST_NESTING:
         raise GeometryRefused(f"collections are nested {deepest} deep", f"At most {_MOST_NESTING} are read.")
     try:
-        with np.errstate(all="ignore"):  # coordinates that are not finite are reported by the caller, with their place
+        # coordinates that are not finite are reported by the caller, with their place
+        with np.errstate(all="ignore"):
             geometry = shapely.from_wkt(text.strip())
     except shapely.errors.ShapelyError as error:
         reason = str(error).rpartition("Exception: ")[2].strip()
-        way_out = "Repeat the first point of each ring at its end." if "closed linestring" in reason else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'
-        raise GeometryRefused(f'this is no well-known text ("{clipped(text.strip())}"): {reason}', way_out) from None
+        way_out = (
+            "Repeat the first point of each ring at its end."
+            if "closed linestring" in reason
+            else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'
+        )
+        raise GeometryRefused(
+            f'this is no well-known text ("{clipped(text.strip())}"): {reason}', way_out
+        ) from None
     parts = list(_polygons(geometry))
     many = len(parts) > 1
-    return [Piece(part, "", f"polygon {index + 1} of {len(parts)}" if many else "") for index, part in enumerate(parts)]
+    return [
+        Piece(part, "", f"polygon {index + 1} of {len(parts)}" if many else "")
+        for index, part in enumerate(parts)
+    ]
 
 
 def refuse_arcs(text: str) -> None:
-    """Refuse well-known text of curves, which shapely cannot measure and raises something else for at every turn.
+    """Refuse well-known text of curves, which shapely cannot measure and raises something else for at every
+    turn.
 
     Raises
     ------
@@ -113,7 +129,10 @@ def refuse_arcs(text: str) -> None:
         If a keyword of curves stands in it.
     """
     if _CURVED.search(text):
-        raise GeometryRefused("this has curves (CURVEPOLYGON, CIRCULARSTRING and their like)", "Make chords of its arcs: POLYGON has straight sides.")
+        raise GeometryRefused(
+            "this has curves (CURVEPOLYGON, CIRCULARSTRING and their like)",
+            "Make chords of its arcs: POLYGON has straight sides.",
+        )
 
 
 def _polygons(geometry: Any) -> Iterator[Any]:
@@ -124,7 +143,10 @@ def _polygons(geometry: Any) -> Iterator[Any]:
         for part in geometry.geoms:
             yield from _polygons(part)
     else:
-        raise GeometryRefused(f"this is a {geometry.geom_type.upper()}, not a polygon", "Only POLYGON, MULTIPOLYGON and GEOMETRYCOLLECTION of these are areas.")
+        raise GeometryRefused(
+            f"this is a {geometry.geom_type.upper()}, not a polygon",
+            "Only POLYGON, MULTIPOLYGON and GEOMETRYCOLLECTION of these are areas.",
+        )
 
 
 def _flat(polygon: Any) -> Any:
@@ -133,7 +155,10 @@ def _flat(polygon: Any) -> Any:
     heights = shapely.get_coordinates(polygon, include_z=True)[:, 2]
     heights = heights[np.isfinite(heights)]
     if heights.size and np.ptp(heights) > 0.0:
-        raise GeometryRefused(f"a polygon has heights from {heights.min():g} to {heights.max():g} m", "Version 1 knows one floor: give x and y alone.")
+        raise GeometryRefused(
+            f"a polygon has heights from {heights.min():g} to {heights.max():g} m",
+            "Version 1 knows one floor: give x and y alone.",
+        )
     return shapely.force_2d(polygon)
 
 
@@ -144,7 +169,9 @@ def json_value(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise GeometryRefused(f"this is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
+        raise GeometryRefused(
+            f"this is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from None
     except RecursionError:
         raise GeometryRefused("the JSON is nested too deep") from None
     except ValueError as error:  # an integer of thousands of digits
@@ -157,7 +184,9 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
-            raise GeometryRefused(f'the key "{clipped(key)}" stands twice in one object', "Keep one of the two.")
+            raise GeometryRefused(
+                f'the key "{clipped(key)}" stands twice in one object', "Keep one of the two."
+            )
         result[key] = value
     return result
 
@@ -179,7 +208,8 @@ def pieces_of_geojson(text: str) -> list[Piece]:
         system = json.dumps(value["crs"])
         if any(name in system for name in _GEOGRAPHIC):
             raise GeometryRefused(
-                "the coordinates are longitudes and latitudes in degrees", "Project them to metres first, for example to the UTM zone of the place."
+                "the coordinates are longitudes and latitudes in degrees",
+                "Project them to metres first, for example to the UTM zone of the place.",
             )
     return list(_geojson_pieces(value, "", "", "", 0))
 
@@ -195,12 +225,18 @@ def _geojson_pieces(value: Any, where: str, name: str, said: str, depth: int) ->
     elif kind == "Feature":
         if value.get("geometry") is not None:
             properties = value.get("properties")
-            texts = {key: text for key, text in properties.items() if isinstance(text, str)} if isinstance(properties, dict) else {}
+            texts = (
+                {key: text for key, text in properties.items() if isinstance(text, str)}
+                if isinstance(properties, dict)
+                else {}
+            )
             said = next((texts[key] for key in _KINDS if texts.get(key)), "")
             yield from _geojson_pieces(value["geometry"], where, texts.get("name", ""), said, depth + 1)
     elif kind == "GeometryCollection":
         for index, item in enumerate(_list_of(value, "geometries", at)):
-            yield from _geojson_pieces(item, f"{where + '.' if where else ''}geometries[{index}]", name, said, depth + 1)
+            yield from _geojson_pieces(
+                item, f"{where + '.' if where else ''}geometries[{index}]", name, said, depth + 1
+            )
     elif kind == "Polygon":
         yield Piece(_polygon_from(_list_of(value, "coordinates", at), at), name, where, said)
     elif kind == "MultiPolygon":
@@ -208,9 +244,15 @@ def _geojson_pieces(value: Any, where: str, name: str, said: str, depth: int) ->
             inside = f"{where + ', ' if where else ''}polygon {index + 1}"
             yield Piece(_polygon_from(rings, f"{inside}: "), name, inside, said)
     elif isinstance(kind, str):
-        raise GeometryRefused(f"{at}this is a {clipped(kind)}, not a polygon", "Only Polygon, MultiPolygon and collections and features of these are areas.")
+        raise GeometryRefused(
+            f"{at}this is a {clipped(kind)}, not a polygon",
+            "Only Polygon, MultiPolygon and collections and features of these are areas.",
+        )
     else:
-        raise GeometryRefused(f"{at}this is no GeoJSON object: it has no type", 'An object of GeoJSON begins like {"type": "Polygon", "coordinates": ...}.')
+        raise GeometryRefused(
+            f"{at}this is no GeoJSON object: it has no type",
+            'An object of GeoJSON begins like {"type": "Polygon", "coordinates": ...}.',
+        )
 
 
 def _list_of(value: dict[str, Any], key: str, at: str) -> list[Any]:
@@ -230,7 +272,11 @@ def _ring_from(points: Any, at: str) -> np.ndarray:
     if not isinstance(points, list) or len(points) < 3:
         raise GeometryRefused(f"{at}a ring has at least 3 points, found {described(points)}")
     for index, point in enumerate(points):
-        numbers = isinstance(point, list) and len(point) >= 2 and all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in point)
+        numbers = (
+            isinstance(point, list)
+            and len(point) >= 2
+            and all(isinstance(part, (int, float)) and not isinstance(part, bool) for part in point)
+        )
         if not numbers or len(point) != len(points[0]) or len(point) > 3:
             raise GeometryRefused(f"{at}point {index + 1} is {described(point)}, but a point is [x, y]")
     try:
@@ -240,7 +286,8 @@ def _ring_from(points: Any, at: str) -> np.ndarray:
 
 
 def grid_map_of(text: str) -> GridMap:
-    """Return a grid map of [Pathfinding undated]: the JSON form (section 2b), or the plain text with cells (2a); x, z there are x, y here.
+    """Return a grid map of [Pathfinding undated]:
+    the JSON form (section 2b), or the plain text with cells (2a); x, z there are x, y here.
 
     Raises
     ------
@@ -257,12 +304,18 @@ def grid_map_of(text: str) -> GridMap:
         raise GeometryRefused(f'a grid map is an object with "areas", found {described(value)}', near)
     for key in value:
         if key not in ("areas", "obstacles") and suggestion(key, ("areas", "obstacles")):
-            raise GeometryRefused(f'there is no key "{clipped(key)}" in a grid map', suggestion(key, ("areas", "obstacles")))
+            raise GeometryRefused(
+                f'there is no key "{clipped(key)}" in a grid map', suggestion(key, ("areas", "obstacles"))
+            )
         lowered = {name.lower(): name for name in NUMBERS}
         near_names = difflib.get_close_matches(key.lower(), lowered, n=1, cutoff=0.8)
         if key not in NUMBERS and near_names:
-            raise GeometryRefused(f'there is no key "{clipped(key)}" in a grid map', f'Did you mean "{lowered[near_names[0]]}"?')
-    result = GridMap(numbers=_numbers_in({ours: value[name] for name, ours in NUMBERS.items() if name in value}))
+            raise GeometryRefused(
+                f'there is no key "{clipped(key)}" in a grid map', f'Did you mean "{lowered[near_names[0]]}"?'
+            )
+    result = GridMap(
+        numbers=_numbers_in({ours: value[name] for name, ours in NUMBERS.items() if name in value})
+    )
     for key, plain_target in (("areas", result.areas), ("obstacles", result.obstacles)):
         for index, item in enumerate(_list_of(value, key, "") if key in value else []):
             where = f"{key}[{index}]"
@@ -271,7 +324,9 @@ def grid_map_of(text: str) -> GridMap:
             name = item.get("name", "")
             available = item.get("available", True)
             if not isinstance(available, bool):
-                raise GeometryRefused(f"{where}.available is {described(available)}, but must be true or false")
+                raise GeometryRefused(
+                    f"{where}.available is {described(available)}, but must be true or false"
+                )
             polygon = _flat(shapely.Polygon(_ring_from(item["polygon"], f"{where}: ")))
             target = plain_target if available or key == "obstacles" else result.closed_areas
             target.append(Piece(polygon, name if isinstance(name, str) else "", where))
@@ -302,12 +357,21 @@ def _map_of_cells(text: str) -> GridMap:
     try:
         cells = cells_from_text(text)
     except NavigationError as error:
-        way_out = "A grid map is JSON with areas, or text with a head (cellSize 0.4, minX, minZ, gridWidth, gridDepth) and rows of 1 and 0."
+        way_out = (
+            "A grid map is JSON with areas, or text with a head (cellSize 0.4, minX, minZ, gridWidth, "
+            "gridDepth) and rows of 1 and 0."
+        )
         raise GeometryRefused(f"this is no grid map: {str(error).removesuffix('.')}", way_out) from None
     numbers = _numbers_in(cells.numbers)
     defaults = GridParameters()
-    kept = numbers.get("agent_radius", defaults.agent_radius) + numbers.get("object_padding", defaults.object_padding)
-    return GridMap(areas=_pieces_of_cells(cells, numbers["cell_size"]), numbers=numbers, raster=_raster(cells, numbers["cell_size"], kept))
+    kept = numbers.get("agent_radius", defaults.agent_radius) + numbers.get(
+        "object_padding", defaults.object_padding
+    )
+    return GridMap(
+        areas=_pieces_of_cells(cells, numbers["cell_size"]),
+        numbers=numbers,
+        raster=_raster(cells, numbers["cell_size"], kept),
+    )
 
 
 def movingai_map_of(text: str, cell: float) -> GridMap:
@@ -323,8 +387,14 @@ def movingai_map_of(text: str, cell: float) -> GridMap:
     try:
         cells = cells_from_map(text)
     except NavigationError as error:
-        raise GeometryRefused(f"this is no map of the MovingAI benchmark: {str(error).removesuffix('.')}") from None
-    return GridMap(areas=_pieces_of_cells(cells, cell), numbers=_numbers_in({"cell_size": cell}), raster=_raster(cells, cell, None))
+        raise GeometryRefused(
+            f"this is no map of the MovingAI benchmark: {str(error).removesuffix('.')}"
+        ) from None
+    return GridMap(
+        areas=_pieces_of_cells(cells, cell),
+        numbers=_numbers_in({"cell_size": cell}),
+        raster=_raster(cells, cell, None),
+    )
 
 
 def _raster(cells: Cells, cell: float, kept: float | None) -> Raster:
@@ -337,9 +407,15 @@ def _pieces_of_cells(cells: Cells, cell: float) -> list[Piece]:
     padded = np.pad(cells.walkable, 1)
     corners = int(np.count_nonzero(_turns(padded)))
     if corners > MAX_VERTICES:
-        raise GeometryRefused(f"its cells have {corners:,} corners, but there may be at most {MAX_VERTICES:,}", "Make the map smaller.")
+        raise GeometryRefused(
+            f"its cells have {corners:,} corners, but there may be at most {MAX_VERTICES:,}",
+            "Make the map smaller.",
+        )
     if not corners:
-        raise GeometryRefused("no cell of it is walkable", "Walkable cells are 1 in the file of an s2_file, and ., G or S in that of a map_file.")
+        raise GeometryRefused(
+            "no cell of it is walkable",
+            "Walkable cells are 1 in the file of an s2_file, and ., G or S in that of a map_file.",
+        )
     row, column = np.nonzero(padded[1:-1, :-1] != padded[1:-1, 1:])
     upright = np.stack([column, row, column, row + 1], axis=1)
     row, column = np.nonzero(padded[:-1, 1:-1] != padded[1:, 1:-1])

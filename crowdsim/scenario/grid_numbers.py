@@ -1,4 +1,6 @@
-"""The numbers that grid maps bring along: they are the navigation's on a grid where the scenario says nothing else, and a note reports where it does."""
+"""The numbers that grid maps bring along: they are the navigation's on a grid where the scenario says nothing
+else, and a note reports where it does.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +14,18 @@ from crowdsim.scenario.tree import Node, Path, Problems, number_text
 Maps = Sequence[tuple[Path, str, GridMap]]  # where the scenario names them, their files, and what is in them
 
 # Names in files.
-_THEIRS = {"cell_size": "cellSize", "agent_radius": "agentRadius", "object_padding": "objectPadding", "boundary_padding": "boundaryPadding"}
+_THEIRS = {
+    "cell_size": "cellSize",
+    "agent_radius": "agentRadius",
+    "object_padding": "objectPadding",
+    "boundary_padding": "boundaryPadding",
+}
 
 
 def numbers_of(maps: Maps) -> dict[str, float]:
-    """Return what the files of the ground say of a grid over it, by the names of parameters; of two files that differ, the first counts."""
+    """Return what the files of the ground say of a grid over it, by the names of parameters;
+    of two files that differ, the first counts.
+    """
     found: dict[str, float] = {}
     for _, _, each in maps:
         for name in _THEIRS:
@@ -25,8 +34,11 @@ def numbers_of(maps: Maps) -> dict[str, float]:
     return found
 
 
-def check_numbers(maps: Maps, navigations: Mapping[Path, Chosen], root: Node, problems: Problems, notes: Problems) -> None:
-    """Report files that disagree, and note what a scenario says otherwise than its files, and what nobody asks for.
+def check_numbers(
+    maps: Maps, navigations: Mapping[Path, Chosen], root: Node, problems: Problems, notes: Problems
+) -> None:
+    """Report files that disagree, and note what a scenario says otherwise than its files,
+    and what nobody asks for.
 
     Parameters
     ----------
@@ -40,7 +52,9 @@ def check_numbers(maps: Maps, navigations: Mapping[Path, Chosen], root: Node, pr
     for path, file, each in maps:
         if each.numbers.get("floor_height"):
             height = number_text(each.numbers["floor_height"])
-            way_out = f"A storey has a height: storeys: [{{name: ground, elevation: {height}, walkable: ...}}]."
+            way_out = (
+                f"A storey has a height: storeys: [{{name: ground, elevation: {height}, walkable: ...}}]."
+            )
             notes.add(path, f"{file} says floorY {height}, but the ground lies at height 0", way_out)
     on_cells = {path: chosen for path, chosen in navigations.items() if chosen.over_cells}
     numbers = numbers_of(maps)
@@ -49,25 +63,43 @@ def check_numbers(maps: Maps, navigations: Mapping[Path, Chosen], root: Node, pr
     if not on_cells:
         path, file, each = next(found for found in maps if any(name in found[2].numbers for name in _THEIRS))
         if set(numbers) != {"cell_size"} or each.raster is None:
-            said = ", ".join(f"{_THEIRS[name]} {number_text(each.numbers[name])}" for name in _THEIRS if name in each.numbers)
+            said = ", ".join(
+                f"{_THEIRS[name]} {number_text(each.numbers[name])}"
+                for name in _THEIRS
+                if name in each.numbers
+            )
             way_out = "navigation: s2-grid takes them."
-            notes.add(path, f"{file} says {said}, which are numbers of a grid, and no group finds paths on one", way_out)
+            notes.add(
+                path,
+                f"{file} says {said}, which are numbers of a grid, and no group finds paths on one",
+                way_out,
+            )
         return
     if sum(each.raster is not None for _, _, each in maps) > 1:
         path, file, _ = [found for found in maps if found[2].raster is not None][1]
-        problems.add(path, f"{file} is a second file of cells, and a grid has the cells of one", "Take navigation: mesh, or write one file.")
+        problems.add(
+            path,
+            f"{file} is a second file of cells, and a grid has the cells of one",
+            "Take navigation: mesh, or write one file.",
+        )
         return
     for path in on_cells:
         for name, value in numbers.items():
             _check_one(name, value, path, maps, root, problems, notes)
 
 
-def _check_one(name: str, value: float, path: Path, maps: Maps, root: Node, problems: Problems, notes: Problems) -> None:
+def _check_one(
+    name: str, value: float, path: Path, maps: Maps, root: Node, problems: Problems, notes: Problems
+) -> None:
     given = _given(root, path, name)
     said = [(at, file, each.numbers[name]) for at, file, each in maps if name in each.numbers]
     if given is not None:
         if given != value:
-            others = ", ".join(f"{file} says {_THEIRS[name]} {number_text(there)}" for _, file, there in said if there != given)
+            others = ", ".join(
+                f"{file} says {_THEIRS[name]} {number_text(there)}"
+                for _, file, there in said
+                if there != given
+            )
             notes.add((*path, name), f"is {number_text(given)}, but {others}: {number_text(given)} counts")
         return
     if _given(root, ("navigation",), name) is not None:
@@ -75,22 +107,32 @@ def _check_one(name: str, value: float, path: Path, maps: Maps, root: Node, prob
     other = next(((at, file, there) for at, file, there in said if there != value), None)
     if other is not None:
         at, file, there = other
-        words = f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}"
+        words = (
+            f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}"
+        )
         problems.add(at, words, f"Say which counts: navigation: {{{name}: {number_text(value)}, ...}}.")
 
 
 def _given(root: Node, path: Path, name: str) -> Any:
     """Return the number that a scenario itself gives a parameter, or None."""
     node = root.at((*path, name))
-    return float(node.value) if node is not None and isinstance(node.value, (int, float)) and not isinstance(node.value, bool) else None
+    return (
+        float(node.value)
+        if node is not None and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+        else None
+    )
 
 
-def navigations_in(scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]) -> dict[Path, Chosen]:
+def navigations_in(
+    scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]
+) -> dict[Path, Chosen]:
     """Return how the scenario and its groups find their paths, by where that stands in the file."""
     return dict(_navigations(scenario, groups, indices))
 
 
-def _navigations(scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]) -> Iterator[tuple[Path, Chosen]]:
+def _navigations(
+    scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]
+) -> Iterator[tuple[Path, Chosen]]:
     if scenario is not None and (not groups or any(group.navigation is None for group in groups)):
         yield ("navigation",), scenario
     for group in groups:

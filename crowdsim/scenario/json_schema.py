@@ -16,7 +16,8 @@ def scenario_schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        What it refuses is refused by `load_scenario` too; that checks more: names, places and numbers against each other.
+        What it refuses is refused by `load_scenario` too; that checks more: names, places and numbers against
+        each other.
     """
     schema = ScenarioShape.model_json_schema()
     _tightened(schema)
@@ -25,7 +26,10 @@ def scenario_schema() -> dict[str, Any]:
         schema["properties"][section.name] = {"description": about, **_section(section)}
         of_group = schema["$defs"]["GroupShape"]["properties"]
         if section.name in of_group:
-            of_group[section.name] = {"description": of_group[section.name]["description"], **_section(section, inherits=True)}
+            of_group[section.name] = {
+                "description": of_group[section.name]["description"],
+                **_section(section, inherits=True),
+            }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "crowdsim scenario, version 1",
@@ -34,7 +38,9 @@ def scenario_schema() -> dict[str, Any]:
 
 
 def _tightened(part: Any) -> None:
-    """Take out, in place, what pydantic says of keys that may be left out: they are never null. Names that are none are refused."""
+    """Take out, in place, what pydantic says of keys that may be left out: they are never null.
+    Names that are none are refused.
+    """
     if isinstance(part, list):
         for item in part:
             _tightened(item)
@@ -58,7 +64,8 @@ def _tightened(part: Any) -> None:
 
 
 def _section(section: Section, *, inherits: bool = False) -> dict[str, Any]:
-    """Return the schema of a section: a mapping of the parameters of one of its owners, or where there is a choice the owner's name.
+    """Return the schema of a section: a mapping of the parameters of one of its owners,
+    or where there is a choice the owner's name.
 
     Where a section inherits its owner from another, every owner may be left unnamed.
     """
@@ -70,7 +77,9 @@ def _section(section: Section, *, inherits: bool = False) -> dict[str, Any]:
 
 def _mapping(section: Section, name: str, owner: Owner, inherits: bool) -> dict[str, Any]:
     shared = section.shared_names() if inherits else frozenset()
-    properties = {tunable.name: _number(tunable) for tunable in tunables_of(owner) if tunable.name not in shared}
+    properties = {
+        tunable.name: _number(tunable) for tunable in tunables_of(owner) if tunable.name not in shared
+    }
     form: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
     if section.selector:
         form["title"] = name
@@ -84,12 +93,21 @@ def _number(tunable: Tunable) -> dict[str, Any]:
     """Return the schema of one tunable: its type, its range, and what `crowdsim parameters` says of it."""
     source = f" Source: {tunable.source}." if tunable.source else ""
     unit = f" [{tunable.unit}]" if tunable.unit else ""
-    about: dict[str, Any] = {"description": f"{tunable.why[:1].upper()}{tunable.why[1:]}{unit}.{source}", "default": tunable.default}
+    about: dict[str, Any] = {
+        "description": f"{tunable.why[:1].upper()}{tunable.why[1:]}{unit}.{source}",
+        "default": tunable.default,
+    }
     if tunable.choices:
         return {"enum": list(tunable.choices), **about}
     if isinstance(tunable.default, tuple):
         point = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
-        return {"type": "array", "items": point, "maxItems": MOST_POINTS, **about, "default": list(tunable.default)}
+        return {
+            "type": "array",
+            "items": point,
+            "maxItems": MOST_POINTS,
+            **about,
+            "default": list(tunable.default),
+        }
     if isinstance(tunable.default, bool):
         return {"type": "boolean", **about}
     bounds = {"minimum": tunable.low, "maximum": tunable.high, "exclusiveMinimum": tunable.above}

@@ -1,26 +1,35 @@
 """Limits that are checked before memory is taken, so that no file can bring the machine down.
 
-They lie far above what a crowd simulation needs; a file that meets one is refused with a sentence that names the number and the limit.
+They lie far above what a crowd simulation needs; a file that meets one is refused with a sentence that names
+the number and the limit.
 """
 
 from __future__ import annotations
 
-MAX_FILE_BYTES = 32 * 2**20  # A city plan as WKT is some 10 MB. Everything in a file is held in memory several times over.
-MAX_DEPTH = 32  # Levels of nesting; the deepest sensible scenario has 9. PyYAML's own loader dies in C beyond some 20,000, the GEOS reader at about 100,000.
-MAX_NODES = 1_200_000  # Values in a scenario, those reached through aliases counted each time: 100,000 listed agents have a million; half a GB while reading.
+# A city plan as WKT is some 10 MB. Everything in a file is held in memory several times over.
+MAX_FILE_BYTES = 32 * 2**20
+# Levels of nesting; the deepest sensible scenario has 9. PyYAML's own loader dies in C beyond some 20,000,
+# the GEOS reader at about 100,000.
+MAX_DEPTH = 32
+# Values in a scenario, those reached through aliases counted each time: 100,000 listed agents have a million;
+# half a GB while reading.
+MAX_NODES = 1_200_000
 MAX_KEY_LENGTH = 200  # Characters of a key or a name. A longer one is a forgotten quote.
 MAX_NUMBER_LENGTH = 40  # Characters of a number: 17 digits already say all that a float can hold.
 MAX_PROBLEMS = 100  # Problems that are reported; nobody reads on after more.
-MAX_COLLECTED = 300  # Problems that are put into words, so that the first of the file are among them; more are only counted.
+# Problems that are put into words, so that the first of the file are among them; more are only counted.
+MAX_COLLECTED = 300
 MAX_COMPARED = 500  # Known names that a misspelt one is compared with.
 MAX_OVERRIDES = 1_000  # --set options of one command.
 
 MAX_AGENTS = 2_000_000  # Agents of a scenario: some 0.6 kB each while running.
 MAX_GROUPS = 10_000
-MAX_GOALS = 200_000  # Named goals and points that stand inline; every agent of a large antipodal circle has one of its own.
+# Named goals and points that stand inline; every agent of a large antipodal circle has one of its own.
+MAX_GOALS = 200_000
 MAX_VISITS = 1_000  # Goals in one agent's sequence.
 MAX_VERTICES = 1_000_000  # Vertices of all polygons of a scenario.
-MAX_GEOMETRY_CHARACTERS = 2 * MAX_FILE_BYTES  # Characters of well-known text, GeoJSON and grid maps, files that are named twice counted once.
+# Characters of well-known text, GeoJSON and grid maps, files that are named twice counted once.
+MAX_GEOMETRY_CHARACTERS = 2 * MAX_FILE_BYTES
 MAX_FACES = 300_000  # Triangles of a mesh in space; some 3 ms each where they overlap a lot.
 MAX_FLOORS = 1_000  # Storeys, and as many connections.
 MAX_CORNERS = 1_000  # Corners of one circle.

@@ -1,4 +1,6 @@
-"""Read a scenario file: YAML to tree, tree to checked shapes, shapes to a resolved scenario, with all mistakes told at once."""
+"""Read a scenario file: YAML to tree, tree to checked shapes, shapes to a resolved scenario,
+with all mistakes told at once.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,14 @@ from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
-from crowdsim.scenario.parameters import SECTIONS, SYSTEMS, Chosen, paths_lead_over_cells, resolve_section, tunables_of
+from crowdsim.scenario.parameters import (
+    SECTIONS,
+    SYSTEMS,
+    Chosen,
+    paths_lead_over_cells,
+    resolve_section,
+    tunables_of,
+)
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
@@ -43,7 +52,11 @@ _PLANS = (".dxf", ".wkt", ".geojson", ".obj")  # endings of what people run by m
 
 
 def load_scenario(
-    given: str | Path | Mapping[str, Any], *, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = (), folder: str | Path | None = None
+    given: str | Path | Mapping[str, Any],
+    *,
+    sets: Sequence[str] = (),
+    allow_dirs: Sequence[str | Path] = (),
+    folder: str | Path | None = None,
 ) -> Scenario:
     """Read and check a scenario: a file, or its values.
 
@@ -56,7 +69,8 @@ def load_scenario(
     allow_dirs : sequence of str or Path
         Folders, beside the scenario's own, from which it may name files.
     folder : str or Path, optional
-        Where the files that a mapping names lie, if their paths are relative; the working directory by default. A file names those of its own folder.
+        Where the files that a mapping names lie, if their paths are relative; the working directory by
+        default. A file names those of its own folder.
 
     Returns
     -------
@@ -74,7 +88,10 @@ def load_scenario(
     if not isinstance(given, (str, Path)):
         raise CrowdsimError(f"a scenario is a file or a mapping, not {given!r:.80}.")
     if folder is not None:
-        raise CrowdsimError(f"a folder is given beside {given}, but a scenario file names files of its own folder. Leave it out, or use allow_dirs.")
+        raise CrowdsimError(
+            f"a folder is given beside {given}, but a scenario file names files of its own folder. Leave it "
+            "out, or use allow_dirs."
+        )
     path, target = given, Path(given)
     if target.suffix.lower() in _PLANS and target.is_file():
         way_out = f"Make a scenario of it: {command('new', '--plan', target, '--run')}"
@@ -86,15 +103,24 @@ def load_scenario(
     return parse_scenario(text, file=str(path), folder=target.parent, sets=sets, allow_dirs=allow_dirs)
 
 
-def _from_values(values: Mapping[str, Any], folder: str | Path, sets: Sequence[str], allow_dirs: Sequence[str | Path]) -> Scenario:
+def _from_values(
+    values: Mapping[str, Any], folder: str | Path, sets: Sequence[str], allow_dirs: Sequence[str | Path]
+) -> Scenario:
     try:
         text = json.dumps(values, default=_plain_value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ScenarioError(f"the scenario cannot be written as text ({error}). Give finite numbers, texts, lists and dicts.") from None
+        raise ScenarioError(
+            f"the scenario cannot be written as text ({error}). Give finite numbers, texts, lists and dicts."
+        ) from None
     try:
         return parse_scenario(text, file=_VALUES, folder=folder, sets=sets, allow_dirs=allow_dirs)
     except ScenarioError as error:  # it is one long line: places in it say nothing
-        raise ScenarioError([replace(problem, file="", line=0, column=0) if problem.file == _VALUES else problem for problem in error.problems]) from None
+        raise ScenarioError(
+            [
+                replace(problem, file="", line=0, column=0) if problem.file == _VALUES else problem
+                for problem in error.problems
+            ]
+        ) from None
 
 
 def _plain_value(value: Any) -> Any:
@@ -108,7 +134,12 @@ def _plain_value(value: Any) -> Any:
 
 
 def parse_scenario(
-    text: str, *, file: str = "scenario", folder: str | Path | None = None, sets: Sequence[str] = (), allow_dirs: Sequence[str | Path] = ()
+    text: str,
+    *,
+    file: str = "scenario",
+    folder: str | Path | None = None,
+    sets: Sequence[str] = (),
+    allow_dirs: Sequence[str | Path] = (),
 ) -> Scenario:
     """Read and check the text of a scenario, for example one that was kept in a recording.
 
@@ -132,14 +163,18 @@ def parse_scenario(
     ScenarioError
         With everything that is wrong, in the order of the text.
     """
-    access = FileAccess(Path(folder) if folder is not None else None, tuple(Path(each) for each in allow_dirs))
+    access = FileAccess(
+        Path(folder) if folder is not None else None, tuple(Path(each) for each in allow_dirs)
+    )
     with _uncollected():
         return _parse(text, file, access, sets)
 
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector out: it would walk over a growing tree without cycles again and again, 60 % of the time of large scenarios."""
+    """Keep the garbage collector out: it would walk over a growing tree without cycles again and again,
+    60 % of the time of large scenarios.
+    """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -175,7 +210,9 @@ def _told(problems: Sequence[Problem], uncollected: int, file: str) -> ScenarioE
 
 
 def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, file: str) -> Scenario | None:
-    """Return the scenario of a draft, or None where something is missing; what is wrong is added to the problems."""
+    """Return the scenario of a draft, or None where something is missing;
+    what is wrong is added to the problems.
+    """
     notes = Problems(root)
     values = draft.values
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
@@ -184,7 +221,9 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     if geometry is not None and values["geometry"].areas:
         geometry = resolve_areas(values["geometry"], geometry, reader, problems)
-    sections = _sections(root, problems, geometry is not None and geometry.is_even, numbers_of(reader.grid_maps))
+    sections = _sections(
+        root, problems, geometry is not None and geometry.is_even, numbers_of(reader.grid_maps)
+    )
     systems = _systems(root, problems)
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
@@ -204,10 +243,19 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
     obstacles: tuple[Obstacle, ...] = ()
     if "obstacles" in values and geometry is not None:
-        obstacles = resolve_obstacles(values["obstacles"], geometry, table.floors, tick, [area.name for area in geometry.areas], problems)
+        obstacles = resolve_obstacles(
+            values["obstacles"],
+            geometry,
+            table.floors,
+            tick,
+            [area.name for area in geometry.areas],
+            problems,
+        )
     record = None
     if "record" in values and tick is not None:
-        record = resolve_record(values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems)
+        record = resolve_record(
+            values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems
+        )
     if geometry is not None:
         _check_ground(geometry, goals, groups, draft, problems, notes)
     if problems.found or geometry is None or tick is None or stop is None or record is None:
@@ -233,20 +281,38 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     )
 
 
-def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems) -> Geometry | None:
+def _geometry(
+    shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems
+) -> Geometry | None:
     """Return where one may walk, or None where there are problems."""
     given = [key for key in ("walkable", "storeys", "surface") if getattr(shape, key, None)]
     if len(given) > 1:
-        problems.add(("geometry", given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True)
+        problems.add(
+            ("geometry", given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True
+        )
     elif not given and shape.walkable is None:
-        problems.add(("geometry",), 'the key "walkable" is missing', "For example walkable: {box: [0, 0, 10, 8]}, or several storeys.")
+        problems.add(
+            ("geometry",),
+            'the key "walkable" is missing',
+            "For example walkable: {box: [0, 0, 10, 8]}, or several storeys.",
+        )
     elif given and given[0] != "walkable" and shape.obstacles:
-        problems.add(("geometry", "obstacles"), f"obstacles stand beside {given[0]}", "Move them into the storey on which they stand.", key=True)
+        problems.add(
+            ("geometry", "obstacles"),
+            f"obstacles stand beside {given[0]}",
+            "Move them into the storey on which they stand.",
+            key=True,
+        )
     elif given == ["storeys"]:
         return resolve_storeys(shape, reader, problems)
     else:
         if getattr(shape, "connections", ()):
-            problems.add(("geometry", "connections"), "connections need storeys to join", "Give storeys, or leave them out.", key=True)
+            problems.add(
+                ("geometry", "connections"),
+                "connections need storeys to join",
+                "Give storeys, or leave them out.",
+                key=True,
+            )
             return None
         if given == ["surface"]:
             return resolve_surface(shape, reader, problems, notes)
@@ -254,13 +320,17 @@ def _geometry(shape: schema.GeometryShape, reader: AreaReader, problems: Problem
     return None
 
 
-def _sections(root: Node, problems: Problems, is_even: bool, grid_numbers: Mapping[str, float]) -> dict[str, Any]:
+def _sections(
+    root: Node, problems: Problems, is_even: bool, grid_numbers: Mapping[str, float]
+) -> dict[str, Any]:
     resolved: dict[str, Chosen | None] = {}
     for section in SECTIONS:
         node = root.value.get(section.name)
         if node is not None and node.value is UNUSABLE:
             continue
-        resolved[section.name] = resolve_section(section, node, problems, is_even=is_even, grid_numbers=grid_numbers)
+        resolved[section.name] = resolve_section(
+            section, node, problems, is_even=is_even, grid_numbers=grid_numbers
+        )
     return resolved
 
 
@@ -270,7 +340,10 @@ def _systems(root: Node, problems: Problems) -> tuple[Chosen, ...]:
     if node is None or node.value is None or node.value is UNUSABLE:
         return ()
     if not isinstance(node.value, list):
-        problems.add(("systems",), f"expects a list of names, or of {{system: name, ...}}, found {described(node.value)}")
+        problems.add(
+            ("systems",),
+            f"expects a list of names, or of {{system: name, ...}}, found {described(node.value)}",
+        )
         return ()
     found: list[Chosen] = []
     for index, each in enumerate(node.value):
@@ -293,28 +366,48 @@ def _indices(draft: Draft) -> dict[str, int]:
 
 
 def _check_heights(navigations: Mapping[KeyPath, Chosen], has_floors: bool, problems: Problems) -> None:
-    """Refuse watchers and points that are shunned without a height where there are several floors: on which would they be? Elsewhere those with one."""
+    """Refuse watchers and points that are shunned without a height where there are several floors:
+    on which would they be? Elsewhere those with one.
+    """
     for path, chosen in navigations.items():
         for key in ("unseen_from", "shun"):
             wrong = [point for point in chosen.values.get(key, ()) if len(point) != 2 + has_floors]
             if wrong and has_floors:
                 message = f"the point {list(wrong[0])} has no height, and this geometry has several floors"
-                problems.add((*path, key), message, "Write [x, y, height]: its floor is the one that is nearest to that height there.", key=True)
+                problems.add(
+                    (*path, key),
+                    message,
+                    "Write [x, y, height]: its floor is the one that is nearest to that height there.",
+                    key=True,
+                )
             elif wrong:
                 values = [list(point) for point in chosen.values[key]]
-                problems.add((*path, key), f"{values} is not a list of at most {MOST_POINTS} points [x, y]", "Heights are for several floors.", key=True)
+                problems.add(
+                    (*path, key),
+                    f"{values} is not a list of at most {MOST_POINTS} points [x, y]",
+                    "Heights are for several floors.",
+                    key=True,
+                )
 
 
 def _refuse_idle_numbers(
-    sections: Mapping[str, Chosen | None], navigations: Mapping[KeyPath, Chosen], geometry: Geometry | None, problems: Problems
+    sections: Mapping[str, Chosen | None],
+    navigations: Mapping[KeyPath, Chosen],
+    geometry: Geometry | None,
+    problems: Problems,
 ) -> None:
-    """Refuse numbers that nothing reads, because of how the groups find their paths, or of the ground; what one section tells, `resolve_section` refuses."""
+    """Refuse numbers that nothing reads, because of how the groups find their paths, or of the ground;
+    what one section tells, `resolve_section` refuses.
+    """
     kinds = [chosen.name for chosen in navigations.values()]
     scenario, bodies = sections.get("navigation"), sections.get("bodies")
     if scenario is not None and _is_changed(scenario, "navigation", "terrain_cell"):
         why, way_out = "", "Leave terrain_cell out."
         if "mesh" not in kinds:
-            why = f"does nothing under {listed(dict.fromkeys(kinds))}: only navigation mesh looks for paths over terrain with speeds of its own"
+            why = (
+                f"does nothing under {listed(dict.fromkeys(kinds))}: only navigation mesh looks for paths "
+                "over terrain with speeds of its own"
+            )
             way_out = "Take navigation mesh, or leave terrain_cell out."
         elif geometry is not None and not geometry.named_speeds:
             why = "does nothing on this ground: no terrain has a speed of its own"
@@ -322,18 +415,36 @@ def _refuse_idle_numbers(
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
     # Over cells, an agent with a wall in the line to its next waypoint asks again with replanning off too.
     on_cells = any(map(paths_lead_over_cells, kinds))
-    if bodies is not None and _is_changed(bodies, "bodies", "replan_cooldown") and not bodies.values["replanning"] and not on_cells:
-        message = f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
-        problems.add(("bodies", "replan_cooldown"), message, "Give replanning, or leave replan_cooldown out.", key=True)
+    if (
+        bodies is not None
+        and _is_changed(bodies, "bodies", "replan_cooldown")
+        and not bodies.values["replanning"]
+        and not on_cells
+    ):
+        message = (
+            f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
+        )
+        problems.add(
+            ("bodies", "replan_cooldown"), message, "Give replanning, or leave replan_cooldown out.", key=True
+        )
 
 
 def _is_changed(chosen: Chosen, section: str, key: str) -> bool:
     """Return whether a parameter has another value than its default."""
     owner = next(each for each in SECTIONS if each.name == section).owners()[chosen.name]
-    return any(tunable.name == key and chosen.values[key] != tunable.default for tunable in tunables_of(owner))
+    return any(
+        tunable.name == key and chosen.values[key] != tunable.default for tunable in tunables_of(owner)
+    )
 
 
-def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Group], draft: Draft, problems: Problems, notes: Problems) -> None:
+def _check_ground(
+    geometry: Geometry,
+    goals: Sequence[Goal],
+    groups: Sequence[Group],
+    draft: Draft,
+    problems: Problems,
+    notes: Problems,
+) -> None:
     for layer in range(len(geometry.grounds)):
         check = GroundCheck(geometry, layer, problems, notes)
         check.goals(goals)
@@ -341,9 +452,11 @@ def _check_ground(geometry: Geometry, goals: Sequence[Goal], groups: Sequence[Gr
 
 
 def scenario_of_run(header: Header, file: str) -> Scenario:
-    """Return the scenario of a recorded run, to look at or to measure. What came from plug-ins has a stand-in: model `none`, no system, the default planner.
+    """Return the scenario of a recorded run, to look at or to measure.
+    What came from plug-ins has a stand-in: model `none`, no system, the default planner.
 
-    How agents avoided each other and found their paths changes nothing that is drawn or measured afterwards, and a user's file need not be at hand for it.
+    How agents avoided each other and found their paths changes nothing that is drawn or measured afterwards,
+    and a user's file need not be at hand for it.
 
     Parameters
     ----------
@@ -352,9 +465,20 @@ def scenario_of_run(header: Header, file: str) -> Scenario:
     file : str
         What messages call it.
     """
-    sets = ["systems=[]", "avoidance=none", *(f"groups.{number}.avoidance=none" for number in range(len(header.groups)))] if header.plugins else []
+    sets = (
+        [
+            "systems=[]",
+            "avoidance=none",
+            *(f"groups.{number}.avoidance=none" for number in range(len(header.groups))),
+        ]
+        if header.plugins
+        else []
+    )
     if any(each.get("kind") == "planner" for each in header.plugins.values()):
-        sets += ["navigation=optimal", *(f"groups.{number}.navigation=optimal" for number in range(len(header.groups)))]
+        sets += [
+            "navigation=optimal",
+            *(f"groups.{number}.navigation=optimal" for number in range(len(header.groups))),
+        ]
     return parse_scenario(header.scenario, file=file, sets=sets)
 
 
@@ -364,7 +488,8 @@ def as_scenario(given: Scenario | Mapping[str, Any] | str | Path) -> Scenario:
     Parameters
     ----------
     given : Scenario, mapping, str or Path
-        A mapping and a path are those of `load_scenario`. A str with a line break is YAML text, another one a path.
+        A mapping and a path are those of `load_scenario`. A str with a line break is YAML text, another one a
+        path.
 
     Raises
     ------
@@ -377,4 +502,6 @@ def as_scenario(given: Scenario | Mapping[str, Any] | str | Path) -> Scenario:
         return parse_scenario(given)
     if isinstance(given, (str, Path, Mapping)):
         return load_scenario(given)
-    raise CrowdsimError(f"a scenario is a file, YAML text, a dict or what load_scenario returns, not {given!r:.80}.")
+    raise CrowdsimError(
+        f"a scenario is a file, YAML text, a dict or what load_scenario returns, not {given!r:.80}."
+    )

@@ -1,4 +1,6 @@
-"""A scenario, read and checked: frozen objects with every default filled in. Nothing here knows files or YAML."""
+"""A scenario, read and checked: frozen objects with every default filled in.
+Nothing here knows files or YAML.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ class Goal:
     area : shapely Polygon or MultiPolygon, or None
         Of an exit or region, as given: it may reach beyond the walkable ground.
     parts : tuple of int
-        For nearest_of: the goals it means, as ascending indices into the scenario's goals; none of them is itself nearest_of.
+        For nearest_of: the goals it means, as ascending indices into the scenario's goals; none of them is
+        itself nearest_of.
     is_inline : bool
         Stands in an agent's list instead of under `goals`.
     layer : int
@@ -293,7 +296,9 @@ class Scenario:
 
     @property
     def models(self) -> tuple[Chosen, ...]:
-        """The different models that groups of the scenario have, in the order of the groups; the scenario's own where there is no group."""
+        """The different models that groups of the scenario have, in the order of the groups;
+        the scenario's own where there is no group.
+        """
         found: list[Chosen] = []
         for group in self.groups:
             if self.model_of(group) not in found:
@@ -306,7 +311,9 @@ class Scenario:
 
     @property
     def navigations(self) -> tuple[Chosen, ...]:
-        """The different kinds of navigation that groups have, by kind and then in the order of the groups; the scenario's own where there is no group."""
+        """The different kinds of navigation that groups have, by kind and then in the order of the groups;
+        the scenario's own where there is no group.
+        """
         found: list[Chosen] = []
         for group in self.groups:
             if self.navigation_of(group) not in found:
@@ -316,7 +323,8 @@ class Scenario:
     def canonical(self) -> str:
         """Return the resolved scenario as YAML text: every default and all geometry written out.
 
-        Loading it gives the same run without the original files, and two files that mean the same give the same text.
+        Loading it gives the same run without the original files, and two files that mean the same give the
+        same text.
         """
         from crowdsim.scenario.canonical import canonical_text
 

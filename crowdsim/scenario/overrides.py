@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario.limits import MAX_OVERRIDES
 from crowdsim.scenario.parameters import SECTIONS
-from crowdsim.scenario.tree import Node, Path, Place, Problems, clipped, described, item_text, listed, suggestion
+from crowdsim.scenario.tree import (
+    Node,
+    Path,
+    Place,
+    Problems,
+    clipped,
+    described,
+    item_text,
+    listed,
+    suggestion,
+)
 from crowdsim.scenario.yaml_reader import read_yaml
 
 _INDEX = re.compile(r"\[(\d+)\]")
@@ -23,8 +33,9 @@ def apply_overrides(root: Node, sets: Sequence[str], problems: Problems) -> Node
     root : Node
         A mapping.
     sets : sequence of str
-        Each ``key=value``: keys joined by points, list items by their index or, for groups and agents, by their name, for example
-        ``groups.0.count=200``, ``groups.crowd.count=200``, ``stop.after=60``. The value is YAML.
+        Each ``key=value``: keys joined by points, list items by their index or, for groups and agents, by
+        their name, for example ``groups.0.count=200``, ``groups.crowd.count=200``, ``stop.after=60``. The
+        value is YAML.
     problems : Problems
         Receives what cannot be set; such problems stand at the option.
     """
@@ -36,14 +47,22 @@ def apply_overrides(root: Node, sets: Sequence[str], problems: Problems) -> Node
         key, equals, text = option.partition("=")
         parts = _INDEX.sub(r".\1", key.strip()).split(".")
         if not equals or not all(parts):
-            problems.add((), f'"{clipped(option)}" is not of the form key=value', "For example --set groups.0.count=200.", place=place)
+            problems.add(
+                (),
+                f'"{clipped(option)}" is not of the form key=value',
+                "For example --set groups.0.count=200.",
+                place=place,
+            )
             continue
         try:
             value, found = read_yaml(text, place.file)
         except ScenarioError as error:
             value, found = None, error.problems
         item = item_text(int(part) if part.isdecimal() else part for part in parts)
-        problems.found.extend(Problem(_joined(item, problem.item), problem.message, problem.way_out, place.file) for problem in found)
+        problems.found.extend(
+            Problem(_joined(item, problem.item), problem.message, problem.way_out, place.file)
+            for problem in found
+        )
         if not found:
             node = _placed(value if value is not None else Node(None, place), place)
             root = _with(root, parts, (), node, place, problems) or root
@@ -60,11 +79,15 @@ def _placed(node: Node, place: Place) -> Node:
     if isinstance(value, list):
         return Node([_placed(item, place) for item in value], place)
     if isinstance(value, dict):
-        return Node({key: _placed(item, place) for key, item in value.items()}, place, dict.fromkeys(value, place))
+        return Node(
+            {key: _placed(item, place) for key, item in value.items()}, place, dict.fromkeys(value, place)
+        )
     return Node(value, place)
 
 
-def _with(node: Node, parts: Sequence[str], above: Path, new: Node, place: Place, problems: Problems) -> Node | None:
+def _with(
+    node: Node, parts: Sequence[str], above: Path, new: Node, place: Place, problems: Problems
+) -> Node | None:
     """Return a copy of `node` in which the item at `parts` is `new`, or None after a problem was added."""
     if not parts:
         return new
@@ -88,13 +111,23 @@ def _with(node: Node, parts: Sequence[str], above: Path, new: Node, place: Place
             names = [name for item in node.value if (name := _name_of(item)) is not None]
             known = f"Known are {listed(names)}." if names else ""
             hint = f"{suggestion(part, names)} {known}".strip()
-            problems.add(above, f'has no item "{clipped(part)}": it is a list of {len(node.value)}, counted from 0', hint, place=place)
+            problems.add(
+                above,
+                f'has no item "{clipped(part)}": it is a list of {len(node.value)}, counted from 0',
+                hint,
+                place=place,
+            )
             return None
         changed = _with(node.value[index], rest, (*above, index), new, place, problems)
         if changed is None:
             return None
         return Node([*node.value[:index], changed, *node.value[index + 1 :]], node.place)
-    problems.add(above, f'is {described(node.value)}, so it has no "{clipped(part)}"', f"Set {item_text(above)} itself.", place=place)
+    problems.add(
+        above,
+        f'is {described(node.value)}, so it has no "{clipped(part)}"',
+        f"Set {item_text(above)} itself.",
+        place=place,
+    )
     return None
 
 

@@ -1,7 +1,8 @@
 """The sections of a scenario that hold tunable numbers, and which modules declare the numbers.
 
-The numbers themselves are declared where they are used, as dataclasses of `crowdsim.tunable.param`; here stands only which dataclass belongs to which
-section. The check of a user's values, the JSON Schema and the table of ``crowdsim parameters`` are all made from these declarations.
+The numbers themselves are declared where they are used, as dataclasses of `crowdsim.tunable.param`; here
+stands only which dataclass belongs to which section. The check of a user's values, the JSON Schema and the
+table of ``crowdsim parameters`` are all made from these declarations.
 """
 
 from __future__ import annotations
@@ -36,9 +37,11 @@ class Section:
     load : callable
         Returns the owners by name; imports what it needs only then.
     shared : callable, optional
-        Returns an owner whose tunables all of them have, and of which there is one in a scenario: groups cannot have values of their own.
+        Returns an owner whose tunables all of them have, and of which there is one in a scenario: groups
+        cannot have values of their own.
     elsewhere : str
-        The owner that is chosen where the file is silent on other ground, or gives tunables that only this one has; empty where that makes no difference.
+        The owner that is chosen where the file is silent on other ground, or gives tunables that only this
+        one has; empty where that makes no difference.
     """
 
     name: str
@@ -49,15 +52,28 @@ class Section:
     elsewhere: str = ""
 
     def default_on(self, is_even: bool, given: Iterable[str] = ()) -> str:
-        """Return the owner that is chosen where the file is silent, on one even floor or on other ground; one that has the tunables which are given."""
+        """Return the owner that is chosen where the file is silent, on one even floor or on other ground;
+        one that has the tunables which are given.
+        """
         if not self.elsewhere:
             return self.default
-        default, elsewhere = ({tunable.name for tunable in tunables_of(self.owners()[name])} for name in (self.default, self.elsewhere))
-        return self.default if is_even and default.issuperset(set(given) & (default | elsewhere)) else self.elsewhere
+        default, elsewhere = (
+            {tunable.name for tunable in tunables_of(self.owners()[name])}
+            for name in (self.default, self.elsewhere)
+        )
+        return (
+            self.default
+            if is_even and default.issuperset(set(given) & (default | elsewhere))
+            else self.elsewhere
+        )
 
     def shared_names(self) -> frozenset[str]:
         """Return the names of the tunables of which there is one value in a scenario."""
-        return frozenset(tunable.name for tunable in tunables_of(self.shared())) if self.shared is not None and self.name not in _replaced else frozenset()
+        return (
+            frozenset(tunable.name for tunable in tunables_of(self.shared()))
+            if self.shared is not None and self.name not in _replaced
+            else frozenset()
+        )
 
     def owners(self) -> Mapping[str, Owner]:
         """Return the owners by name, in the order in which they are listed to users."""
@@ -71,7 +87,8 @@ class Chosen:
     Attributes
     ----------
     name : str
-        Name of the owner: of the avoidance model, of the kind of navigation; the section's name where there is no choice.
+        Name of the owner: of the avoidance model, of the kind of navigation; the section's name where there
+        is no choice.
     values : dict of str to value
         All parameters by name, in the order of their declaration.
     """
@@ -94,20 +111,35 @@ class BudgetParameters:
     """How much work may be done in one tick: so much work, or what fits into so many milliseconds."""
 
     work: int = param(
-        0, "expansions", low=0, high=10**9,
-        why="polygons that path searches may expand in a tick, some 0.2 us each; smaller lets agents wait longer for a path, larger makes single ticks long; "
+        0,
+        "expansions",
+        low=0,
+        high=10**9,
+        why="polygons that path searches may expand in a tick, some 0.2 us each; smaller lets agents wait "
+        "longer for a path, larger makes single ticks long; "
         "0 is 2,000, or one for each agent where there are more",
-    )  # fmt: skip
+    )
     milliseconds: float = param(
-        0.0, "ms", low=0.0, high=10_000.0, source="[Norberg 2004], section 3.3",
-        why="what a whole tick may take, of which searches get what the other systems leave; smaller lets agents wait longer for a path, larger makes frames "
-        "long; how far searches get then depends on the machine, and the run is marked so; 0 lets work decide, the same in every run",
-    )  # fmt: skip
+        0.0,
+        "ms",
+        low=0.0,
+        high=10_000.0,
+        source="[Norberg 2004], section 3.3",
+        why="what a whole tick may take, of which searches get what the other systems leave; smaller lets "
+        "agents wait longer for a path, larger makes frames "
+        "long; how far searches get then depends on the machine, and the run is marked so; 0 lets work "
+        "decide, the same in every run",
+    )
     slice: int = param(
-        1000, "expansions", low=1, high=10**9, source="[Norberg 2004], section 3.3",
-        why="searched between two looks at the clock, some 0.2 to 0.5 ms; larger overruns the milliseconds by more, half a slice on average; smaller hands out "
+        1000,
+        "expansions",
+        low=1,
+        high=10**9,
+        source="[Norberg 2004], section 3.3",
+        why="searched between two looks at the clock, some 0.2 to 0.5 ms; larger overruns the milliseconds "
+        "by more, half a slice on average; smaller hands out "
         "searches more often, which costs time",
-    )  # fmt: skip
+    )
 
 
 def paths_lead_over_cells(kind: str) -> bool:
@@ -121,11 +153,17 @@ def _imported(module: str, name: str) -> Any:
 
 def _avoidance() -> Mapping[str, Owner]:
     model_named = _imported("crowdsim.avoidance.registry", "model_named")
-    return {name: model_named(name).Parameters for name in _imported("crowdsim.avoidance.registry", "available_models")()}
+    return {
+        name: model_named(name).Parameters
+        for name in _imported("crowdsim.avoidance.registry", "available_models")()
+    }
 
 
 def _speed_density() -> Mapping[str, Owner]:
-    return {"none": _imported("crowdsim.avoidance.density_speed", "NoLaw"), "weidmann": _imported("crowdsim.avoidance.density_speed", "Weidmann")}
+    return {
+        "none": _imported("crowdsim.avoidance.density_speed", "NoLaw"),
+        "weidmann": _imported("crowdsim.avoidance.density_speed", "Weidmann"),
+    }
 
 
 def _mesh() -> Owner:
@@ -135,30 +173,46 @@ def _mesh() -> Owner:
 
 def _navigation() -> Mapping[str, Owner]:
     corridor = (
-        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"), _imported("crowdsim.navigation.stationary.parameters", "StationaryParameters"),
+        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"),
+        _imported("crowdsim.navigation.stationary.parameters", "StationaryParameters"),
         _imported("crowdsim.navigation.goals.targets", "TargetParameters"),
-    )  # fmt: skip
+    )
     kinds = _imported("crowdsim.navigation.planners", "planner_kinds")()
     mesh: Any = _mesh()
-    return {kind.name: (mesh, *kind.owners, *(() if kind.over_cells else corridor), *kind.options) for kind in kinds}
+    return {
+        kind.name: (mesh, *kind.owners, *(() if kind.over_cells else corridor), *kind.options)
+        for kind in kinds
+    }
 
 
 def _bodies() -> Mapping[str, Owner]:
     own = (
-        ("integrate", "Body"), ("turn", "Turn"), ("separate", "Separation"), ("nudge", "Nudge"), ("nudge", "Blocked"), ("spread", "Spread"),
-        ("replan", "Replan"), ("priority", "Priority"), ("places", "Place"),
-    )  # fmt: skip
+        ("integrate", "Body"),
+        ("turn", "Turn"),
+        ("separate", "Separation"),
+        ("nudge", "Nudge"),
+        ("nudge", "Blocked"),
+        ("spread", "Spread"),
+        ("replan", "Replan"),
+        ("priority", "Priority"),
+        ("places", "Place"),
+    )
     found = tuple(_imported(f"crowdsim.bodies.{module}", f"{name}Parameters") for module, name in own)
     return {"bodies": (*found, _imported("crowdsim.navigation.local_grid.detours", "LocalGridParameters"))}
 
 
 def _symmetry() -> Mapping[str, Owner]:
     breaker = _imported("crowdsim.avoidance.symmetry", "SymmetryBreaker")
-    return {"symmetry": (_imported("crowdsim.avoidance.symmetry_switch", "SymmetrySwitch"), breaker.Parameters)}
+    return {
+        "symmetry": (_imported("crowdsim.avoidance.symmetry_switch", "SymmetrySwitch"), breaker.Parameters)
+    }
 
 
 def _systems() -> Mapping[str, Owner]:
-    return {name: kind.Parameters for name, kind in _imported("crowdsim.world.registry", "registered_systems")().items()}
+    return {
+        name: kind.Parameters
+        for name, kind in _imported("crowdsim.world.registry", "registered_systems")().items()
+    }
 
 
 SECTIONS = (
@@ -169,16 +223,23 @@ SECTIONS = (
     Section("symmetry", "", "symmetry", _symmetry),
     Section("budget", "", "budget", lambda: {"budget": BudgetParameters}),
 )
-SYSTEMS = Section("systems", "system", "", _systems)  # of each entry of the list of systems that are not crowdsim's own
+# of each entry of the list of systems that are not crowdsim's own
+SYSTEMS = Section("systems", "system", "", _systems)
 _replaced: dict[str, Mapping[str, Owner]] = {}
 _ALL_SHORTEST = (
-    "Its paths are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or grid, whose searches can be weighed to look at less "
+    "Its paths are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or "
+    "grid, whose searches can be weighed to look at less "
     "ground for paths that cost up to that many times as much."
 )
-_IN_TIME = "On one level floor its paths, the shortest, are the quickest too. Take kind: mesh where there are stairs, slopes or terrain with speeds of its own."
+_IN_TIME = (
+    "On one level floor its paths, the shortest, are the quickest too. Take kind: mesh where there are "
+    "stairs, slopes or terrain with speeds of its own."
+)
 _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
-    ("optimal", "weight"): _ALL_SHORTEST, ("optimal", "heuristic"): _ALL_SHORTEST, ("optimal", "costs"): _IN_TIME,
-}  # fmt: skip
+    ("optimal", "weight"): _ALL_SHORTEST,
+    ("optimal", "heuristic"): _ALL_SHORTEST,
+    ("optimal", "costs"): _IN_TIME,
+}
 
 
 # What does nothing while something else is off: by the tunable that switches it, and the value that is off.
@@ -195,7 +256,9 @@ _NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
 
 @contextmanager
 def owners_replaced(replaced: Mapping[str, Mapping[str, Owner]]) -> Iterator[None]:
-    """Give sections other owners for a while: for tests, and for programs that try out models of their own."""
+    """Give sections other owners for a while: for tests, and for programs that
+    try out models of their own.
+    """
     before = dict(_replaced)
     _replaced.update(replaced)
     try:
@@ -212,9 +275,15 @@ def tunables_of(owner: Owner) -> list[Tunable]:
 
 
 def resolve_section(
-    section: Section, node: Node | None, problems: Problems, *, path: Path | None = None, base: Chosen | None = None, is_even: bool = True,
+    section: Section,
+    node: Node | None,
+    problems: Problems,
+    *,
+    path: Path | None = None,
+    base: Chosen | None = None,
+    is_even: bool = True,
     grid_numbers: Mapping[str, float] | None = None,
-) -> Chosen | None:  # fmt: skip
+) -> Chosen | None:
     """Check what a scenario says in a section and fill in the rest.
 
     Parameters
@@ -227,9 +296,11 @@ def resolve_section(
     path : Path, optional
         Where the section stands, if not at the top: a group may have one of its own.
     base : Chosen, optional
-        What the section says that this one stands in place of: its owner, and the values of that owner, hold where this one is silent.
+        What the section says that this one stands in place of: its owner, and the values of that owner, hold
+        where this one is silent.
     is_even : bool
-        Whether the ground is one level floor on which all agents walk at their own speed: there are defaults that depend on it.
+        Whether the ground is one level floor on which all agents walk at their own speed: there are defaults
+        that depend on it.
     grid_numbers : mapping of str to float, optional
         Defaults of a navigation over cells, from the files of its ground.
 
@@ -244,28 +315,49 @@ def resolve_section(
     name = base.name if base is not None else section.default_on(is_even, given)
     if node is not None and not isinstance(node.value, dict):
         if not (section.selector and isinstance(node.value, str)):
-            forms = f"the name of a {section.selector} or a mapping {{{section.selector}: name, ...}}" if section.selector else "a mapping of parameters"
+            forms = (
+                f"the name of a {section.selector} or a mapping {{{section.selector}: name, ...}}"
+                if section.selector
+                else "a mapping of parameters"
+            )
             problems.add(path, f"expects {forms}, found {described(node.value)}")
             return None
         name = node.value
     elif section.selector in given:
         selected = given.pop(section.selector).value
         if not isinstance(selected, str):
-            problems.add((*path, section.selector), f"expects a name, found {described(selected)}", f"Known are {listed(owners)}.")
+            problems.add(
+                (*path, section.selector),
+                f"expects a name, found {described(selected)}",
+                f"Known are {listed(owners)}.",
+            )
             return None
         name = selected
     if name not in owners:
-        at = (*path, section.selector) if node is not None and isinstance(node.value, dict) and section.selector in node.value else path
+        at = (
+            (*path, section.selector)
+            if node is not None and isinstance(node.value, dict) and section.selector in node.value
+            else path
+        )
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    defaults = grid_numbers if grid_numbers and section.name == "navigation" and paths_lead_over_cells(name) else {}
-    values = {tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])}
+    defaults = (
+        grid_numbers if grid_numbers and section.name == "navigation" and paths_lead_over_cells(name) else {}
+    )
+    values = {
+        tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])
+    }
     if base is not None:
         shared = section.shared_names()
         values |= {key: value for key, value in base.values.items() if base.name == name or key in shared}
         for key in sorted(shared & set(given)):
             del given[key]
-            problems.add((*path, key), f"{key} is of the mesh, and there is one mesh for all groups", f"Set {section.name}.{key} of the scenario.", key=True)
+            problems.add(
+                (*path, key),
+                f"{key} is of the mesh, and there is one mesh for all groups",
+                f"Set {section.name}.{key} of the scenario.",
+                key=True,
+            )
     return Chosen(name, _checked(section, name, tunables_of(owners[name]), values, given, problems, path))
 
 
@@ -277,34 +369,69 @@ def _known_owners(section: Section, name: str, owners: Mapping[str, Owner]) -> s
 
 
 def _checked(
-    section: Section, owner: str, declared: list[Tunable], values: dict[str, Any], given: Mapping[str, Node], problems: Problems, above: Path
+    section: Section,
+    owner: str,
+    declared: list[Tunable],
+    values: dict[str, Any],
+    given: Mapping[str, Node],
+    problems: Problems,
+    above: Path,
 ) -> dict[str, Any]:
     known = {tunable.name: tunable for tunable in declared}
     whose = f"{owner} has" if section.selector else f"{section.name} has"
     for key, item in given.items():
         path = (*above, key)
         if key not in known:
-            hint = _WHY_NOT.get((owner, key)) or f"{suggestion(key, known)} Known are {listed(known)}.".strip() if known else "It has no parameters."
+            hint = (
+                _WHY_NOT.get((owner, key)) or f"{suggestion(key, known)} Known are {listed(known)}.".strip()
+                if known
+                else "It has no parameters."
+            )
             problems.add(path, f'{whose} no parameter "{key}"', hint, key=True)
         elif isinstance(item.value, (list, dict)) and not isinstance(known[key].default, tuple):
-            problems.add(path, f"expects a single value, found {described(item.value)}", f"Default: {known[key].default}.")
+            problems.add(
+                path,
+                f"expects a single value, found {described(item.value)}",
+                f"Default: {known[key].default}.",
+            )
         elif complaint := known[key].complaint(plain(item)):
-            problems.add(path, complaint, f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.")
+            problems.add(
+                path,
+                complaint,
+                f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.",
+            )
         else:
-            values[key] = _points(plain(item)) if isinstance(known[key].default, tuple) else type(known[key].default)(item.value)
+            values[key] = (
+                _points(plain(item))
+                if isinstance(known[key].default, tuple)
+                else type(known[key].default)(item.value)
+            )
     for switch, (off, names) in _NEEDS.items():
         for key in names:
             if key in given and values.get(switch) == off and values[key] != known[key].default:
                 what = "nothing" if off == () else "false" if off is False else off
-                problems.add((*above, key), f"{key} does nothing while {switch} is {what}", f"Give {switch}, or leave {key} out.", key=True)
+                problems.add(
+                    (*above, key),
+                    f"{key} does nothing while {switch} is {what}",
+                    f"Give {switch}, or leave {key} out.",
+                    key=True,
+                )
     if "weight" in given and values.get("heuristic") == "zero" and values["weight"] > 1.0:
         way_out = "Leave the weight out, or take another heuristic."
-        problems.add((*above, "weight"), f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero", way_out)
+        problems.add(
+            (*above, "weight"),
+            f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero",
+            way_out,
+        )
     return _one_budget(values, given, problems, above) if "milliseconds" in values else values
 
 
-def _one_budget(values: dict[str, Any], given: Mapping[str, Node], problems: Problems, above: Path) -> dict[str, Any]:
-    """Return what one kind of budget has, the work or the milliseconds: what the other has would do nothing."""
+def _one_budget(
+    values: dict[str, Any], given: Mapping[str, Node], problems: Problems, above: Path
+) -> dict[str, Any]:
+    """Return what one kind of budget has, the work or the milliseconds:
+    what the other has would do nothing.
+    """
     if not values["milliseconds"]:
         if "slice" in given:
             problem = "slices are searched between two looks at the clock, but no clock decides here"
@@ -313,8 +440,14 @@ def _one_budget(values: dict[str, Any], given: Mapping[str, Node], problems: Pro
     if values["work"]:
         problems.add(
             (*above, "work") if "work" in given else above,
-            f"work is {values['work']:,} and milliseconds {values['milliseconds']:g}, but one of them decides how far searches get",
-            "Keep work for runs that are the same each time, milliseconds for frames that are short; the other is 0.",
+            (
+                f"work is {values['work']:,} and milliseconds {values['milliseconds']:g}, but one of them "
+                "decides how far searches get"
+            ),
+            (
+                "Keep work for runs that are the same each time, milliseconds for frames that are short; "
+                "the other is 0."
+            ),
         )
     return {name: value for name, value in values.items() if name != "work"}
 
@@ -324,10 +457,14 @@ def _points(value: Any) -> tuple[tuple[float, ...], ...]:
 
 
 def parameter_rows() -> list[dict[str, Any]]:
-    """Return one row for every tunable number of the package: name as in a scenario, default, unit, range, why, source."""
+    """Return one row for every tunable number of the package:
+    name as in a scenario, default, unit, range, why, source.
+    """
     return [
         {
-            "name": f"{section.name}.{name}.{tunable.name}" if section.selector else f"{section.name}.{tunable.name}",
+            "name": f"{section.name}.{name}.{tunable.name}"
+            if section.selector
+            else f"{section.name}.{tunable.name}",
             "default": tunable.default,
             "unit": tunable.unit,
             "range": tunable.range_text,

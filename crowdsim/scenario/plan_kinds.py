@@ -1,4 +1,6 @@
-"""What the parts of a plan are: by the names of layers and features, as draughtsmen use them in several languages."""
+"""What the parts of a plan are: by the names of layers and features,
+as draughtsmen use them in several languages.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +20,104 @@ class Kind(StrEnum):
     NOTHING = "nothing"
 
 
-# Beginnings of words in names; the first kind that one of the words fits counts. Four-letter forms (FURN, GLAZ, FLOR) are those of the AIA's CAD layer
-# guidelines, which many offices use. Windows are walls: nobody walks through them. Texts, dimensions and grids are nothing.
+# Beginnings of words in names; the first kind that one of the words fits counts. Four-letter forms (FURN,
+# GLAZ, FLOR) are those of the AIA's CAD layer guidelines, which many offices use. Windows are walls: nobody
+# walks through them. Texts, dimensions and grids are nothing.
 WORDS: dict[Kind, tuple[str, ...]] = {
-    Kind.NOTHING: ("dim", "text", "anno", "note", "title", "frame", "defpoints", "axis", "axes", "grid", "hatch", "patt", "bemass", "legend", "viewport"),
+    Kind.NOTHING: (
+        "dim",
+        "text",
+        "anno",
+        "note",
+        "title",
+        "frame",
+        "defpoints",
+        "axis",
+        "axes",
+        "grid",
+        "hatch",
+        "patt",
+        "bemass",
+        "legend",
+        "viewport",
+    ),
     Kind.EXITS: ("exit", "egress", "ausgang", "ausgänge", "notausgang", "sortie", "salida", "uscita"),
     Kind.STARTS: ("start", "distribution", "people", "crowd", "agent", "occupant", "seat", "person"),
     Kind.DOORS: ("door", "tür", "tuer", "porte", "puerta", "porta", "gate", "opening"),
-    Kind.WALLS: ("wall", "glaz", "window", "wind", "wand", "wände", "waende", "fenster", "mur", "fenêtre", "pared", "muro", "ventana", "partition"),
-    Kind.OBSTACLES: ("obstacle", "column", "cols", "pillar", "furn", "eqpm", "table", "desk", "shelf",
-        "stütze", "möbel", "moebel", "säule", "poteau", "meuble", "mueble", "fixt", "casework"),
-    Kind.GROUND: ("ground", "room", "floor", "flor", "walk", "area", "space", "raum", "räume", "raeume", "boden",
-        "salle", "sol", "suelo", "hall", "corridor", "outline", "boundary"),
-}  # fmt: skip
+    Kind.WALLS: (
+        "wall",
+        "glaz",
+        "window",
+        "wind",
+        "wand",
+        "wände",
+        "waende",
+        "fenster",
+        "mur",
+        "fenêtre",
+        "pared",
+        "muro",
+        "ventana",
+        "partition",
+    ),
+    Kind.OBSTACLES: (
+        "obstacle",
+        "column",
+        "cols",
+        "pillar",
+        "furn",
+        "eqpm",
+        "table",
+        "desk",
+        "shelf",
+        "stütze",
+        "möbel",
+        "moebel",
+        "säule",
+        "poteau",
+        "meuble",
+        "mueble",
+        "fixt",
+        "casework",
+    ),
+    Kind.GROUND: (
+        "ground",
+        "room",
+        "floor",
+        "flor",
+        "walk",
+        "area",
+        "space",
+        "raum",
+        "räume",
+        "raeume",
+        "boden",
+        "salle",
+        "sol",
+        "suelo",
+        "hall",
+        "corridor",
+        "outline",
+        "boundary",
+    ),
+}
 _WORD = re.compile(r"[^\W\d_]+")
-_WHOLE = ("sol", "dim", "mur", "wind", "area", "note", "title", "text", "gate", "hall", "seat", "start", "grid")  # would also begin other words
+# would also begin other words
+_WHOLE = (
+    "sol",
+    "dim",
+    "mur",
+    "wind",
+    "area",
+    "note",
+    "title",
+    "text",
+    "gate",
+    "hall",
+    "seat",
+    "start",
+    "grid",
+)
 
 
 def kind_of(name: str) -> Kind | None:
@@ -46,6 +131,9 @@ def kind_of(name: str) -> Kind | None:
     words = [word.casefold() for word in _WORD.findall(name)]
     for kind, beginnings in WORDS.items():
         for word in words:
-            if any(word in (beginning, beginning + "s") if beginning in _WHOLE else word.startswith(beginning) for beginning in beginnings):
+            if any(
+                word in (beginning, beginning + "s") if beginning in _WHOLE else word.startswith(beginning)
+                for beginning in beginnings
+            ):
                 return kind
     return None

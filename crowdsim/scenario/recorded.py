@@ -1,4 +1,6 @@
-"""What a scenario wants recorded: rates that fit the tick, columns that exist, agents that exist, a size that fits on a disk."""
+"""What a scenario wants recorded: rates that fit the tick, columns that exist, agents that exist,
+a size that fits on a disk.
+"""
 
 from __future__ import annotations
 
@@ -15,22 +17,34 @@ from crowdsim.scenario.model import Group, Record, Stop
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
-USUAL_RATE = 10.0  # frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every tick at 0.01 s
+# frames a second where the scenario does not say: enough for speeds and flows, a tenth of the bytes of every
+# tick at 0.01 s
+USUAL_RATE = 10.0
 RATE_TOLERANCE = 1e-5  # relative; so that the six digits of a rate in our own messages are accepted
 _REASON_BYTES = 12 * 8
-_USUAL_REASONS = 14  # of an agent in a tick: some ten neighbours and two walls, what was preferred and chosen; for models that do not say
+# of an agent in a tick: some ten neighbours and two walls, what was preferred and chosen; for models that do
+# not say
+_USUAL_REASONS = 14
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
 def recordable_columns() -> dict[str, int]:
-    """Return the columns that a recording can hold beside the position, and the bytes that each takes in a row, in the order of the recording."""
+    """Return the columns that a recording can hold beside the position,
+    and the bytes that each takes in a row, in the order of the recording.
+    """
     from crowdsim.recording.schema import STANDARD_COLUMNS
 
     return {column.name: np.dtype(column.dtype).itemsize * column.width for column in STANDARD_COLUMNS}
 
 
 def resolve_record(
-    shape: schema.RecordShape, tick: float, stop: Stop | None, groups: Sequence[Group], avoidance: Chosen | None, reader: AreaReader, problems: Problems
+    shape: schema.RecordShape,
+    tick: float,
+    stop: Stop | None,
+    groups: Sequence[Group],
+    avoidance: Chosen | None,
+    reader: AreaReader,
+    problems: Problems,
 ) -> Record:
     """Return what is recorded; what cannot be is added to the problems.
 
@@ -56,7 +70,9 @@ def resolve_record(
         chosen = _agents("agents", shape.agents, groups, problems)
     region = reader.united(shape.region, ("record", "region")) if shape.region is not None else None
     explain = _agents("explain", shape.explain, groups, problems)
-    record = Record(1.0 / (ticks_per_frame * tick), ticks_per_frame, columns, chosen, every, region, shape.trace, explain)
+    record = Record(
+        1.0 / (ticks_per_frame * tick), ticks_per_frame, columns, chosen, every, region, shape.trace, explain
+    )
     if stop is not None:
         _check_size(record, stop, groups, problems)
         _check_reasons(record, stop, groups, avoidance, problems)
@@ -71,9 +87,20 @@ def _ticks_per_frame(rate: float | None, tick: float, problems: Problems) -> int
     if abs(exact - nearest) <= RATE_TOLERANCE * nearest:
         return nearest
     lower, higher = math.ceil(exact), math.floor(exact)
-    choices = [f"{1.0 / (ticks * tick):.6g} (every {_ordinal(ticks)} tick)" for ticks in (lower, higher) if ticks >= 1]
-    message = f"{rate:g} frames a second leave {exact:.4g} ticks of {tick:g} s between two frames, which is not a whole number"
-    problems.add(("record", "rate"), message, f"The nearest {'rates are' if len(choices) > 1 else 'rate is'} {' and '.join(choices)}.")
+    choices = [
+        f"{1.0 / (ticks * tick):.6g} (every {_ordinal(ticks)} tick)"
+        for ticks in (lower, higher)
+        if ticks >= 1
+    ]
+    message = (
+        f"{rate:g} frames a second leave {exact:.4g} ticks of {tick:g} s between two frames, which is not a "
+        "whole number"
+    )
+    problems.add(
+        ("record", "rate"),
+        message,
+        f"The nearest {'rates are' if len(choices) > 1 else 'rate is'} {' and '.join(choices)}.",
+    )
     return nearest
 
 
@@ -94,29 +121,45 @@ def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
             problems.add(path, f'"{name}" is listed twice', "Keep one of the two.")
         elif name not in known:
             always = name in ("entity", "id", "position", "x", "y", "z")
-            hint = "It is in every row anyway; leave it out." if always else f"{suggestion(name, known)} Known are {listed(known, most=30)}.".strip()
+            hint = (
+                "It is in every row anyway; leave it out."
+                if always
+                else f"{suggestion(name, known)} Known are {listed(known, most=30)}.".strip()
+            )
             problems.add(path, f'"{name}" is no column that can be chosen', hint)
     return tuple(name for name in known if name in wanted)
 
 
-def _agents(key: str, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> tuple[int | str, ...]:
+def _agents(
+    key: str, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems
+) -> tuple[int | str, ...]:
     check_agents(("record", key), wanted, groups, problems)
     return tuple(sorted(set(wanted), key=lambda item: (isinstance(item, str), item)))
 
 
-def check_agents(above: Path, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems) -> None:
-    """Add a problem for each of some names of groups and ids of agents that nobody has; `above` is the path of their list."""
+def check_agents(
+    above: Path, wanted: Sequence[int | str], groups: Sequence[Group], problems: Problems
+) -> None:
+    """Add a problem for each of some names of groups and ids of agents that nobody has;
+    `above` is the path of their list.
+    """
     names = [group.name for group in groups]
     ids = {agent.id for group in groups for agent in group.listed if agent.id is not None}
     for index, item in enumerate(wanted):
         path = (*above, index)
         if isinstance(item, str) and item not in names:
-            problems.add(path, f'there is no group "{item}"', f"{suggestion(item, names)} Known are {listed(names)}.".strip() if names else "")
+            problems.add(
+                path,
+                f'there is no group "{item}"',
+                f"{suggestion(item, names)} Known are {listed(names)}.".strip() if names else "",
+            )
         elif isinstance(item, int) and item not in ids:
             problems.add(
                 path,
                 f"no agent has the id {item}",
-                f"Known are {listed(map(str, sorted(ids)))}." if ids else "No agent of this scenario has an id; name groups instead.",
+                f"Known are {listed(map(str, sorted(ids)))}."
+                if ids
+                else "No agent of this scenario has an id; name groups instead.",
             )
 
 
@@ -134,20 +177,42 @@ def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: P
     size = frames * -(-recorded // record.every) * row
     if size > MAX_RECORDING_BYTES:
         rows = f"{frames:,} frames of {-(-recorded // record.every):,} agents"
-        message = f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB"
-        problems.add(("record",), message, "Record fewer frames (rate), columns (columns) or agents (agents: {every: 10}), or stop earlier.")
+        message = (
+            f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most "
+            f"{MAX_RECORDING_BYTES / 2**30:,.0f} GiB"
+        )
+        problems.add(
+            ("record",),
+            message,
+            "Record fewer frames (rate), columns (columns) or agents (agents: {every: 10}), or stop earlier.",
+        )
 
 
-def _check_reasons(record: Record, stop: Stop, groups: Sequence[Group], avoidance: Chosen | None, problems: Problems) -> None:
+def _check_reasons(
+    record: Record, stop: Stop, groups: Sequence[Group], avoidance: Chosen | None, problems: Problems
+) -> None:
     agents, size = 0, 0
     for group in groups:
-        named = group.count if group.name in record.explain else sum(agent.id in record.explain for agent in group.listed if agent.id is not None)
+        named = (
+            group.count
+            if group.name in record.explain
+            else sum(agent.id in record.explain for agent in group.listed if agent.id is not None)
+        )
         model = group.avoidance or avoidance
         agents += named
-        size += stop.ticks * named * (_reason_rows(model) if named and model is not None else 0) * _REASON_BYTES
+        size += (
+            stop.ticks * named * (_reason_rows(model) if named and model is not None else 0) * _REASON_BYTES
+        )
     if size > MAX_RECORDING_BYTES:
-        message = f"the reasons of {agents:,} agent{'s' if agents > 1 else ''} in {stop.ticks:,} ticks are some {size / 2**30:,.0f} GiB"
-        problems.add(("record", "explain"), f"{message}, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB", "Explain fewer agents.")
+        message = (
+            f"the reasons of {agents:,} agent{'s' if agents > 1 else ''} in {stop.ticks:,} ticks are some "
+            f"{size / 2**30:,.0f} GiB"
+        )
+        problems.add(
+            ("record", "explain"),
+            f"{message}, but there may be at most {MAX_RECORDING_BYTES / 2**30:,.0f} GiB",
+            "Explain fewer agents.",
+        )
 
 
 def _reason_rows(model: Chosen) -> int:

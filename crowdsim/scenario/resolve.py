@@ -1,4 +1,6 @@
-"""From checked shapes to the objects of a scenario: names become indices, defaults are filled in, items are checked against each other."""
+"""From checked shapes to the objects of a scenario:
+names become indices, defaults are filled in, items are checked against each other.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,17 @@ def resolve_stop(shape: schema.StopShape, tick: float, problems: Problems) -> St
     if ticks > MAX_TICKS:
         longest = MAX_TICKS * tick
         problems.add(
-            ("stop", "after"), f"{shape.after:g} s are {ticks:,} ticks, but there may be at most {MAX_TICKS:,}", f"With this tick, at most {longest:g} s."
+            ("stop", "after"),
+            f"{shape.after:g} s are {ticks:,} ticks, but there may be at most {MAX_TICKS:,}",
+            f"With this tick, at most {longest:g} s.",
         )
         return None
     return Stop(float(shape.after), ticks, shape.when == "all_arrived", shape.stuck_for)
 
 
 def _pair(point: Sequence[float]) -> tuple[float, float]:
-    return float(point[0]) + 0.0, float(point[1]) + 0.0  # -0.0 becomes 0.0: it would be another number to a digest
+    # -0.0 becomes 0.0: it would be another number to a digest
+    return float(point[0]) + 0.0, float(point[1]) + 0.0
 
 
 class GoalTable:
@@ -70,19 +75,31 @@ class GoalTable:
             for row, agent in enumerate(group.agents or ()):
                 goals |= self._points(agent.goals, (*path, "agents", row, "goals"))
         if len(goals) > MAX_GOALS:
-            problems.add(("goals",), f"{len(goals):,} goals, but there may be at most {MAX_GOALS:,}", "Let agents share goals.")
+            problems.add(
+                ("goals",),
+                f"{len(goals):,} goals, but there may be at most {MAX_GOALS:,}",
+                "Let agents share goals.",
+            )
         members = self._flattened()
         self._index = {name: index for index, name in enumerate(sorted(goals))}
         for name, parts in members.items():
             goals[name] = replace(goals[name], parts=tuple(sorted(self._index[part] for part in parts)))
         self.goals = tuple(goals[name] for name in self._index)
         named_exits = {index for index, goal in enumerate(self.goals) if goal.kind == "exit"}
-        self.exits = {index for index, goal in enumerate(self.goals) if named_exits.issuperset(goal.parts or (index,))}
+        self.exits = {
+            index for index, goal in enumerate(self.goals) if named_exits.issuperset(goal.parts or (index,))
+        }
 
     def _goal(self, name: str, shape: Any, reader: AreaReader) -> Goal:
         path = ("goals", name)
         if isinstance(shape, schema.PointGoal):
-            return Goal(name, "point", _pair(shape.point), float(shape.arrive_within), layer=self.floors.layer(shape, path, shapely.Point(shape.point)))
+            return Goal(
+                name,
+                "point",
+                _pair(shape.point),
+                float(shape.arrive_within),
+                layer=self.floors.layer(shape, path, shapely.Point(shape.point)),
+            )
         if isinstance(shape, schema.ExitGoal):
             area = reader.united(shape.exit, (*path, "exit"))
             return Goal(name, "exit", area=area, layer=self.floors.layer(shape, path, area))
@@ -92,7 +109,9 @@ class GoalTable:
         return Goal(name, "nearest_of")
 
     def _flattened(self) -> dict[str, set[str]]:
-        """Return for each nearest_of the names of the other goals that it comes down to; report unknown names and circles."""
+        """Return for each nearest_of the names of the other goals that it comes down to;
+        report unknown names and circles.
+        """
         members: dict[str, set[str]] = {}
 
         def visit(name: str, trail: tuple[str, ...]) -> set[str]:
@@ -104,13 +123,21 @@ class GoalTable:
                 return members[name]
             found: set[str] = set()
             if len(trail) >= _MOST_NESTING:
-                self.problems.add(("goals", name), f"nearest_of goals are nested more than {_MOST_NESTING} deep", "Name points, regions and exits directly.")
+                self.problems.add(
+                    ("goals", name),
+                    f"nearest_of goals are nested more than {_MOST_NESTING} deep",
+                    "Name points, regions and exits directly.",
+                )
                 return found
             for index, part in enumerate(shape.nearest_of):
                 path = ("goals", name, "nearest_of", index)
                 if part in (*trail, name):
                     circle = [*trail, name][(*trail, name).index(part) :]
-                    self.problems.add(path, f"goals go in a circle: {' -> '.join([*circle, part])}", "Name points, regions and exits in the end.")
+                    self.problems.add(
+                        path,
+                        f"goals go in a circle: {' -> '.join([*circle, part])}",
+                        "Name points, regions and exits in the end.",
+                    )
                 elif self.is_known(part, path):
                     found |= visit(part, (*trail, name))
             members[name] = found
@@ -127,7 +154,11 @@ class GoalTable:
         if self.problems.is_full:
             self.problems.uncollected += 1
             return False
-        way_out = f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip() if self.known else "Declare it under goals."
+        way_out = (
+            f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip()
+            if self.known
+            else "Declare it under goals."
+        )
         self.problems.add(path, f'there is no goal "{name}"', way_out)
         return False
 
@@ -142,7 +173,9 @@ class GoalTable:
                 found.append(visit)
             if not is_last and visit.goal in self.exits:
                 self.problems.add(
-                    at, f'"{name}" is an exit: agents leave the world there and never reach what comes after it', "Make it a region, or put it last."
+                    at,
+                    f'"{name}" is an exit: agents leave the world there and never reach what comes after it',
+                    "Make it a region, or put it last.",
                 )
         return tuple(found)
 
@@ -153,14 +186,19 @@ class GoalTable:
             if isinstance(item, schema.VisitPoint):
                 (x, y), within = _pair(item.point), float(item.arrive_within)
                 layer = self.floors.layer(item, at, shapely.Point(x, y))
-                name = f"({number_text(x)}, {number_text(y)}) within {number_text(within)} m{self.floors.text(layer)}"
+                name = (
+                    f"({number_text(x)}, {number_text(y)}) within {number_text(within)} "
+                    f"m{self.floors.text(layer)}"
+                )
                 found[name] = Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
                 self._inline[at] = name
         return found
 
 
 def _steps(shape: Any, path: Path) -> Iterator[tuple[Path, Any, bool]]:
-    """Go through a sequence of goals, which may be one alone or None: where each stands, its shape, and whether it is the last."""
+    """Go through a sequence of goals, which may be one alone or None:
+    where each stands, its shape, and whether it is the last.
+    """
     if isinstance(shape, list):
         yield from (((*path, index), item, index == len(shape) - 1) for index, item in enumerate(shape))
     elif shape is not None:
@@ -171,9 +209,14 @@ class GroupResolver:
     """Turns the groups of a scenario into objects, checking them against goals and each other."""
 
     def __init__(
-        self, goals: GoalTable, reader: AreaReader, problems: Problems, tick: float | None, sections: Mapping[str, Any] | None = None,
+        self,
+        goals: GoalTable,
+        reader: AreaReader,
+        problems: Problems,
+        tick: float | None,
+        sections: Mapping[str, Any] | None = None,
         grid_numbers: Mapping[str, float] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.goals, self.grid_numbers = goals, grid_numbers
         self.sections = sections or {}
         self.reader = reader
@@ -191,18 +234,30 @@ class GroupResolver:
         path: Path = ("groups", index)
         if shape.name in self._names:
             first = item_text(("groups", self._names[shape.name]))
-            self.problems.add((*path, "name"), f'there is a group "{shape.name}" already: {first}', "Names tell agents apart; give another one.")
+            self.problems.add(
+                (*path, "name"),
+                f'there is a group "{shape.name}" already: {first}',
+                "Names tell agents apart; give another one.",
+            )
         self._names.setdefault(shape.name, index)
         count = self._count(shape, path)
         self._total += count
         if self._total > MAX_AGENTS >= self._total - count:
-            self.problems.add(path, f"with this group the scenario has {self._total:,} agents, but there may be at most {MAX_AGENTS:,}")
+            self.problems.add(
+                path,
+                (
+                    f"with this group the scenario has {self._total:,} agents, but there may be at most "
+                    f"{MAX_AGENTS:,}"
+                ),
+            )
         region = self.reader.united(shape.region, (*path, "region")) if shape.region is not None else None
         spot = shapely.Point(shape.positions[0]) if shape.positions else region
         group = Group(
             name=shape.name,
             count=count,
-            positions=np.array(shape.positions, dtype=np.float64).reshape(-1, 2) + 0.0 if shape.positions is not None else None,
+            positions=np.array(shape.positions, dtype=np.float64).reshape(-1, 2) + 0.0
+            if shape.positions is not None
+            else None,
             listed=(),
             region=region,
             leave_on_arrival=shape.leave_on_arrival,
@@ -232,25 +287,42 @@ class GroupResolver:
         return found
 
     def _own(self, name: str, group: Path) -> Chosen | None:
-        """Return a section of a group's own (how it avoids others, how it finds its path) if it says anything else there than the scenario."""
+        """Return a section of a group's own (how it avoids others, how it finds its path) if it says anything
+        else there than the scenario.
+        """
         path, base = (*group, name), self.sections.get(name)
         node = self.problems.root.at(path)
         if node is None or node.value is UNUSABLE:
             return None
         section = next(section for section in SECTIONS if section.name == name)
-        own = resolve_section(section, node, self.problems, path=path, base=base, grid_numbers=self.grid_numbers)
+        own = resolve_section(
+            section, node, self.problems, path=path, base=base, grid_numbers=self.grid_numbers
+        )
         return own if own != base else None
 
     def _count(self, shape: schema.GroupShape, path: Path) -> int:
         given = [key for key in HOW_MANY if getattr(shape, key) is not None]
         if not given:
-            self.problems.add(path, f'the group "{shape.name}" says nothing of how many agents it has', "Give one of count, positions and agents.")
+            self.problems.add(
+                path,
+                f'the group "{shape.name}" says nothing of how many agents it has',
+                "Give one of count, positions and agents.",
+            )
             return 0
         if len(given) > 1:
-            self.problems.add((*path, given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True)
-        placed = shape.positions is not None or (shape.agents is not None and all(agent.position is not None for agent in shape.agents))
+            self.problems.add(
+                (*path, given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True
+            )
+        placed = shape.positions is not None or (
+            shape.agents is not None and all(agent.position is not None for agent in shape.agents)
+        )
         if shape.region is not None and placed and len(given) == 1:
-            self.problems.add((*path, "region"), "every agent has a position, so the region does nothing", "Leave it out.", key=True)
+            self.problems.add(
+                (*path, "region"),
+                "every agent has a position, so the region does nothing",
+                "Leave it out.",
+                key=True,
+            )
         if shape.count is not None:
             return shape.count
         return len(shape.positions if shape.positions is not None else shape.agents or ())
@@ -268,7 +340,11 @@ class GroupResolver:
             at = (*path, "agents", index)
             if agent.id is not None:
                 if agent.id in self._ids:
-                    self.problems.add((*at, "id"), f"{agent.id} is the id of {self._ids[agent.id]} already", "ids tell agents apart in the whole scenario.")
+                    self.problems.add(
+                        (*at, "id"),
+                        f"{agent.id} is the id of {self._ids[agent.id]} already",
+                        "ids tell agents apart in the whole scenario.",
+                    )
                 self._ids.setdefault(agent.id, item_text(at))
             position = _pair(agent.position) if agent.position is not None else None
             own = ListedAgent(agent.id, position, **self._keys_of_agents(agent, at))
@@ -282,11 +358,16 @@ class GroupResolver:
         if not shape.leave_on_arrival and visits and visits[-1].goal in self.goals.exits:
             self.problems.add(
                 path,
-                f'the last goal "{self.goals.goals[visits[-1].goal].name}" is an exit, where agents leave the world: they cannot stay',
+                (
+                    f'the last goal "{self.goals.goals[visits[-1].goal].name}" is an exit, where agents '
+                    "leave the world: they cannot stay"
+                ),
                 "Make it a region, or leave out leave_on_arrival.",
             )
 
-    def _check_step(self, speed: Distribution, radius: Distribution, visits: Sequence[Visit], path: Path) -> None:
+    def _check_step(
+        self, speed: Distribution, radius: Distribution, visits: Sequence[Visit], path: Path
+    ) -> None:
         """Remember which agent walks farthest in a tick, measured by its own width."""
         fastest = max([speed.high, *(visit.speed for visit in visits if visit.speed is not None)])
         widths = fastest / (2.0 * radius.low)
@@ -299,10 +380,17 @@ class GroupResolver:
             return
         fastest, width, path = self._hastiest
         agent = item_text(path)
-        step = f"in a tick of {self.tick:g} s an agent of {agent} can walk {fastest * self.tick:.3g} m ({fastest:g} m/s)"
+        step = (
+            f"in a tick of {self.tick:g} s an agent of {agent} can walk {fastest * self.tick:.3g} m "
+            f"({fastest:g} m/s)"
+        )
         message = f"{step}: farther than the {width:g} m that the thinnest is wide"
         where = ("tick",) if self.problems.root.at(("tick",)) is not None else path
-        self.problems.add(where, message, f"Agents would jump over each other: take a tick of at most {width / fastest:.2g} s.")
+        self.problems.add(
+            where,
+            message,
+            f"Agents would jump over each other: take a tick of at most {width / fastest:.2g} s.",
+        )
 
     def groups(self) -> tuple[Group, ...]:
         """Return all groups, ascending by name."""

@@ -1,8 +1,10 @@
 """The shape of a scenario file, version 1: which keys there are, what they hold, and what they mean.
 
-These models are the one place where the shape is declared: a file is checked with them (`crowdsim.scenario.draft`) and the JSON Schema for editors
-is made from them (`crowdsim.scenario.json_schema`). The sections `avoidance`, `speed_density`, `navigation`, `bodies`, `symmetry` and `budget` hold
-tunable numbers and are declared where those are used (`crowdsim.scenario.parameters`). What two items must agree on is checked in `crowdsim.scenario.check`.
+These models are the one place where the shape is declared: a file is checked with them
+(`crowdsim.scenario.draft`) and the JSON Schema for editors is made from them
+(`crowdsim.scenario.json_schema`). The sections `avoidance`, `speed_density`, `navigation`, `bodies`,
+`symmetry` and `budget` hold tunable numbers and are declared where those are used
+(`crowdsim.scenario.parameters`). What two items must agree on is checked in `crowdsim.scenario.check`.
 
 A key that may be left out is optional here, but never null: an empty value is refused before a model sees it.
 """
@@ -53,11 +55,14 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
 )
 from crowdsim.scenario.schema_obstacles import ObstacleShape
 
-DEFAULT_ARRIVE_WITHIN_M = 0.3  # An agent's radius and a little more: one that stands on the point does not keep others from arriving beside it.
+# An agent's radius and a little more: one that stands on the point does not keep others from arriving beside
+# it.
+DEFAULT_ARRIVE_WITHIN_M = 0.3
 LARGEST_ID = 2**63 - 1  # ids and seeds are kept as int64
 
 
-# Distributions ------------------------------------------------------------------------------------------------------------------------------------
+# Distributions
+# ------------------------------------------------------------------------------------------------------------
 
 
 class Uniform(Shape):
@@ -79,18 +84,24 @@ class Normal(Shape):
 class LogNormal(Shape):
     """A value whose natural logarithm is normal, cut off: values outside low..high are drawn again."""
 
-    mu: Annotated[float, Field(ge=-50, le=50)] = Field(description="Mean of the logarithm; exp(mu) is the median.")
+    mu: Annotated[float, Field(ge=-50, le=50)] = Field(
+        description="Mean of the logarithm; exp(mu) is the median."
+    )
     sigma: Annotated[float, Field(gt=0, le=10)] = Field(description="Standard deviation of the logarithm.")
-    low: Annotated[float | None, Field(ge=0)] = Field(default=None, description="Least value. Default: the value at mu - 3 sigma.")
-    high: Annotated[float | None, Field(gt=0)] = Field(default=None, description="Greatest value. Default: the value at mu + 3 sigma.")
+    low: Annotated[float | None, Field(ge=0)] = Field(
+        default=None, description="Least value. Default: the value at mu - 3 sigma."
+    )
+    high: Annotated[float | None, Field(gt=0)] = Field(
+        default=None, description="Greatest value. Default: the value at mu + 3 sigma."
+    )
 
 
 class Choice(Shape):
     """One of a list of values."""
 
     values: Annotated[list[float], Field(min_length=1, max_length=10_000)] = Field(description="The values.")
-    weights: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1, max_length=10_000)] | None = Field(
-        default=None, description="How often each comes, in any unit. Default: all equally often."
+    weights: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1, max_length=10_000)] | None = (
+        Field(default=None, description="How often each comes, in any unit. Default: all equally often.")
     )
 
 
@@ -131,18 +142,31 @@ Distribution = Annotated[
     ),
 ]
 
-# Goals --------------------------------------------------------------------------------------------------------------------------------------------
+# Goals
+# ------------------------------------------------------------------------------------------------------------
 
 
-STOREY: Any = Field(default=None, description="Storey or connection on which it lies; needed where the geometry has several, unless height is given.")
-HEIGHT: Any = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")
+STOREY: Any = Field(
+    default=None,
+    description=(
+        "Storey or connection on which it lies; needed where the geometry has several, unless height is "
+        "given."
+    ),
+)
+HEIGHT: Any = Field(
+    default=None,
+    description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.",
+)
 
 
 class PointGoal(Shape):
     """A point to come near."""
 
     point: Point = Field(description="The point, m.")
-    arrive_within: Length = Field(default=DEFAULT_ARRIVE_WITHIN_M, description="Distance from the point at which an agent has arrived, m.")
+    arrive_within: Length = Field(
+        default=DEFAULT_ARRIVE_WITHIN_M,
+        description="Distance from the point at which an agent has arrived, m.",
+    )
     storey: Name | None = STOREY
     height: Metres | None = HEIGHT
 
@@ -150,7 +174,12 @@ class PointGoal(Shape):
 class ExitGoal(Shape):
     """An area through which agents leave the world."""
 
-    exit: Areas = Field(description="An agent that heads for the exit leaves the world when its centre is inside. Where it covers a wall, the wall is open.")
+    exit: Areas = Field(
+        description=(
+            "An agent that heads for the exit leaves the world when its centre is inside. Where it covers a "
+            "wall, the wall is open."
+        )
+    )
     storey: Name | None = STOREY
     height: Metres | None = HEIGHT
 
@@ -166,7 +195,9 @@ class RegionGoal(Shape):
 class NearestGoal(Shape):
     """Whichever of several goals is nearest on foot."""
 
-    nearest_of: Annotated[list[Name], Field(min_length=1, max_length=10_000)] = Field(description="Names of goals.")
+    nearest_of: Annotated[list[Name], Field(min_length=1, max_length=10_000)] = Field(
+        description="Names of goals."
+    )
 
 
 GOAL_KEYS = ("point", "exit", "region", "nearest_of")
@@ -175,7 +206,10 @@ GoalShape = Annotated[
     | Annotated[ExitGoal, Tag("~exit")]
     | Annotated[RegionGoal, Tag("~region")]
     | Annotated[NearestGoal, Tag("~nearest_of")],
-    by_form(lambda value: key_form(value, *GOAL_KEYS), "a goal {point: [x, y]}, {exit: area}, {region: area} or {nearest_of: [names]}"),
+    by_form(
+        lambda value: key_form(value, *GOAL_KEYS),
+        "a goal {point: [x, y]}, {exit: area}, {region: area} or {nearest_of: [names]}",
+    ),
 ]
 VisitSpeed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]
 
@@ -184,13 +218,17 @@ class VisitNamed(Shape):
     """A named goal with a speed of its own."""
 
     goal: Name = Field(description="Name of the goal.")
-    speed: VisitSpeed | None = Field(default=None, description="Desired speed on the way to this goal, m/s. Default: the agent's own.")
+    speed: VisitSpeed | None = Field(
+        default=None, description="Desired speed on the way to this goal, m/s. Default: the agent's own."
+    )
 
 
 class VisitPoint(PointGoal):
     """A point that stands here instead of under `goals`."""
 
-    speed: VisitSpeed | None = Field(default=None, description="Desired speed on the way to this goal, m/s. Default: the agent's own.")
+    speed: VisitSpeed | None = Field(
+        default=None, description="Desired speed on the way to this goal, m/s. Default: the agent's own."
+    )
 
 
 VISIT_KEYS = ("goal", "point")
@@ -201,7 +239,9 @@ def _visit_form(value: Any) -> str | None:
 
 
 Visit = Annotated[
-    Annotated[Name, Tag("~name")] | Annotated[VisitNamed, Tag("~goal")] | Annotated[VisitPoint, Tag("~point")],
+    Annotated[Name, Tag("~name")]
+    | Annotated[VisitNamed, Tag("~goal")]
+    | Annotated[VisitPoint, Tag("~point")],
     by_form(_visit_form, "the name of a goal, {goal: name, speed: ...} or {point: [x, y], ...}"),
 ]
 Visits = Annotated[
@@ -215,121 +255,202 @@ Visits = Annotated[
     ),
 ]
 
-# Groups -------------------------------------------------------------------------------------------------------------------------------------------
+# Groups
+# ------------------------------------------------------------------------------------------------------------
 
 
 class Bodies(Shape):
     """What agents have: of a group, or of one agent in place of its group's."""
 
     speed: Distribution | None = Field(
-        default=None, description="Speed on free ground, m/s. Default: normal, mean 1.34, sd 0.26, cut off at 0.5 and 2.2 ([Weidmann 1993])."
+        default=None,
+        description=(
+            "Speed on free ground, m/s. Default: normal, mean 1.34, sd 0.26, cut off at 0.5 and 2.2 "
+            "([Weidmann 1993])."
+        ),
     )
     radius: Distribution | None = Field(default=None, description="Radius of the body, m. Default: 0.2.")
-    premovement: Distribution | None = Field(default=None, description="Time before the agent starts to walk, s. Default: 0.")
-    goals: Visits | None = Field(default=None, description="Goals, one after the other. Without any, agents stand where they are.")
-    immovable: bool | None = Field(default=None, description="true: never pushed and never asked aside; others make way. Default: false.")
+    premovement: Distribution | None = Field(
+        default=None, description="Time before the agent starts to walk, s. Default: 0."
+    )
+    goals: Visits | None = Field(
+        default=None, description="Goals, one after the other. Without any, agents stand where they are."
+    )
+    immovable: bool | None = Field(
+        default=None, description="true: never pushed and never asked aside; others make way. Default: false."
+    )
 
 
 class AgentShape(Bodies):
     """One agent of a group; what it does not say, the group says."""
 
-    id: Annotated[int, Field(ge=0, le=LARGEST_ID)] | None = Field(default=None, description="Identity that stays when agents are listed in another order.")
-    position: Point | None = Field(default=None, description="Where the agent starts, m. Default: a random place in the group's region.")
+    id: Annotated[int, Field(ge=0, le=LARGEST_ID)] | None = Field(
+        default=None, description="Identity that stays when agents are listed in another order."
+    )
+    position: Point | None = Field(
+        default=None, description="Where the agent starts, m. Default: a random place in the group's region."
+    )
 
 
 class GroupShape(Bodies):
     """Agents that have something in common. Exactly one of `count`, `positions` and `agents` is given."""
 
-    name: Name = Field(description="Name of the group; with the index in the group it is the identity of an agent.")
-    count: Annotated[int, Field(ge=0, le=MAX_AGENTS)] | None = Field(default=None, description="Number of agents, placed at random in the region.")
-    positions: Annotated[list[Point], Expects("a list of points [[x, y], ...]")] | None = Field(default=None, description="Where the agents start, m.")
-    agents: Annotated[list[AgentShape], Expects("a list of agents [{id: ..., position: ...}, ...]")] | None = Field(
-        default=None, description="The agents one by one."
+    name: Name = Field(
+        description="Name of the group; with the index in the group it is the identity of an agent."
     )
-    region: Areas | None = Field(default=None, description="Where agents without a position start. Default: all walkable ground.")
+    count: Annotated[int, Field(ge=0, le=MAX_AGENTS)] | None = Field(
+        default=None, description="Number of agents, placed at random in the region."
+    )
+    positions: Annotated[list[Point], Expects("a list of points [[x, y], ...]")] | None = Field(
+        default=None, description="Where the agents start, m."
+    )
+    agents: (
+        Annotated[list[AgentShape], Expects("a list of agents [{id: ..., position: ...}, ...]")] | None
+    ) = Field(default=None, description="The agents one by one.")
+    region: Areas | None = Field(
+        default=None, description="Where agents without a position start. Default: all walkable ground."
+    )
     storey: Name | None = Field(
-        default=None, description="Storey or connection on which the agents start; needed where the geometry has several, unless height is given."
+        default=None,
+        description=(
+            "Storey or connection on which the agents start; needed where the geometry has several, unless "
+            "height is given."
+        ),
     )
     height: Metres | None = HEIGHT
-    leave_on_arrival: bool = Field(default=True, description="Agents leave the world at their last goal; false: they stay, in a region at places of their own.")
+    leave_on_arrival: bool = Field(
+        default=True,
+        description=(
+            "Agents leave the world at their last goal; false: they stay, in a region at places of their own."
+        ),
+    )
     avoidance: Any = Field(
-        default=None, description="How these agents avoid others, in place of the scenario's avoidance; what is left out is as there if the model is the same."
+        default=None,
+        description=(
+            "How these agents avoid others, in place of the scenario's avoidance; what is left out is as "
+            "there if the model is the same."
+        ),
     )
     navigation: Any = Field(
         default=None,
-        description="How these agents find their path, in place of the scenario's navigation; what is left out is as there if it is of the same kind.",
+        description=(
+            "How these agents find their path, in place of the scenario's navigation; what is left out is "
+            "as there if it is of the same kind."
+        ),
     )
 
 
-# The rest -----------------------------------------------------------------------------------------------------------------------------------------
+# The rest
+# ------------------------------------------------------------------------------------------------------------
 
 
 class StopShape(Shape):
     """When the run ends; whichever comes first."""
 
-    after: Annotated[float, Field(gt=0, le=1e9), Unit("s")] = Field(default=600.0, description="Simulated time, s.")
+    after: Annotated[float, Field(gt=0, le=1e9), Unit("s")] = Field(
+        default=600.0, description="Simulated time, s."
+    )
     when: Literal["all_arrived", "never"] = Field(
-        default="all_arrived", description="all_arrived: when every agent has reached its last goal. never: only at the end of the time."
+        default="all_arrived",
+        description=(
+            "all_arrived: when every agent has reached its last goal. never: only at the end of the time."
+        ),
     )
     stuck_for: Annotated[float, Field(gt=0, le=1e9), Unit("s")] | None = Field(
-        default=None, description="Also when all agents that are left have been stuck for this long, s. Default: does not matter."
+        default=None,
+        description=(
+            "Also when all agents that are left have been stuck for this long, s. Default: does not matter."
+        ),
     )
 
 
 RecordedAgent = Annotated[
     Annotated[int, Field(ge=0, le=LARGEST_ID), Tag("~id")] | Annotated[Name, Tag("~name")],
-    by_form(lambda value: "~name" if isinstance(value, str) else "~id" if is_number(value) else None, "an agent's id or the name of a group"),
+    by_form(
+        lambda value: "~name" if isinstance(value, str) else "~id" if is_number(value) else None,
+        "an agent's id or the name of a group",
+    ),
 ]
 
 
 class CrossedShape(Shape):
     """When so many agents have gone over a line."""
 
-    crossed: Stretch = Field(description="The line [[x, y], [x, y]], m; either direction counts, every agent once.")
+    crossed: Stretch = Field(
+        description="The line [[x, y], [x, y]], m; either direction counts, every agent once."
+    )
     count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of agents.")
 
 
 class MetShape(Shape):
     """When so many of some agents have come up to one of some others."""
 
-    met: Annotated[list[RecordedAgent], Field(min_length=2, max_length=2), Expects("two groups or ids [visitors, 7]")] = Field(
-        description="Which agents come, and to which: each the name of a group or an agent's id."
+    met: Annotated[
+        list[RecordedAgent], Field(min_length=2, max_length=2), Expects("two groups or ids [visitors, 7]")
+    ] = Field(description="Which agents come, and to which: each the name of a group or an agent's id.")
+    within: Length = Field(
+        default=1.35,
+        description="How near their centres have to be, m; people that talk stand about so far apart.",
     )
-    within: Length = Field(default=1.35, description="How near their centres have to be, m; people that talk stand about so far apart.")
-    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of those that come; each counts once.")
+    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(
+        default=1, description="Number of those that come; each counts once."
+    )
 
 
 When = Annotated[
     Annotated[CrossedShape, Tag("~crossed")] | Annotated[MetShape, Tag("~met")],
-    by_form(lambda value: key_form(value, "crossed", "met"), "what has to happen {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}"),
+    by_form(
+        lambda value: key_form(value, "crossed", "met"),
+        "what has to happen {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}",
+    ),
 ]
 
 
 class EventShape(Shape):
-    """Something that happens once: exactly one of `at` and `when` says when, exactly one of `open` and `close` what."""
+    """Something that happens once: exactly one of `at` and `when` says when,
+    exactly one of `open` and `close` what.
+    """
 
     at: Seconds | None = Field(default=None, description="Simulated time, s.")
-    when: When | None = Field(default=None, description="What has to happen first: {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}.")
-    open: Name | None = Field(default=None, description="Name of an area of the geometry that becomes available.")
-    close: Name | None = Field(default=None, description="Name of an area of the geometry that becomes a wall.")
+    when: When | None = Field(
+        default=None,
+        description=(
+            "What has to happen first: {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}."
+        ),
+    )
+    open: Name | None = Field(
+        default=None, description="Name of an area of the geometry that becomes available."
+    )
+    close: Name | None = Field(
+        default=None, description="Name of an area of the geometry that becomes a wall."
+    )
 
 
 class EveryShape(Shape):
     """Some of the agents, evenly from all groups."""
 
-    every: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(description="Every k-th agent in the order of identity.")
+    every: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(
+        description="Every k-th agent in the order of identity."
+    )
 
 
 RecordedAgents = Annotated[
-    Annotated[Literal["all"], Tag("~all")] | Annotated[list[RecordedAgent], Tag("~list")] | Annotated[EveryShape, Tag("~every")],
+    Annotated[Literal["all"], Tag("~all")]
+    | Annotated[list[RecordedAgent], Tag("~list")]
+    | Annotated[EveryShape, Tag("~every")],
     by_form(
-        lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else key_form(value, "every"),
+        lambda value: (
+            "~list" if isinstance(value, list) else "~all" if value == "all" else key_form(value, "every")
+        ),
         "all, a list of agents' ids and names of groups, or {every: k}",
     ),
 ]
 RecordedColumns = Annotated[
     Annotated[Literal["all"], Tag("~all")] | Annotated[list[Name], Tag("~list")],
-    by_form(lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else None, "all, or a list of names of columns"),
+    by_form(
+        lambda value: "~list" if isinstance(value, list) else "~all" if value == "all" else None,
+        "all, or a list of names of columns",
+    ),
 ]
 
 
@@ -337,53 +458,107 @@ class RecordShape(Shape):
     """What is kept of the run."""
 
     rate: Annotated[float, Field(gt=0, le=1e6), Unit("frames a second")] | None = Field(
-        default=None, description="Frames a second; a whole number of ticks must lie between two frames. Default: the highest that fits, up to 10."
+        default=None,
+        description=(
+            "Frames a second; a whole number of ticks must lie between two frames. Default: the highest "
+            "that fits, up to 10."
+        ),
     )
-    columns: RecordedColumns = Field(default="all", description="Columns beside position: all, or a list of names.")
-    agents: RecordedAgents = Field(default="all", description="Which agents: all, a list of ids and names of groups, or {every: k}.")
-    region: Areas | None = Field(default=None, description="Only agents whose centre is inside are recorded. Default: everywhere.")
+    columns: RecordedColumns = Field(
+        default="all", description="Columns beside position: all, or a list of names."
+    )
+    agents: RecordedAgents = Field(
+        default="all", description="Which agents: all, a list of ids and names of groups, or {every: k}."
+    )
+    region: Areas | None = Field(
+        default=None, description="Only agents whose centre is inside are recorded. Default: everywhere."
+    )
     explain: Annotated[list[RecordedAgent], Expects("a list of agents' ids and names of groups")] = Field(
         default=[],
-        description="Agents, by id or group, for which every tick records why they chose their velocity: half-planes, obstacles or samples of the model.",
+        description=(
+            "Agents, by id or group, for which every tick records why they chose their velocity: "
+            "half-planes, obstacles or samples of the model."
+        ),
     )
-    trace: bool = Field(default=False, description="Also keep a digest per system and tick, to find where two runs part.")
+    trace: bool = Field(
+        default=False, description="Also keep a digest per system and tick, to find where two runs part."
+    )
 
 
 class ScenarioShape(Shape):
     """A scenario of crowdsim."""
 
     version: Literal[1] = Field(description="Version of this format.")
-    name: Name | None = Field(default=None, description="Name for tables and pictures. Default: the file's name without ending.")
-    description: Annotated[str, Field(max_length=100_000), Expects("a text")] = Field(default="", description="What the scenario is for.")
-    seed: Annotated[int, Field(ge=0, le=LARGEST_ID)] = Field(default=1, description="Seed of all random numbers; the same seed gives the same run.")
-    tick: Annotated[float, Field(gt=0, le=1), Unit("s")] = Field(default=0.05, description="Length of a time step, s.")
+    name: Name | None = Field(
+        default=None, description="Name for tables and pictures. Default: the file's name without ending."
+    )
+    description: Annotated[str, Field(max_length=100_000), Expects("a text")] = Field(
+        default="", description="What the scenario is for."
+    )
+    seed: Annotated[int, Field(ge=0, le=LARGEST_ID)] = Field(
+        default=1, description="Seed of all random numbers; the same seed gives the same run."
+    )
+    tick: Annotated[float, Field(gt=0, le=1), Unit("s")] = Field(
+        default=0.05, description="Length of a time step, s."
+    )
     stop: StopShape = Field(default=StopShape(), description="When the run ends.")
     geometry: GeometryShape = Field(description="Where one may walk.")
-    goals: Annotated[dict[Name, GoalShape], Field(max_length=MAX_GOALS), Expects("a mapping of names to goals {door: {exit: ...}, ...}")] = Field(
-        default={}, description="Goals by name."
-    )
-    groups: Annotated[list[GroupShape], Field(max_length=MAX_GROUPS), Expects("a list of groups [{name: ..., count: ...}, ...]")] = Field(
-        description="The agents."
-    )
-    events: Annotated[list[EventShape], Field(max_length=MAX_EVENTS), Expects("a list of events [{at: 20, close: door}, ...]")] = Field(
-        default=[], description="What happens while the scenario runs."
-    )
+    goals: Annotated[
+        dict[Name, GoalShape],
+        Field(max_length=MAX_GOALS),
+        Expects("a mapping of names to goals {door: {exit: ...}, ...}"),
+    ] = Field(default={}, description="Goals by name.")
+    groups: Annotated[
+        list[GroupShape],
+        Field(max_length=MAX_GROUPS),
+        Expects("a list of groups [{name: ..., count: ...}, ...]"),
+    ] = Field(description="The agents.")
+    events: Annotated[
+        list[EventShape],
+        Field(max_length=MAX_EVENTS),
+        Expects("a list of events [{at: 20, close: door}, ...]"),
+    ] = Field(default=[], description="What happens while the scenario runs.")
     obstacles: Annotated[
-        list[ObstacleShape], Field(max_length=MAX_OBSTACLES), Expects("a list of obstacles [{name: ..., shape: ..., path: ...}, ...]")
+        list[ObstacleShape],
+        Field(max_length=MAX_OBSTACLES),
+        Expects("a list of obstacles [{name: ..., shape: ..., path: ...}, ...]"),
     ] = Field(
-        default=[], description="What appears, moves on a path and vanishes; what always stands is among the obstacles of the geometry."
+        default=[],
+        description=(
+            "What appears, moves on a path and vanishes; what always stands is among the obstacles of the "
+            "geometry."
+        ),
     )
     systems: Any = Field(
-        default=None, description="Systems of your own that take part in the tick: names, or {system: name} with parameters; they come with --plugin FILE.",
-        json_schema_extra={"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["system"]}]}},
+        default=None,
+        description=(
+            "Systems of your own that take part in the tick: names, or {system: name} with parameters; they "
+            "come with --plugin FILE."
+        ),
+        json_schema_extra={
+            "type": "array",
+            "items": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["system"]}]},
+        },
     )
-    avoidance: Any = Field(default=None, description="How agents avoid each other: the name of a model, or {model: name} with parameters of the model.")
+    avoidance: Any = Field(
+        default=None,
+        description=(
+            "How agents avoid each other: the name of a model, or {model: name} with parameters of the model."
+        ),
+    )
     speed_density: Any = Field(
-        default=None, description="Whether people like to walk slower in a crowd: none, weidmann, or {law: weidmann} with numbers of the law."
+        default=None,
+        description=(
+            "Whether people like to walk slower in a crowd: none, weidmann, or {law: weidmann} with numbers "
+            "of the law."
+        ),
     )
     navigation: Any = Field(
         default=None,
-        description="How agents find their path: the kind, or {kind: name} with its parameters; s2-grid is the grid planner of [Pathfinding undated].",
+        description=(
+            "How agents find their path: the kind, or {kind: name} with its parameters; s2-grid is the grid "
+            "planner of [Pathfinding undated]."
+        ),
     )
     bodies: Any = Field(default=None, description="What happens when bodies touch.")
     symmetry: Any = Field(default=None, description="How exact symmetry and mutual blocking are broken.")

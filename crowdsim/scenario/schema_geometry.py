@@ -1,4 +1,5 @@
-"""The shape of a scenario's ground, and what all shapes are made of: numbers with units, points, names, areas, storeys, surfaces.
+"""The shape of a scenario's ground, and what all shapes are made of:
+numbers with units, points, names, areas, storeys, surfaces.
 
 See `crowdsim.scenario.schema`, which has the rest.
 """
@@ -11,7 +12,14 @@ from typing import Annotated, Any, Literal, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from crowdsim.scenario.limits import MAX_AREAS, MAX_COORDINATE_M, MAX_CORNERS, MAX_FACES, MAX_FLOORS, MAX_KEY_LENGTH
+from crowdsim.scenario.limits import (
+    MAX_AREAS,
+    MAX_COORDINATE_M,
+    MAX_CORNERS,
+    MAX_FACES,
+    MAX_FLOORS,
+    MAX_KEY_LENGTH,
+)
 
 DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
 
@@ -37,7 +45,9 @@ class Shape(BaseModel):
 
 
 def by_form(form_of: Callable[[Any], str | None], expects: str) -> Any:
-    """Return the discriminator of a union: `form_of` names the one alternative whose errors are told; `expects` is told where there is none."""
+    """Return the discriminator of a union: `form_of` names the one alternative whose errors are told;
+    `expects` is told where there is none.
+    """
     return Discriminator(form_of, custom_error_type="form", custom_error_message=expects)
 
 
@@ -50,7 +60,8 @@ def key_form(value: Any, *keys: str) -> str | None:
     return next((f"~{key}" for key in keys if key in value), None) if isinstance(value, dict) else None
 
 
-# Numbers and points -------------------------------------------------------------------------------------------------------------------------------
+# Numbers and points
+# ------------------------------------------------------------------------------------------------------------
 
 Metres = Annotated[float, Field(ge=-MAX_COORDINATE_M, le=MAX_COORDINATE_M), Unit("m")]
 Length = Annotated[float, Field(gt=0, le=MAX_COORDINATE_M), Unit("m")]
@@ -65,7 +76,8 @@ SpeedShare = Annotated[float, Field(gt=0, le=5)]
 FileName = Annotated[str, Field(min_length=1, max_length=4096), Expects("the name of a file")]
 
 
-# Areas --------------------------------------------------------------------------------------------------------------------------------------------
+# Areas
+# ------------------------------------------------------------------------------------------------------------
 
 
 class Named(Shape):
@@ -77,16 +89,18 @@ class Named(Shape):
 class PolygonArea(Named):
     """A polygon with holes."""
 
-    polygon: Ring = Field(description="Outer boundary, in either direction; the last point need not repeat the first.")
+    polygon: Ring = Field(
+        description="Outer boundary, in either direction; the last point need not repeat the first."
+    )
     holes: list[Ring] = Field(default=[], description="Boundaries of holes.")
 
 
 class BoxArea(Named):
     """A rectangle along the axes."""
 
-    box: Annotated[list[Metres], Field(min_length=4, max_length=4), Expects("a box [xmin, ymin, xmax, ymax]")] = Field(
-        description="[xmin, ymin, xmax, ymax], m."
-    )
+    box: Annotated[
+        list[Metres], Field(min_length=4, max_length=4), Expects("a box [xmin, ymin, xmax, ymax]")
+    ] = Field(description="[xmin, ymin, xmax, ymax], m.")
 
 
 class Circle(Shape):
@@ -108,7 +122,9 @@ class CircleArea(Named):
 class WktArea(Named):
     """Polygons as well-known text."""
 
-    wkt: Annotated[str, Field(min_length=1)] = Field(description="POLYGON, MULTIPOLYGON or a GEOMETRYCOLLECTION of them, in metres; they are united.")
+    wkt: Annotated[str, Field(min_length=1)] = Field(
+        description="POLYGON, MULTIPOLYGON or a GEOMETRYCOLLECTION of them, in metres; they are united."
+    )
 
 
 class WktFileArea(Named):
@@ -120,22 +136,34 @@ class WktFileArea(Named):
 class GeoJsonFileArea(Named):
     """Polygons from a GeoJSON file."""
 
-    geojson_file: FileName = Field(description="File with a geometry, feature or feature collection, in metres, relative to the scenario's folder.")
+    geojson_file: FileName = Field(
+        description=(
+            "File with a geometry, feature or feature collection, in metres, relative to the scenario's "
+            "folder."
+        )
+    )
 
 
 class S2FileArea(Named):
-    """Areas and obstacles from a grid map of [Pathfinding undated] in JSON (`areas`, `obstacles`, `cellSize`, ...), or the cells of one as plain text."""
+    """Areas and obstacles from a grid map of [Pathfinding undated] in JSON (`areas`, `obstacles`, `cellSize`,
+    ...), or the cells of one as plain text.
+    """
 
     s2_file: FileName = Field(
-        description="File, relative to the scenario's folder. Its x, z become x, y. In walkable its named areas can be opened and closed, those with "
-        "`available: false` are closed at the begin, and its numbers are those of navigation grid and s2-grid where that is silent."
+        description="File, relative to the scenario's folder. Its x, z become x, y. "
+        "In walkable its named areas can "
+        "be opened and closed, those with "
+        "`available: false` are closed at the begin, and its numbers are those of navigation grid and "
+        "s2-grid where that is silent."
     )
 
 
 class MapFileArea(Named):
     """The walkable cells of a map of the MovingAI benchmark."""
 
-    map_file: FileName = Field(description="File, relative to the scenario's folder. Its lower left corner is the origin.")
+    map_file: FileName = Field(
+        description="File, relative to the scenario's folder. Its lower left corner is the origin."
+    )
     cell_size: Length = Field(default=1.0, description="Side of a cell, m.")
 
 
@@ -143,18 +171,23 @@ class DxfFileArea(Named):
     """Closed outlines on layers of a DXF drawing, and lines as thin walls; needs the extra `dxf`."""
 
     dxf_file: FileName = Field(description="File, relative to the scenario's folder.")
-    layers: Annotated[list[Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH)]], Field(min_length=1, max_length=MAX_AREAS)] = Field(
-        description="Names of the layers whose outlines are meant."
-    )
+    layers: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=MAX_KEY_LENGTH)]],
+        Field(min_length=1, max_length=MAX_AREAS),
+    ] = Field(description="Names of the layers whose outlines are meant.")
     unit: Literal["mm", "cm", "dm", "m", "km", "in", "ft", "yd"] | None = Field(
         default=None, description="Unit of the drawing; by default what its header says ($INSUNITS)."
     )
-    wall: Length | None = Field(default=None, description="How thick lines that enclose nothing are as walls, m. Without it they are an error.")
+    wall: Length | None = Field(
+        default=None,
+        description="How thick lines that enclose nothing are as walls, m. Without it they are an error.",
+    )
 
 
 AREA_KEYS = ("polygon", "box", "circle", "wkt", "wkt_file", "geojson_file", "s2_file", "map_file", "dxf_file")
 _AREA_FORMS = (
-    "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: ...}, {geojson_file: ...}, {s2_file: ...}, "
+    "a polygon [[x, y], ...] or one of {polygon: ...}, {box: ...}, {circle: ...}, {wkt: ...}, {wkt_file: "
+    "...}, {geojson_file: ...}, {s2_file: ...}, "
     "{map_file: ...}, {dxf_file: ..., layers: [...]}"
 )
 
@@ -163,7 +196,11 @@ def _areas_form(value: Any) -> str | None:
     """Tell a list of areas from a single polygon, which is a list of points: a list of numbers."""
     if isinstance(value, list):
         first = value[0] if value else None
-        is_list = isinstance(first, dict) or (isinstance(first, list) and bool(first) and isinstance(first[0], (list, dict))) or not value
+        is_list = (
+            isinstance(first, dict)
+            or (isinstance(first, list) and bool(first) and isinstance(first[0], (list, dict)))
+            or not value
+        )
         return "~list" if is_list else "~ring"
     return key_form(value, *AREA_KEYS)
 
@@ -207,19 +244,33 @@ class StoreyShape(Shape):
 
 
 class ConnectionShape(Shape):
-    """A stair or ramp that leads straight from one storey up to another. Where a stair turns, the landing is a storey of its own."""
+    """A stair or ramp that leads straight from one storey up to another.
+    Where a stair turns, the landing is a storey of its own.
+    """
 
     name: Name = Field(description="Name of the connection; no storey has it.")
-    kind: Literal["stair", "ramp"] = Field(default="stair", description="stair or ramp: which speeds are usual on it.")
+    kind: Literal["stair", "ramp"] = Field(
+        default="stair", description="stair or ramp: which speeds are usual on it."
+    )
     lower: Name = Field(description="Name of the storey at its foot.")
     upper: Name = Field(description="Name of the storey at its head.")
     foot: Stretch = Field(description="Line along which it meets the lower storey's ground, m.")
-    head: Stretch = Field(description="Line along which it meets the upper storey's ground, parallel to the foot, m.")
+    head: Stretch = Field(
+        description="Line along which it meets the upper storey's ground, parallel to the foot, m."
+    )
     speed_up: SpeedShare | None = Field(
-        default=None, description="Speed upwards along the surface, as a share of that on level ground. Default: 0.5 on stairs (RiMEA 2), 1 on ramps."
+        default=None,
+        description=(
+            "Speed upwards along the surface, as a share of that on level ground. Default: 0.5 on stairs "
+            "(RiMEA 2), 1 on ramps."
+        ),
     )
     speed_down: SpeedShare | None = Field(
-        default=None, description="Speed downwards along the surface, as a share of that on level ground. Default: 0.75 on stairs (RiMEA 3), 1 on ramps."
+        default=None,
+        description=(
+            "Speed downwards along the surface, as a share of that on level ground. Default: 0.75 on stairs "
+            "(RiMEA 3), 1 on ramps."
+        ),
     )
 
 
@@ -227,41 +278,91 @@ class PatchShape(Shape):
     """A plane piece of a surface, as crowdsim writes it into a recording."""
 
     wkt: Annotated[str, Field(min_length=1)] = Field(description="Its outline in plan.")
-    plane: Annotated[list[float], Field(min_length=5, max_length=5)] = Field(description="A point of its plane (x, y, z, m) and how it rises along x and y.")
-    sheet: Annotated[int, Field(ge=0, le=MAX_FACES)] = Field(description="Pieces of one sheet lie side by side.")
+    plane: Annotated[list[float], Field(min_length=5, max_length=5)] = Field(
+        description="A point of its plane (x, y, z, m) and how it rises along x and y."
+    )
+    sheet: Annotated[int, Field(ge=0, le=MAX_FACES)] = Field(
+        description="Pieces of one sheet lie side by side."
+    )
 
 
 class SurfaceShape(Shape):
-    """Ground from a mesh in space: its upward faces, less what stands on them or hangs less than the clearance above."""
+    """Ground from a mesh in space: its upward faces, less what stands on them or hangs less than the
+    clearance above.
+    """
 
-    obj_file: FileName | None = Field(default=None, description="Wavefront OBJ file, in metres, relative to the scenario's folder.")
-    up: Literal["y", "z"] = Field(default="y", description="Which axis of the file points up; with y, its x and -z become x and y.")
-    polygons: Annotated[list[Annotated[list[Point3], Field(min_length=3)]], Field(max_length=MAX_FACES)] | None = Field(
-        default=None, description="Convex polygons [[x, y, z], ...] in place of a file, counter-clockwise seen from above; z is up."
+    obj_file: FileName | None = Field(
+        default=None, description="Wavefront OBJ file, in metres, relative to the scenario's folder."
     )
-    steepest: Annotated[float, Field(gt=0, le=5)] = Field(default=1.0, description="Rise over run up to which a face is walked on; 1 is 45 degrees.")
-    patches: list[PatchShape] | None = Field(default=None, description="In scenarios that crowdsim has written into a recording: the final ground.")
-    floors: list[Annotated[int, Field(ge=0, le=MAX_FACES)]] = Field(default=[], description="With patches: the floor of each sheet.")
+    up: Literal["y", "z"] = Field(
+        default="y", description="Which axis of the file points up; with y, its x and -z become x and y."
+    )
+    polygons: (
+        Annotated[list[Annotated[list[Point3], Field(min_length=3)]], Field(max_length=MAX_FACES)] | None
+    ) = Field(
+        default=None,
+        description=(
+            "Convex polygons [[x, y, z], ...] in place of a file, counter-clockwise seen from above; z is up."
+        ),
+    )
+    steepest: Annotated[float, Field(gt=0, le=5)] = Field(
+        default=1.0, description="Rise over run up to which a face is walked on; 1 is 45 degrees."
+    )
+    patches: list[PatchShape] | None = Field(
+        default=None, description="In scenarios that crowdsim has written into a recording: the final ground."
+    )
+    floors: list[Annotated[int, Field(ge=0, le=MAX_FACES)]] = Field(
+        default=[], description="With patches: the floor of each sheet."
+    )
 
 
 class TerrainShape(Shape):
     """Ground that is walked faster or slower: grass 0.6, a travelator 1.4."""
 
     name: Name = Field(description="Name for messages and pictures.")
-    speed: SpeedShare = Field(description="Speed there along the surface, as a share of that on other ground. Paths are looked for by the time they take.")
-    area: Areas = Field(description="Where it is; what is not walkable does not count. Where areas overlap, the last in the list counts.")
-    storey: Name | None = Field(default=None, description="Storey or connection on which it lies; needed where there are several, unless height is given.")
-    height: Metres | None = Field(default=None, description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.")
+    speed: SpeedShare = Field(
+        description=(
+            "Speed there along the surface, as a share of that on other ground. Paths are looked for by the "
+            "time they take."
+        )
+    )
+    area: Areas = Field(
+        description=(
+            "Where it is; what is not walkable does not count. Where areas overlap, the last in the list "
+            "counts."
+        )
+    )
+    storey: Name | None = Field(
+        default=None,
+        description=(
+            "Storey or connection on which it lies; needed where there are several, unless height is given."
+        ),
+    )
+    height: Metres | None = Field(
+        default=None,
+        description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.",
+    )
 
 
 class ToggledAreaShape(Shape):
-    """A part of the ground that can be closed and opened while the scenario runs: a door, a gate, a road that is blocked."""
+    """A part of the ground that can be closed and opened while the scenario runs:
+    a door, a gate, a road that is blocked.
+    """
 
     name: Name = Field(description="Name for events and messages.")
-    area: Areas = Field(description="Where it is. While it is closed there is a wall along its outline, wherever that lies on the ground.")
+    area: Areas = Field(
+        description=(
+            "Where it is. While it is closed there is a wall along its outline, wherever that lies on the "
+            "ground."
+        )
+    )
     available: bool = Field(default=True, description="Whether it is open at the begin.")
     shared: bool = Field(
-        default=False, description="true: what another shared area that is open holds too stays open, as among the areas of a grid map. Default: false."
+        default=False,
+        description=(
+            "true: what another shared area that is open holds too stays open, as among the areas of a grid "
+            "map. Default: false."
+        ),
     )
 
 
@@ -279,43 +380,70 @@ class RasterShape(Shape):
     cell_size: Length = Field(description="Side of a cell, m.")
     width: Annotated[int, Field(ge=1, le=10**9)] = Field(description="Cells in x.")
     depth: Annotated[int, Field(ge=1, le=10**9)] = Field(description="Cells in y.")
-    kept: Annotated[float, Field(ge=0, le=MAX_COORDINATE_M)] | None = Field(default=None, description="How far its cells keep from obstacles already, m.")
+    kept: Annotated[float, Field(ge=0, le=MAX_COORDINATE_M)] | None = Field(
+        default=None, description="How far its cells keep from obstacles already, m."
+    )
 
 
 class LayoutShape(Shape):
     """How a grid is laid over the ground, as crowdsim writes it into a recording."""
 
-    areas: Annotated[list[LaidAreaShape], Field(min_length=1)] = Field(description="The walkable areas as they were given.")
+    areas: Annotated[list[LaidAreaShape], Field(min_length=1)] = Field(
+        description="The walkable areas as they were given."
+    )
     raster: RasterShape | None = Field(default=None, description="Where the cells of a file lie.")
 
 
 class GeometryShape(Shape):
-    """Where one may walk: the union of the walkable areas without the obstacles; storeys with stairs and ramps between them; or a mesh in space."""
+    """Where one may walk: the union of the walkable areas without the obstacles;
+    storeys with stairs and ramps between them; or a mesh in space.
+    """
 
     walkable: Areas | None = Field(
-        default=None, description="Areas where one may walk; several are united. Exactly one of walkable, storeys and surface is given."
+        default=None,
+        description=(
+            "Areas where one may walk; several are united. Exactly one of walkable, storeys and surface is "
+            "given."
+        ),
     )
     obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
-    storeys: Annotated[list[StoreyShape], Field(max_length=MAX_FLOORS), Expects("a list of storeys [{name: ..., elevation: ..., walkable: ...}, ...]")] = Field(
-        default=[], description="Level floors, one above the other or side by side."
-    )
+    storeys: Annotated[
+        list[StoreyShape],
+        Field(max_length=MAX_FLOORS),
+        Expects("a list of storeys [{name: ..., elevation: ..., walkable: ...}, ...]"),
+    ] = Field(default=[], description="Level floors, one above the other or side by side.")
     connections: Annotated[
-        list[ConnectionShape], Field(max_length=MAX_FLOORS), Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]")
+        list[ConnectionShape],
+        Field(max_length=MAX_FLOORS),
+        Expects("a list of connections [{name: ..., lower: ..., upper: ..., foot: ..., head: ...}, ...]"),
     ] = Field(default=[], description="Stairs and ramps from storey to storey.")
-    areas: Annotated[list[ToggledAreaShape], Field(max_length=MAX_AREAS), Expects("a list of areas [{name: ..., area: ...}, ...]")] = Field(
-        default=[], description="Parts of the ground that events open and close."
+    areas: Annotated[
+        list[ToggledAreaShape],
+        Field(max_length=MAX_AREAS),
+        Expects("a list of areas [{name: ..., area: ...}, ...]"),
+    ] = Field(default=[], description="Parts of the ground that events open and close.")
+    surface: SurfaceShape | None = Field(
+        default=None, description="A mesh in space, in place of walkable and storeys."
     )
-    surface: SurfaceShape | None = Field(default=None, description="A mesh in space, in place of walkable and storeys.")
-    terrain: Annotated[list[TerrainShape], Field(max_length=MAX_FLOORS), Expects("a list of terrain [{name: ..., speed: ..., area: ...}, ...]")] = Field(
-        default=[], description="Areas that are walked at speeds of their own."
-    )
+    terrain: Annotated[
+        list[TerrainShape],
+        Field(max_length=MAX_FLOORS),
+        Expects("a list of terrain [{name: ..., speed: ..., area: ...}, ...]"),
+    ] = Field(default=[], description="Areas that are walked at speeds of their own.")
     grid: LayoutShape | None = Field(
-        default=None, description="In scenarios that crowdsim has written into a recording, with navigation on a grid: what its cells are made of."
+        default=None,
+        description=(
+            "In scenarios that crowdsim has written into a recording, with navigation on a grid: what its "
+            "cells are made of."
+        ),
     )
     clearance: Annotated[float, Field(ge=1.0, le=10.0), Unit("m")] = Field(
         default=2.0, description="Free height that ground needs above it, m: what has less is not walkable."
     )
     resolved: bool = Field(
         default=False,
-        description="True in scenarios that crowdsim has written into a recording: walkable is the final ground, obstacles have been cut out of it already.",
+        description=(
+            "True in scenarios that crowdsim has written into a recording: walkable is the final ground, "
+            "obstacles have been cut out of it already."
+        ),
     )

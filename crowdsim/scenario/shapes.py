@@ -1,4 +1,6 @@
-"""Exact shapes: overlays on a fixed grid, without slivers, the same for any order of what goes in; circles as polygons; text that gives the same numbers."""
+"""Exact shapes: overlays on a fixed grid, without slivers, the same for any order of what goes in;
+circles as polygons; text that gives the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,12 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-GRID_M = 2.0**-20  # 1 micrometre: coordinates on it are exact in float64 up to 8e9 m, so shared walls of two rooms are the same numbers; coarser moves walls.
-SLIVER_WIDTH_M = 1e-5  # Mean width below which a part or hole left over by the union is rounding, not ground: ten steps of the grid. Walls are thicker.
+# 1 micrometre: coordinates on it are exact in float64 up to 8e9 m, so shared walls of two rooms are the same
+# numbers; coarser moves walls.
+GRID_M = 2.0**-20
+# Mean width below which a part or hole left over by the union is rounding, not ground: ten steps of the grid.
+# Walls are thicker.
+SLIVER_WIDTH_M = 1e-5
 
 
 def as_written(polygons: Sequence[Any]) -> Any:
@@ -21,11 +27,13 @@ def as_written(polygons: Sequence[Any]) -> Any:
 
 def united_on_grid(polygons: Sequence[Any]) -> Any:
     """Return the union of polygons with its points on the grid of `GRID_M`."""
-    return shapely.set_precision(shapely.union_all(polygons, grid_size=GRID_M), GRID_M)  # the union of one polygon alone is not snapped
+    # the union of one polygon alone is not snapped
+    return shapely.set_precision(shapely.union_all(polygons, grid_size=GRID_M), GRID_M)
 
 
 def cleaned(area: Any) -> Any:
-    """Return an area without slivers and flat corners, oriented, its parts and rings in an order that depends on the shape alone.
+    """Return an area without slivers and flat corners, oriented, its parts and rings in an order that depends
+    on the shape alone.
 
     Parameters
     ----------
@@ -69,14 +77,22 @@ def _without_flat_corners(rings: list[NDArray[np.float64]]) -> list[NDArray[np.f
 
 
 def wkt_of(area: Any) -> str:
-    """Return well-known text of a polygon or multipolygon from which exactly the same numbers are read again: the shortest digits that name each float64."""
+    """Return well-known text of a polygon or multipolygon from which exactly the same numbers are read again:
+    the shortest digits that name each float64.
+    """
     if area.geom_type == "MultiPolygon":
         return "MULTIPOLYGON (" + ", ".join(_rings_text(part) for part in area.geoms) + ")"
     return "POLYGON " + _rings_text(area)
 
 
 def _rings_text(polygon: Any) -> str:
-    return "(" + ", ".join(_ring_text(shapely.get_coordinates(ring)) for ring in (polygon.exterior, *polygon.interiors)) + ")"
+    return (
+        "("
+        + ", ".join(
+            _ring_text(shapely.get_coordinates(ring)) for ring in (polygon.exterior, *polygon.interiors)
+        )
+        + ")"
+    )
 
 
 def _ring_text(points: NDArray[np.float64]) -> str:
@@ -85,7 +101,8 @@ def _ring_text(points: NDArray[np.float64]) -> str:
 
 
 def circle_corners(centre: Sequence[float], radius: float, corners: int) -> NDArray[np.float64]:
-    """Return the corners of a regular polygon, counter-clockwise, the first in the direction of x from `centre`.
+    """Return the corners of a regular polygon, counter-clockwise, the first in the direction of x from
+    `centre`.
 
     Parameters
     ----------
@@ -103,9 +120,14 @@ def circle_corners(centre: Sequence[float], radius: float, corners: int) -> NDAr
     """
     unit = np.empty((corners, 2))
     for index in range(corners):
-        eighth, rest = divmod(8 * index, corners)  # octants, so that the angle is at most 45 degrees and mirrored corners are exact mirrors
+        # octants, so that the angle is at most 45 degrees and mirrored corners are exact mirrors
+        eighth, rest = divmod(8 * index, corners)
         small = rest if eighth % 2 == 0 else corners - rest
-        sine, cosine = _sine_and_cosine(small * math.pi / (4 * corners)) if small < corners else (math.sqrt(0.5), math.sqrt(0.5))
+        sine, cosine = (
+            _sine_and_cosine(small * math.pi / (4 * corners))
+            if small < corners
+            else (math.sqrt(0.5), math.sqrt(0.5))
+        )
         first, second = (cosine, sine) if eighth % 4 in (0, 3) else (sine, cosine)
         unit[index] = (first if eighth in (0, 1, 6, 7) else -first), (second if eighth < 4 else -second)
     return np.asarray(centre, dtype=np.float64) + radius * unit

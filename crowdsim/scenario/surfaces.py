@@ -1,4 +1,6 @@
-"""Ground from a mesh in space: an OBJ file or polygons with heights, cut to what can be walked on, as floors."""
+"""Ground from a mesh in space: an OBJ file or polygons with heights, cut to what can be walked on,
+as floors.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,14 @@ from crowdsim.scenario.tree import Path, Problems
 
 _PATH: Path = ("geometry", "surface")
 _LEAST_OVERLAP_M2 = 1e-6
-SCRAP_M2 = 4.0  # Sheets smaller than this are put with a floor of another height rather than made one of their own.
+# Sheets smaller than this are put with a floor of another height rather than made one of their own.
+SCRAP_M2 = 4.0
 LEAST_KEPT_FACES = 1000  # Of a mesh whose ground is kept on disk: it takes some second to find.
 
 
-def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems) -> Geometry | None:
+def resolve_surface(
+    shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems
+) -> Geometry | None:
     """Return the ground of a mesh in space, or None where there are problems.
 
     Parameters
@@ -45,18 +50,29 @@ def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: P
     assert surface is not None
     given = [key for key in ("obj_file", "polygons", "patches") if getattr(surface, key) is not None]
     if len(given) != 1:
-        problems.add(_PATH, "exactly one of obj_file and polygons says what the surface is", "Give one of them.")
+        problems.add(
+            _PATH, "exactly one of obj_file and polygons says what the surface is", "Give one of them."
+        )
         return None
     if surface.patches is not None:
         patches = [_patch(each) for each in surface.patches]
         return _as_floors(patches, np.array(surface.floors, dtype=np.int32), float(shape.clearance))
     try:
-        vertices, faces = _read_obj(surface, reader) if surface.obj_file is not None else _of_polygons(surface.polygons or ())
+        vertices, faces = (
+            _read_obj(surface, reader)
+            if surface.obj_file is not None
+            else _of_polygons(surface.polygons or ())
+        )
         if len(faces) > MAX_FACES:
-            problems.add(_PATH, f"has {len(faces):,} faces, but there may be at most {MAX_FACES:,}", "Simplify it.")
+            problems.add(
+                _PATH, f"has {len(faces):,} faces, but there may be at most {MAX_FACES:,}", "Simplify it."
+            )
             return None
         if np.abs(vertices).max(initial=0.0) > MAX_COORDINATE_M:
-            problems.add(_PATH, f"a coordinate is {np.abs(vertices).max():g} m, but may be at most {MAX_COORDINATE_M:g} m")
+            problems.add(
+                _PATH,
+                f"a coordinate is {np.abs(vertices).max():g} m, but may be at most {MAX_COORDINATE_M:g} m",
+            )
             return None
         soup = repaired(vertices, faces)
         patches = _kept_patches(soup, SurfaceRules(float(surface.steepest), float(shape.clearance)))
@@ -64,34 +80,64 @@ def resolve_surface(shape: schema.GeometryShape, reader: AreaReader, problems: P
         problems.add((*_PATH, "obj_file"), f"{surface.obj_file}: {refused}", refused.way_out)
         return None
     except NavigationError as error:
-        problems.add((*_PATH, given[0]), f"{surface.obj_file}: {error}" if surface.obj_file is not None else str(error))
+        problems.add(
+            (*_PATH, given[0]), f"{surface.obj_file}: {error}" if surface.obj_file is not None else str(error)
+        )
         return None
     for repair in soup.repairs:
         notes.add((*_PATH, given[0]), repair)
     if not patches:
         is_file = surface.obj_file is not None and surface.up == "y"
-        turned = "Is z up in the file? Then say up: z." if is_file else "Polygons run counter-clockwise seen from above."
-        problems.add(_PATH, f"no face looks up, rises by at most {surface.steepest:g} m a metre, and has {shape.clearance:g} m of height above it", turned)
+        turned = (
+            "Is z up in the file? Then say up: z."
+            if is_file
+            else "Polygons run counter-clockwise seen from above."
+        )
+        problems.add(
+            _PATH,
+            (
+                f"no face looks up, rises by at most {surface.steepest:g} m a metre, and has "
+                f"{shape.clearance:g} m of height above it"
+            ),
+            turned,
+        )
         return None
     return _as_floors(patches, _floors_of(patches, float(shape.clearance)), float(shape.clearance))
 
 
 def _kept_patches(soup: Soup, rules: SurfaceRules) -> list[Patch]:
-    """Return the ground of a mesh; that of a large one is kept on disk, under a hash of the mesh and the rules."""
+    """Return the ground of a mesh; that of a large one is kept on disk,
+    under a hash of the mesh and the rules.
+    """
     if len(soup.faces) < LEAST_KEPT_FACES:
         return walkable_patches(soup, rules)
 
     def make() -> dict[str, NDArray[Any]]:
         patches = walkable_patches(soup, rules)
         _, coordinates, offsets = shapely.to_ragged_array([patch.ground for patch in patches])
-        planes = np.array([[*patch.plane.place, *patch.plane.slope] for patch in patches], dtype=np.float64).reshape(-1, 5)
+        planes = np.array(
+            [[*patch.plane.place, *patch.plane.slope] for patch in patches], dtype=np.float64
+        ).reshape(-1, 5)
         sheets = np.array([patch.sheet for patch in patches], dtype=np.int64)
-        return {"coordinates": coordinates, "rings": offsets[0], "polygons": offsets[1], "planes": planes, "sheets": sheets}
+        return {
+            "coordinates": coordinates,
+            "rings": offsets[0],
+            "polygons": offsets[1],
+            "planes": planes,
+            "sheets": sheets,
+        }
 
-    kept = kept_arrays("surfaces", __file__, [soup.vertices.tobytes(), soup.faces.tobytes(), repr(rules).encode()], make)
-    grounds = shapely.from_ragged_array(shapely.GeometryType.POLYGON, kept["coordinates"], (kept["rings"], kept["polygons"]))
+    kept = kept_arrays(
+        "surfaces", __file__, [soup.vertices.tobytes(), soup.faces.tobytes(), repr(rules).encode()], make
+    )
+    grounds = shapely.from_ragged_array(
+        shapely.GeometryType.POLYGON, kept["coordinates"], (kept["rings"], kept["polygons"])
+    )
     planes = [Plane((x, y, z), (along_x, along_y)) for x, y, z, along_x, along_y in kept["planes"].tolist()]
-    return [Patch(ground, plane, sheet) for ground, plane, sheet in zip(grounds, planes, kept["sheets"].tolist(), strict=True)]
+    return [
+        Patch(ground, plane, sheet)
+        for ground, plane, sheet in zip(grounds, planes, kept["sheets"].tolist(), strict=True)
+    ]
 
 
 def _patch(shape: schema.PatchShape) -> Patch:
@@ -99,16 +145,25 @@ def _patch(shape: schema.PatchShape) -> Patch:
     return Patch(shapely.from_wkt(shape.wkt), Plane((x, y, z), (along_x, along_y)), shape.sheet)
 
 
-def _read_obj(surface: schema.SurfaceShape, reader: AreaReader) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _read_obj(
+    surface: schema.SurfaceShape, reader: AreaReader
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return vertices, z up, and triangles of an OBJ file."""
     text = reader.access.read(str(surface.obj_file))
     try:
         import trimesh
     except ImportError:
-        raise CrowdsimError("reading OBJ files needs trimesh, which is not installed: pip install 'crowdsim[mesh]'") from None
+        raise CrowdsimError(
+            "reading OBJ files needs trimesh, which is not installed: pip install 'crowdsim[mesh]'"
+        ) from None
     try:
-        mesh: Any = trimesh.load(io.StringIO(text), file_type="obj", process=False, force="mesh", skip_materials=True)
-        vertices, faces = np.asarray(mesh.vertices, dtype=np.float64).reshape(-1, 3), np.asarray(mesh.faces, dtype=np.int64).reshape(-1, 3)
+        mesh: Any = trimesh.load(
+            io.StringIO(text), file_type="obj", process=False, force="mesh", skip_materials=True
+        )
+        vertices, faces = (
+            np.asarray(mesh.vertices, dtype=np.float64).reshape(-1, 3),
+            np.asarray(mesh.faces, dtype=np.int64).reshape(-1, 3),
+        )
     except Exception as error:
         raise NavigationError(f"is no OBJ file that can be read ({type(error).__name__}: {error})") from None
     if surface.up == "y":
@@ -116,7 +171,9 @@ def _read_obj(surface: schema.SurfaceShape, reader: AreaReader) -> tuple[NDArray
     return vertices, faces
 
 
-def _of_polygons(polygons: Sequence[Sequence[Sequence[float]]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _of_polygons(
+    polygons: Sequence[Sequence[Sequence[float]]],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return vertices and triangles of convex polygons in space."""
     vertices: list[Sequence[float]] = []
     faces = []
@@ -129,22 +186,32 @@ def _of_polygons(polygons: Sequence[Sequence[Sequence[float]]]) -> tuple[NDArray
 
 def _mean_height(patches: Sequence[Patch]) -> float:
     area = np.array([patch.ground.area for patch in patches])
-    height = np.array([patch.plane.height(shapely.get_coordinates(patch.ground.centroid))[0] for patch in patches])
+    height = np.array(
+        [patch.plane.height(shapely.get_coordinates(patch.ground.centroid))[0] for patch in patches]
+    )
     return float((area * height).sum() / area.sum())
 
 
 def _floors_of(patches: Sequence[Patch], clearance: float) -> NDArray[np.int32]:
-    """Return the floor of each sheet: sheets at about one height that nowhere lie above each other are one floor; floors come from below upwards."""
+    """Return the floor of each sheet: sheets at about one height that nowhere lie above each other are one
+    floor; floors come from below upwards.
+    """
     sheets: dict[int, list[Patch]] = {}
     for patch in patches:
         sheets.setdefault(patch.sheet, []).append(patch)
-    plan = {number: shapely.union_all([patch.ground for patch in own], grid_size=GRID_M) for number, own in sheets.items()}
+    plan = {
+        number: shapely.union_all([patch.ground for patch in own], grid_size=GRID_M)
+        for number, own in sheets.items()
+    }
     height = {number: _mean_height(own) for number, own in sheets.items()}
     floors: list[list[int]] = []
     for number in sorted(sheets, key=lambda number: (-plan[number].area, number)):
         for floor in floors:
             is_near = abs(height[number] - height[floor[0]]) < clearance or plan[number].area < SCRAP_M2
-            if is_near and all(shapely.area(shapely.intersection(plan[number], plan[other])) <= _LEAST_OVERLAP_M2 for other in floor):
+            if is_near and all(
+                shapely.area(shapely.intersection(plan[number], plan[other])) <= _LEAST_OVERLAP_M2
+                for other in floor
+            ):
                 floor.append(number)
                 break
         else:
@@ -160,5 +227,13 @@ def _as_floors(patches: Sequence[Patch], layers: NDArray[np.int32], clearance: f
     for layer in range(int(layers.max()) + 1):
         own = [patch for patch in patches if layers[patch.sheet] == layer]
         ground = shapely.union_all([patch.ground for patch in own], grid_size=GRID_M)
-        floors.append(Floor(f"floor {layer + 1}", shapely.orient_polygons(ground, exterior_cw=False), Plane((0.0, 0.0, _mean_height(own)))))
-    return Geometry(seen_from_above(tuple(floors)), (), tuple(floors), clearance, tuple(patches), tuple(layers.tolist()))
+        floors.append(
+            Floor(
+                f"floor {layer + 1}",
+                shapely.orient_polygons(ground, exterior_cw=False),
+                Plane((0.0, 0.0, _mean_height(own))),
+            )
+        )
+    return Geometry(
+        seen_from_above(tuple(floors)), (), tuple(floors), clearance, tuple(patches), tuple(layers.tolist())
+    )

@@ -1,4 +1,6 @@
-"""When something that moves is where, and how it is turned: points with times, straight from one to the next, once or again and again."""
+"""When something that moves is where, and how it is turned:
+points with times, straight from one to the next, once or again and again.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
-    """Return how many ticks last at least so many seconds; a time that is a whole number of ticks up to rounding is that number.
+    """Return how many ticks last at least so many seconds;
+    a time that is a whole number of ticks up to rounding is that number.
 
     Parameters
     ----------
@@ -23,7 +26,9 @@ def ticks_in(seconds: ArrayLike, tick: float) -> NDArray[np.int64]:
     """
     exact = np.asarray(seconds, dtype=np.float64) / tick
     nearest = np.round(exact)
-    return np.where(np.abs(exact - nearest) <= 1e-9 * np.maximum(1.0, exact), nearest, np.ceil(exact)).astype(np.int64)
+    return np.where(np.abs(exact - nearest) <= 1e-9 * np.maximum(1.0, exact), nearest, np.ceil(exact)).astype(
+        np.int64
+    )
 
 
 _INFINITE = float("inf")
@@ -54,7 +59,9 @@ class Timetable:
 
     def __post_init__(self) -> None:
         same = (self.points[1:] == self.points[:-1]).all(axis=1)
-        self._rests.extend(_merged([(self.times[i], self.times[i + 1]) for i in np.flatnonzero(same).tolist()]))
+        self._rests.extend(
+            _merged([(self.times[i], self.times[i + 1]) for i in np.flatnonzero(same).tolist()])
+        )
 
     @property
     def period(self) -> float:
@@ -75,7 +82,9 @@ class Timetable:
         return ax + (bx - ax) * share, ay + (by - ay) * share
 
     def rests(self, time: float) -> Iterator[tuple[float, float]]:
-        """Yield the times (from, to) around a time (s) during which it does not move; they may be infinite."""
+        """Yield the times (from, to) around a time (s) during which it does not move;
+        they may be infinite.
+        """
         begin, end, period = float(self.times[0]), float(self.times[-1]), self.period
         starts_at_rest = [to for since, to in self._rests if since == begin]
         if not self.loops:
@@ -84,7 +93,11 @@ class Timetable:
             return
         yield -_INFINITE, max([begin, *starts_at_rest])
         first = max(0, int(np.floor((time - begin) / period)) - 1)
-        turns = [(since + turn * period, to + turn * period) for turn in range(first, first + 4) for since, to in self._rests]
+        turns = [
+            (since + turn * period, to + turn * period)
+            for turn in range(first, first + 4)
+            for since, to in self._rests
+        ]
         yield from _merged(turns)
 
     def top_speed(self) -> float:
@@ -106,13 +119,24 @@ class Timetable:
             For how long it must have stood at `begin`.
         """
         for start, stop in self.rests(begin):
-            if start <= begin + _ROUNDING_S and end <= stop + _ROUNDING_S and begin - max(start, since) >= least - _ROUNDING_S:
+            if (
+                start <= begin + _ROUNDING_S
+                and end <= stop + _ROUNDING_S
+                and begin - max(start, since) >= least - _ROUNDING_S
+            ):
                 return True
         return False
 
     def next_move(self, time: float) -> float:
         """Return when it moves next after a time at which it stands (s); infinite is never."""
-        return min((stop for start, stop in self.rests(time) if start <= time + _ROUNDING_S and stop > time + _ROUNDING_S), default=time)
+        return min(
+            (
+                stop
+                for start, stop in self.rests(time)
+                if start <= time + _ROUNDING_S and stop > time + _ROUNDING_S
+            ),
+            default=time,
+        )
 
 
 def _merged(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -179,7 +203,10 @@ class Turning:
         begin, end = float(self.timetable.times[0]), float(self.timetable.times[-1])
         has_been_round = self.timetable.loops and time > end
         if has_been_round:
-            time = begin + ((time - begin) - self.timetable.period * float(np.floor((time - begin) / self.timetable.period)))
+            time = begin + (
+                (time - begin)
+                - self.timetable.period * float(np.floor((time - begin) / self.timetable.period))
+            )
         number = max(0, int(np.searchsorted([leg[0] for leg in self._legs], time, side="right")) - 1)
         since, until, now = self._legs[number]
         last = self._legs[number - 1][2]
@@ -202,7 +229,11 @@ def _between(before: Direction, after: Direction, share: float) -> Direction:
     if ax * bx + ay * by <= 0.0:  # more than a right angle: by way of the middle
         x, y = ax + bx, ay + by
         middle = _unit(x, y) if x * x + y * y > 1e-12 else (-ay, ax)
-        return _between(before, middle, 2.0 * share) if share < 0.5 else _between(middle, after, 2.0 * share - 1.0)
+        return (
+            _between(before, middle, 2.0 * share)
+            if share < 0.5
+            else _between(middle, after, 2.0 * share - 1.0)
+        )
     return _unit(ax + (bx - ax) * share, ay + (by - ay) * share)
 
 

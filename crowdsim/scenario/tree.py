@@ -130,7 +130,9 @@ def clipped(text: str, most: int = _TEXT_SHOWN) -> str:
 
 
 def described(value: Any) -> str:
-    """Return what a value is, in words: ``the text "abc"``, ``a list of 3``, ``a mapping with the key box``."""
+    """Return what a value is, in words: ``the text "abc"``, ``a list of 3``,
+    ``a mapping with the key box``.
+    """
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -192,8 +194,12 @@ class Problems:
         """Whether further problems are only counted; then it is of no use to look for words and a way out."""
         return len(self.found) >= MAX_COLLECTED
 
-    def add(self, path: Path, message: str, way_out: str = "", *, key: bool = False, place: Place | None = None) -> None:
-        """Add a problem of the item at `path`; it stands at the value (or at its `key`), unless `place` says otherwise."""
+    def add(
+        self, path: Path, message: str, way_out: str = "", *, key: bool = False, place: Place | None = None
+    ) -> None:
+        """Add a problem of the item at `path`; it stands at the value (or at its `key`),
+        unless `place` says otherwise.
+        """
         if self.is_full:
             self.uncollected += 1
             return
@@ -201,6 +207,10 @@ class Problems:
         self.found.append(Problem(item_text(path), message, way_out, where.file, where.line, where.column))
 
     def sorted(self) -> list[Problem]:
-        """Return the problems in the order in which they stand, those of ``--set`` options last, without repetitions."""
+        """Return the problems in the order in which they stand, those of ``--set`` options last,
+        without repetitions.
+        """
         unique = list(dict.fromkeys(self.found))
-        return sorted(unique, key=lambda problem: (problem.line == 0, problem.file, problem.line, problem.column))
+        return sorted(
+            unique, key=lambda problem: (problem.line == 0, problem.file, problem.line, problem.column)
+        )

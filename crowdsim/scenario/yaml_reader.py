@@ -1,10 +1,12 @@
 """Read YAML text into a tree of nodes, refusing whatever could bring the machine down or be ambiguous.
 
-The parser of PyYAML gives events one at a time, and the tree is composed from them here: its own composer recurses in C (a file of some 20,000 brackets
-kills the interpreter), takes the last of duplicate keys silently and expands aliases without a limit.
+The parser of PyYAML gives events one at a time, and the tree is composed from them here: its own composer
+recurses in C (a file of some 20,000 brackets kills the interpreter), takes the last of duplicate keys
+silently and expands aliases without a limit.
 
-Of words without quotes ``true``, ``false`` and ``null`` mean what they say; ``yes``, ``no``, ``on``, ``off`` and dates are texts; numbers are decimal. What is
-ambiguous (``017``, ``1:30``, ``1_000``, ``0x1F``) and what is not a finite number is refused with the way to write it.
+Of words without quotes ``true``, ``false`` and ``null`` mean what they say; ``yes``, ``no``, ``on``, ``off``
+and dates are texts; numbers are decimal. What is ambiguous (``017``, ``1:30``, ``1_000``, ``0x1F``) and what
+is not a finite number is refused with the way to write it.
 """
 
 from __future__ import annotations
@@ -57,7 +59,10 @@ def scalar_value(text: str) -> str | int | float | bool | None:
 
 def _number(text: str) -> int | float:
     if len(text) > MAX_NUMBER_LENGTH:
-        raise ScalarRefused(f"a number of {len(text)} characters", f"Write at most {MAX_NUMBER_LENGTH} characters: 17 digits are all that counts.")
+        raise ScalarRefused(
+            f"a number of {len(text)} characters",
+            f"Write at most {MAX_NUMBER_LENGTH} characters: 17 digits are all that counts.",
+        )
     if _WHOLE.match(text):
         return int(text)
     value = float(text)
@@ -73,14 +78,24 @@ def _refuse_ambiguous(text: str) -> None:
     if _NOT_FINITE.match(text):
         raise ScalarRefused(f"{text} is not a finite number", "Give a number, or leave the key out.")
     if _LEADING_ZERO.match(text):
-        raise ScalarRefused(f"{text} begins with a zero: some programs read it as octal {int(text.lstrip('+-'), 8)}" if not set(text) & set("89") else
-                            f"{text} begins with a zero", f"Write {int(text)}, {quoted}")  # fmt: skip
+        raise ScalarRefused(
+            f"{text} begins with a zero: some programs read it as octal {int(text.lstrip('+-'), 8)}"
+            if not set(text) & set("89")
+            else f"{text} begins with a zero",
+            f"Write {int(text)}, {quoted}",
+        )
     if _BASED.match(text):
         raise ScalarRefused(f"{text} is not a decimal number", f"Write {int(text, 0)}, {quoted}")
     if _GROUPED.match(text):
-        raise ScalarRefused(f"{text} groups digits with underscores, which not every program reads", f"Write {text.replace('_', '')}, {quoted}")
+        raise ScalarRefused(
+            f"{text} groups digits with underscores, which not every program reads",
+            f"Write {text.replace('_', '')}, {quoted}",
+        )
     if _SEXAGESIMAL.match(text):
-        raise ScalarRefused(f"{text} is a number to the base of sixty for some programs and a time for others", f"Write {_sixty(text)} (seconds), {quoted}")
+        raise ScalarRefused(
+            f"{text} is a number to the base of sixty for some programs and a time for others",
+            f"Write {_sixty(text)} (seconds), {quoted}",
+        )
 
 
 def _sixty(text: str) -> str:
@@ -129,7 +144,11 @@ class _Composer:
                 if isinstance(event, yaml.DocumentStartEvent):
                     documents += 1
                     if documents > 1:
-                        self._fail(event, "a second document begins here", 'One file holds one scenario: remove the line "---" or split the file.')
+                        self._fail(
+                            event,
+                            "a second document begins here",
+                            'One file holds one scenario: remove the line "---" or split the file.',
+                        )
                 else:
                     self._take(event)
         except yaml.YAMLError as error:
@@ -143,7 +162,12 @@ class _Composer:
             self._refuse_key(event)
             self._check_tag(event)
             if len(self.open) >= MAX_DEPTH:
-                self._fail(event, f"values are nested more than {MAX_DEPTH} levels deep", "No scenario needs that; look for a bracket that is not closed.", ())
+                self._fail(
+                    event,
+                    f"values are nested more than {MAX_DEPTH} levels deep",
+                    "No scenario needs that; look for a bracket that is not closed.",
+                    (),
+                )
             mapping = isinstance(event, yaml.MappingStartEvent)
             node = Node({} if mapping else [], self._place(event), {} if mapping else None)
             self.open.append(_Open(node, event.anchor, self.count))
@@ -176,7 +200,11 @@ class _Composer:
         key = event.value
         place = self._place(event)
         if len(key) > MAX_KEY_LENGTH:
-            self._fail(event, f"a key of {len(key)} characters", f"A key may have {MAX_KEY_LENGTH}; look for a quote that is not closed.")
+            self._fail(
+                event,
+                f"a key of {len(key)} characters",
+                f"A key may have {MAX_KEY_LENGTH}; look for a quote that is not closed.",
+            )
         if key == _MERGE and event.implicit[0]:
             top.key = _MERGE
             return
@@ -184,7 +212,10 @@ class _Composer:
         if key in top.node.keys:
             first = top.node.keys[key]
             self._report(
-                event, f'the key "{clipped(key)}" stands twice in one mapping, first at line {first.line}', "Keep one of the two.", (*self._path(), key)
+                event,
+                f'the key "{clipped(key)}" stands twice in one mapping, first at line {first.line}',
+                "Keep one of the two.",
+                (*self._path(), key),
             )
         else:
             top.node.keys[key] = place
@@ -196,16 +227,27 @@ class _Composer:
         self._refuse_key(event)
         name = event.anchor
         if any(opened.anchor == name for opened in self.open):
-            self._fail(event, f"*{clipped(name)} stands inside the value that it names", "A value cannot contain itself.")
+            self._fail(
+                event,
+                f"*{clipped(name)} stands inside the value that it names",
+                "A value cannot contain itself.",
+            )
         if name not in self.anchors:
             known = ", ".join(f"&{clipped(anchor)}" for anchor in list(self.anchors)[:5])
             self._fail(
-                event, f"*{clipped(name)} names nothing that stands before it", f"Known here: {known}." if known else "No anchor (&name) stands before it."
+                event,
+                f"*{clipped(name)} names nothing that stands before it",
+                f"Known here: {known}." if known else "No anchor (&name) stands before it.",
             )
         node, nodes, height = self.anchors[name]
         self._count(nodes, event)
         if len(self.open) + height > MAX_DEPTH:
-            self._fail(event, f"with *{clipped(name)} values are nested more than {MAX_DEPTH} levels deep", "Write the value out where it is needed.", ())
+            self._fail(
+                event,
+                f"with *{clipped(name)} values are nested more than {MAX_DEPTH} levels deep",
+                "Write the value out where it is needed.",
+                (),
+            )
         self._add(node, height)
 
     def _add(self, node: Node, height: int) -> None:
@@ -230,7 +272,14 @@ class _Composer:
                 top.merged.append(part)
             else:
                 message = "<< takes a mapping or a list of mappings"
-                self.problems.append(Problem(item_text(self._path()), message, "Write <<: *name, where &name is a mapping.", *node.place))
+                self.problems.append(
+                    Problem(
+                        item_text(self._path()),
+                        message,
+                        "Write <<: *name, where &name is a mapping.",
+                        *node.place,
+                    )
+                )
 
     def _close(self) -> None:
         closed = self.open.pop()
@@ -249,7 +298,11 @@ class _Composer:
         self.count += nodes
         if self.count > MAX_NODES:
             hint = "Aliases count as often as they are used. " if self.anchors else ""
-            self._fail(event, f"the file holds more than {MAX_NODES:,} values", hint + "Put large geometry into a file of its own (wkt_file, geojson_file).")
+            self._fail(
+                event,
+                f"the file holds more than {MAX_NODES:,} values",
+                hint + "Put large geometry into a file of its own (wkt_file, geojson_file).",
+            )
 
     def _refuse_key(self, event: Any) -> None:
         top = self.open[-1] if self.open else None
@@ -259,7 +312,11 @@ class _Composer:
     def _check_tag(self, event: Any) -> None:
         if event.tag is not None:
             tag = clipped(event.tag.replace("tag:yaml.org,2002:", "!!"))
-            self._report(event, f"the tag {tag} is not taken", "Leave it out: the kind of a value follows from how it is written.")
+            self._report(
+                event,
+                f"the tag {tag} is not taken",
+                "Leave it out: the kind of a value follows from how it is written.",
+            )
 
     def _place(self, event: Any) -> Place:
         return Place(self.file, event.start_mark.line + 1, event.start_mark.column + 1)
@@ -275,7 +332,9 @@ class _Composer:
         return tuple(path)
 
     def _report(self, event: Any, message: str, way_out: str, path: Path | None = None) -> None:
-        self.problems.append(Problem(item_text(self._path() if path is None else path), message, way_out, *self._place(event)))
+        self.problems.append(
+            Problem(item_text(self._path() if path is None else path), message, way_out, *self._place(event))
+        )
         if len(self.problems) >= MAX_COLLECTED:
             raise ScenarioError(self.problems)
 
@@ -327,27 +386,41 @@ def _syntax_problem(error: yaml.YAMLError, text: str, file: str) -> Problem:
     start = getattr(error, "context_mark", None)
     begun = f"at line {start.line + 1}, column {start.column + 1}" if start is not None else "before"
     lines = text.split("\n")
-    here = lines[mark.line][mark.column : mark.column + 1] if mark is not None and mark.line < len(lines) else ""
+    here = (
+        lines[mark.line][mark.column : mark.column + 1] if mark is not None and mark.line < len(lines) else ""
+    )
     message, way_out = f"this is not YAML: {problem}", ""
     if "cannot start any token" in problem:
-        tab = "\t" in (lines[mark.line][: mark.column + 1] if mark is not None and mark.line < len(lines) else "") or here == "\t"
+        tab = (
+            "\t"
+            in (lines[mark.line][: mark.column + 1] if mark is not None and mark.line < len(lines) else "")
+            or here == "\t"
+        )
         if tab:
             message, way_out = "a tab stands where only spaces may indent", "Indent with spaces."
         else:
             message, way_out = f"a value cannot begin with {here}", "Put it in quotes if it is a text."
     elif "mapping values are not allowed" in problem:
         message = "a colon stands where no key can be"
-        way_out = 'Look at the indentation, at a blank missing after a colon above ("key: value"), or put a text with a colon in quotes.'
+        way_out = (
+            'Look at the indentation, at a blank missing after a colon above ("key: value"), or put a text '
+            "with a colon in quotes."
+        )
     elif "',' or ']'" in problem or "',' or '}'" in problem:
         message = f"the {'list' if ']' in problem else 'mapping'} that begins {begun} goes wrong here"
         way_out = f"Look for a missing comma or a missing {']' if ']' in problem else '}'}."
     elif "expected key" in problem or "'-' indicator" in problem:
-        message = f"this line does not fit into the {'mapping' if 'key' in problem else 'list'} that begins {begun}"
+        message = (
+            f"this line does not fit into the {'mapping' if 'key' in problem else 'list'} that begins {begun}"
+        )
         way_out = "Look at the indentation: items of one level begin in one column."
     elif "end of stream" in problem:
         message, way_out = f"the quoted text that begins {begun} is not closed", "Add the closing quote."
     elif "escape character" in problem:
-        message, way_out = "a backslash in double quotes begins no known escape", "Use single quotes, or write two backslashes."
+        message, way_out = (
+            "a backslash in double quotes begins no known escape",
+            "Use single quotes, or write two backslashes.",
+        )
     elif "expected ':'" in problem:
         message, way_out = f"the key that begins {begun} has no colon", 'Write "key: value".'
     place = Place(file, mark.line + 1, mark.column + 1) if mark is not None else Place(file)

@@ -24,16 +24,19 @@ from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import Itinerary
 
 DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is refused without a try.
-USUAL_DENSEST = 0.7  # Share up to which crowds in plain rooms are placed without trouble; what a message advises.
+# Share up to which crowds in plain rooms are placed without trouble; what a message advises.
+USUAL_DENSEST = 0.7
 NO_ID = -1
 _COLUMNS = {column.name for column in AGENT_COLUMNS}
 
 
 @dataclass(frozen=True, eq=False)
 class Agents:
-    """All agents of a scenario in the order of identity: explicit ids ascending, then by name of the group and index in it.
+    """All agents of a scenario in the order of identity:
+    explicit ids ascending, then by name of the group and index in it.
 
-    A field that has the name of a column is what the agents have in that column when they come into the world.
+    A field that has the name of a column is what the agents have in that column when they come into the
+    world.
 
     Attributes
     ----------
@@ -97,7 +100,8 @@ def resolve_agents(scenario: Scenario) -> Agents:
     Returns
     -------
     Agents
-        A function of the scenario's seed and of each agent's identity: listing groups, or agents with ids, in another order gives the same arrays.
+        A function of the scenario's seed and of each agent's identity: listing groups, or agents with ids, in
+        another order gives the same arrays.
 
     Raises
     ------
@@ -107,7 +111,9 @@ def resolve_agents(scenario: Scenario) -> Agents:
     groups = scenario.groups
     counts = [each.count for each in groups]
     group = np.repeat(np.arange(len(groups), dtype=np.int32), counts)
-    index = np.concatenate([np.zeros(0, dtype=np.int32), *(np.arange(count, dtype=np.int32) for count in counts)])
+    index = np.concatenate(
+        [np.zeros(0, dtype=np.int32), *(np.arange(count, dtype=np.int32) for count in counts)]
+    )
     ids = np.full(len(group), NO_ID, dtype=np.int64)
     base = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     for number, each in enumerate(groups):
@@ -118,13 +124,22 @@ def resolve_agents(scenario: Scenario) -> Agents:
     group, index, ids = group[order], index[order], ids[order]
     names = [each.name for each in groups]
     identity = list(zip(group.tolist(), index.tolist(), ids.tolist(), strict=True))
-    key = np.array([agent_key(names[number], row, None if own == NO_ID else own) for number, row, own in identity], dtype=np.uint64)
+    key = np.array(
+        [agent_key(names[number], row, None if own == NO_ID else own) for number, row, own in identity],
+        dtype=np.uint64,
+    )
     radius, speed, premovement = (
         _draw(scenario, *_values(groups, order, name), stream, key)
-        for name, stream in (("radius", Stream.RADIUS), ("speed", Stream.SPEED), ("premovement", Stream.PREMOVEMENT))
+        for name, stream in (
+            ("radius", Stream.RADIUS),
+            ("speed", Stream.SPEED),
+            ("premovement", Stream.PREMOVEMENT),
+        )
     )
     itineraries, itinerary = _itineraries(groups, order, group)
-    highest = np.array([max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in itineraries])
+    highest = np.array(
+        [max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in itineraries]
+    )
     immovable, which = _values(groups, order, "immovable")
     return Agents(
         id=ids,
@@ -144,8 +159,12 @@ def resolve_agents(scenario: Scenario) -> Agents:
     )
 
 
-def _values(groups: Sequence[Group], order: NDArray[np.int64], name: str) -> tuple[list[Any], NDArray[np.int64]]:
-    """Return the different values that a key has, and which one each agent has, (n,) in an order: its own, else that of its group."""
+def _values(
+    groups: Sequence[Group], order: NDArray[np.int64], name: str
+) -> tuple[list[Any], NDArray[np.int64]]:
+    """Return the different values that a key has, and which one each agent has, (n,) in an order:
+    its own, else that of its group.
+    """
     known: dict[Any, int] = {}
     which: list[int] = []
     for group in groups:
@@ -159,18 +178,28 @@ def _values(groups: Sequence[Group], order: NDArray[np.int64], name: str) -> tup
 
 
 def _draw(
-    scenario: Scenario, distributions: Sequence[Distribution], which: NDArray[np.int64], stream: Stream, key: NDArray[np.uint64]
+    scenario: Scenario,
+    distributions: Sequence[Distribution],
+    which: NDArray[np.int64],
+    stream: Stream,
+    key: NDArray[np.uint64],
 ) -> NDArray[np.float64]:
     """Return a drawn number for each agent; agents with one distribution are drawn together."""
     out = np.empty(len(key))
-    together = np.split(np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=len(distributions))))
+    together = np.split(
+        np.argsort(which, kind="stable"), np.cumsum(np.bincount(which, minlength=len(distributions)))
+    )
     for distribution, rows in zip(distributions, together, strict=False):
         out[rows] = draw_distribution(distribution, scenario.seed, int(stream), key[rows])
     return out
 
 
-def _itineraries(groups: Sequence[Group], order: NDArray[np.int64], group: NDArray[np.int32]) -> tuple[list[Itinerary], NDArray[np.int32]]:
-    """Return the different itineraries, in the order in which agents have them first, and which one each agent has."""
+def _itineraries(
+    groups: Sequence[Group], order: NDArray[np.int64], group: NDArray[np.int32]
+) -> tuple[list[Itinerary], NDArray[np.int32]]:
+    """Return the different itineraries, in the order in which agents have them first,
+    and which one each agent has.
+    """
     visits, which = _values(groups, order, "visits")
     known: dict[tuple[int, bool], int] = {}
     itinerary = np.empty(len(order), dtype=np.int32)
@@ -185,7 +214,11 @@ def _itinerary(visits: Sequence[Visit], leaves: bool) -> Itinerary:
 
 
 def _positions(
-    scenario: Scenario, group: NDArray[np.int32], index: NDArray[np.int32], key: NDArray[np.uint64], radius: NDArray[np.float64]
+    scenario: Scenario,
+    group: NDArray[np.int32],
+    index: NDArray[np.int32],
+    key: NDArray[np.uint64],
+    radius: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     position = np.full((len(key), 2), np.nan)
     for number, each in enumerate(scenario.groups):
@@ -206,7 +239,15 @@ def _positions(
     status, free_at_once = np.zeros(len(key), dtype=np.uint8), np.ones(len(key), dtype=np.bool_)
     for number in np.unique(layer[wanted]).tolist():  # floor by floor: an agent on another takes no room here
         rows = np.flatnonzero(layer == number)
-        placed = place(scenario.geometry.grounds[number], [area for _, area in regions], region[rows], key[rows], radius[rows], position[rows], scenario.seed)
+        placed = place(
+            scenario.geometry.grounds[number],
+            [area for _, area in regions],
+            region[rows],
+            key[rows],
+            radius[rows],
+            position[rows],
+            scenario.seed,
+        )
         position[rows], status[rows], free_at_once[rows] = placed.position, placed.status, placed.free_at_once
     if problems := _misfits(scenario, crowds, group, radius, status, free_at_once):
         raise ScenarioError(problems)
@@ -214,7 +255,9 @@ def _positions(
 
 
 def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArray[np.int32]]:
-    """Return the different regions with the grounds that they are on, and which one each group has; groups without one share all open ground of their floor."""
+    """Return the different regions with the grounds that they are on, and which one each group has;
+    groups without one share all open ground of their floor.
+    """
     known: dict[tuple[int, bytes], int] = {}
     regions: list[tuple[Any, Any]] = []
     of_group = []
@@ -230,7 +273,9 @@ def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArra
 
 
 def _open_ground(scenario: Scenario, ground: Any, radius: float) -> Any:
-    """Return where the centre of an agent keeps clear of what is closed at the beginning; all ground where nothing is."""
+    """Return where the centre of an agent keeps clear of what is closed at the beginning;
+    all ground where nothing is.
+    """
     closed = [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)]
     if not closed:
         return ground
@@ -239,10 +284,13 @@ def _open_ground(scenario: Scenario, ground: Any, radius: float) -> Any:
     return ground if left.is_empty else left
 
 
-_Crowd = tuple[Any, Any, NDArray[np.bool_]]  # the ground of a floor, a region on it, and which agents look for places there
+# the ground of a floor, a region on it, and which agents look for places there
+_Crowd = tuple[Any, Any, NDArray[np.bool_]]
 
 
-def _refuse_hopeless(scenario: Scenario, crowds: Sequence[_Crowd], group: NDArray[np.int32], radius: NDArray[np.float64]) -> None:
+def _refuse_hopeless(
+    scenario: Scenario, crowds: Sequence[_Crowd], group: NDArray[np.int32], radius: NDArray[np.float64]
+) -> None:
     """Raise where the agents of a region would cover more of the ground than discs can."""
     problems = []
     for ground, area, rows in crowds:
@@ -273,27 +321,55 @@ def _misfits(
         for each in np.unique(group[homeless]):
             own = scenario.groups[each]
             needed = float(radius[homeless & (group == each)].max()) + WALL_MARGIN_M
-            message = f'"{own.name}": no point of the region was found that is {needed:.3g} m from all walls (the radius and 1 cm)'
+            message = (
+                f'"{own.name}": no point of the region was found that is {needed:.3g} m from all walls (the '
+                "radius and 1 cm)"
+            )
             problems.append(_problem(own, message, "Widen the region, or make the radius smaller."))
         if (rows & (status == packing.CROWDED)).any():
-            problems += _too_many(scenario, ground, area, rows, group, radius, f"{int((rows & free_at_once).sum()):,} found room")
+            problems += _too_many(
+                scenario,
+                ground,
+                area,
+                rows,
+                group,
+                radius,
+                f"{int((rows & free_at_once).sum()):,} found room",
+            )
     return problems
 
 
 def _too_many(
-    scenario: Scenario, ground: Any, area: Any, rows: NDArray[np.bool_], group: NDArray[np.int32], radius: NDArray[np.float64], outcome: str
+    scenario: Scenario,
+    ground: Any,
+    area: Any,
+    rows: NDArray[np.bool_],
+    group: NDArray[np.int32],
+    radius: NDArray[np.float64],
+    outcome: str,
 ) -> list[Problem]:
     """Return the problem of a region with too many agents, once for each of its groups."""
     size = float(shapely.intersection(ground, area).area)
     wanted, covered = int(rows.sum()), discs_area(radius[rows])
-    sizes = f"radius {radius[rows].min():.3g}" if np.ptp(radius[rows]) == 0.0 else f"radii {radius[rows].min():.3g} to {radius[rows].max():.3g}"
+    sizes = (
+        f"radius {radius[rows].min():.3g}"
+        if np.ptp(radius[rows]) == 0.0
+        else f"radii {radius[rows].min():.3g} to {radius[rows].max():.3g}"
+    )
     message = (
-        f"{wanted:,} agents ({sizes} m) on {size:.4g} m2 are {wanted / size:.3g} a square metre, and their bodies would cover {covered / size:.0%} of it: "
+        f"{wanted:,} agents ({sizes} m) on {size:.4g} m2 are {wanted / size:.3g} a square metre, and their "
+        f"bodies would cover {covered / size:.0%} of it: "
         f"{outcome}"
     )
     fitting = int(wanted * USUAL_DENSEST * size / covered)
-    way_out = f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {wanted:,} need about {covered / USUAL_DENSEST:.3g} m2."
-    return [_problem(scenario.groups[each], f'"{scenario.groups[each].name}": {message}', way_out) for each in np.unique(group[rows])]
+    way_out = (
+        f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {wanted:,} need about "
+        f"{covered / USUAL_DENSEST:.3g} m2."
+    )
+    return [
+        _problem(scenario.groups[each], f'"{scenario.groups[each].name}": {message}', way_out)
+        for each in np.unique(group[rows])
+    ]
 
 
 def _problem(group: Group, message: str, way_out: str) -> Problem:
@@ -309,7 +385,11 @@ def recorded_rows(scenario: Scenario, agents: Agents) -> NDArray[np.bool_]:
     agents : Agents
     """
     chosen = scenario.record.agents
-    keep = np.ones(len(agents), dtype=np.bool_) if isinstance(chosen, str) else chosen_rows(scenario, agents, chosen)
+    keep = (
+        np.ones(len(agents), dtype=np.bool_)
+        if isinstance(chosen, str)
+        else chosen_rows(scenario, agents, chosen)
+    )
     if scenario.record.every > 1:
         keep &= np.arange(len(agents)) % scenario.record.every == 0
     return keep

@@ -1,6 +1,8 @@
-"""Kernels on areas that are laid out on grids: is a point inside, how far are the walls, where may a disc stand.
+"""Kernels on areas that are laid out on grids:
+is a point inside, how far are the walls, where may a disc stand.
 
-Everything is decided by ``+ - * /`` and comparisons, so that the answers are the same on every processor. Twins: `tests/reference/area_grid.py`.
+Everything is decided by ``+ - * /`` and comparisons, so that the answers are the same on every processor.
+Twins: `tests/reference/area_grid.py`.
 """
 
 # mypy: allow-untyped-defs
@@ -82,7 +84,8 @@ class Spots(NamedTuple):
 
 @lean_kernel
 def edge_span(edge, low, high, reach):
-    """Return the range of x that an edge covers between the heights low - reach and high + reach, widened by `reach`; inf, -inf where it has none.
+    """Return the range of x that an edge covers between the heights low - reach and high + reach,
+    widened by `reach`; inf, -inf where it has none.
 
     Parameters
     ----------
@@ -120,14 +123,16 @@ def list_near(edge, reach, x, y, cell, across, up, start, out):
     across, up : int
         Cells in x and y; cells go row by row.
     start : (across * up + 1,) int64
-        Counting: `start[c + 1]` grows by one for each edge near cell c. Writing: where the list of cell c begins; used up.
+        Counting: `start[c + 1]` grows by one for each edge near cell c. Writing: where the list of cell c
+        begins; used up.
     out : (k,) int32
         Empty: count. Else: receives the edges of all cells, ascending in each; k is the sum of the counts.
 
     Notes
     -----
-    A cell may be given an edge that is a little farther than `reach` (by the cell's corners), never miss one that is nearer. Source: rows of cells clip
-    the edge, and the widened clip covers the columns. Twin: `tests/reference/area_grid.py`.
+    A cell may be given an edge that is a little farther than `reach` (by the cell's corners), never miss one
+    that is nearer. Source: rows of cells clip the edge, and the widened clip covers the columns. Twin:
+    `tests/reference/area_grid.py`.
     """
     for index in range(edge.shape[0]):
         low, high = min(edge[index, 1], edge[index, 3]) - reach, max(edge[index, 1], edge[index, 3]) + reach
@@ -135,7 +140,9 @@ def list_near(edge, reach, x, y, cell, across, up, start, out):
             left, right = edge_span(edge[index], y + row * cell, y + (row + 1) * cell, reach + 1e-6 * cell)
             if left > right:
                 continue
-            for column in range(max(0, int(np.floor((left - x) / cell))), min(across, int(np.floor((right - x) / cell)) + 1)):
+            for column in range(
+                max(0, int(np.floor((left - x) / cell))), min(across, int(np.floor((right - x) / cell)) + 1)
+            ):
                 at = row * across + column
                 if out.size == 0:
                     start[at + 1] += 1
@@ -147,7 +154,10 @@ def list_near(edge, reach, x, y, cell, across, up, start, out):
 @lean_kernel
 def _cell_of(areas, area, x, y):
     """Return the row and the column of the cell of a point, -1, -1 outside the grid."""
-    column, row = np.floor((x - areas.x[area]) / areas.cell[area]), np.floor((y - areas.y[area]) / areas.cell[area])
+    column, row = (
+        np.floor((x - areas.x[area]) / areas.cell[area]),
+        np.floor((y - areas.y[area]) / areas.cell[area]),
+    )
     if column >= 0.0 and row >= 0.0 and column < areas.across[area] and row < areas.up[area]:
         return np.int64(row), np.int64(column)
     return np.int64(-1), np.int64(-1)
@@ -183,7 +193,13 @@ def classify_cells(areas, area):
                 known = False
                 continue
             if not known:
-                inside = _crossings_are_odd(areas, area, row, areas.x[area] + (column + 0.5) * cell, areas.y[area] + (row + 0.5) * cell)
+                inside = _crossings_are_odd(
+                    areas,
+                    area,
+                    row,
+                    areas.x[area] + (column + 0.5) * cell,
+                    areas.y[area] + (row + 0.5) * cell,
+                )
                 known, kind = True, INSIDE if inside else OUTSIDE
             areas.kind[base + column] = kind
 
@@ -204,7 +220,8 @@ def is_inside(areas, area, x, y):
 
     Notes
     -----
-    Constant time where no edge is near, else the edges of one row of cells. Twin: `tests/reference/area_grid.py`.
+    Constant time where no edge is near, else the edges of one row of cells. Twin:
+    `tests/reference/area_grid.py`.
     """
     row, column = _cell_of(areas, area, x, y)
     if row < 0:
@@ -229,7 +246,8 @@ def _towards_wall(edge, x, y):
 
 @lean_kernel
 def wall_clearance(areas, walls, x, y):
-    """Return the distance from a point in area 0 to the nearest wall, inf where none is in the lists of its cell, -1 outside the grid.
+    """Return the distance from a point in area 0 to the nearest wall,
+    inf where none is in the lists of its cell, -1 outside the grid.
 
     Parameters
     ----------
@@ -267,12 +285,17 @@ def may_stand(areas, walls, area, x, y, clearance):
     -------
     bool
     """
-    return is_inside(areas, area, x, y) and is_inside(areas, 0, x, y) and wall_clearance(areas, walls, x, y) >= clearance
+    return (
+        is_inside(areas, area, x, y)
+        and is_inside(areas, 0, x, y)
+        and wall_clearance(areas, walls, x, y) >= clearance
+    )
 
 
 @lean_kernel
 def off_walls(areas, walls, x, y, clearance):
-    """Return a point pushed away from the walls that are nearer than `clearance`, one wall after the other; in a corner it may stay too near.
+    """Return a point pushed away from the walls that are nearer than `clearance`, one wall after the other;
+    in a corner it may stay too near.
 
     Parameters
     ----------

@@ -21,7 +21,14 @@ from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, PathParameters
-from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, MeshPart, build_mesh, build_parts, part_steps
+from crowdsim.navigation.mesh.build import (
+    MeshBuild,
+    MeshParameters,
+    MeshPart,
+    build_mesh,
+    build_parts,
+    part_steps,
+)
 from crowdsim.navigation.mesh.floors import build_floors
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.mesh.surface_mesh import build_surface
@@ -42,8 +49,11 @@ from crowdsim.setup.mesh_parts import mesh_parts
 from crowdsim.setup.things import give_things
 from crowdsim.world.world import World
 
-LEAST_CACHED_VERTICES = 2000  # Of a ground whose mesh goes to the disk cache: it takes some 0.2 s to build; smaller ones are as soon built as read.
-WALL_REACH_MARGIN_M = 0.5  # Beyond what a model looks at: an agent may be pushed, or stand off its polygon's edge by rounding.
+# Of a ground whose mesh goes to the disk cache: it takes some 0.2 s to build; smaller ones are as soon built
+# as read.
+LEAST_CACHED_VERTICES = 2000
+# Beyond what a model looks at: an agent may be pushed, or stand off its polygon's edge by rounding.
+WALL_REACH_MARGIN_M = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +79,9 @@ class Built:
 
     @property
     def maximum_speed(self) -> NDArray[np.float64]:
-        """Speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed`, (n,) float64, m/s."""
+        """Speed that avoidance may use: the highest that an agent ever likes, times `bodies.top_speed`,
+        (n,) float64, m/s.
+        """
         return self.agents.highest_speed * float(self.scenario.bodies.values["top_speed"])
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -88,11 +100,21 @@ def build_world(scenario: Scenario) -> Built:
         If the ground cannot be meshed.
     """
     agents = resolve_agents(scenario)
-    mesh_build = mesh_of(scenario, agents, [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)])
+    mesh_build = mesh_of(
+        scenario, agents, [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)]
+    )
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
     tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
-    world = World(mesh_build.mesh, mesh_build.walls, goals, [goal.name for goal in scenario.goals], agents.itineraries, tiles, shapes)
+    world = World(
+        mesh_build.mesh,
+        mesh_build.walls,
+        goals,
+        [goal.name for goal in scenario.goals],
+        agents.itineraries,
+        tiles,
+        shapes,
+    )
     give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
@@ -102,7 +124,8 @@ def build_world(scenario: Scenario) -> Built:
 
 
 def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:
-    """Build the mesh that a scenario's agents walk on; its walls know of exits, its widths go up to the widest agent.
+    """Build the mesh that a scenario's agents walk on;
+    its walls know of exits, its widths go up to the widest agent.
 
     Parameters
     ----------
@@ -131,7 +154,8 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
 
 
 def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> Steps[MeshBuild]:
-    """Build the mesh of a level floor with some areas closed as `mesh_of` does, resting between steps; how often depends on the number of its parts.
+    """Build the mesh of a level floor with some areas closed as `mesh_of` does, resting between steps;
+    how often depends on the number of its parts.
 
     Parameters
     ----------
@@ -146,11 +170,19 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
         If the ground cannot be meshed.
     """
     geometry = scenario.geometry
-    parts = mesh_parts(geometry.walkable, closed, _exits(scenario, -1)) if closed else [MeshPart(geometry.walkable, _exits(scenario, -1))]
+    parts = (
+        mesh_parts(geometry.walkable, closed, _exits(scenario, -1))
+        if closed
+        else [MeshPart(geometry.walkable, _exits(scenario, -1))]
+    )
     yield "parts"
     terrain = geometry.terrain[0] if geometry.terrain else ()
     try:
-        return (yield from part_steps(parts, parameters=like.parameters, wall_reach=like.walls.reach, terrain=terrain))
+        return (
+            yield from part_steps(
+                parts, parameters=like.parameters, wall_reach=like.walls.reach, terrain=terrain
+            )
+        )
     except NavigationError as error:
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
 
@@ -163,22 +195,52 @@ def _refuse_tiles(scenario: Scenario) -> None:
     elif others := [chosen.name for chosen in scenario.navigations if chosen.name not in ("mesh", "optimal")]:
         why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
     elif scenario.geometry.named_speeds:
-        why = f"tiles are all of one kind of ground, and this geometry has terrain with speeds of its own ({listed(scenario.geometry.named_speeds)})"
+        why = (
+            "tiles are all of one kind of ground, and this geometry has terrain with speeds of its own "
+            f"({listed(scenario.geometry.named_speeds)})"
+        )
     if why:
-        raise ScenarioError(Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file))
+        raise ScenarioError(
+            Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file)
+        )
 
 
-def _cached_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
-    """Return the mesh of a scenario's ground; a large one comes from the disk cache, under a hash of its inputs."""
+def _cached_mesh(
+    scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]
+) -> MeshBuild:
+    """Return the mesh of a scenario's ground; a large one comes from the disk cache,
+    under a hash of its inputs.
+    """
     geometry = scenario.geometry
-    exits = {layer: area for layer in range(-1, len(geometry.floors)) if (area := _exits(scenario, layer)) is not None}
+    exits = {
+        layer: area
+        for layer in range(-1, len(geometry.floors))
+        if (area := _exits(scenario, layer)) is not None
+    }
     if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_CACHED_VERTICES:
         return _built_mesh(geometry, exits, parameters, reach, closed)
-    parts = [repr((parameters, reach, geometry.clearance, geometry.sheet_floors, [floor.plane for floor in geometry.floors])).encode()]
-    parts += [repr(joins_of(geometry.floors)).encode(), repr([floor.flight for floor in geometry.floors]).encode()]
+    parts = [
+        repr(
+            (
+                parameters,
+                reach,
+                geometry.clearance,
+                geometry.sheet_floors,
+                [floor.plane for floor in geometry.floors],
+            )
+        ).encode()
+    ]
+    parts += [
+        repr(joins_of(geometry.floors)).encode(),
+        repr([floor.flight for floor in geometry.floors]).encode(),
+    ]
     parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
     parts += [ground.wkb for ground in geometry.grounds]
-    parts += [repr((layer, each.speed)).encode() + each.area.wkb for layer, floor in enumerate(geometry.terrain) for each in floor]
+    parts += [
+        repr((layer, each.speed)).encode() + each.area.wkb
+        for layer, floor in enumerate(geometry.terrain)
+        for each in floor
+    ]
     parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
     parts += [b"closed" + area.wkb for area in closed]
     fresh: list[MeshBuild] = []
@@ -188,7 +250,10 @@ def _cached_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, c
         if isinstance(fresh[0], TiledBuild):
             return fresh[0].tiles.state(whole=True)
         mesh, walls = fresh[0].mesh._asdict(), fresh[0].walls._asdict()
-        return {**{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()}, **{f"walls.{name}": np.asarray(each) for name, each in walls.items()}}
+        return {
+            **{f"mesh.{name}": np.asarray(each) for name, each in mesh.items()},
+            **{f"walls.{name}": np.asarray(each) for name, each in walls.items()},
+        }
 
     cached = kept_arrays("meshes", __file__, parts, make)
     if fresh:
@@ -201,28 +266,73 @@ def _cached_mesh(scenario: Scenario, parameters: MeshParameters, reach: float, c
         arrays = [cached[f"{group}.{name}"] for name in names]
         return [array if array.ndim else float(array) for array in arrays]
 
-    return MeshBuild(NavMesh(*fields("mesh", NavMesh._fields)), Walls(*fields("walls", Walls._fields)), parameters, exits.get(-1))
+    return MeshBuild(
+        NavMesh(*fields("mesh", NavMesh._fields)),
+        Walls(*fields("walls", Walls._fields)),
+        parameters,
+        exits.get(-1),
+    )
 
 
-def _built_mesh(geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float, closed: Sequence[Any]) -> MeshBuild:
-    """Build the mesh of one floor, of storeys, or of a surface; `exits` are their areas by floor, -1 where there is one floor only."""
+def _built_mesh(
+    geometry: Geometry, exits: dict[int, Any], parameters: MeshParameters, reach: float, closed: Sequence[Any]
+) -> MeshBuild:
+    """Build the mesh of one floor, of storeys, or of a surface;
+    `exits` are their areas by floor, -1 where there is one floor only.
+    """
     if parameters.tile_size > 0.0:
-        tiles, _ = build_tiles(geometry.walkable, parameters.tile_size, openings=exits.get(-1), parameters=parameters, wall_reach=reach)
+        tiles, _ = build_tiles(
+            geometry.walkable,
+            parameters.tile_size,
+            openings=exits.get(-1),
+            parameters=parameters,
+            wall_reach=reach,
+        )
         if closed:  # it has the numbers of all tiles that there can be, and loses some
             left, openings = ground_without(geometry.walkable, closed, exits.get(-1))
-            remove, add = differences(tiles, TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters).tiles_of(left, openings))
+            remove, add = differences(
+                tiles,
+                TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters).tiles_of(left, openings),
+            )
             tiles.change(remove=remove, add=add)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
     terrain = geometry.terrain[0] if geometry.terrain else ()
     if closed:
-        return build_parts(mesh_parts(geometry.walkable, closed, exits.get(-1)), parameters=parameters, wall_reach=reach, terrain=terrain)
+        return build_parts(
+            mesh_parts(geometry.walkable, closed, exits.get(-1)),
+            parameters=parameters,
+            wall_reach=reach,
+            terrain=terrain,
+        )
     if not geometry.floors:
-        return build_mesh(geometry.walkable, openings=exits.get(-1), parameters=parameters, wall_reach=reach, terrain=terrain)
+        return build_mesh(
+            geometry.walkable,
+            openings=exits.get(-1),
+            parameters=parameters,
+            wall_reach=reach,
+            terrain=terrain,
+        )
     if geometry.patches:
         layers = np.array(geometry.sheet_floors, dtype=np.int32)
-        return build_surface(geometry.patches, layers, openings=exits, parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
-    floors = [floor.plan(exits.get(layer), geometry.terrain[layer] if geometry.terrain else ()) for layer, floor in enumerate(geometry.floors)]
-    return build_floors(floors, joins_of(geometry.floors), parameters=parameters, wall_reach=reach, clearance=geometry.clearance)
+        return build_surface(
+            geometry.patches,
+            layers,
+            openings=exits,
+            parameters=parameters,
+            wall_reach=reach,
+            clearance=geometry.clearance,
+        )
+    floors = [
+        floor.plan(exits.get(layer), geometry.terrain[layer] if geometry.terrain else ())
+        for layer, floor in enumerate(geometry.floors)
+    ]
+    return build_floors(
+        floors,
+        joins_of(geometry.floors),
+        parameters=parameters,
+        wall_reach=reach,
+        clearance=geometry.clearance,
+    )
 
 
 def _exits(scenario: Scenario, layer: int) -> Any:
@@ -232,15 +342,24 @@ def _exits(scenario: Scenario, layer: int) -> Any:
 
 
 def model_reach(scenario: Scenario, fastest: float) -> float:
-    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under any of the scenario's models and laws (m)."""
+    """Return how far from its rim an agent of speed `fastest` (m/s) heeds walls under any of the scenario's
+    models and laws (m).
+    """
     law = speed_law(scenario)
-    reaches = [wall_reach(model, fastest * float(scenario.bodies.values["top_speed"])) for model in avoidance_models(scenario)]
+    reaches = [
+        wall_reach(model, fastest * float(scenario.bodies.values["top_speed"]))
+        for model in avoidance_models(scenario)
+    ]
     return max(*reaches, law.reach if law is not None else 0.0)
 
 
 def speed_law(scenario: Scenario) -> SpeedLaw | None:
     """Return the scenario's law of speed and density, or None."""
-    return SpeedLaw(scenario.speed_density.parameters(Weidmann)) if scenario.speed_density.name == "weidmann" else None
+    return (
+        SpeedLaw(scenario.speed_density.parameters(Weidmann))
+        if scenario.speed_density.name == "weidmann"
+        else None
+    )
 
 
 def planner_of(built: Built, chosen: Chosen, world: World | None = None, grid: Grid | None = None) -> Any:
@@ -268,12 +387,17 @@ def planner_of(built: Built, chosen: Chosen, world: World | None = None, grid: G
     world, kind = world or built.world, planner_kind(chosen.name)
     _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
-        planner = kind.make(PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen) if grid is None else grid), chosen)
+        planner = kind.make(
+            PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen) if grid is None else grid),
+            chosen,
+        )
     except NavigationError as error:
         raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
     if kind.over_cells or not (standing := chosen.parameters(StationaryParameters)).round_standers:
         return planner
-    return StationaryPlanner(planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs))
+    return StationaryPlanner(
+        planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs)
+    )
 
 
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
@@ -285,24 +409,33 @@ def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out:
 
 
 def _refuse_terrain(scenario: Scenario, chosen: Chosen, is_known: bool = False) -> None:
-    """Raise where the ground has speeds that a planner knows nothing of: its paths would be called the best and are not."""
+    """Raise where the ground has speeds that a planner knows nothing of:
+    its paths would be called the best and are not.
+    """
     if not is_known and scenario.geometry.named_speeds:
         raise ScenarioError(
             _about_navigation(
-                scenario, chosen, f"{chosen.name} looks for short paths and knows no speeds of ground, but the geometry has terrain with speeds of its own "
-                f"({listed(scenario.geometry.named_speeds)})", "Take navigation: mesh, whose paths are quick ones, or leave the terrain out.",
+                scenario,
+                chosen,
+                f"{chosen.name} looks for short paths and knows no speeds of ground, but the geometry has "
+                "terrain with speeds of its own "
+                f"({listed(scenario.geometry.named_speeds)})",
+                "Take navigation: mesh, whose paths are quick ones, or leave the terrain out.",
             )
-        )  # fmt: skip
+        )
 
 
 def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
     """Return (n,) bool: which agents find their paths as `chosen`, one of `Scenario.navigations`, says."""
-    groups = np.array([built.scenario.navigation_of(group) == chosen for group in built.scenario.groups], dtype=np.bool_)
+    groups = np.array(
+        [built.scenario.navigation_of(group) == chosen for group in built.scenario.groups], dtype=np.bool_
+    )
     return groups[built.agents.group]
 
 
 def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
-    """Return the cells that agents find paths on, as they are at the beginning: those of [Pathfinding undated], from the areas and obstacles of the scenario.
+    """Return the cells that agents find paths on, as they are at the beginning:
+    those of [Pathfinding undated], from the areas and obstacles of the scenario.
 
     Parameters
     ----------
@@ -319,8 +452,16 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     chosen = chosen or scenario.navigation
     _refuse_terrain(scenario, chosen)
     if not built.world.is_level or len(geometry.floor_names) > 1:
-        where = f"this geometry has {len(geometry.floor_names)} floors" if built.world.is_level else "this ground has slopes"
-        raise ScenarioError(_about_navigation(scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"))
+        where = (
+            f"this geometry has {len(geometry.floor_names)} floors"
+            if built.world.is_level
+            else "this ground has slopes"
+        )
+        raise ScenarioError(
+            _about_navigation(
+                scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"
+            )
+        )
     radius, paths = built.agents.radius[agents_of(built, chosen)], chosen.parameters(PathParameters)
     widest = paths.agent_radius or (float(radius.max()) if len(radius) else 0.0)
     cells = chosen.parameters(CellParameters)
@@ -329,11 +470,22 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     raster = layout.raster if layout.raster is not None and layout.raster.cell == cells.cell_size else None
     areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
     # What is closed at the beginning can be opened: it is no wall for good.
-    build = built.mesh_build if all(area.available for area in geometry.areas) else mesh_of(scenario, built.agents)
+    build = (
+        built.mesh_build
+        if all(area.available for area in geometry.areas)
+        else mesh_of(scenario, built.agents)
+    )
     walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
-    keeps_off = paths.keep_off_edges and (raster is None or raster.kept is None)  # what cells keep from obstacles already, they keep from edges, too
+    # what cells keep from obstacles already, they keep from edges, too
+    keeps_off = paths.keep_off_edges and (raster is None or raster.kept is None)
     try:
-        grid = build_grid(areas, [each.polygon for each in geometry.obstacles], parameters, walls if keeps_off else None, raster)
+        grid = build_grid(
+            areas,
+            [each.polygon for each in geometry.obstacles],
+            parameters,
+            walls if keeps_off else None,
+            raster,
+        )
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
     grid.add_bars(walls)
@@ -342,7 +494,9 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:
-    """Return fresh avoidance models in the order of `Scenario.models`; those of plug-ins are held to what models promise."""
+    """Return fresh avoidance models in the order of `Scenario.models`;
+    those of plug-ins are held to what models promise.
+    """
     models: list[AvoidanceModel] = []
     for chosen in scenario.models:
         kind, origin = model_named(chosen.name), origin_of(chosen.name)
@@ -372,7 +526,10 @@ def _refuse_lost(scenario: Scenario, agents: Agents, polygon: NDArray[np.int64])
         problems = [
             Problem(
                 agents.label[row],
-                f"stands at ({agents.position[row, 0]:g}, {agents.position[row, 1]:g}), which is outside the walkable ground",
+                (
+                    f"stands at ({agents.position[row, 0]:g}, {agents.position[row, 1]:g}), which is "
+                    "outside the walkable ground"
+                ),
                 "Move it, or extend the ground.",
                 scenario.file,
             )

@@ -16,10 +16,12 @@ from crowdsim.world.random import fill_normal, fill_uniform, natural_log
 def exponential(x):
     """Return e**x to 2 units in the last place for -700 <= x <= 700, the same on every processor.
 
-    x = n ln 2 + r with |r| <= ln(2) / 2; e**r by its series, then doubled or halved n times. Twin: `tests/reference/draws.py`.
+    x = n ln 2 + r with |r| <= ln(2) / 2; e**r by its series, then doubled or halved n times. Twin:
+    `tests/reference/draws.py`.
     """
     n = np.floor(x * 1.4426950408889634 + 0.5)
-    r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10  # ln 2 in two parts, so that the product with n is exact (Cody and Waite)
+    # ln 2 in two parts, so that the product with n is exact (Cody and Waite)
+    r = (x - n * 0.693147180369123816490) - n * 1.90821492927058770002e-10
     total = 1.0
     for term in range(14, 0, -1):  # the next term is below 0.347**15 / 15! < 1e-19
         total = 1.0 + total * r / term
@@ -36,7 +38,9 @@ def exponentials(values, low, high):
         values[row] = min(max(exponential(values[row]), low), high)
 
 
-def draw_distribution(distribution: Distribution, seed: int, stream: int, keys: NDArray[np.uint64]) -> NDArray[np.float64]:
+def draw_distribution(
+    distribution: Distribution, seed: int, stream: int, keys: NDArray[np.uint64]
+) -> NDArray[np.float64]:
     """Return one draw for each agent: a function of seed, stream and the agent's key alone.
 
     Parameters
@@ -71,5 +75,7 @@ def draw_distribution(distribution: Distribution, seed: int, stream: int, keys: 
         rows = np.searchsorted(edges / edges[-1], out, side="right")
         return np.array(distribution.values)[np.minimum(rows, len(distribution.values) - 1)]
     if np.isnan(out).any():
-        raise ValueError("cut-offs that keep next to nothing should have been refused when the scenario was loaded")
+        raise ValueError(
+            "cut-offs that keep next to nothing should have been refused when the scenario was loaded"
+        )
     return out

@@ -1,6 +1,8 @@
-"""A closer look at a scenario before it runs: agents in walls, agents that cannot get to a goal and at which gap, the size of the recording.
+"""A closer look at a scenario before it runs:
+agents in walls, agents that cannot get to a goal and at which gap, the size of the recording.
 
-The mesh or grid, the radii and the search are those of the run, so that what is found here is what would happen.
+The mesh or grid, the radii and the search are those of the run, so that what is found here is what would
+happen.
 """
 
 from __future__ import annotations
@@ -23,12 +25,16 @@ from crowdsim.setup.gaps import problem_of, shut_out, widest_path
 from crowdsim.setup.locked import Locks
 from crowdsim.setup.paths import Legs, PathFinder
 
-IN_WALL_M = 0.01  # An agent may start this much nearer to a wall than its radius: what rounds off in a floor plan drawn by hand. More is a mistake.
-# Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in small ones; 0.5 in traced runs.
+# An agent may start this much nearer to a wall than its radius: what rounds off in a floor plan drawn by
+# hand. More is a mistake.
+IN_WALL_M = 0.01
+# Of the raw bytes of a frame that are left on disk: 0.19 to 0.23 in crowds of a thousand and more, 0.27 in
+# small ones; 0.5 in traced runs.
 COMPRESSED_SHARE, TRACED_SHARE = 0.25, 0.5
 TICK_BYTES = 190  # Of digests, timings and counts on disk, however many agents there are.
 MOST_NAMED = 3  # Agents of a group that stand in walls and are reported one by one; each has its own place.
-MOST_GAPS = 50  # Polygons from which the widest path to a goal is searched for; each costs some twenty searches.
+# Polygons from which the widest path to a goal is searched for; each costs some twenty searches.
+MOST_GAPS = 50
 
 
 @dataclass(frozen=True)
@@ -83,12 +89,16 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
 
 
 def agents_in_walls(built: Built) -> list[Problem]:
-    """Return problems for the agents that start nearer to a wall than their radius (less 1 cm), the first three of each group one by one."""
+    """Return problems for the agents that start nearer to a wall than their radius (less 1 cm),
+    the first three of each group one by one.
+    """
     mesh, agents = built.world.mesh, built.agents
     flood = make_flood(mesh.polygon_count)
     distance = np.empty(len(agents))
     for row in range(len(agents)):
-        distance[row] = wall_distance(mesh, built.polygon[row], *agents.position[row], float(agents.radius[row]), flood)
+        distance[row] = wall_distance(
+            mesh, built.polygon[row], *agents.position[row], float(agents.radius[row]), flood
+        )
     inside = np.flatnonzero(distance < agents.radius - IN_WALL_M)
     problems = []
     for group in np.unique(agents.group[inside]):
@@ -98,15 +108,24 @@ def agents_in_walls(built: Built) -> list[Problem]:
             more = f", and {left:,} more of the group stand in walls" if number == MOST_NAMED and left else ""
             problems.append(
                 problem_of(
-                    built, [row], f"stands {distance[row]:.3f} m from a wall at ({x:g}, {y:g}), but its radius is {radius:g} m{more}",
-                    f"Move it {radius - distance[row]:.3f} m away from the wall, or make the radius at most {distance[row]:.3f} m.",
+                    built,
+                    [row],
+                    (
+                        f"stands {distance[row]:.3f} m from a wall at ({x:g}, {y:g}), but its radius is "
+                        f"{radius:g} m{more}"
+                    ),
+                    (
+                        f"Move it {radius - distance[row]:.3f} m away from the wall, or make the radius at "
+                        f"most {distance[row]:.3f} m."
+                    ),
                 )
-            )  # fmt: skip
+            )
     return problems
 
 
 def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
-    """Return a problem for each gap behind which agents never have a path to one of their goals; `lengths` receives those of the first paths (m).
+    """Return a problem for each gap behind which agents never have a path to one of their goals;
+    `lengths` receives those of the first paths (m).
 
     An agent that has none at the beginning and gets one when something opens waits for that.
     """
@@ -128,7 +147,13 @@ def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
     return problems
 
 
-def _no_path(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> list[Problem]:
+def _no_path(
+    built: Built,
+    goal: int,
+    rows: NDArray[np.int64],
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+) -> list[Problem]:
     """Return one problem for each group and each gap that keeps agents from a goal."""
     world, agents = built.world, built.agents
     name = built.scenario.goals[goal].name
@@ -140,35 +165,64 @@ def _no_path(built: Built, goal: int, rows: NDArray[np.int64], position: NDArray
         if not is_off and place not in gaps and len(gaps) < MOST_GAPS:
             narrowest = 2.0 * float(agents.radius[rows[polygon[rows] == place]].min())
             gaps[place] = widest_path(world.mesh, world.goals, position[row], place, goal, narrowest)
-        gap = gaps[place] if place in gaps else next(iter(gaps.values()), None)  # one of the known gaps stands for those that were not looked for
+        # one of the known gaps stands for those that were not looked for
+        gap = gaps[place] if place in gaps else next(iter(gaps.values()), None)
         blocked.setdefault((int(agents.group[row]), gap), []).append(row)
     return [_blocked_by(gap, built, name, is_off, own, position[own[0]]) for (_, gap), own in blocked.items()]
 
 
-def _blocked_by(gap: tuple[float, float, float] | None, built: Built, goal: str, is_off: bool, rows: list[int], start: NDArray[np.float64]) -> Problem:
-    has, needs, its, it = ("has", "needs", "its", "it") if len(rows) == 1 else ("have", "need", "their", "them")
+def _blocked_by(
+    gap: tuple[float, float, float] | None,
+    built: Built,
+    goal: str,
+    is_off: bool,
+    rows: list[int],
+    start: NDArray[np.float64],
+) -> Problem:
+    has, needs, its, it = (
+        ("has", "needs", "its", "it") if len(rows) == 1 else ("have", "need", "their", "them")
+    )
     if is_off:
-        return problem_of(built, rows, f'{has} no path to goal "{goal}": the goal does not touch the walkable ground', "Move the goal onto the ground.")
+        return problem_of(
+            built,
+            rows,
+            f'{has} no path to goal "{goal}": the goal does not touch the walkable ground',
+            "Move the goal onto the ground.",
+        )
     if gap is None:
         return problem_of(
-            built, rows, f'{has} no path to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is not connected',
+            built,
+            rows,
+            (
+                f'{has} no path to goal "{goal}" from ({start[0]:g}, {start[1]:g}): the ground between is '
+                "not connected"
+            ),
             f"Connect the two parts, or give {it} another goal.",
-        )  # fmt: skip
+        )
     width, x, y = gap
     radii = built.agents.radius[rows]
     least, most = float(radii.min()), float(radii.max())
     sizes = f"radius of {most:.3g} m" if least == most else f"radii of {least:.3g} to {most:.3g} m"
     return problem_of(
-        built, rows, f'{has} no path to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest path has a gap of '
+        built,
+        rows,
+        f'{has} no path to goal "{goal}" for {its} {sizes} ({needs} {2.0 * most:.3g} m): the widest path '
+        "has a gap of "
         f"{width:.3f} m at ({x:.2f}, {y:.2f})",
         f"Make the gap at least {2.0 * most:.3g} m, or the radius at most {width / 2.0:.3f} m.",
-    )  # fmt: skip
+    )
 
 
 def notes_left(scenario: Scenario) -> list[Problem]:
-    """Return the loader's notes without those that `examine` looks into exactly, with the mesh and the drawn radii: it reports what is true of them."""
+    """Return the loader's notes without those that `examine` looks into exactly,
+    with the mesh and the drawn radii: it reports what is true of them.
+    """
     guesses = {cut_off_message(goal.name, group.name) for goal in scenario.goals for group in scenario.groups}
-    return [note for note in scenario.notes if not note.message.endswith(NEAR_WALL) and note.message not in guesses]
+    return [
+        note
+        for note in scenario.notes
+        if not note.message.endswith(NEAR_WALL) and note.message not in guesses
+    ]
 
 
 def _facts(built: Built, lengths: list[float]) -> Facts:
@@ -188,5 +242,8 @@ def _facts(built: Built, lengths: list[float]) -> Facts:
         walls=len(built.world.walls.start),
         shortest_way_m=min(lengths, default=0.0),
         longest_way_m=max(lengths, default=0.0),
-        recording_bytes=int(frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE) + scenario.stop.ticks * TICK_BYTES),
+        recording_bytes=int(
+            frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE)
+            + scenario.stop.ticks * TICK_BYTES
+        ),
     )

@@ -1,4 +1,6 @@
-"""Gaps that block agents: the narrowest place of the widest path, and doors that a grid closes though an agent fits through."""
+"""Gaps that block agents: the narrowest place of the widest path,
+and doors that a grid closes though an agent fits through.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,15 @@ _ALL = 1 << 40
 
 
 def shut_out(
-    finder: PathFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], problems: list[Problem]
+    finder: PathFinder,
+    goal: int,
+    rows: NDArray[np.int64],
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+    problems: list[Problem],
 ) -> NDArray[np.bool_]:
-    """Report agents without a path over their grid that have one over the mesh: padding and cells close a door.
+    """Report agents without a path over their grid that have one over the mesh:
+    padding and cells close a door.
 
     Parameters
     ----------
@@ -47,7 +55,13 @@ def shut_out(
     on_grid = np.array([finder.grid_under(row) is not None for row in rows.tolist()], dtype=np.bool_)
     if not on_grid.any():
         return reported
-    status, _, _ = lengths_of(built.world, position[rows], polygon[rows], np.full(len(rows), goal, dtype=np.int32), agents.radius[rows])
+    status, _, _ = lengths_of(
+        built.world,
+        position[rows],
+        polygon[rows],
+        np.full(len(rows), goal, dtype=np.int32),
+        agents.radius[rows],
+    )
     reported = on_grid & (status == FOUND)
     for group in np.unique(agents.group[rows[reported]]).tolist():
         blocked = rows[reported & (agents.group[rows] == group)]
@@ -55,7 +69,13 @@ def shut_out(
     return reported
 
 
-def _shut_door(finder: PathFinder, goal: int, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]) -> Problem:
+def _shut_door(
+    finder: PathFinder,
+    goal: int,
+    rows: NDArray[np.int64],
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+) -> Problem:
     """Return the problem of agents of one group whose grid closes a path that they have over the mesh."""
     built = finder.built
     under = finder.grid_under(int(rows[0]))
@@ -64,22 +84,43 @@ def _shut_door(finder: PathFinder, goal: int, rows: NDArray[np.int64], position:
     widest = rows[np.argmax(built.agents.radius[rows])]
     radius = float(built.agents.radius[widest])
     size = paths.agent_radius or radius
-    needed, at_edges = 2.0 * (size + cells.object_padding) + cells.cell_size, 2.0 * size * paths.keep_off_edges + cells.cell_size
-    gap = widest_path(built.world.mesh, built.world.goals, position[widest], int(polygon[widest]), goal, np.inf)
+    needed, at_edges = (
+        2.0 * (size + cells.object_padding) + cells.cell_size,
+        2.0 * size * paths.keep_off_edges + cells.cell_size,
+    )
+    gap = widest_path(
+        built.world.mesh, built.world.goals, position[widest], int(polygon[widest]), goal, np.inf
+    )
     name = built.scenario.goals[goal].name
     has, it = ("has", "its") if len(rows) == 1 else ("have", "their")
     message = (
-        f'{has} no path to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding of {cells.object_padding:g} m a body of '
-        f"{size:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of areas from {at_edges:.3g} m on"
+        f'{has} no path to goal "{name}" over {it} grid: with cells of {cells.cell_size:g} m and a padding '
+        f"of {cells.object_padding:g} m a body of "
+        f"{size:.3g} m is sure to pass gaps between obstacles from {needed:.3g} m on, and between edges of "
+        f"areas from {at_edges:.3g} m on"
     )
     if gap is None or gap[0] >= needed:
-        return problem_of(built, rows.tolist(), message, "Take smaller cells or less padding, or navigation: mesh, which has a path.")
-    spare = max(gap[0] - 2.0 * radius, 0.002)  # below that, cells of a millimetre are as good a proposal as any
-    padding, cell = min(cells.object_padding, _rounded_down(spare / 4.0)), min(cells.cell_size, _rounded_down(0.45 * spare))
+        return problem_of(
+            built,
+            rows.tolist(),
+            message,
+            "Take smaller cells or less padding, or navigation: mesh, which has a path.",
+        )
+    # below that, cells of a millimetre are as good a proposal as any
+    spare = max(gap[0] - 2.0 * radius, 0.002)
+    padding, cell = (
+        min(cells.object_padding, _rounded_down(spare / 4.0)),
+        min(cells.cell_size, _rounded_down(0.45 * spare)),
+    )
     return problem_of(
-        built, rows.tolist(), f"{message}, and the widest path has one of {gap[0]:.3f} m at ({gap[1]:.2f}, {gap[2]:.2f})",
-        f"Take navigation: {{kind: grid, cell_size: {cell:g}, object_padding: {padding:g}}}, which opens it, or navigation: mesh.",
-    )  # fmt: skip
+        built,
+        rows.tolist(),
+        f"{message}, and the widest path has one of {gap[0]:.3f} m at ({gap[1]:.2f}, {gap[2]:.2f})",
+        (
+            f"Take navigation: {{kind: grid, cell_size: {cell:g}, object_padding: {padding:g}}}, which "
+            "opens it, or navigation: mesh."
+        ),
+    )
 
 
 def _rounded_down(value: float) -> float:
@@ -113,12 +154,20 @@ def widest_path(
     widths = widths[widths < too_wide]
 
     def ask(width: float) -> Any:
-        planner.submit(0, np.array([1]), position.reshape(1, 2), np.array([polygon]), np.array([goal], dtype=np.int32), np.array([width / 2.0]))
+        planner.submit(
+            0,
+            np.array([1]),
+            position.reshape(1, 2),
+            np.array([polygon]),
+            np.array([goal], dtype=np.int32),
+            np.array([width / 2.0]),
+        )
         return planner.advance(_ALL, Team())[0]
 
     if ask(0.0).status[0] != FOUND:
         return None
-    low, high = 0, len(widths)  # an agent as wide as widths[low - 1] fits, one as wide as widths[high] does not
+    # an agent as wide as widths[low - 1] fits, one as wide as widths[high] does not
+    low, high = 0, len(widths)
     while low < high:
         middle = (low + high) // 2
         if ask(float(widths[middle])).status[0] == FOUND:
@@ -133,7 +182,9 @@ def widest_path(
 
 
 def _gap_of_width(mesh: NavMesh, width: float) -> tuple[float, float]:
-    """Return the middle of an edge or diagonal of exactly this length between two wall vertices, or of the middle part of such an edge that was cut."""
+    """Return the middle of an edge or diagonal of exactly this length between two wall vertices,
+    or of the middle part of such an edge that was cut.
+    """
     cut = np.flatnonzero((mesh.edge_width == width) & (mesh.edge_twin >= 0))
     if len(cut):
         middle = mesh.portal_point[cut[len(cut) // 2]]
@@ -154,4 +205,6 @@ def problem_of(built: Built, rows: list[int], message: str, way_out: str) -> Pro
     """Return a problem of some agents of one group, called by the first of them."""
     agents = built.agents
     more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-    return Problem(agents.label[rows[0]] + more, message, way_out, *built.scenario.groups[agents.group[rows[0]]].place)
+    return Problem(
+        agents.label[rows[0]] + more, message, way_out, *built.scenario.groups[agents.group[rows[0]]].place
+    )

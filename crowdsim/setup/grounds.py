@@ -1,4 +1,6 @@
-"""The ground of a scenario with any of its areas closed: meshes, walls and goals, built when they are first needed."""
+"""The ground of a scenario with any of its areas closed:
+meshes, walls and goals, built when they are first needed.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,13 @@ from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 from crowdsim.setup.build import Built, goal_shape, mesh_of, mesh_steps
 
-MOST_KNOWN = 64  # Grounds at hand: a door that opens and closes again and again is built twice. Some 0.3 MB each for a floor plan of a thousand corners.
+# Grounds at hand: a door that opens and closes again and again is built twice. Some 0.3 MB each for a floor
+# plan of a thousand corners.
+MOST_KNOWN = 64
 JOIN_GAP_M = 0.01  # What comes nearer to the line along which two floors meet is not cut out of them.
-MOST_LOOKED_AT = 40_000  # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a second.
+# Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a
+# second.
+MOST_LOOKED_AT = 40_000
 C = TypeVar("C")  # what is closed: an area, or the number of a floor and an area
 G = TypeVar("G")  # a ground
 
@@ -43,7 +49,8 @@ class BuiltGround(NamedTuple):
 class _Grounds(Generic[C, G]):
     """Builds grounds and has the last ones at hand.
 
-    What is built depends on what is closed alone, not on what was open before; so a run that goes on from a saved state stands on the same ground.
+    What is built depends on what is closed alone, not on what was open before; so a run that goes on from a
+    saved state stands on the same ground.
     """
 
     def __init__(self) -> None:
@@ -56,7 +63,9 @@ class _Grounds(Generic[C, G]):
         self._foreseen[self._key(closed)] = self.with_closed(closed)
 
     def is_foreseen(self, closed: Sequence[C]) -> bool:
-        """Return whether a ground was built before the first tick: this depends on the scenario alone, not on what a run has done so far."""
+        """Return whether a ground was built before the first tick:
+        this depends on the scenario alone, not on what a run has done so far.
+        """
         return self._key(closed) in self._foreseen
 
     def with_closed(self, closed: Sequence[C]) -> G:
@@ -65,7 +74,8 @@ class _Grounds(Generic[C, G]):
         Parameters
         ----------
         closed : sequence
-            Areas as shapely polygons (m), on several floors each with the number of its floor. Where two overlap, the first has the common part.
+            Areas as shapely polygons (m), on several floors each with the number of its floor. Where two
+            overlap, the first has the common part.
 
         Raises
         ------
@@ -83,7 +93,9 @@ class _Grounds(Generic[C, G]):
         return found
 
     def steps(self, closed: Sequence[C]) -> Steps[G]:
-        """Build a ground as `with_closed` does, resting in between, as often if it is known already: what is known is no part of a run's state."""
+        """Build a ground as `with_closed` does, resting in between, as often if it is known already:
+        what is known is no part of a run's state.
+        """
         key = self._key(closed)
         if key not in self._known:
             self._rests.pop(key, None)
@@ -163,11 +175,16 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
 
     Notes
     -----
-    What is cut out has no ground inside. Where it touches the foot or the head of a stair, that floor stays as it is: agents go round it on their own.
+    What is cut out has no ground inside. Where it touches the foot or the head of a stair, that floor stays
+    as it is: agents go round it on their own.
     """
 
     def __init__(self, built: Built) -> None:
-        self._lines = [(layer, shapely.LineString(join.line)) for join in joins_of(built.scenario.geometry.floors) for layer in join.floors]
+        self._lines = [
+            (layer, shapely.LineString(join.line))
+            for join in joins_of(built.scenario.geometry.floors)
+            for layer in join.floors
+        ]
         super().__init__(built)
 
     def steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
@@ -180,22 +197,31 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
         scenario, cut, left = self._built.scenario, self._cut(closed), []
         for number, floor in enumerate(scenario.geometry.floors):
             areas = [area for layer, area in cut if layer == number]
-            left.append(replace(floor, ground=ground_without(floor.ground, areas, None)[0]) if areas else floor)
+            left.append(
+                replace(floor, ground=ground_without(floor.ground, areas, None)[0]) if areas else floor
+            )
         yield "ground"
-        build = mesh_of(replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents)
+        build = mesh_of(
+            replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents
+        )
         yield "mesh"
         return self._with_goals(build)
 
     def _cut(self, closed: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
         """Return what is cut out of which floor: all but what touches a line along which two floors meet."""
-        return [(layer, area) for layer, area in closed if all(each != layer or line.distance(area) > JOIN_GAP_M for each, line in self._lines)]
+        return [
+            (layer, area)
+            for layer, area in closed
+            if all(each != layer or line.distance(area) > JOIN_GAP_M for each, line in self._lines)
+        ]
 
     def _key(self, closed: Sequence[tuple[int, Any]]) -> Hashable:
         return tuple((layer, area.wkb) for layer, area in self._cut(closed))
 
 
 class TiledGrounds(_Grounds[Any, dict[int, TileMesh]]):
-    """Grounds of tiles, by number: each tile is built only where it is another than before. In closed areas there is no ground.
+    """Grounds of tiles, by number: each tile is built only where it is another than before.
+    In closed areas there is no ground.
 
     Parameters
     ----------
@@ -212,8 +238,14 @@ class TiledGrounds(_Grounds[Any, dict[int, TileMesh]]):
 
     @staticmethod
     def work_of(ground: dict[int, TileMesh], before: dict[int, TileMesh]) -> int:
-        """Return what building tiles counts as where work decides: one for each polygon of those that are others than before."""
-        return sum(tile.polygon_count for number, tile in ground.items() if number not in before or not tile.same_as(before[number]))
+        """Return what building tiles counts as where work decides:
+        one for each polygon of those that are others than before.
+        """
+        return sum(
+            tile.polygon_count
+            for number, tile in ground.items()
+            if number not in before or not tile.same_as(before[number])
+        )
 
     def ground(self, closed: Sequence[Any]) -> Any:
         """Return the ground with some areas closed, as a shapely geometry in metres."""
@@ -232,8 +264,11 @@ def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:
     return tuple(area.wkb for area in closed)
 
 
-def changes_by_the_clock(events: Sequence[Event], obstacles: Sequence[Obstacle], most_ticks: int) -> list[tuple[int, int | None, int | None, bool]]:
-    """Return what opens and closes by the clock, if nothing else happens: tick, index of the event or of the obstacle, and whether it opens.
+def changes_by_the_clock(
+    events: Sequence[Event], obstacles: Sequence[Obstacle], most_ticks: int
+) -> list[tuple[int, int | None, int | None, bool]]:
+    """Return what opens and closes by the clock, if nothing else happens:
+    tick, index of the event or of the obstacle, and whether it opens.
 
     Parameters
     ----------
@@ -243,14 +278,26 @@ def changes_by_the_clock(events: Sequence[Event], obstacles: Sequence[Obstacle],
         How long the run may last. Obstacles are looked through for half a second at most.
     """
     changes: list[tuple[int, int | None, int | None, bool]] = []
-    changes += [(event.tick, number, None, event.opens) for number, event in enumerate(events) if event.tick >= 0]
+    changes += [
+        (event.tick, number, None, event.opens) for number, event in enumerate(events) if event.tick >= 0
+    ]
     looked_at = min(most_ticks, MOST_LOOKED_AT // max(1, len(obstacles)))
-    changes += [(tick, None, number, not closed) for tick, number, closed in grounds_of_obstacles(obstacles, looked_at)]
-    return sorted(changes, key=lambda change: change[0])  # stable: of events in one tick the later ones have the last word
+    changes += [
+        (tick, None, number, not closed)
+        for tick, number, closed in grounds_of_obstacles(obstacles, looked_at)
+    ]
+    # stable: of events in one tick the later ones have the last word
+    return sorted(changes, key=lambda change: change[0])
 
 
-def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], obstacles: Sequence[Obstacle] = (), most_ticks: int = 0) -> list[list[Any]]:
-    """Return what is closed after each moment at which events happen by the clock, or obstacles begin or cease to stand, if nothing else happens.
+def grounds_by_the_clock(
+    areas: Sequence[ToggledArea],
+    events: Sequence[Event],
+    obstacles: Sequence[Obstacle] = (),
+    most_ticks: int = 0,
+) -> list[list[Any]]:
+    """Return what is closed after each moment at which events happen by the clock,
+    or obstacles begin or cease to stand, if nothing else happens.
 
     Parameters
     ----------
@@ -272,7 +319,9 @@ def grounds_by_the_clock(areas: Sequence[ToggledArea], events: Sequence[Event], 
             if not opens:
                 standing[obstacle] = obstacles[obstacle].outline(tick)
         if number + 1 == len(changes) or changes[number + 1][0] != tick:
-            closed = [each.polygon for each in closed_areas(areas, available)] + [standing[each] for each in sorted(standing)]
+            closed = [each.polygon for each in closed_areas(areas, available)] + [
+                standing[each] for each in sorted(standing)
+            ]
             if _key(closed) not in map(_key, found):
                 found.append(closed)
         if len(found) == MOST_KNOWN:

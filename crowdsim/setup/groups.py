@@ -11,14 +11,24 @@ from crowdsim.scenario.parameters import Chosen
 
 
 def leads_round_stationary(chosen: Chosen) -> bool:
-    """Return whether paths lead round stationary agents: on grids always, on meshes where the scenario says so."""
+    """Return whether paths lead round stationary agents:
+    on grids always, on meshes where the scenario says so.
+    """
     return chosen.over_cells or bool(chosen.values["round_standers"])
 
 
 def shares_round_stationary(scenario: Scenario) -> NDArray[np.float64]:
-    """Return (groups,) float64: `obstacle_radius_share` of those on corridors that go round stationary agents between corners too, EVERY_LINE of others."""
+    """Return (groups,) float64: `obstacle_radius_share` of those on corridors that go round stationary agents
+    between corners too, EVERY_LINE of others.
+    """
     chosen = [scenario.navigation_of(group) for group in scenario.groups]
-    return np.array([each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE for each in chosen], dtype=np.float64)
+    return np.array(
+        [
+            each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE
+            for each in chosen
+        ],
+        dtype=np.float64,
+    )
 
 
 def guessing_groups(scenario: Scenario) -> NDArray[np.bool_]:

@@ -1,4 +1,6 @@
-"""Agents that are locked in by what happens while a scenario runs: the grounds that there will be, and which agents have no path on the last of them."""
+"""Agents that are locked in by what happens while a scenario runs:
+the grounds that there will be, and which agents have no path on the last of them.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,12 @@ from crowdsim.setup.grounds import BuiltGround, FloorGrounds, Grounds, changes_b
 from crowdsim.setup.paths import Legs, PathFinder, lengths_of
 from crowdsim.world.world import World
 
-MOST_GOALS = 16  # Of a group, up to which the agents that cannot be through in time are counted; agents with places of their own each cost a search.
-MOST_GROUNDS = 32  # Different grounds that are searched, the last ones and the first; each costs a mesh and a search for the agents that have no path yet.
+# Of a group, up to which the agents that cannot be through in time are counted; agents with places of their
+# own each cost a search.
+MOST_GOALS = 16
+# Different grounds that are searched, the last ones and the first; each costs a mesh and a search for the
+# agents that have no path yet.
+MOST_GROUNDS = 32
 
 
 @dataclass(frozen=True)
@@ -53,18 +59,27 @@ class Era:
 
     @property
     def closed(self) -> frozenset[tuple[int, int]]:
-        """What is closed: each area as (its number, -1), each obstacle with its tick. An agent that has a path has one where less is closed, too."""
-        return frozenset([(number, -1) for number, is_open in enumerate(self.areas) if not is_open] + list(self.obstacles))
+        """What is closed: each area as (its number, -1), each obstacle with its tick.
+        An agent that has a path has one where less is closed, too.
+        """
+        return frozenset(
+            [(number, -1) for number, is_open in enumerate(self.areas) if not is_open] + list(self.obstacles)
+        )
 
 
 def eras_of(scenario: Scenario) -> list[Era]:
     """Return what is closed when, until the run ends at the latest.
 
-    What happens by the clock is known. Of what waits for agents, it is not known when it happens: an area that may be opened so counts as open once the
-    clock is done, and one that is closed so, and that nothing ever opens, as closed at the very end.
+    What happens by the clock is known. Of what waits for agents, it is not known when it happens: an area
+    that may be opened so counts as open once the clock is done, and one that is closed so, and that nothing
+    ever opens, as closed at the very end.
     """
     areas, last = scenario.geometry.areas, scenario.stop.ticks
-    available, standing, places = [area.available for area in areas], dict[int, int](), dict[tuple[int, bytes], int]()
+    available, standing, places = (
+        [area.available for area in areas],
+        dict[int, int](),
+        dict[tuple[int, bytes], int](),
+    )
     found = [Era(0, tuple(available))]
     for tick, number, obstacle, opens in changes_by_the_clock(scenario.events, scenario.obstacles, last):
         if tick > last:
@@ -74,13 +89,21 @@ def eras_of(scenario: Scenario) -> list[Era]:
             available[event.area] = opens
             name = areas[event.area].name
             by = f'"{name}" {"opens" if opens else "closes"} at {event.at:g} s (events[{number}])'
-            way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when all agents are through, or leave them another path."
+            way_out = (
+                f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when all agents are "
+                "through, or leave them another path."
+            )
         elif obstacle is not None:
             standing.pop(obstacle, None)
             if not opens:
-                standing[obstacle] = places.setdefault((obstacle, shapely.to_wkb(scenario.obstacles[obstacle].outline(tick))), tick)
+                standing[obstacle] = places.setdefault(
+                    (obstacle, shapely.to_wkb(scenario.obstacles[obstacle].outline(tick))), tick
+                )
             name = scenario.obstacles[obstacle].name
-            by = f'"{name}" {"is out of the way" if opens else "stands in the way"} from {tick * scenario.tick:g} s on (obstacles)'
+            by = (
+                f'"{name}" {"is out of the way" if opens else "stands in the way"} from '
+                f"{tick * scenario.tick:g} s on (obstacles)"
+            )
             way_out = f'Let "{name}" go on or vanish, or leave them another path.'
         found.append(Era(tick, tuple(available), tuple(sorted(standing.items())), by, way_out))
     waiting = [event for event in scenario.events if event.tick < 0]
@@ -94,7 +117,15 @@ def eras_of(scenario: Scenario) -> list[Era]:
             available[event.area] = False
             name = areas[event.area].name
             way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), or leave them another path."
-            found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), f'"{name}" closes (events[{number}])', way_out))
+            found.append(
+                Era(
+                    -1,
+                    tuple(available),
+                    tuple(sorted(standing.items())),
+                    f'"{name}" closes (events[{number}])',
+                    way_out,
+                )
+            )
     return found
 
 
@@ -109,10 +140,16 @@ class Locks:
     def __init__(self, built: Built) -> None:
         self._built, self._eras = built, eras_of(built.scenario)
         first = Era(0, tuple(area.available for area in built.scenario.geometry.areas))
-        self._grounds: Grounds | FloorGrounds = FloorGrounds(built) if built.scenario.geometry.floors else Grounds(built, self._closed(first))
+        self._grounds: Grounds | FloorGrounds = (
+            FloorGrounds(built) if built.scenario.geometry.floors else Grounds(built, self._closed(first))
+        )
 
-    def ever_has_path(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Return (k,) bool: which agents have a path to their goals, (k,), from where they are, (k, 2) m, on one of the grounds that there will be."""
+    def ever_has_path(
+        self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Return (k,) bool: which agents have a path to their goals, (k,), from where they are, (k, 2) m,
+        on one of the grounds that there will be.
+        """
         has_path = np.zeros(len(rows), dtype=np.bool_)
         closed = {era.closed: era for era in self._eras}
         most_open = [era for own, era in closed.items() if not any(other < own for other in closed)]
@@ -123,7 +160,9 @@ class Locks:
         return has_path
 
     def notes(self) -> list[Problem]:
-        """Return a note for each group whose last path to a goal is closed for good while the scenario runs."""
+        """Return a note for each group whose last path to a goal is closed for
+        good while the scenario runs.
+        """
         if len(self._eras) < 2:
             return []
         start, legs = self._built.world.goals.goal_start, Legs(self._built)
@@ -134,12 +173,17 @@ class Locks:
             legs.go_on(np.where(first < start[legs.goal + 1], first, -1))
         return notes
 
-    def _closed_for_good(self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> list[Problem]:
-        """Return notes of agents that have no path in the end, and had one before: by group and what closed it."""
+    def _closed_for_good(
+        self, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]
+    ) -> list[Problem]:
+        """Return notes of agents that have no path in the end, and had one before:
+        by group and what closed it.
+        """
         eras = self._eras
         lost = np.flatnonzero(~self._has_path(eras[-1], rows, position, goal))
         since = np.zeros(len(rows), dtype=np.int64)
-        shut, earliest = [eras[-1].closed], len(eras) - 1  # On these grounds none of the lost has a path, nor where more is closed; from that one on.
+        # On these grounds none of the lost has a path, nor where more is closed; from that one on.
+        shut, earliest = [eras[-1].closed], len(eras) - 1
         for number in range(len(eras) - 2, -1, -1):
             if not len(lost):
                 break
@@ -152,7 +196,10 @@ class Locks:
             since[lost[has_path]] = earliest
             if number == 0 and earliest > 1:  # Not every ground was looked at: it closed at some time before.
                 by = f"{eras[earliest].by or 'all that goes by the clock'}, or something before that"
-                way_out = "Let what closed their path open again, close it when all agents are through, or leave them another path."
+                way_out = (
+                    "Let what closed their path open again, close it when all agents are through, or leave "
+                    "them another path."
+                )
                 eras = eras.copy()
                 eras[earliest] = replace(eras[earliest], tick=-1, by=by, way_out=way_out)
             lost = lost[~has_path]
@@ -160,35 +207,66 @@ class Locks:
             earliest = number
         notes = []
         group = self._built.agents.group[rows]
-        for number, whose in sorted({(int(since[row]), int(group[row])) for row in np.flatnonzero(since).tolist()}):
+        for number, whose in sorted(
+            {(int(since[row]), int(group[row])) for row in np.flatnonzero(since).tolist()}
+        ):
             own = np.flatnonzero((since == number) & (group == whose))
             notes.append(self._note(eras, number, rows[own], position[own], goal[own]))
         return notes
 
-    def _note(self, eras: list[Era], number: int, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> Problem:
+    def _note(
+        self,
+        eras: list[Era],
+        number: int,
+        rows: NDArray[np.int64],
+        position: NDArray[np.float64],
+        goal: NDArray[np.int32],
+    ) -> Problem:
         """Return the note of agents of one group that have had no path since an era began."""
         before, era = eras[number - 1], eras[number]
         goals = np.unique(goal).tolist()
         late = 0
         if era.tick >= 0 and len(goals) <= MOST_GOALS:
-            late = sum(self._late(before, era, rows[goal == each], position[goal == each], each) for each in goals)
-        where = f'goal "{self._built.scenario.goals[goals[0]].name}"' if len(goals) == 1 else f"their {len(goals):,} goals"
+            late = sum(
+                self._late(before, era, rows[goal == each], position[goal == each], each) for each in goals
+            )
+        where = (
+            f'goal "{self._built.scenario.goals[goals[0]].name}"'
+            if len(goals) == 1
+            else f"their {len(goals):,} goals"
+        )
         message = f"no path to {where} any more once {era.by}, until the end of the run: "
         if len(rows) == 1:
-            message = f"has {message}it is locked in if it is not through by then" + (", and it cannot be" if late else "")
+            message = f"has {message}it is locked in if it is not through by then" + (
+                ", and it cannot be" if late else ""
+            )
         else:
-            message = f"have {message}those not through by then are locked in" + (f", and {late:,} of {len(rows):,} cannot be" if late else "")
+            message = f"have {message}those not through by then are locked in" + (
+                f", and {late:,} of {len(rows):,} cannot be" if late else ""
+            )
         return problem_of(self._built, rows.tolist(), message, era.way_out)
 
-    def _late(self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: int) -> int:
-        """Return how many cannot get to where the goal still is in reach before the path is closed, even without the others."""
+    def _late(
+        self, before: Era, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: int
+    ) -> int:
+        """Return how many cannot get to where the goal still is in reach before the path is closed,
+        even without the others.
+        """
         built, scenario = self._built, self._built.scenario
         if scenario.geometry.floors or not built.world.is_level:
             return 0
-        left = shapely.difference(scenario.geometry.walkable, shapely.union_all([area for _, area in self._cut(era)]))
+        left = shapely.difference(
+            scenario.geometry.walkable, shapely.union_all([area for _, area in self._cut(era)])
+        )
         shape = goal_shape(scenario.goals[goal])
-        targets = [goal_shape(scenario.goals[part]).shape for part in shape.parts] if shape.parts else [shape.shape]
-        parts = [part for part in shapely.get_parts(left) if any(shapely.intersects(part, target) for target in targets)]
+        targets = (
+            [goal_shape(scenario.goals[part]).shape for part in shape.parts] if shape.parts else [shape.shape]
+        )
+        parts = [
+            part
+            for part in shapely.get_parts(left)
+            if any(shapely.intersects(part, target) for target in targets)
+        ]
         if not parts:
             return 0
         with self._world(before) as (world, _, polygon_at):
@@ -197,25 +275,35 @@ class Locks:
             try:
                 polygon = polygon_at(rows, position)
                 asks = np.flatnonzero(polygon >= 0)
-                kind = scenario.navigation.name if scenario.navigation.name in ("mesh", "optimal") else "mesh"  # no other kernels than the run needs
+                # no other kernels than the run needs
+                kind = scenario.navigation.name if scenario.navigation.name in ("mesh", "optimal") else "mesh"
                 status, length, _ = lengths_of(
-                    there, position[asks], polygon[asks], np.zeros(len(asks), dtype=np.int32), built.agents.radius[rows[asks]],
+                    there,
+                    position[asks],
+                    polygon[asks],
+                    np.zeros(len(asks), dtype=np.int32),
+                    built.agents.radius[rows[asks]],
                     planner=MeshPlanner(there.mesh, there.goals, kind=kind),
-                )  # fmt: skip
+                )
             finally:
                 there.close()
         own = rows[asks]
         ready = built.agents.start_tick[own] * scenario.tick + length / built.maximum_speed[own]
         return int(np.count_nonzero((status != FOUND) | (ready > era.tick * scenario.tick)))
 
-    def _has_path(self, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+    def _has_path(
+        self, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
         """Return (k,) bool: which agents have a path on one ground."""
         found = np.zeros(len(rows), dtype=np.bool_)
         built = self._built
         with self._world(era) as (world, mesh_build, polygon_at):
             polygon = polygon_at(rows, position)
             asks = np.flatnonzero(polygon >= 0)
-            areas = tuple(replace(area, available=is_open) for area, is_open in zip(built.scenario.geometry.areas, era.areas, strict=True))
+            areas = tuple(
+                replace(area, available=is_open)
+                for area, is_open in zip(built.scenario.geometry.areas, era.areas, strict=True)
+            )
             scenario = replace(built.scenario, geometry=replace(built.scenario.geometry, areas=areas))
             finder = PathFinder(replace(built, world=world, scenario=scenario, mesh_build=mesh_build))
             for grid in finder.grids:
@@ -227,15 +315,30 @@ class Locks:
 
     @contextmanager
     def _world(self, era: Era) -> Iterator[Any]:
-        """Lend the world on one ground, its mesh as it was built, and a function that finds the polygons under agents there."""
+        """Lend the world on one ground, its mesh as it was built, and a function that finds the polygons
+        under agents there.
+        """
         built = self._built
         ground: BuiltGround = self._grounds.with_closed(self._closed(era))
-        world = World(ground.build.mesh, ground.build.walls, ground.goals, built.world.goal_names, built.world.itineraries)
+        world = World(
+            ground.build.mesh,
+            ground.build.walls,
+            ground.goals,
+            built.world.goal_names,
+            built.world.itineraries,
+        )
         layers = np.array([group.layer for group in built.scenario.groups], dtype=np.int32)
 
         def polygon_at(rows: NDArray[np.int64], position: NDArray[np.float64]) -> NDArray[np.int64]:
             polygon = np.empty(len(rows), dtype=np.int64)
-            locate_many(0, len(rows), world.mesh, np.ascontiguousarray(position), layers[built.agents.group[rows]], polygon)
+            locate_many(
+                0,
+                len(rows),
+                world.mesh,
+                np.ascontiguousarray(position),
+                layers[built.agents.group[rows]],
+                polygon,
+            )
             return polygon
 
         try:
@@ -246,8 +349,15 @@ class Locks:
     def _cut(self, era: Era) -> list[tuple[int, Any]]:
         """Return what is closed, each with the number of its floor."""
         scenario = self._built.scenario
-        closed = [(-1, area.area) for area, is_open in zip(scenario.geometry.areas, era.areas, strict=True) if not is_open]
-        return closed + [(scenario.obstacles[number].layer, scenario.obstacles[number].outline(tick)) for number, tick in era.obstacles]
+        closed = [
+            (-1, area.area)
+            for area, is_open in zip(scenario.geometry.areas, era.areas, strict=True)
+            if not is_open
+        ]
+        return closed + [
+            (scenario.obstacles[number].layer, scenario.obstacles[number].outline(tick))
+            for number, tick in era.obstacles
+        ]
 
     def _closed(self, era: Era) -> Any:
         """Return what is closed as the grounds take it."""
@@ -256,7 +366,9 @@ class Locks:
 
 
 def locked_in(built: Built) -> list[Problem]:
-    """Return notes of agents that are locked in for good by what happens while a scenario runs; see `Locks.notes`."""
+    """Return notes of agents that are locked in for good by what happens while a scenario runs;
+    see `Locks.notes`.
+    """
     return Locks(built).notes() if _may_lock(built.scenario) else []
 
 

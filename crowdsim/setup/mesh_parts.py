@@ -13,14 +13,16 @@ from crowdsim.scenario.shapes import GRID_M
 
 
 def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:
-    """Return the parts that a mesh has while areas are closed: first what is left of the ground, then what lies inside each area.
+    """Return the parts that a mesh has while areas are closed:
+    first what is left of the ground, then what lies inside each area.
 
     Parameters
     ----------
     ground : shapely Polygon or MultiPolygon, m
     closed : sequence of shapely Polygon or MultiPolygon, m
     exits : shapely geometry, or None
-        Boundary of the ground inside it is open; between a closed area and the rest of the ground there is a wall all the same.
+        Boundary of the ground inside it is open; between a closed area and the rest of the ground there is a
+        wall all the same.
     """
     left, islands = parted_ground(ground, closed)
     grounds = [each for each in (left, *islands) if not each.is_empty]

@@ -1,7 +1,7 @@
 """Kernels that find room for discs: random places one after the other, then overlapping discs pushed apart.
 
-Everything is decided by ``+ - * / sqrt`` and comparisons, in one thread and in the order of rows: the result depends on the input alone.
-Twins: `tests/reference/packing.py`.
+Everything is decided by ``+ - * / sqrt`` and comparisons, in one thread and in the order of rows: the result
+depends on the input alone. Twins: `tests/reference/packing.py`.
 """
 
 # mypy: allow-untyped-defs
@@ -17,10 +17,13 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.setup.area_grid import may_stand, off_walls
 from crowdsim.world.random import uniform01
 
-PLACED, CROWDED, HOMELESS = 0, 1, 2  # what became of a disc: free of others; overlaps others; no valid spot was found at all
-MOVE_EVERY = 64  # Pushes after which a disc tries to move to a freer spot: a crowd that has room comes apart with fewer.
+# what became of a disc: free of others; overlaps others; no valid spot was found at all
+PLACED, CROWDED, HOMELESS = 0, 1, 2
+# Pushes after which a disc tries to move to a freer spot: a crowd that has room comes apart with fewer.
+MOVE_EVERY = 64
 SPOTS_TRIED = 12  # Spots that it looks at then.
-TOUCHING = 1e-6  # m; gaps below it count as overlaps while discs are pushed: far above rounding at coordinates of 1e7 m.
+# m; gaps below it count as overlaps while discs are pushed: far above rounding at coordinates of 1e7 m.
+TOUCHING = 1e-6
 
 
 class Discs(NamedTuple):
@@ -44,7 +47,8 @@ class Discs(NamedTuple):
     following : (n,) int32
         Next disc in the same cell, -1 for none.
     grid : (4,) float64
-        x, y of the grid's corner, cell size, cells across. A cell is at least as large as the widest pair of discs.
+        x, y of the grid's corner, cell size, cells across. A cell is at least as large as the widest pair of
+        discs.
     """
 
     x: NDArray[np.float64]
@@ -83,7 +87,9 @@ class Waiting(NamedTuple):
 
 @lean_kernel
 def _grid_cell(discs, x, y):
-    return np.int64((y - discs.grid[1]) / discs.grid[2]) * np.int64(discs.grid[3]) + np.int64((x - discs.grid[0]) / discs.grid[2])
+    return np.int64((y - discs.grid[1]) / discs.grid[2]) * np.int64(discs.grid[3]) + np.int64(
+        (x - discs.grid[0]) / discs.grid[2]
+    )
 
 
 @lean_kernel
@@ -95,7 +101,8 @@ def _insert(discs, row):
 
 @lean_kernel
 def gap_to_others(discs, row, x, y, enough):
-    """Return the least gap between disc `row`, if it were at (x, y), and another one; stops early below `enough`.
+    """Return the least gap between disc `row`, if it were at (x, y), and another one;
+    stops early below `enough`.
 
     Parameters
     ----------
@@ -134,8 +141,12 @@ def _drawn_spot(areas, spots, discs, row, seed, stream):
     discs.drawn[row] = index + 3
     which = min(np.int64(uniform01(seed, stream, discs.key[row], np.uint64(index)) * count), count - 1)
     at = spots.cell[spots.start[area] + which]
-    x = (at % areas.across[area] + uniform01(seed, stream, discs.key[row], np.uint64(index + 1))) * areas.cell[area]
-    y = (at // areas.across[area] + uniform01(seed, stream, discs.key[row], np.uint64(index + 2))) * areas.cell[area]
+    x = (
+        at % areas.across[area] + uniform01(seed, stream, discs.key[row], np.uint64(index + 1))
+    ) * areas.cell[area]
+    y = (
+        at // areas.across[area] + uniform01(seed, stream, discs.key[row], np.uint64(index + 2))
+    ) * areas.cell[area]
     return areas.x[area] + x, areas.y[area] + y
 
 
@@ -156,7 +167,8 @@ def place_in_turn(areas, walls, spots, discs, seed, stream, margin, gap, valid_t
     gap : float, m
         Distance between discs at which a spot is free.
     valid_tries, all_tries : int
-        Spots that a disc tries: those that are inside and clear of walls, and in all. When none is free, it takes the one with the most room.
+        Spots that a disc tries: those that are inside and clear of walls, and in all. When none is free, it
+        takes the one with the most room.
 
     Returns
     -------
@@ -165,7 +177,8 @@ def place_in_turn(areas, walls, spots, discs, seed, stream, margin, gap, valid_t
 
     Notes
     -----
-    [Feder 1980]: equal discs jam at a coverage of 0.547; near it most tries fail, and `push_apart_in_area` goes on.
+    [Feder 1980]: equal discs jam at a coverage of 0.547; near it most tries fail, and `push_apart_in_area`
+    goes on.
     """
     for row in range(discs.x.size):
         if discs.fixed[row]:
@@ -235,7 +248,8 @@ def _push(discs, row, target, waiting):
                     dx, dy = discs.x[row] - discs.x[other], discs.y[row] - discs.y[other]
                     distance = np.sqrt(dx * dx + dy * dy)
                     depth = discs.radius[row] + discs.radius[other] + target - distance
-                    if depth > target - TOUCHING:  # one that is apart, if only just, does not push back: else jams would hold each other
+                    # one that is apart, if only just, does not push back: else jams would hold each other
+                    if depth > target - TOUCHING:
                         deepest = max(deepest, depth)
                         share = 1.0 if discs.fixed[other] else 0.5
                         if not discs.fixed[other]:
@@ -265,7 +279,8 @@ def _to_freer_spot(areas, walls, spots, discs, row, seed, stream, clearance):
 
 @lean_kernel
 def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target, steps, waiting):
-    """Push overlapping discs apart, one at a time, within their areas and clear of walls; one that has been pushed long moves to a freer spot.
+    """Push overlapping discs apart, one at a time, within their areas and clear of walls;
+    one that has been pushed long moves to a freer spot.
 
     Parameters
     ----------
@@ -285,8 +300,9 @@ def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target,
 
     Notes
     -----
-    A disc moves by half of every overlap (by all of it where the other is fixed), at most by its radius, and joins the end of the queue again with all that
-    it overlapped. When the queue is empty, no two discs overlap: each was looked at after its last move.
+    A disc moves by half of every overlap (by all of it where the other is fixed), at most by its radius, and
+    joins the end of the queue again with all that it overlapped. When the queue is empty, no two discs
+    overlap: each was looked at after its last move.
     """
     for row in range(discs.x.size):
         if discs.status[row] == CROWDED:
@@ -310,7 +326,9 @@ def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target,
         reach = np.sqrt(push_x * push_x + push_y * push_y)
         scale = min(1.0, discs.radius[row] / reach) if reach > 0.0 else 0.0
         for _ in range(3):
-            x, y = off_walls(areas, walls, discs.x[row] + scale * push_x, discs.y[row] + scale * push_y, clearance)
+            x, y = off_walls(
+                areas, walls, discs.x[row] + scale * push_x, discs.y[row] + scale * push_y, clearance
+            )
             if may_stand(areas, walls, area, x, y, clearance):
                 _move(discs, row, x, y)
                 break
@@ -318,6 +336,8 @@ def push_apart_in_area(areas, walls, spots, discs, seed, stream, margin, target,
     left = 0
     for row in range(discs.x.size):
         if not discs.fixed[row] and discs.status[row] != HOMELESS:
-            discs.status[row] = CROWDED if gap_to_others(discs, row, discs.x[row], discs.y[row], 0.0) < 0.0 else PLACED
+            discs.status[row] = (
+                CROWDED if gap_to_others(discs, row, discs.x[row], discs.y[row], 0.0) < 0.0 else PLACED
+            )
             left += discs.status[row] == CROWDED
     return left

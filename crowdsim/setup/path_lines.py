@@ -67,13 +67,21 @@ def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDA
     goals, position = built.world.goals, built.agents.position[rows]
     planner = planner_of(built, chosen)
     radius = built.agents.radius[rows]
-    which, choices = planner.chooser(built.world.mesh, goals).choices(goal, built.polygon[rows], planner.needs(radius), radius)
+    which, choices = planner.chooser(built.world.mesh, goals).choices(
+        goal, built.polygon[rows], planner.needs(radius), radius
+    )
     rows, position, which = rows[which >= 0], position[which >= 0], which[which >= 0]
-    planner.submit(0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), which, built.agents.radius[rows], choices)
+    planner.submit(
+        0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), which, built.agents.radius[rows], choices
+    )
     answers, _ = planner.advance(_ALL, Team())
     lines = []
-    for entity, first, last in zip(answers.entity.tolist(), answers.start[:-1].tolist(), answers.start[1:].tolist(), strict=True):
-        lines.append(Line(entity - 1, 0, np.vstack([built.agents.position[entity - 1], answers.waypoint[first:last]])))
+    for entity, first, last in zip(
+        answers.entity.tolist(), answers.start[:-1].tolist(), answers.start[1:].tolist(), strict=True
+    ):
+        lines.append(
+            Line(entity - 1, 0, np.vstack([built.agents.position[entity - 1], answers.waypoint[first:last]]))
+        )
     return lines
 
 
@@ -82,7 +90,9 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
     planner = planner_of(built, chosen)
     planner.submit(0, rows + 1, agents.position[rows], built.polygon[rows], goal, agents.radius[rows])
     answers, _ = planner.advance(_ALL, Team())
-    most = (int(np.diff(answers.start).max(initial=0)) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096
+    most = (int(np.diff(answers.start).max(initial=0)) + 2) * (
+        int(np.diff(mesh.polygon_start).max()) + 2
+    ) + 4096
     tracing, lines = make_tracing(most, mesh.polygon_count), []
     for place, entity in enumerate(answers.entity.tolist()):
         if answers.status[place] != FOUND:
@@ -90,7 +100,15 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
         row, first = entity - 1, int(answers.start[place])
         (x, y), radius = agents.position[row].tolist(), float(agents.radius[row])
         length, piece = int(answers.start[place + 1]) - first, int(answers.piece[place])
-        parts = trace_path(mesh, goals, Corridor(answers.cells, first, length, int(built.polygon[row]), piece), x, y, radius, tracing)
+        parts = trace_path(
+            mesh,
+            goals,
+            Corridor(answers.cells, first, length, int(built.polygon[row]), piece),
+            x,
+            y,
+            radius,
+            tracing,
+        )
         assert parts >= 0, "there is room for the longest corridor"
         lines += _by_floor(row, mesh.polygon_layer[tracing.over[:parts]], tracing.place[: parts + 1])
     return lines
@@ -99,4 +117,8 @@ def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDAr
 def _by_floor(row: int, layer: NDArray[np.int64], points: NDArray[np.float64]) -> list[Line]:
     """Part a path where it changes floors."""
     parts = [0, *(np.flatnonzero(np.diff(layer)) + 1).tolist(), len(layer)]
-    return [Line(row, int(layer[first]), points[first : last + 1].copy()) for first, last in itertools.pairwise(parts) if first < last]
+    return [
+        Line(row, int(layer[first]), points[first : last + 1].copy())
+        for first, last in itertools.pairwise(parts)
+        if first < last
+    ]

@@ -1,4 +1,6 @@
-"""The paths that agents would take if each were alone: whether there is one, how long it is, and to which piece of the goal it leads."""
+"""The paths that agents would take if each were alone:
+whether there is one, how long it is, and to which piece of the goal it leads.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ def lengths_of(
 
 
 class Legs:
-    """Agents that go from goal to goal, all of them one leg at a time; from a goal they go on where its piece has its middle.
+    """Agents that go from goal to goal, all of them one leg at a time;
+    from a goal they go on where its piece has its middle.
 
     Parameters
     ----------
@@ -99,14 +102,20 @@ class Legs:
         self._begin(np.arange(len(built.agents)))
 
     def _begin(self, rows: NDArray[np.int64]) -> None:
-        self.rows = rows[np.array([len(self._itineraries[row].goals) > self.number for row in rows.tolist()], dtype=np.bool_)]
+        self.rows = rows[
+            np.array(
+                [len(self._itineraries[row].goals) > self.number for row in rows.tolist()], dtype=np.bool_
+            )
+        ]
         own = [self._itineraries[row] for row in self.rows.tolist()]
         self.goal = np.array([each.goals[self.number] for each in own], dtype=np.int32)
         speed = np.array([each.speeds[self.number] for each in own], dtype=np.float64)
         self.speed = np.where(np.isnan(speed), self._own_speed[self.rows], speed)
 
     def go_on(self, piece: NDArray[Any]) -> None:
-        """Begin the next leg from pieces of the goals, (k,); agents with -1 have not got there and drop out."""
+        """Begin the next leg from pieces of the goals, (k,);
+        agents with -1 have not got there and drop out.
+        """
         there = piece >= 0
         rows, piece = self.rows[there], piece[there]
         self.position[rows], self.polygon[rows] = self._goals.pole[piece], self._goals.piece_polygon[piece]
@@ -129,18 +138,32 @@ class PathFinder:
 
     def __init__(self, built: Built) -> None:
         self.built = built
-        self._whose = {number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)}
-        self._planners = [None if chosen.over_cells else planner_of(built, chosen) for chosen in built.scenario.navigations]
-        self.grids: list[Grid | None] = [grid_of(built, chosen) if chosen.over_cells else None for chosen in built.scenario.navigations]
+        self._whose = {
+            number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)
+        }
+        self._planners = [
+            None if chosen.over_cells else planner_of(built, chosen) for chosen in built.scenario.navigations
+        ]
+        self.grids: list[Grid | None] = [
+            grid_of(built, chosen) if chosen.over_cells else None for chosen in built.scenario.navigations
+        ]
 
     def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
-        """Return the navigation and the cells of an agent by place in the order of identity; None where it finds corridors."""
+        """Return the navigation and the cells of an agent by place in the order of identity;
+        None where it finds corridors.
+        """
         for number, grid in enumerate(self.grids):
             if grid is not None and self._whose[number][row]:
                 return self.built.scenario.navigations[number], grid
         return None
 
-    def lengths_of(self, rows: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32]) -> _Paths:
+    def lengths_of(
+        self,
+        rows: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+    ) -> _Paths:
         """Search for paths and measure them, without a budget.
 
         Parameters
@@ -157,7 +180,11 @@ class PathFinder:
             See `lengths_of`. A path over cells that ends before the goal is none.
         """
         count = len(rows)
-        status, length, piece = np.full(count, UNREACHABLE, dtype=np.uint8), np.full(count, np.inf), np.full(count, -1, dtype=np.int32)
+        status, length, piece = (
+            np.full(count, UNREACHABLE, dtype=np.uint8),
+            np.full(count, np.inf),
+            np.full(count, -1, dtype=np.int32),
+        )
         radius = self.built.agents.radius[rows]
         for number, chosen in enumerate(self.built.scenario.navigations):
             mine = np.flatnonzero(self._whose[number][rows])
@@ -167,12 +194,20 @@ class PathFinder:
             if grid is not None:
                 found = self._over(grid, chosen, position[mine], polygon[mine], goal[mine], radius[mine])
             else:
-                found = lengths_of(self.built.world, position[mine], polygon[mine], goal[mine], radius[mine], planner=planner)
+                found = lengths_of(
+                    self.built.world, position[mine], polygon[mine], goal[mine], radius[mine], planner=planner
+                )
             status[mine], length[mine], piece[mine] = found
         return status, length, piece
 
     def _over(
-        self, grid: Grid, chosen: Chosen, position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32], radius: NDArray[np.float64]
+        self,
+        grid: Grid,
+        chosen: Chosen,
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
     ) -> _Paths:
         """Search for paths over cells and measure them."""
         goals = self.built.world.goals
@@ -182,16 +217,29 @@ class PathFinder:
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
         piece = np.full(len(goal), -1, dtype=np.int32)
         asks = np.flatnonzero(which >= 0)
-        planner.submit(0, asks + 1, position[asks], np.zeros(len(asks), dtype=np.int64), which[asks], radius[asks], choices)
+        planner.submit(
+            0,
+            asks + 1,
+            position[asks],
+            np.zeros(len(asks), dtype=np.int64),
+            which[asks],
+            radius[asks],
+            choices,
+        )
         answers, _ = planner.advance(_ALL, Team())
         found = answers.status == FOUND_ON_GRID
         rows = answers.entity[found] - 1
-        status[rows], length[rows], piece[rows] = FOUND, answers.length[found], chooser.piece_at(goal[rows], answers.target[found])
+        status[rows], length[rows], piece[rows] = (
+            FOUND,
+            answers.length[found],
+            chooser.piece_at(goal[rows], answers.target[found]),
+        )
         return status, length, piece
 
 
 def ideal_times(built: Built) -> NDArray[np.float64]:
-    """Return how long each agent would take if it were alone: its quickest path over the mesh through its goals at its desired speed.
+    """Return how long each agent would take if it were alone:
+    its quickest path over the mesh through its goals at its desired speed.
 
     Parameters
     ----------
@@ -200,15 +248,18 @@ def ideal_times(built: Built) -> NDArray[np.float64]:
     Returns
     -------
     (n,) float64, s
-        By place in the order of identity; nan for those without a goal, inf where there is no path. A goal counts as reached where an agent counts as
-        arrived; from an area the path goes on from the area's middle.
+        By place in the order of identity; nan for those without a goal, inf where there is no path. A goal
+        counts as reached where an agent counts as arrived; from an area the path goes on from the area's
+        middle.
     """
     world, legs = built.world, Legs(built)
     total = np.full(len(built.agents), np.nan)
     total[legs.rows] = 0.0
     within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
     while len(rows := legs.rows):
-        _, length, piece = lengths_of(world, legs.position[rows], legs.polygon[rows], legs.goal, built.agents.radius[rows], in_time=True)
+        _, length, piece = lengths_of(
+            world, legs.position[rows], legs.polygon[rows], legs.goal, built.agents.radius[rows], in_time=True
+        )
         reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
         total[rows] += np.maximum(0.0, length - reach) / legs.speed
         legs.go_on(piece)

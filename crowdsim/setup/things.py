@@ -1,4 +1,6 @@
-"""What exists beside agents and has no row in the columns: goals, areas that open and close, obstacles, each an entity of the world with a component."""
+"""What exists beside agents and has no row in the columns:
+goals, areas that open and close, obstacles, each an entity of the world with a component.
+"""
 
 from __future__ import annotations
 

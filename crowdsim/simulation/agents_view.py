@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class AgentsView:
     """The agents that are in the world, in ascending order of their entity ids.
 
-    Every hot column is an attribute: a read-only array, valid until the next step (copy it to keep it). Columns and units are listed in
-    `crowdsim.world.columns.AGENT_COLUMNS`.
+    Every hot column is an attribute: a read-only array, valid until the next step (copy it to keep it).
+    Columns and units are listed in `crowdsim.world.columns.AGENT_COLUMNS`.
 
     Parameters
     ----------
@@ -32,7 +32,9 @@ class AgentsView:
         Names of the goals by index.
     """
 
-    def __init__(self, columns: AgentColumns, count: int, labels: Sequence[str], goals: Sequence[str]) -> None:
+    def __init__(
+        self, columns: AgentColumns, count: int, labels: Sequence[str], goals: Sequence[str]
+    ) -> None:
         self._columns, self._count, self._labels, self._goals = columns, count, labels, goals
 
     def __len__(self) -> int:
@@ -49,7 +51,10 @@ class AgentsView:
             raise AttributeError(name)
         if name not in self._columns.columns:
             near = suggestion(name, self._columns.columns)
-            raise AttributeError(f"agents have no column {name!r}. {near or 'Known are ' + ', '.join(self._columns.columns) + '.'}")
+            raise AttributeError(
+                f"agents have no column {name!r}. "
+                f"{near or 'Known are ' + ', '.join(self._columns.columns) + '.'}"
+            )
         view = getattr(self._columns, name)[: self._count]
         view.flags.writeable = False
         return view
@@ -60,7 +65,9 @@ class AgentsView:
         return [self._labels[entity - 1] for entity in self.entity.tolist()]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a copy of the agents as a DataFrame: one row each, indexed by entity, vectors as two columns, units in ``attrs["units"]``."""
+        """Return a copy of the agents as a DataFrame:
+        one row each, indexed by entity, vectors as two columns, units in ``attrs["units"]``.
+        """
         import pandas as pd
 
         agents = self

@@ -1,7 +1,7 @@
 """Budgets: how much long work a tick does, said in work, in milliseconds, or by a recorded run.
 
-Work is the same in every run. Milliseconds keep a frame short, and make what a run computes depend on the machine; so what each tick granted is recorded,
-and a recorded run can be run again from that.
+Work is the same in every run. Milliseconds keep a frame short, and make what a run computes depend on the
+machine; so what each tick granted is recorded, and a recorded run can be run again from that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from crowdsim.systems.base.slices import Spent
 from crowdsim.systems.paths.corridor_paths import default_budget
 from crowdsim.systems.paths.waypoint_paths import default_budget as default_grid_budget
 
-RECENT_TICKS = 20  # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve the searches for long.
+# Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve
+# the searches for long.
+RECENT_TICKS = 20
 NOTHING = Spent(0, 0, 0, 0)
 GRANTED = "expansions_granted"  # the count of each tick that a run is run again from
 
@@ -39,7 +41,9 @@ class Account(ABC):
         Returns nanoseconds.
     """
 
-    def __init__(self, tasks: Slicer, planning: int, ground: int, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self, tasks: Slicer, planning: int, ground: int, clock: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
         self.tasks = tasks
         self._planning, self._ground, self._clock = planning, ground, clock
         self._meter: Meter | None = None  # of a tick with slices before planning began
@@ -71,7 +75,9 @@ class Account(ABC):
         return _both(early, self.tasks.run(tick, meter))
 
     def note(self, readings: NDArray[np.int64]) -> None:
-        """Take the clock readings of a tick that is over, ns, shape (systems,), and put those of what hurried on the account of planning."""
+        """Take the clock readings of a tick that is over, ns, shape (systems,),
+        and put those of what hurried on the account of planning.
+        """
         if self._early_ns:
             readings[self._planning] += self._early_ns
             readings[self._ground] -= self._early_ns
@@ -80,7 +86,9 @@ class Account(ABC):
 
 def _both(early: Spent, late: Spent) -> Spent:
     """Return the sum of two parts of a tick."""
-    return Spent(early.slices + late.slices, early.granted + late.granted, early.used + late.used, late.oldest_ticks)
+    return Spent(
+        early.slices + late.slices, early.granted + late.granted, early.used + late.used, late.oldest_ticks
+    )
 
 
 class WorkBudget(Account):
@@ -107,9 +115,10 @@ class WorkBudget(Account):
 class ClockBudget(Account):
     """So many milliseconds a tick, for all systems together.
 
-    Long work gets what the others leave: the milliseconds less the largest cost of all other systems over the last 20 ticks, and one slice at least. The
-    cost of planning itself, requests and what is done with answers, is on its own account. Readings are no part of any state: a run that goes on from a
-    saved one begins without them.
+    Long work gets what the others leave: the milliseconds less the largest cost of all other systems over the
+    last 20 ticks, and one slice at least. The cost of planning itself, requests and what is done with
+    answers, is on its own account. Readings are no part of any state: a run that goes on from a saved one
+    begins without them.
 
     Parameters
     ----------
@@ -121,14 +130,23 @@ class ClockBudget(Account):
 
     counts_answers = True
 
-    def __init__(self, tasks: Slicer, milliseconds: float, planning: int, ground: int = 0, clock: Callable[[], int] = time.perf_counter_ns) -> None:
+    def __init__(
+        self,
+        tasks: Slicer,
+        milliseconds: float,
+        planning: int,
+        ground: int = 0,
+        clock: Callable[[], int] = time.perf_counter_ns,
+    ) -> None:
         super().__init__(tasks, planning, ground, clock)
         self.milliseconds = milliseconds
         self._others: deque[int] = deque(maxlen=RECENT_TICKS)
 
     @property
     def share_ns(self) -> int:
-        """What planning may take in the tick that comes, ns; below 0 where the others alone take longer than the frame."""
+        """What planning may take in the tick that comes, ns;
+        below 0 where the others alone take longer than the frame.
+        """
         return int(self.milliseconds * 1e6) - max(self._others, default=0)
 
     def hurry(self, tick: int, name: str) -> None:
@@ -140,9 +158,13 @@ class ClockBudget(Account):
         return ClockMeter(self.share_ns, self._began, self._clock)
 
     def spend(self, tick: int) -> Spent:
-        """Let the tasks have the slices of this tick that are left: the time runs from where planning began, less what was spent before."""
+        """Let the tasks have the slices of this tick that are left:
+        the time runs from where planning began, less what was spent before.
+        """
         if self._meter is not None:
-            self._meter = ClockMeter(self.share_ns - self._early_ns, self._began, self._clock, has_run=self._early.slices > 0)
+            self._meter = ClockMeter(
+                self.share_ns - self._early_ns, self._began, self._clock, has_run=self._early.slices > 0
+            )
         return super().spend(tick)
 
     def note(self, readings: NDArray[np.int64]) -> None:
@@ -179,7 +201,10 @@ class RecordedBudget(Account):
         """
         if tick not in self._granted:
             last = max(self._granted, default=0)
-            raise CrowdsimError(f"the recorded budget ends with tick {last:,} and cannot say how far searches get in tick {tick:,}. Stop there.")
+            raise CrowdsimError(
+                f"the recorded budget ends with tick {last:,} and cannot say how far searches get in tick "
+                f"{tick:,}. Stop there."
+            )
         return GrantMeter(self._granted[tick])
 
 
@@ -196,7 +221,10 @@ def recorded_grants(recording: Recording) -> dict[int, int]:
         If it does not say.
     """
     if GRANTED not in [count.name for count in recording.layout.counts]:
-        raise RecordingError(f"{recording.path}: does not say how many expansions each tick granted. Recordings of crowdsim say so from 0.1.0 on.")
+        raise RecordingError(
+            f"{recording.path}: does not say how many expansions each tick granted. Recordings of crowdsim "
+            "say so from 0.1.0 on."
+        )
     ticks = recording.table("ticks")
     return {int(tick): int(granted) for tick, granted in zip(ticks["tick"], ticks[GRANTED], strict=True)}
 
@@ -205,11 +233,15 @@ AnyBudget = WorkBudget | ClockBudget | RecordedBudget
 
 
 def milliseconds_of(scenario: Scenario) -> float:
-    """Return the milliseconds that a tick of a scenario may take; 0 where work decides, the same in every run."""
+    """Return the milliseconds that a tick of a scenario may take;
+    0 where work decides, the same in every run.
+    """
     return float(scenario.budget.values.get("milliseconds", 0.0))
 
 
-def budget_of(scenario: Scenario, *, planning: int, ground: int, granted: Mapping[int, int] | None = None) -> AnyBudget:
+def budget_of(
+    scenario: Scenario, *, planning: int, ground: int, granted: Mapping[int, int] | None = None
+) -> AnyBudget:
     """Return the budget of a scenario.
 
     Parameters
@@ -230,7 +262,10 @@ def budget_of(scenario: Scenario, *, planning: int, ground: int, granted: Mappin
     milliseconds = milliseconds_of(scenario)
     if granted is not None:
         if not milliseconds:
-            raise CrowdsimError("this run has a budget of work, not of milliseconds: it is the same each time, and needs no recorded budget.")
+            raise CrowdsimError(
+                "this run has a budget of work, not of milliseconds: it is the same each time, and needs no "
+                "recorded budget."
+            )
         return RecordedBudget(tasks, granted, planning, ground)
     if milliseconds:
         return ClockBudget(tasks, milliseconds, planning, ground)
@@ -238,7 +273,9 @@ def budget_of(scenario: Scenario, *, planning: int, ground: int, granted: Mappin
 
 
 def _default_work(scenario: Scenario) -> int:
-    """Return the expansions a tick that the planners of a scenario need for their agents; an expansion of a grid is less work, and more are needed."""
+    """Return the expansions a tick that the planners of a scenario need for their agents;
+    an expansion of a grid is less work, and more are needed.
+    """
     work = 0
     for chosen in scenario.navigations:
         agents = sum(group.count for group in scenario.groups if scenario.navigation_of(group) == chosen)

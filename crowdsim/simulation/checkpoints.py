@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from crowdsim.simulation.recorder import Recorder
 
 _OF_MODELS = ("systems/Avoid/", "world/wall_reach")  # what of a state belongs to the avoidance models
-_MAY_CHANGE = {"name", "description", "avoidance", "speed_density", "bodies", "symmetry", "budget", "stop", "record"}
+_MAY_CHANGE = {
+    "name",
+    "description",
+    "avoidance",
+    "speed_density",
+    "bodies",
+    "symmetry",
+    "budget",
+    "stop",
+    "record",
+}
 
 
 class Running(Protocol):
@@ -45,7 +55,9 @@ class Running(Protocol):
 
 @cache
 def code_version() -> str:
-    """Return a hash of the code whose state checkpoints hold: the simulation with everything that it imports, and all avoidance models."""
+    """Return a hash of the code whose state checkpoints hold:
+    the simulation with everything that it imports, and all avoidance models.
+    """
     here = Path(__file__).resolve()
     models = sorted(Path(crowdsim.avoidance.__path__[0]).resolve().rglob("*.py"))
     return source_key(here.with_name("simulation.py"), "".join(source_key(path) for path in models))
@@ -56,9 +68,16 @@ def checkpoint_of(simulation: Running) -> Checkpoint:
     scenario, recorder = simulation.scenario, simulation.recorder
     header = recorder.writer.header if recorder is not None else None
     return Checkpoint(
-        name=scenario.name, tick=simulation.tick, tick_s=scenario.tick, scenario=scenario.canonical(), run_id=header.run_id if header else "",
-        code=code_version(), versions=software_versions(), plugins=dict(header.plugins) if header else {}, state=simulation.state(),
-    )  # fmt: skip
+        name=scenario.name,
+        tick=simulation.tick,
+        tick_s=scenario.tick,
+        scenario=scenario.canonical(),
+        run_id=header.run_id if header else "",
+        code=code_version(),
+        versions=software_versions(),
+        plugins=dict(header.plugins) if header else {},
+        state=simulation.state(),
+    )
 
 
 class Start(NamedTuple):
@@ -70,7 +89,8 @@ class Start(NamedTuple):
     where : str
         Its file, for messages.
     recording : Recording or None
-        What was recorded until then, which the new recording begins with; None begins one with the checkpoint's tick.
+        What was recorded until then, which the new recording begins with; None begins one with the
+        checkpoint's tick.
     are_models_new : bool
         Other avoidance models go on than came here: they begin without memories.
     """
@@ -103,7 +123,8 @@ def take_up(simulation: Running, start: Start) -> None:
     if checkpoint.code != code_version():
         then, now = checkpoint.versions.get("crowdsim", "?"), software_versions()["crowdsim"]
         raise RecordingError(
-            f"{where}: was written by other code (crowdsim {then}; this is {now}, with other sources), whose state this one may not understand. "
+            f"{where}: was written by other code (crowdsim {then}; this is {now}, with other sources), "
+            "whose state this one may not understand. "
             "Go on with that version, or run the scenario anew."
         )
     state = dict(checkpoint.state)
@@ -117,13 +138,15 @@ def take_up(simulation: Running, start: Start) -> None:
         simulation.restore(state)
     except (SavedError, CrowdsimError) as error:
         raise RecordingError(
-            f"{where}: its state after tick {checkpoint.tick} does not belong to this scenario, or the file was changed: {error}. "
+            f"{where}: its state after tick {checkpoint.tick} does not belong to this scenario, or the file "
+            f"was changed: {error}. "
             "Go on from another checkpoint of the run, if there is one, or run the scenario anew."
         ) from error
 
 
 def require_same_shape(before: Scenario, after: Scenario, where: str) -> bool:
-    """Return whether the avoidance models of two scenarios differ, where one may go on with what another began.
+    """Return whether the avoidance models of two scenarios differ,
+    where one may go on with what another began.
 
     Raises
     ------
@@ -134,8 +157,15 @@ def require_same_shape(before: Scenario, after: Scenario, where: str) -> bool:
     changed = {key for key in old.keys() | new.keys() if old.get(key) != new.get(key)}
     fixed = sorted(changed - _MAY_CHANGE)
     if fixed:
-        why = "random numbers are drawn before the first tick" if fixed == ["seed"] else "it is a part of the state"
-        raise CrowdsimError(f"{where}: {', '.join(fixed)} cannot change on the way: {why}. What can: {', '.join(sorted(_MAY_CHANGE))}.")
+        why = (
+            "random numbers are drawn before the first tick"
+            if fixed == ["seed"]
+            else "it is a part of the state"
+        )
+        raise CrowdsimError(
+            f"{where}: {', '.join(fixed)} cannot change on the way: {why}. What can: "
+            f"{', '.join(sorted(_MAY_CHANGE))}."
+        )
     return "avoidance" in changed
 
 
@@ -155,7 +185,10 @@ class Rotation:
     def __init__(self, out: Path, run_id: str, every_ticks: int) -> None:
         self._names, self._every, self._next = checkpoint_names(out, run_id), every_ticks, 0
         if self._names[0].exists():  # of a run that goes on: the older one goes first
-            self._next = int(not self._names[1].exists() or self._names[0].stat().st_mtime_ns > self._names[1].stat().st_mtime_ns)
+            self._next = int(
+                not self._names[1].exists()
+                or self._names[0].stat().st_mtime_ns > self._names[1].stat().st_mtime_ns
+            )
 
     def is_due(self, tick: int) -> bool:
         """Return whether a checkpoint is to be taken after a tick."""

@@ -1,7 +1,8 @@
-"""What can be done with a run that was stopped or killed: from which file and which checkpoint it goes on, and which command does what.
+"""What can be done with a run that was stopped or killed:
+from which file and which checkpoint it goes on, and which command does what.
 
-A run keeps its id when it goes on, so that all that its parts have left, recordings and checkpoints, belongs together: any recording of it that reaches a
-checkpoint can be used with it.
+A run keeps its id when it goes on, so that all that its parts have left, recordings and checkpoints, belongs
+together: any recording of it that reaches a checkpoint can be used with it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Stopped:
     damaged : tuple of str
         What is wrong with checkpoints that cannot be read.
     is_meant : bool
-        It is the run that its name means: that which has it, else the newest that reached its end without a name or has a checkpoint, else the newest.
+        It is the run that its name means: that which has it, else the newest that reached its end without a
+        name or has a checkpoint, else the newest.
     """
 
     out: Path
@@ -56,15 +58,27 @@ class Stopped:
     @property
     def unnamed(self) -> Found | None:
         """A file of the run that reached its end, and was killed before it had its name."""
-        return next((found for found in self.files if found.state is RunState.FINISHED and out_of(found.path) is not None), None)
+        return next(
+            (
+                found
+                for found in self.files
+                if found.state is RunState.FINISHED and out_of(found.path) is not None
+            ),
+            None,
+        )
 
     def last_checkpoint(self, at: float | None = None) -> tuple[Path, Checkpoint] | None:
         """Return the newest checkpoint that a recording of the run reaches, not after a time."""
-        reached = [pair for pair in self.checkpoints if pair[1].tick <= self.longest.last_tick and (at is None or pair[1].time_s <= at + 1e-9)]
+        reached = [
+            pair
+            for pair in self.checkpoints
+            if pair[1].tick <= self.longest.last_tick and (at is None or pair[1].time_s <= at + 1e-9)
+        ]
         return max(reached, key=lambda pair: pair[1].tick) if reached else None
 
     def steps(self, *, by_file: bool = False) -> list[tuple[str, str]]:
-        """Return what can be done: in words, and by which command; the best first. Empty if it reached its end and has its name, or is going on.
+        """Return what can be done: in words, and by which command; the best first.
+        Empty if it reached its end and has its name, or is going on.
 
         Parameters
         ----------
@@ -72,7 +86,11 @@ class Stopped:
             Commands name the file, since another run is about to have the name.
         """
         found = self.longest
-        if self.writer or found.last_tick < 0 or (found.state is RunState.FINISHED and found.is_whole and out_of(found.path) is None):
+        if (
+            self.writer
+            or found.last_tick < 0
+            or (found.state is RunState.FINISHED and found.is_whole and out_of(found.path) is None)
+        ):
             return []
         named = self.out if self.is_meant and not by_file else found.path
         if self.unnamed is not None:
@@ -82,7 +100,9 @@ class Stopped:
         if last is not None and _is_of_this_code(last[1]):
             steps.append((f"goes on from {last[1].time_s:g} s", command("resume", named)))
         if not found.is_whole:
-            steps.append((f"makes a whole recording of the {found.until_s:g} s that are safe", _recovering(found)))
+            steps.append(
+                (f"makes a whole recording of the {found.until_s:g} s that are safe", _recovering(found))
+            )
         if found.header is not None and not found.header.first_tick:
             steps.append(("runs it again from the beginning", command("resume", named, "--at", "0")))
         return steps
@@ -93,7 +113,9 @@ def _recovering(found: Found) -> str:
     target = recovered_name(found.path)
     if not target.exists() or is_part_of(target, found.path):
         return command("recover", found.path)
-    return command("recover", found.path, "--out", target.with_name(f"{target.stem}.{found.run_id}{target.suffix}"))
+    return command(
+        "recover", found.path, "--out", target.with_name(f"{target.stem}.{found.run_id}{target.suffix}")
+    )
 
 
 def _is_of_this_code(checkpoint: Checkpoint) -> bool:
@@ -103,12 +125,14 @@ def _is_of_this_code(checkpoint: Checkpoint) -> bool:
 
 
 def runs_of(name: Path) -> list[Stopped]:
-    """Return the runs of a name, that of the recording which has it first, then those that were killed, the newest first.
+    """Return the runs of a name, that of the recording which has it first, then those that were killed,
+    the newest first.
 
     Parameters
     ----------
     name : Path
-        The name that recordings have, or were to have; or that of a hidden file, whose run alone is meant then.
+        The name that recordings have, or were to have; or that of a hidden file, whose run alone is meant
+        then.
     """
     out = out_of(name) or name
     named = [look_at(out)] if out.exists() and not is_stale_placeholder(out) else []
@@ -116,7 +140,9 @@ def runs_of(name: Path) -> list[Stopped]:
     ids = dict.fromkeys(each.run_id for each in found)
     runs = [_run(out, run_id, [each for each in found if each.run_id == run_id]) for run_id in ids]
     if runs:
-        usable = (run for run in runs if run.writer or run.unnamed is not None or run.last_checkpoint() is not None)
+        usable = (
+            run for run in runs if run.writer or run.unnamed is not None or run.last_checkpoint() is not None
+        )
         meant = runs[0] if named else next(usable, runs[0])
         runs = [replace(run, is_meant=run is meant) for run in runs]
     return runs if name == out else [run for run in runs if any(each.path == name for each in run.files)]
@@ -130,5 +156,16 @@ def _run(out: Path, run_id: str, found: list[Found]) -> Stopped:
         except RecordingError as error:
             damaged.append(str(error))
     # Of two that reach equally far, the finished one, then the one that has its name.
-    files = sorted(found, key=lambda each: (each.commit is not None, each.last_tick, each.state is RunState.FINISHED, out_of(each.path) is None), reverse=True)
-    return Stopped(out, run_id, tuple(files), tuple(sorted(checkpoints, key=lambda pair: pair[1].tick)), tuple(damaged))
+    files = sorted(
+        found,
+        key=lambda each: (
+            each.commit is not None,
+            each.last_tick,
+            each.state is RunState.FINISHED,
+            out_of(each.path) is None,
+        ),
+        reverse=True,
+    )
+    return Stopped(
+        out, run_id, tuple(files), tuple(sorted(checkpoints, key=lambda pair: pair[1].tick)), tuple(damaged)
+    )

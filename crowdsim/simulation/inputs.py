@@ -1,4 +1,6 @@
-"""What a user of the library gives to steer agents, as rows and arrays; mistakes are reported here, before anything is changed."""
+"""What a user of the library gives to steer agents, as rows and arrays;
+mistakes are reported here, before anything is changed.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +39,24 @@ def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]
     if given.dtype.kind in "UO" and all(isinstance(name, str) for name in given):
         given = np.array([_entity_of(name, labels) for name in given], dtype=np.int64)
     if given.size and given.dtype.kind not in "iu":
-        way_out = "For a mask write agents.entity[mask]." if given.dtype.kind == "b" else "agents.entity has the numbers, agents.label the names."
-        raise CrowdsimError(f"agents are told apart by whole numbers or names, but {str(given[0])!r} was given. {way_out}")
+        way_out = (
+            "For a mask write agents.entity[mask]."
+            if given.dtype.kind == "b"
+            else "agents.entity has the numbers, agents.label the names."
+        )
+        raise CrowdsimError(
+            f"agents are told apart by whole numbers or names, but {str(given[0])!r} was given. {way_out}"
+        )
     wanted = given.astype(np.int64)
     is_there = np.isin(wanted, present)
     if not np.all(is_there):
         missing, count = int(wanted[~is_there][0]), len(labels)
         has_left = 1 <= missing <= count
-        what = f'agent {missing} ("{labels[missing - 1]}") has left the world' if has_left else f"there is no agent {missing}: their numbers are 1 to {count:,}"
+        what = (
+            f'agent {missing} ("{labels[missing - 1]}") has left the world'
+            if has_left
+            else f"there is no agent {missing}: their numbers are 1 to {count:,}"
+        )
         raise CrowdsimError(f"{what}. agents.entity has those that are there.")
     return np.searchsorted(present, wanted)
 
@@ -53,7 +65,11 @@ def _entity_of(name: str, labels: Sequence[str]) -> int:
     try:
         return labels.index(name) + 1
     except ValueError:
-        raise CrowdsimError(f'there is no agent "{name}". {suggestion(name, labels)} agents.label has the names.'.replace("  ", " ")) from None
+        raise CrowdsimError(
+            f'there is no agent "{name}". {suggestion(name, labels)} agents.label has the names.'.replace(
+                "  ", " "
+            )
+        ) from None
 
 
 def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
@@ -82,8 +98,15 @@ def obstacle_of(scenario: Scenario, values: Mapping[str, Any]) -> Obstacle:
     CrowdsimError
         With everything that is wrong with it on the ground of the scenario.
     """
-    data = {key: value for key, value in canonical_data(scenario).items() if key not in ("events", "obstacles")}
+    data = {
+        key: value for key, value in canonical_data(scenario).items() if key not in ("events", "obstacles")
+    }
     try:
         return as_scenario({**data, "groups": [], "record": {}, "obstacles": [values]}).obstacles[0]
     except ScenarioError as error:
-        raise CrowdsimError("; ".join(f"{problem.item.replace('obstacles[0]', 'the obstacle', 1)}: {problem.message}" for problem in error.problems)) from None
+        raise CrowdsimError(
+            "; ".join(
+                f"{problem.item.replace('obstacles[0]', 'the obstacle', 1)}: {problem.message}"
+                for problem in error.problems
+            )
+        ) from None

@@ -1,4 +1,6 @@
-"""What a program can do to a run from outside: send agents elsewhere, steer them, change their radii and the ground."""
+"""What a program can do to a run from outside:
+send agents elsewhere, steer them, change their radii and the ground.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from crowdsim.world.world import World
 
 
 class Interventions:
-    """Base of the simulation. What is done here holds from the next tick on, is noted in the verdict, and can be done from callbacks too."""
+    """Base of the simulation. What is done here holds from the next tick on, is noted in the verdict,
+    and can be done from callbacks too.
+    """
 
     scenario: Scenario
     built: Built
@@ -45,10 +49,11 @@ class Interventions:
     def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
         """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
 
-        An agent with a path that leads within `navigation.same_target` of the new goal keeps it ([Pathfinding undated], section 7).
+        An agent with a path that leads within `navigation.same_target` of the new goal keeps it
+        ([Pathfinding undated], section 7).
 
-        One that has not set off yet (premovement) sets off at its time. At the new goal agents go on with the rest of their list; those at the end of it leave
-        the world or stay, as their group says.
+        One that has not set off yet (premovement) sets off at its time. At the new goal agents go on with the
+        rest of their list; those at the end of it leave the world or stay, as their group says.
 
         Parameters
         ----------
@@ -66,19 +71,32 @@ class Interventions:
         rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
         if goal is not None and goal not in names:
             near = suggestion(goal, names) if isinstance(goal, str) else ""
-            known = f"Known are {listed(names)}, and None to stand." if names else "The scenario has none; list places under its key goals."
+            known = (
+                f"Known are {listed(names)}, and None to stand."
+                if names
+                else "The scenario has none; list places under its key goals."
+            )
             raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
-        if goal is not None:  # a target where the path leads already is no new request ([Pathfinding undated], section 7)
+        # a target where the path leads already is no new request ([Pathfinding undated], section 7)
+        if goal is not None:
             keeps = self.world.planning.keep_paths(rows, names.index(goal))
             agents.goal[rows[keeps]] = names.index(goal)
             self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
             rows = rows[~keeps]
         waits = agents.start_tick[rows] > self.world.tick
         if goal is not None:
-            had_path = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= 0) & (agents.goal[rows] != names.index(goal))
+            had_path = (
+                (agents.activity[rows] == AgentState.WALKING)
+                & (agents.goal[rows] >= 0)
+                & (agents.goal[rows] != names.index(goal))
+            )
             wish_to_replan(agents, rows[had_path], ReplanCause.GOAL_MOVED)
         self.world.planning.lose_paths(rows)
-        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING) if goal is not None else AgentState.STANDING
+        agents.activity[rows] = (
+            np.where(waits, AgentState.WAITING, AgentState.WALKING)
+            if goal is not None
+            else AgentState.STANDING
+        )
         agents.goal[rows] = names.index(goal) if goal is not None else -1
         agents.guessed[rows] = -1
         if goal is None:
@@ -113,15 +131,17 @@ class Interventions:
     def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
         """Make agents wider or thinner, from the next tick on.
 
-        An agent with a portal ahead of it that is too narrow now asks for another path, and so does one that had none. An agent that has no room where
-        it is, is pushed clear of walls and others as far as there is any.
+        An agent with a portal ahead of it that is too narrow now asks for another path, and so does one that
+        had none. An agent that has no room where it is, is pushed clear of walls and others as far as there
+        is any.
 
         Parameters
         ----------
         entity : int, str, or sequence of these
             Entity ids, or names as `agents.label` has them.
         radius : float or (k,) float, m
-            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say otherwise).
+            One for all or one for each, up to `navigation.widest_body` (2 m where the scenario does not say
+            otherwise).
 
         Raises
         ------
@@ -136,8 +156,9 @@ class Interventions:
     def set_area_available(self, name: str, available: bool) -> None:
         """Open or close an area of the scenario in the next tick, before anything else happens in it.
 
-        A closed area is a wall along its outline: no agent walks through it, and those with a path through it get another. Agents on the wall's line, or
-        in an area that is too narrow for them, are put where they have room; those inside a wider area are shut in.
+        A closed area is a wall along its outline: no agent walks through it, and those with a path through it
+        get another. Agents on the wall's line, or in an area that is too narrow for them, are put where they
+        have room; those inside a wider area are shut in.
 
         Parameters
         ----------
@@ -153,7 +174,11 @@ class Interventions:
         self._refuse_if_finished("open or close areas")
         names = [area.name for area in self.scenario.geometry.areas]
         if name not in names:
-            known = f"{suggestion(name, names)} Known are {listed(names)}." if names else "The scenario has none; list them under geometry.areas."
+            known = (
+                f"{suggestion(name, names)} Known are {listed(names)}."
+                if names
+                else "The scenario has none; list them under geometry.areas."
+            )
             raise CrowdsimError(f"there is no area {name!r}. {known}".replace(".  ", ". "))
         doors = [door for _, door in self.world.query(Door)]
         doors[names.index(name)].asked = bool(available)
@@ -180,14 +205,18 @@ class Interventions:
         self._refuse_if_finished("put obstacles in")
         known = obstacle_named(self.world, name)
         if known is not None and known.is_there:
-            raise CrowdsimError(f'the obstacle "{name}" is there already. Send it elsewhere with move_obstacle, or choose another name.')
+            raise CrowdsimError(
+                f'the obstacle "{name}" is there already. Send it elsewhere with move_obstacle, or choose '
+                "another name."
+            )
         if known is None and any(area.name == name for area in self.scenario.geometry.areas):
             raise CrowdsimError(f'"{name}" is the name of an area. Choose another one for the obstacle.')
         place = np.asarray(position, dtype=np.float64).tolist()
         self._send({"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more})
 
     def move_obstacle(self, name: str, path: ArrayLike, speed: float, *, loop: bool = False) -> None:
-        """Send an obstacle along a path from where it is; it begins in the next tick and stands at the end of the path.
+        """Send an obstacle along a path from where it is;
+        it begins in the next tick and stands at the end of the path.
 
         Parameters
         ----------
@@ -207,9 +236,25 @@ class Interventions:
         here = self._obstacle(name)
         tick, turning = self.world.tick, here.turning
         points = [list(here.place(tick)), *np.asarray(path, dtype=np.float64).reshape(-1, 2).tolist()]
-        values = {**obstacle_data(here, self.scenario.geometry.floor_names), "path": points, "speed": speed, "appears": self.time, "loop": loop}
-        sent = obstacle_of(self.scenario, {key: value for key, value in values.items() if key not in ("times", "vanishes", "turns", "turn_time")})
-        send_obstacle(self.world, replace(sent, turning=replace(turning, timetable=sent.timetable, before=here.direction(tick))))
+        values = {
+            **obstacle_data(here, self.scenario.geometry.floor_names),
+            "path": points,
+            "speed": speed,
+            "appears": self.time,
+            "loop": loop,
+        }
+        sent = obstacle_of(
+            self.scenario,
+            {
+                key: value
+                for key, value in values.items()
+                if key not in ("times", "vanishes", "turns", "turn_time")
+            },
+        )
+        send_obstacle(
+            self.world,
+            replace(sent, turning=replace(turning, timetable=sent.timetable, before=here.direction(tick))),
+        )
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def remove_obstacle(self, name: str) -> None:
@@ -225,14 +270,20 @@ class Interventions:
             If there is no such obstacle now.
         """
         self._refuse_if_finished("take obstacles away")
-        send_obstacle(self.world, replace(self._obstacle(name), vanishes=self.time, last_tick=self.world.tick))
+        send_obstacle(
+            self.world, replace(self._obstacle(name), vanishes=self.time, last_tick=self.world.tick)
+        )
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _obstacle(self, name: str) -> Obstacle:
         found = obstacle_named(self.world, name)
         if found is None or not found.is_there:
             there = [each.obstacle.name for _, each in self.world.query(MovingObstacle) if each.is_there]
-            known = f"{suggestion(name, there)} There are {listed(there)}.".strip() if there else "None is there now; put_obstacle puts one in."
+            known = (
+                f"{suggestion(name, there)} There are {listed(there)}.".strip()
+                if there
+                else "None is there now; put_obstacle puts one in."
+            )
             raise CrowdsimError(f'there is no obstacle "{name}" now. {known}')
         return found.obstacle
 
@@ -241,10 +292,12 @@ class Interventions:
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def remove_tile(self, column: int, row: int) -> None:
-        """Take a tile of the ground out in the next tick, before anything else happens in it, or as soon as the budget allows.
+        """Take a tile of the ground out in the next tick, before anything else happens in it,
+        or as soon as the budget allows.
 
-        Agents with paths over it ask for others. Those on it stand still, with the path status STALE, until the tile is back; handles of it are stale for good.
-        Until then all is as it was. What is ordered between two ticks lands together, and nothing before what was ordered earlier.
+        Agents with paths over it ask for others. Those on it stand still, with the path status STALE, until
+        the tile is back; handles of it are stale for good. Until then all is as it was. What is ordered
+        between two ticks lands together, and nothing before what was ordered earlier.
 
         Parameters
         ----------
@@ -254,12 +307,14 @@ class Interventions:
         Raises
         ------
         CrowdsimError
-            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there, or will not be by then.
+            If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there,
+            or will not be by then.
         """
         self._order_tile(column, row, goes=True)
 
     def add_tile(self, column: int, row: int) -> None:
-        """Put a tile back that was taken out, when `remove_tile` would take one out: agents on it go on, those that had found no path ask again.
+        """Put a tile back that was taken out, when `remove_tile` would take one out:
+        agents on it go on, those that had found no path ask again.
 
         Parameters
         ----------
@@ -280,11 +335,17 @@ class Interventions:
         self._refuse_if_finished("change the ground")
         tiles = self.world.tiles
         if tiles is None:
-            raise CrowdsimError("the ground of this scenario is in one piece. Write navigation: {tile_size: 16}, for example, to have tiles of 16 m.")
+            raise CrowdsimError(
+                "the ground of this scenario is in one piece. Write navigation: {tile_size: 16}, for "
+                "example, to have tiles of 16 m."
+            )
         tile = tiles.tile_named(column, row)
         if tile < 0:
             near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
-            raise CrowdsimError(f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without ground do not count.")
+            raise CrowdsimError(
+                f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without "
+                "ground do not count."
+            )
         return tile
 
     @property
@@ -295,10 +356,12 @@ class Interventions:
     def _plan(self) -> Plan:
         return next(system for system in self.systems if isinstance(system, Plan))
 
-
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity[: self.world.agent_count], self.built.agents.label)
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:
-            raise CrowdsimError(f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: Simulation(scenario).")
+            raise CrowdsimError(
+                f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: "
+                "Simulation(scenario)."
+            )

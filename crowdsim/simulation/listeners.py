@@ -27,7 +27,10 @@ class Listeners:
     def add(self, kind: EventKind | str | int | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Add a listener; return a function that takes it off again."""
         if not callable(callback):
-            raise CrowdsimError(f"the callback is {callback!r}, which cannot be called. Give a function of one event: on({kind!r}, print).")
+            raise CrowdsimError(
+                f"the callback is {callback!r}, which cannot be called. Give a function of one event: "
+                f"on({kind!r}, print)."
+            )
         listener = (None if kind is None else event_kind(kind), callback)
         self._all.append(listener)
 
@@ -45,12 +48,18 @@ class Listeners:
     def call(self) -> None:
         """Call the listeners for all events that are noted.
 
-        A listener's exception goes on to the caller with a note that says where it came from. Calls that are left then are made the next time.
+        A listener's exception goes on to the caller with a note that says where it came from. Calls that are
+        left then are made the next time.
         """
         while self._calls or self._events:
             if not self._calls:
                 wanted = self._wanted(self._events.popleft())
-                self._calls.extend((listener, event) for event in wanted for listener in self._all if listener[0] in (None, event.kind))
+                self._calls.extend(
+                    (listener, event)
+                    for event in wanted
+                    for listener in self._all
+                    if listener[0] in (None, event.kind)
+                )
                 continue
             listener, event = self._calls.popleft()
             if listener not in self._all:  # taken off by a callback
@@ -60,13 +69,16 @@ class Listeners:
             except BaseException as error:
                 name = getattr(listener[1], "__name__", repr(listener[1]))
                 error.add_note(
-                    f"crowdsim: raised by the callback {name} for {EventKind(int(event.kind)).name} at tick {event.tick}. The tick itself is whole and "
+                    f"crowdsim: raised by the callback {name} for {EventKind(int(event.kind)).name} at tick "
+                    f"{event.tick}. The tick itself is whole and "
                     "recorded; the simulation can go on."
                 )
                 raise
 
     def _wanted(self, events: NDArray[Any]) -> Any:
-        """Return the events that a listener is for, with attributes; most have none, and a record costs a microsecond."""
+        """Return the events that a listener is for, with attributes;
+        most have none, and a record costs a microsecond.
+        """
         kinds = {kind for kind, _ in self._all}
         if None not in kinds:
             events = events[np.isin(events["kind"], [int(kind) for kind in kinds if kind is not None])]
@@ -86,4 +98,8 @@ def event_kind(kind: EventKind | str | int) -> EventKind:
     except (KeyError, ValueError, TypeError):
         near = suggestion(kind, EventKind.__members__) if isinstance(kind, str) else ""
         known = ", ".join(EventKind.__members__)
-        raise CrowdsimError(f"there is no kind of event {kind!r}. {near} Known are {known}, and None for all of them.".replace("  ", " ")) from None
+        raise CrowdsimError(
+            (
+                f"there is no kind of event {kind!r}. {near} Known are {known}, and None for all of them."
+            ).replace("  ", " ")
+        ) from None

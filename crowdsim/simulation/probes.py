@@ -1,4 +1,6 @@
-"""Probes: how long each system took, by the monotonic clock. Readings are reported and recorded, and decide nothing."""
+"""Probes: how long each system took, by the monotonic clock.
+Readings are reported and recorded, and decide nothing.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from crowdsim.world.entities import Processor
 
 
 class Probe(Processor):
-    """What esper calls in the place of a system: the system, with the clock read before and after it, and its trace where one is recorded.
+    """What esper calls in the place of a system:
+    the system, with the clock read before and after it, and its trace where one is recorded.
 
     Parameters
     ----------
@@ -37,7 +40,9 @@ class Probe(Processor):
         self.system.process(tick)
         self._readings[self._place] = time.perf_counter_ns() - start
         if self._recorder is not None and not self.system.is_idle:
-            self._recorder.trace_system(tick.number, self._place, self.system.writes, self.system.world.agents)
+            self._recorder.trace_system(
+                tick.number, self._place, self.system.writes, self.system.world.agents
+            )
 
 
 class Probes:
@@ -69,7 +74,9 @@ class Probes:
         self.worst_tick_ns = max(self.worst_tick_ns, int(readings.sum()))
 
     def take(self, readings: NDArray[np.int64]) -> None:
-        """Take the readings of ticks that were done before, in another process; ns, shape (ticks, systems)."""
+        """Take the readings of ticks that were done before, in another process;
+        ns, shape (ticks, systems).
+        """
         self.total += readings.sum(axis=0)
         self.ticks += len(readings)
         self.worst_tick_ns = max(self.worst_tick_ns, int(readings.sum(axis=1).max(initial=0)))

@@ -16,7 +16,14 @@ from crowdsim.measures.deadlock_stuck import STUCK_BY
 from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header, Layout, new_run_id
 from crowdsim.recording.reader import Recording
-from crowdsim.recording.schema import ROSTER_DTYPE, STANDARD_COLUMNS, TRACED_COLUMNS, RecordedColumn, RecordedCount, fitted
+from crowdsim.recording.schema import (
+    ROSTER_DTYPE,
+    STANDARD_COLUMNS,
+    TRACED_COLUMNS,
+    RecordedColumn,
+    RecordedCount,
+    fitted,
+)
 from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS
@@ -58,21 +65,26 @@ class Recorder:
     """
 
     def __init__(
-        self, built: Built, out: Path, systems: Sequence[type[System]], own: Sequence[type[System]] = (), *, threads: int, force: bool, goes_on: bool = False,
-        first_tick: int = 0, run_id: str = ""
+        self, built: Built, out: Path, systems: Sequence[type[System]], own: Sequence[type[System]] = (), *,
+        threads: int, force: bool, goes_on: bool = False, first_tick: int = 0, run_id: str = ""
     ) -> None:  # fmt: skip
         self.until: int | None = None
         scenario = built.scenario
         self.every = scenario.record.ticks_per_frame
         self.trace = scenario.record.trace
         farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())
-        of_own = (RecordedColumn(each.name, each.dtype, each.unit, each.about, each.width) for kind in own for each in kind.columns)
+        of_own = (
+            RecordedColumn(each.name, each.dtype, each.unit, each.about, each.width)
+            for kind in own
+            for each in kind.columns
+        )
         self._columns = (*(fitted(column, farthest_m) for column in _columns(scenario)), *of_own)
         self._frames = 0
         self._region = scenario.record.region
         self._world = built.world
         chosen = recorded_rows(scenario, built.agents)
-        self._chosen = None if chosen.all() else chosen  # by place in the order of identity, which is entity - 1
+        # by place in the order of identity, which is entity - 1
+        self._chosen = None if chosen.all() else chosen
         header = Header(
             name=scenario.name,
             scenario=scenario.canonical(),
@@ -84,7 +96,10 @@ class Recorder:
             groups=tuple(group.name for group in scenario.groups),
             goals=tuple(goal.name for goal in scenario.goals),
             parameters=_parameters(scenario),
-            plugins={**_plugins_of(scenario), **{kind.__name__: recorded_origin(kind.__name__) for kind in own}},
+            plugins={
+                **_plugins_of(scenario),
+                **{kind.__name__: recorded_origin(kind.__name__) for kind in own},
+            },
             threads=threads,
             exact=self.trace,
             reproducible=not milliseconds_of(scenario),
@@ -95,16 +110,23 @@ class Recorder:
         layout = Layout(
             columns=tuple(self._columns),
             systems=tuple(kind.__name__ for kind in systems),
-            counts=tuple(RecordedCount(name, "", "", "float64") for name in ("agents", *(name for kind in systems for name in kind.counts))),
+            counts=tuple(
+                RecordedCount(name, "", "", "float64")
+                for name in ("agents", *(name for kind in systems for name in kind.counts))
+            ),
             digests=tuple(digest_names(own)),
             trace=self.trace,
             explain=bool(scenario.record.explain),
             traced=tuple(_traced_columns(systems, digest_names(own))) if self.trace else (),
         )
-        self.writer = RecordingWriter(out, header, layout, force=force, goes_on=goes_on, agents=int(chosen.sum()))
+        self.writer = RecordingWriter(
+            out, header, layout, force=force, goes_on=goes_on, agents=int(chosen.sum())
+        )
 
     def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
-        """Record the unchanging facts of all agents, their spawning, and where they stand before the first tick that is recorded."""
+        """Record the unchanging facts of all agents, their spawning, and where they stand before the first
+        tick that is recorded.
+        """
         rows = np.zeros(len(agents), dtype=ROSTER_DTYPE)
         for name in ("entity", "key", "group", "radius", "desired_speed", "maximum_speed", "start_tick"):
             rows[name] = getattr(agents, name)
@@ -129,7 +151,15 @@ class Recorder:
         keep = self._kept_rows(agents)
         columns = {column.name: getattr(agents, column.name)[keep] for column in self._columns}
         position = agents.position[keep]
-        self.writer.frame(self._frames, tick, agents.entity[keep], position[:, 0], position[:, 1], self._world.heights()[keep], columns)
+        self.writer.frame(
+            self._frames,
+            tick,
+            agents.entity[keep],
+            position[:, 0],
+            position[:, 1],
+            self._world.heights()[keep],
+            columns,
+        )
         self._frames += 1
 
     def _kept_rows(self, agents: AgentColumns) -> Any:
@@ -171,9 +201,15 @@ class Recorder:
 
 
 def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
-    """Return what is recorded of every agent; of a traced run that records all, also what only its digests know."""
+    """Return what is recorded of every agent; of a traced run that records all,
+    also what only its digests know.
+    """
     chosen = tuple(column for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
-    return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS) else chosen
+    return (
+        (*chosen, *TRACED_COLUMNS)
+        if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS)
+        else chosen
+    )
 
 
 def _traced_columns(systems: Sequence[type[System]], digested: Sequence[str]) -> tuple[str, ...]:
@@ -185,16 +221,24 @@ def _plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:
     """Return where the models and planners of a scenario come from that are not crowdsim's own."""
     found: list[tuple[str, dict[str, str]]] = [(chosen.name, {}) for chosen in scenario.models]
     found += [(chosen.name, {"kind": "planner"}) for chosen in scenario.navigations]
-    return {name: {**asdict(origin), **kind} for name, kind in found if (origin := origin_of(name)) is not None}
+    return {
+        name: {**asdict(origin), **kind} for name, kind in found if (origin := origin_of(name)) is not None
+    }
 
 
 def _parameters(scenario: Scenario) -> dict[str, Any]:
-    """Return every tunable number by its full name; those of a group's own model or navigation below the group."""
+    """Return every tunable number by its full name;
+    those of a group's own model or navigation below the group.
+    """
     found: dict[str, Any] = {}
     selectors = {section.name: section.selector for section in SECTIONS}
     sections = [*scenario.sections.items()]
     for group in scenario.groups:
-        sections += [(f"groups.{group.name}.{name}", own) for name, own in (("avoidance", group.avoidance), ("navigation", group.navigation)) if own]
+        sections += [
+            (f"groups.{group.name}.{name}", own)
+            for name, own in (("avoidance", group.avoidance), ("navigation", group.navigation))
+            if own
+        ]
     for name, chosen in sections:
         selector = selectors[name.rpartition(".")[2]]
         found |= {f"{name}.{selector}": chosen.name} if selector else {}

@@ -1,4 +1,6 @@
-"""Agents that change their radius during a run: what has to follow, and which paths have become too narrow."""
+"""Agents that change their radius during a run:
+what has to follow, and which paths have become too narrow.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     Raises
     ------
     CrowdsimError
-        If a radius is not positive, or so small that others could jump over the agent, or wider than the ground was prepared for.
+        If a radius is not positive, or so small that others could jump over the agent, or wider than the
+        ground was prepared for.
     """
     world, agents = built.world, built.world.agents
     wanted = _checked(built, plan, rows, radius)
@@ -45,7 +48,11 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
     agents.corner_post[rows] = NOT_CACHED
-    hopeless = (agents.activity[rows] == AgentState.STANDING) & (agents.goal[rows] >= 0) & (agents.path_status[rows] != PathStatus.NONE)
+    hopeless = (
+        (agents.activity[rows] == AgentState.STANDING)
+        & (agents.goal[rows] >= 0)
+        & (agents.path_status[rows] != PathStatus.NONE)
+    )
     asks = hopeless | (agents.path_status[rows] == PathStatus.PENDING)
     found = np.flatnonzero((agents.path_status[rows] != PathStatus.NONE) & ~asks)
     for paths in plan.paths:
@@ -59,7 +66,13 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     plan.forget(agents.entity[again])
     for paths in plan.paths:
         paths.forget_targets(again)
-    world.events.note(world.tick, EventKind.RADIUS_SET, agents.entity[rows], agents.position[rows], np.rint(1000.0 * wanted).astype(np.int64))
+    world.events.note(
+        world.tick,
+        EventKind.RADIUS_SET,
+        agents.entity[rows],
+        agents.position[rows],
+        np.rint(1000.0 * wanted).astype(np.int64),
+    )
 
 
 def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
@@ -68,32 +81,42 @@ def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike
     try:
         wanted = np.broadcast_to(np.asarray(radius, dtype=np.float64), (len(rows),)).copy()
     except (TypeError, ValueError):
-        raise CrowdsimError(f"{len(rows)} agents need one radius or {len(rows)}, in metres, but {str(radius)[:60]} was given.") from None
+        raise CrowdsimError(
+            f"{len(rows)} agents need one radius or {len(rows)}, in metres, but {str(radius)[:60]} was given."
+        ) from None
     if not len(wanted):
         return wanted
     if not np.all(wanted > 0.0) or not np.all(np.isfinite(wanted)):
-        raise CrowdsimError(f"a radius of {wanted[~(wanted > 0.0) | ~np.isfinite(wanted)][0]:g} m is none; give a positive length in metres.")
+        raise CrowdsimError(
+            f"a radius of {wanted[~(wanted > 0.0) | ~np.isfinite(wanted)][0]:g} m is none; give a positive "
+            "length in metres."
+        )
     tick = built.scenario.tick
     step = agents.desired_speed[rows] * tick
     thin = np.flatnonzero(2.0 * wanted < step)
     if len(thin):
         place = thin[0]
         raise CrowdsimError(
-            f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick of {tick:g} s, farther than an agent of radius "
-            f"{wanted[place]:g} m is wide: others would jump over it. Make the radius at least {step[place] / 2.0:.3g} m, or the tick shorter."
+            f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick "
+            f"of {tick:g} s, farther than an agent of radius "
+            f"{wanted[place]:g} m is wide: others would jump over it. Make the radius at least "
+            f"{step[place] / 2.0:.3g} m, or the tick shorter."
         )
     widest, place = float(wanted.max()), int(np.argmax(wanted))
     limit = float(built.mesh_build.parameters.widest_body)
     if widest > limit:
         raise CrowdsimError(
-            f"a radius of {widest:g} m is wider than the mesh was made for ({limit:g} m). Set navigation.widest_body of the scenario to {widest:g} or more."
+            f"a radius of {widest:g} m is wider than the mesh was made for ({limit:g} m). Set "
+            f"navigation.widest_body of the scenario to {widest:g} or more."
         )
     for paths in plan.paths:
         mine = paths.mine()[rows]
         if mine.any() and float(wanted[mine].max()) > paths.widest_agent:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
-                f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} finds its path on a grid, which knows distances for radii up to "
-                f"{paths.widest_agent:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, which serves any radius."
+                f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} finds its path on a grid, which "
+                "knows distances for radii up to "
+                f"{paths.widest_agent:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, "
+                "which serves any radius."
             )
     return wanted

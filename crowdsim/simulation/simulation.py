@@ -1,4 +1,6 @@
-"""The simulation: a world, the systems of the tick in their order, probes round each, and a recorder beside them."""
+"""The simulation: a world, the systems of the tick in their order, probes round each,
+and a recorder beside them.
+"""
 
 from __future__ import annotations
 
@@ -47,21 +49,25 @@ from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 
 S = TypeVar("S", bound=System)
-PROGRESS_SECONDS = 0.2  # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
+# Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
+PROGRESS_SECONDS = 0.2
 
 
 class Simulation(Interventions):
     """One run of a scenario, step by step or to its end.
 
-    Use it in a ``with`` statement, or call `finish` or `close`: that gives the recording its name. One that is dropped without it leaves everything
-    until its last tick in a hidden file beside that name, and ``crowdsim recover`` makes a whole recording of it.
+    Use it in a ``with`` statement, or call `finish` or `close`: that gives the recording its name. One that
+    is dropped without it leaves everything until its last tick in a hidden file beside that name, and
+    ``crowdsim recover`` makes a whole recording of it.
 
     Parameters
     ----------
     scenario : Scenario, str, Path or mapping
-        As `crowdsim.load_scenario` returns it; or a file, YAML text (with line breaks), or the same as plain values.
+        As `crowdsim.load_scenario` returns it; or a file, YAML text (with line breaks), or the same as plain
+        values.
     threads : int, >= 0
-        Threads of the kernels; they change nothing but the time. 0 is one for each core that the process may use.
+        Threads of the kernels; they change nothing but the time. 0 is one for each core that the process may
+        use.
     out : str or Path, optional
         Where to record; without it nothing is recorded.
     force : bool
@@ -71,8 +77,9 @@ class Simulation(Interventions):
     warm : bool
         Have all kernels compiled or loaded before the first tick.
     granted : mapping of int to int, optional
-        For a scenario with a budget in milliseconds: how much work each tick grants, as `crowdsim.simulation.budget.recorded_grants` reads it from a
-        recording. The run then does what that one did, and no clock decides.
+        For a scenario with a budget in milliseconds: how much work each tick grants, as
+        `crowdsim.simulation.budget.recorded_grants` reads it from a recording. The run then does what that
+        one did, and no clock decides.
     start : Start, optional
         Where the run begins, if not with all agents at the places of the scenario.
     systems : sequence of classes of systems
@@ -89,9 +96,18 @@ class Simulation(Interventions):
     """
 
     def __init__(
-        self, scenario: Scenario | Mapping[str, Any] | str | Path, *, threads: int = 1, out: str | Path | None = None, force: bool = False, warm: bool = True,
-        goes_on: bool = False, granted: Mapping[int, int] | None = None, start: Start | None = None, systems: Sequence[type[System]] = (),
-    ) -> None:  # fmt: skip
+        self,
+        scenario: Scenario | Mapping[str, Any] | str | Path,
+        *,
+        threads: int = 1,
+        out: str | Path | None = None,
+        force: bool = False,
+        warm: bool = True,
+        goes_on: bool = False,
+        granted: Mapping[int, int] | None = None,
+        start: Start | None = None,
+        systems: Sequence[type[System]] = (),
+    ) -> None:
         self.team = Team(threads)
         self.scenario = scenario = with_systems(as_scenario(scenario), systems)
         self._own_kinds = systems_of(scenario)
@@ -109,7 +125,9 @@ class Simulation(Interventions):
         self.systems: list[System] = []
         self.probes = Probes(names)
         self._readings = [0] * len(names)  # ns, of the tick that is being done
-        self.budget = budget_of(scenario, planning=names.index(Plan.__name__), ground=names.index(Gates.__name__), granted=granted)
+        self.budget = budget_of(
+            scenario, planning=names.index(Plan.__name__), ground=names.index(Gates.__name__), granted=granted
+        )
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
         self._wall_s = 0.0
@@ -121,9 +139,16 @@ class Simulation(Interventions):
         try:
             if out is not None:
                 self.recorder = Recorder(
-                    self.built, Path(out), order, self._own_kinds, threads=self.team.threads, force=force, goes_on=goes_on, first_tick=self._first_tick,
+                    self.built,
+                    Path(out),
+                    order,
+                    self._own_kinds,
+                    threads=self.team.threads,
+                    force=force,
+                    goes_on=goes_on,
+                    first_tick=self._first_tick,
                     run_id=start.run_id if start is not None else "",
-                )  # fmt: skip
+                )
                 weakref.finalize(self, _let_go, self.recorder, os.getpid())
             self._begin(order, start)
         except BaseException:  # Ctrl-C too: a recording without a first frame is nothing to keep
@@ -135,13 +160,20 @@ class Simulation(Interventions):
 
     def _begin(self, order: Sequence[type[System]], start: Start | None) -> None:
         """Make the systems and spawn all agents, or put them where a checkpoint stands."""
-        setup = Setup(self.built, self.budget, self.team, self.recorder, paths_of_groups(self.built, self.budget))
-        own = {kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters)) for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)}
+        setup = Setup(
+            self.built, self.budget, self.team, self.recorder, paths_of_groups(self.built, self.budget)
+        )
+        own = {
+            kind: OwnSystem(kind, setup, chosen.parameters(kind.Parameters))
+            for kind, chosen in zip(self._own_kinds, self.scenario.systems, strict=True)
+        }
         setup = replace(setup, own=tuple(own.values()))
         self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
         self._watch = self.system(Watch)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
-        self.world.run_in_turn([Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)])
+        self.world.run_in_turn(
+            [Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)]
+        )
         self.world.spawn(self.built.columns(), self.built.polygon)
         events = self.world.events.take()
         if start is not None:
@@ -168,7 +200,9 @@ class Simulation(Interventions):
 
     @property
     def digest(self) -> str:
-        """Digest of the columns in `crowdsim.systems.record.DIGEST_COLUMNS` of every tick so far, 16 hexadecimal digits."""
+        """Digest of the columns in `crowdsim.systems.record.DIGEST_COLUMNS` of every tick so far,
+        16 hexadecimal digits.
+        """
         return digest_text(self.system(Record).fold)
 
     def system(self, kind: type[S]) -> S:
@@ -183,12 +217,17 @@ class Simulation(Interventions):
             own = system.system if isinstance(system, OwnSystem) else system
             if isinstance(own, kind):
                 return own
-        raise CrowdsimError(f"the tick has no system {kind.__name__}; it has {', '.join(system.name for system in self.systems)}.")
+        raise CrowdsimError(
+            f"the tick has no system {kind.__name__}; it has "
+            f"{', '.join(system.name for system in self.systems)}."
+        )
 
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(self.world.agents, self.world.agent_count, self.built.agents.label, self.world.goal_names)
+        return AgentsView(
+            self.world.agents, self.world.agent_count, self.built.agents.label, self.world.goal_names
+        )
 
     def step(self) -> NDArray[Any]:
         """Do one tick, call the listeners of its events, and return them.
@@ -207,7 +246,10 @@ class Simulation(Interventions):
         """
         self._refuse_if_finished("step on")
         if self._is_stepping:
-            raise CrowdsimError("a callback cannot step the simulation that calls it. Note what is to be done, and do it after the step.")
+            raise CrowdsimError(
+                "a callback cannot step the simulation that calls it. Note what is to be done, and do it "
+                "after the step."
+            )
         self._is_stepping = True
         try:
             events = self._step()
@@ -235,7 +277,11 @@ class Simulation(Interventions):
         return events
 
     def run(
-        self, *, progress: Callable[[Simulation], None] | None = None, time_limit: float | None = None, checkpoint_every: float | None = None
+        self,
+        *,
+        progress: Callable[[Simulation], None] | None = None,
+        time_limit: float | None = None,
+        checkpoint_every: float | None = None,
     ) -> Verdict:
         """Step until the scenario's stop conditions, and finish the recording.
 
@@ -244,9 +290,11 @@ class Simulation(Interventions):
         progress : callable, optional
             Called with the simulation about five times a second.
         time_limit : float, s, optional
-            Wall-clock time after which the run is stopped; what was recorded stays whole, and a checkpoint lies beside it.
+            Wall-clock time after which the run is stopped; what was recorded stays whole, and a checkpoint
+            lies beside it.
         checkpoint_every : float, s, optional
-            Simulated time between checkpoints, of which the last two are kept beside the recording; see `crowdsim.simulation.checkpoints`.
+            Simulated time between checkpoints, of which the last two are kept beside the recording; see
+            `crowdsim.simulation.checkpoints`.
 
         Returns
         -------
@@ -255,7 +303,8 @@ class Simulation(Interventions):
         Raises
         ------
         CrowdsimError
-            If the simulation was finished before its end, the times are none, or there are to be checkpoints without a recording.
+            If the simulation was finished before its end, the times are none, or there are to be checkpoints
+            without a recording.
         """
         if time_limit is not None and not time_limit >= 0.0:
             raise CrowdsimError(f"the time limit is {time_limit} s, but must be at least 0 s.")
@@ -284,12 +333,21 @@ class Simulation(Interventions):
     def _checkpoints(self, every: float | None) -> Rotation | None:
         """Return what keeps the checkpoints of this run; None where nothing is recorded."""
         if every is not None and not every > 0.0:
-            raise CrowdsimError(f"checkpoints are to be taken every {every} s, but the time between them must be above 0 s.")
+            raise CrowdsimError(
+                f"checkpoints are to be taken every {every} s, but the time between them must be above 0 s."
+            )
         if every is not None and self.recorder is None:
-            raise CrowdsimError("checkpoints lie beside a recording, and this run has none. Record it, or take them with `checkpoint`.")
+            raise CrowdsimError(
+                "checkpoints lie beside a recording, and this run has none. Record it, or take them with "
+                "`checkpoint`."
+            )
         if self.recorder is None:
             return None
-        return Rotation(self.recorder.writer.out, self.recorder.writer.header.run_id, max(1, round(every / self.scenario.tick)) if every is not None else 0)
+        return Rotation(
+            self.recorder.writer.out,
+            self.recorder.writer.header.run_id,
+            max(1, round(every / self.scenario.tick)) if every is not None else 0,
+        )
 
     def checkpoint(self, path: str | Path) -> None:
         """Write everything that lives to a file from which ``crowdsim resume`` and ``crowdsim fork`` go on.
@@ -309,10 +367,18 @@ class Simulation(Interventions):
     def why_over(self) -> str:
         """Return why the run is over now; an empty string if it goes on."""
         stop, agents = self.scenario.stop, self.world.agents
-        if stop.when_all_arrived and not np.any((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)):
+        if stop.when_all_arrived and not np.any(
+            (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
+        ):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
-            if not moves_in and not (np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))):
-                return "all arrived" if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED)) else "no agent can go on"
+            if not moves_in and not (
+                np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))
+            ):
+                return (
+                    "all arrived"
+                    if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED))
+                    else "no agent can go on"
+                )
         if self.world.tick >= stop.ticks:
             return "time is up"
         return "all that are left are stuck" if self._watch.is_all_stuck(self.world.tick) else ""
@@ -322,13 +388,21 @@ class Simulation(Interventions):
         probes = self.probes
         ms = dict(probes.slowest(len(probes.names)))
         return self.ledger.verdict(
-            ended or self.why_over() or "not over", self.world.tick, self.world.agents,
-            wall_s=self._wall_s, ms_per_tick=ms, worst_tick_ms=probes.worst_tick_ns / 1e6, digest=self.digest, first_tick=self._first_tick,
+            ended or self.why_over() or "not over",
+            self.world.tick,
+            self.world.agents,
+            wall_s=self._wall_s,
+            ms_per_tick=ms,
+            worst_tick_ms=probes.worst_tick_ns / 1e6,
+            digest=self.digest,
+            first_tick=self._first_tick,
             going_on=discs_going_on(self.world),
-        )  # fmt: skip
+        )
 
     def finish(self, ended: str = "") -> Verdict:
-        """End the run: finish the recording, if there is one, and return the verdict; `kept` then says where the file is. Later calls return the same."""
+        """End the run: finish the recording, if there is one, and return the verdict;
+        `kept` then says where the file is. Later calls return the same.
+        """
         if self._verdict is None:
             verdict = self.verdict(ended)
             stopped = verdict.ended if verdict.ended in ("time limit", "interrupted", "not over") else ""
@@ -351,7 +425,8 @@ class Simulation(Interventions):
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""
         try:
             self.team.close()
-            if self.recorder is not None and self.recorder.writer.is_over:  # the caller that stepped knows why
+            # the caller that stepped knows why
+            if self.recorder is not None and self.recorder.writer.is_over:
                 self._verdict = self._verdict or self.verdict("not over")
             elif self._verdict is None:
                 self._end(self.verdict("not over"), "closed before its end")
@@ -374,8 +449,9 @@ class Simulation(Interventions):
     def on(self, kind: EventKind | str | None, callback: Callable[[Any], Any]) -> Callable[[], None]:
         """Call `callback(event)` after each tick for each event of a kind, in the order of the events.
 
-        An event has the attributes tick, entity, kind, value, x and y. Calls for tick 0, in which all agents spawn, come after the first tick. A callback may
-        set goals and velocities; an exception that it raises ends the step after the tick is whole, and the calls that are left come after the next one.
+        An event has the attributes tick, entity, kind, value, x and y. Calls for tick 0, in which all agents
+        spawn, come after the first tick. A callback may set goals and velocities; an exception that it raises
+        ends the step after the tick is whole, and the calls that are left come after the next one.
 
         Parameters
         ----------
@@ -397,7 +473,10 @@ class Simulation(Interventions):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives as named arrays: enough to go on bit for bit in another process."""
-        parts: list[tuple[str, Mapping[str, NDArray[Any]]]] = [("world", self.world.state()), ("ledger", self.ledger.state())]
+        parts: list[tuple[str, Mapping[str, NDArray[Any]]]] = [
+            ("world", self.world.state()),
+            ("ledger", self.ledger.state()),
+        ]
         parts += [(f"systems/{system.name}", system.state()) for system in self.systems]
         parts.append(("tasks", self.budget.tasks.state()))
         return {f"{part}/{name}": array for part, arrays in parts for name, array in arrays.items()}
@@ -416,13 +495,17 @@ class Simulation(Interventions):
         for system in self.systems:
             system.restore(saved.below(f"systems/{system.name}/"))
             if isinstance(system, Gates):  # the ground is there
-                check_agents(self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body)
+                check_agents(
+                    self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body
+                )
         self.budget.tasks.restore(saved.below("tasks/"))
         saved.finish()
 
 
 def _let_go(recorder: Recorder, owner: int) -> None:
-    """Make safe what a simulation has recorded that was dropped; in a forked child the file is the parent's."""
+    """Make safe what a simulation has recorded that was dropped;
+    in a forked child the file is the parent's.
+    """
     if os.getpid() == owner:
         recorder.let_go()
 
@@ -430,6 +513,11 @@ def _let_go(recorder: Recorder, owner: int) -> None:
 def tick_table(kinds: Sequence[type[System]] = TICK_ORDER) -> list[dict[str, str]]:
     """Return the tick as a table: what runs after what, and what it reads and writes."""
     return [
-        {"system": kind.__name__, "does": summary_of(kind), "reads": ", ".join(kind.reads), "writes": ", ".join(kind.writes)}
+        {
+            "system": kind.__name__,
+            "does": summary_of(kind),
+            "reads": ", ".join(kind.reads),
+            "writes": ", ".join(kind.writes),
+        }
         for kind in kinds
     ]

@@ -1,11 +1,14 @@
-"""The time slicer: long work is cut into slices, and the task that is due and has waited longest gets the next one.
+"""The time slicer: long work is cut into slices, and the task that is due and has waited longest gets the
+next one.
 
-The loop is that of [Norberg 2004], section 3.3: take the first task of a priority queue, let it do one slice, put it back by the time at which it wants the
-next, and look at the limit after every slice. So the limit is overrun by less than one slice, on average by half of one.
+The loop is that of [Norberg 2004], section 3.3: take the first task of a priority queue, let it do one slice,
+put it back by the time at which it wants the next, and look at the limit after every slice. So the limit is
+overrun by less than one slice, on average by half of one.
 
-A task is in the queue from the tick on at which it is due. The queue is ordered by the tick since which a task has waited, less its head start, then by which
-waited first. So among equals each has a slice in turn, and a head start is a priority that starves no task: one that others with a head start of
-h ticks keep from the processor has waited h ticks longer at some time, and then comes first.
+A task is in the queue from the tick on at which it is due. The queue is ordered by the tick since which a
+task has waited, less its head start, then by which waited first. So among equals each has a slice in turn,
+and a head start is a priority that starves no task: one that others with a head start of h ticks keep from
+the processor has waited h ticks longer at some time, and then comes first.
 """
 
 from __future__ import annotations
@@ -22,7 +25,9 @@ from numpy.typing import NDArray
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.slices import Spent, Wish, Work
 
-DEFAULT_SLICE = 1000  # Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and changes searches more often, see docs/learn/budget.md.
+# Expansions: 0.2 to 0.5 ms of a core on the mesh. Smaller overruns less and changes searches more often, see
+# docs/learn/budget.md.
+DEFAULT_SLICE = 1000
 
 
 class Meter(Protocol):
@@ -54,7 +59,9 @@ class WorkMeter:
         return self._left <= 0
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
-        """Return a slice; all that is left where no other task is due, since no clock has to be looked at in between."""
+        """Return a slice; all that is left where no other task is due,
+        since no clock has to be looked at in between.
+        """
         return self._left if is_alone else min(slice_size, self._left)
 
     def note(self, used: int) -> None:
@@ -76,7 +83,13 @@ class ClockMeter:
         Whether there was a slice in this tick already.
     """
 
-    def __init__(self, limit_ns: int, began_ns: int, clock: Callable[[], int] = time.perf_counter_ns, has_run: bool = False) -> None:
+    def __init__(
+        self,
+        limit_ns: int,
+        began_ns: int,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        has_run: bool = False,
+    ) -> None:
         self._end, self._clock, self._has_run = began_ns + limit_ns, clock, has_run
 
     def is_spent(self) -> bool:
@@ -93,7 +106,9 @@ class ClockMeter:
 
 
 class GrantMeter(WorkMeter):
-    """Ends a tick when the tasks were granted as much work as in a run that was recorded: the same slices again."""
+    """Ends a tick when the tasks were granted as much work as in a run that was recorded:
+    the same slices again.
+    """
 
     def grant(self, slice_size: int, is_alone: bool) -> int:
         """Return a slice."""
@@ -132,7 +147,8 @@ class Slicer:
         self.slice_size = slice_size
         self._tasks: dict[str, _Task] = {}
         self._ready: list[tuple[int, int, _Task]] = []  # by rank and turn
-        self._later: list[tuple[int, int, _Task]] = []  # by due and turn; turns differ, so tasks are never compared
+        # by due and turn; turns differ, so tasks are never compared
+        self._later: list[tuple[int, int, _Task]] = []
         self._turns = 0
         self._is_running = False
 
@@ -147,7 +163,8 @@ class Slicer:
         due : int
             Tick at which it wants its first slice.
         period : int, ticks
-            0: the task leaves when it is done. Else it is due again so many ticks after it was; rounds that it missed are not made up for.
+            0: the task leaves when it is done. Else it is due again so many ticks after it was; rounds that
+            it missed are not made up for.
         head_start : int, ticks
             Priority: it goes before tasks that have waited up to so many ticks longer.
 
@@ -159,7 +176,10 @@ class Slicer:
         if name in self._tasks:
             raise ValueError(f"there is a task {name!r} already")
         if period < 0 or head_start < 0:
-            raise ValueError(f"the period of {name!r} is {period} and its head start {head_start}, but neither may be negative")
+            raise ValueError(
+                f"the period of {name!r} is {period} and its head start {head_start}, but neither may be "
+                "negative"
+            )
         task = _Task(name, work, period, head_start, due, due, 0)
         self._tasks[name] = task
         self._put(task)
@@ -223,7 +243,9 @@ class Slicer:
         return {task.name: now - task.since for task in self._tasks.values() if task.due <= now}
 
     def _slice(self, task: _Task, most: int, now: int) -> tuple[int, _Task | None]:
-        """Let a task that was taken out of the queue do a slice, and put it back where it belongs, unless it is the next again: then it is returned."""
+        """Let a task that was taken out of the queue do a slice, and put it back where it belongs,
+        unless it is the next again: then it is returned.
+        """
         try:
             used, wish = task.work(most)
         except BaseException:
@@ -238,7 +260,11 @@ class Slicer:
                     del self._tasks[task.name]
                 return used, None
             task.due = task.since = max(task.due + task.period, now + 1)
-        elif not self._ready and (not self._later or self._later[0][0] > now) and self._tasks.get(task.name) is task:
+        elif (
+            not self._ready
+            and (not self._later or self._later[0][0] > now)
+            and self._tasks.get(task.name) is task
+        ):
             return used, task  # alone as before: what was added meanwhile is due later
         self._put(task)  # if it was taken off during its slice, `_first` drops it
         return used, None
@@ -265,8 +291,11 @@ class Slicer:
         return None
 
     def _next(self, now: int, only: str | None) -> tuple[_Task | None, bool]:
-        """Return the task that is next, taken out of the queue, and whether no other is due; None where there is none, or another than `only` is the next."""
-        if len(self._tasks) == 1:  # as in most ticks: nothing has to be put in order, and at the beginning of a tick every line costs
+        """Return the task that is next, taken out of the queue, and whether no other is due;
+        None where there is none, or another than `only` is the next.
+        """
+        # as in most ticks: nothing has to be put in order, and at the beginning of a tick every line costs
+        if len(self._tasks) == 1:
             (task,) = self._tasks.values()
             if task.due > now or (only is not None and task.name != only):
                 return None, True
@@ -281,8 +310,13 @@ class Slicer:
         return first, self._first() is None
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return where each task is in the queue, as named arrays; what the tasks do is saved by their owners."""
-        tasks = {f"task/{name}": np.array([task.due, task.since, task.turn], dtype=np.int64) for name, task in sorted(self._tasks.items())}
+        """Return where each task is in the queue, as named arrays;
+        what the tasks do is saved by their owners.
+        """
+        tasks = {
+            f"task/{name}": np.array([task.due, task.since, task.turn], dtype=np.int64)
+            for name, task in sorted(self._tasks.items())
+        }
         return {**tasks, "turns": np.array([self._turns], dtype=np.int64)}
 
     def restore(self, state: Arrays | Saved) -> None:
@@ -297,8 +331,12 @@ class Slicer:
         places, turns = saved.below("task/"), saved.whole("turns", 0, MOST)
         wanted = set(places.names())
         is_same = wanted == self._tasks.keys()
-        places.require(is_same, "", f"has {_listed(wanted)}, but what is to be done is {_listed(self._tasks)}")
-        numbers = {name: places.take(name, "i8", (3,), low=0, high=[MOST, MOST, turns]) for name in self._tasks}
+        places.require(
+            is_same, "", f"has {_listed(wanted)}, but what is to be done is {_listed(self._tasks)}"
+        )
+        numbers = {
+            name: places.take(name, "i8", (3,), low=0, high=[MOST, MOST, turns]) for name in self._tasks
+        }
         is_one = len({int(number[2]) for number in numbers.values()}) == len(numbers)
         places.require(is_one, "", "has two tasks with one turn")
         self._ready, self._later = [], []

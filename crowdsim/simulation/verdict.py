@@ -22,9 +22,13 @@ from crowdsim.world.events import EventKind
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
-    "replans_people_ahead": "agents ahead", "replans_held_up": "blocked", "replans_way_shut": "path shut", "replans_goal_moved": "goal moved",
-    "replans_pushed_off": "pushed off", "replans_no_local_way": "no local path",
-}  # fmt: skip
+    "replans_people_ahead": "agents ahead",
+    "replans_held_up": "blocked",
+    "replans_way_shut": "path shut",
+    "replans_goal_moved": "goal moved",
+    "replans_pushed_off": "pushed off",
+    "replans_no_local_way": "no local path",
+}
 
 
 @dataclass(frozen=True)
@@ -79,9 +83,11 @@ class Verdict:
     ----------
     scenario : str
     ended : str
-        Why the run ended: ``all arrived``, ``time is up``, ``all that are left are stuck``, ``time limit``, ``interrupted``.
+        Why the run ended: ``all arrived``, ``time is up``, ``all that are left are stuck``, ``time limit``,
+        ``interrupted``.
     agents, arrived, standing : int
-        All, those that reached their last goal (and were not sent on since), those without a goal (they had none, or are done and stay).
+        All, those that reached their last goal (and were not sent on since), those without a goal (they had
+        none, or are done and stay).
     arrivals : dict of str to int
         By goal.
     not_arrived : int
@@ -104,12 +110,15 @@ class Verdict:
     nudges : int
         How often an agent was asked aside.
     replans : dict of str to int
-        How often an agent that had a path asked for a new one, by cause; those that strayed are not among them.
+        How often an agent that had a path asked for a new one, by cause; those that strayed are not among
+        them.
     deadlocked : dict of str to int
-        How many were ever stuck for 30 s, by the cause that was found then; those in queues that get on are not among them.
+        How many were ever stuck for 30 s, by the cause that was found then; those in queues that get on are
+        not among them.
     expansions : int
     steered : int
-        How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run does not follow from its scenario alone.
+        How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run
+        does not follow from its scenario alone.
     longest_wait_s : float
         Longest time that a path request was open.
     most_requests_open : int
@@ -122,7 +131,8 @@ class Verdict:
     flows : list of Flow
         Of exits through which at least 20 came.
     speed_law : str
-        Law of speed and density, ``none`` where speeds do not depend on density: then no model is calibrated for flow.
+        Law of speed and density, ``none`` where speeds do not depend on density: then no model is calibrated
+        for flow.
     """
 
     scenario: str
@@ -182,10 +192,20 @@ class Ledger:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
         self._has_arrived = np.zeros(len(built.agents) + 1, dtype=bool)  # by entity
-        self._last_goal = np.full(len(built.agents) + 1, -1, dtype=np.int32)  # by entity: where it arrived last, and in which tick
+        # by entity: where it arrived last, and in which tick
+        self._last_goal = np.full(len(built.agents) + 1, -1, dtype=np.int32)
         self._last_tick = np.zeros(len(built.agents) + 1, dtype=np.int64)
         self._deadlocked = np.zeros((len(built.agents) + 1, len(Cause)), dtype=bool)  # by entity and cause
-        names = ("steered", "last_arrival_tick", "deepest_overlap_m", "overlap_pairs_ticks", "symmetries_broken", "strays", "expansions", "longest_wait_ticks")
+        names = (
+            "steered",
+            "last_arrival_tick",
+            "deepest_overlap_m",
+            "overlap_pairs_ticks",
+            "symmetries_broken",
+            "strays",
+            "expansions",
+            "longest_wait_ticks",
+        )
         self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
 
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
@@ -201,7 +221,9 @@ class Ledger:
         numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
         numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
         numbers["most_requests_open"] = max(numbers["most_requests_open"], counts.get("requests_open", 0.0))
-        numbers["longest_wait_ticks"] = max(numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0))
+        numbers["longest_wait_ticks"] = max(
+            numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0)
+        )
 
     def _note_events(self, tick: int, events: NDArray[Any]) -> None:
         numbers, kind = self._numbers, events["kind"]
@@ -224,8 +246,17 @@ class Ledger:
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the counts as named arrays."""
         numbers = np.array(list(self._numbers.values()))
-        arrays = {"arrivals": self._arrivals, "has_arrived": self._has_arrived, "last_goal": self._last_goal, "last_tick": self._last_tick}
-        return {"numbers": numbers, "deadlocked": self._deadlocked.copy(), **{name: array.copy() for name, array in arrays.items()}}
+        arrays = {
+            "arrivals": self._arrivals,
+            "has_arrived": self._has_arrived,
+            "last_goal": self._last_goal,
+            "last_tick": self._last_tick,
+        }
+        return {
+            "numbers": numbers,
+            "deadlocked": self._deadlocked.copy(),
+            **{name: array.copy() for name, array in arrays.items()},
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
@@ -233,21 +264,47 @@ class Ledger:
         self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
         self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
         self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
-        self._last_goal = saved.take("last_goal", "i4", (agents + 1,), low=-1, high=len(self._built.scenario.goals) - 1)
+        self._last_goal = saved.take(
+            "last_goal", "i4", (agents + 1,), low=-1, high=len(self._built.scenario.goals) - 1
+        )
         self._last_tick = saved.take("last_tick", "i8", (agents + 1,), low=0, high=MOST)
         numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
         self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
 
     def verdict(
-        self, ended: str, tick: int, agents: AgentColumns, *, wall_s: float, ms_per_tick: dict[str, float], worst_tick_ms: float, digest: str,
-        first_tick: int, going_on: Sequence[int] = (),
+        self,
+        ended: str,
+        tick: int,
+        agents: AgentColumns,
+        *,
+        wall_s: float,
+        ms_per_tick: dict[str, float],
+        worst_tick_ms: float,
+        digest: str,
+        first_tick: int,
+        going_on: Sequence[int] = (),
     ) -> Verdict:
         """Return what the run resulted in; `going_on` are the entities of obstacles that will yet go on."""
         scenario, numbers = self._built.scenario, self._numbers
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
-        found = diagnose(present_moment(self._built.world, tick, scenario.tick, scenario.goals, len(self._built.agents), agents.is_stuck == 1, going_on))
-        finds_all = np.array([scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_)
-        reasons = [reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]])) for row in walkers.tolist()]
+        found = diagnose(
+            present_moment(
+                self._built.world,
+                tick,
+                scenario.tick,
+                scenario.goals,
+                len(self._built.agents),
+                agents.is_stuck == 1,
+                going_on,
+            )
+        )
+        finds_all = np.array(
+            [scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_
+        )
+        reasons = [
+            reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
+            for row in walkers.tolist()
+        ]
         deadlocked = self._deadlocked
         counts: dict[str, int] = {}
         for reason in reasons:
@@ -260,10 +317,17 @@ class Ledger:
             agents=len(self._built.agents),
             arrived=arrived,
             standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
-            arrivals={goal.name: int(count) for goal, count in zip(scenario.goals, self._arrivals, strict=True) if count or goal.kind == "exit"},
+            arrivals={
+                goal.name: int(count)
+                for goal, count in zip(scenario.goals, self._arrivals, strict=True)
+                if count or goal.kind == "exit"
+            },
             not_arrived=len(walkers),
             reasons=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
-            left=[self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]])) for i in order[:MOST_NAMED]],
+            left=[
+                self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]]))
+                for i in order[:MOST_NAMED]
+            ],
             last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
             simulated_s=self._seconds(tick),
             wall_s=wall_s,
@@ -282,7 +346,11 @@ class Ledger:
             nudges=int(numbers["nudges"]),
             replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
             most_requests_open=int(numbers["most_requests_open"]),
-            deadlocked={cause.words: int(deadlocked[:, cause].sum()) for cause in Cause if cause != Cause.QUEUE and deadlocked[:, cause].any()},
+            deadlocked={
+                cause.words: int(deadlocked[:, cause].sum())
+                for cause in Cause
+                if cause != Cause.QUEUE and deadlocked[:, cause].any()
+            },
             flows=self._flows(),
             speed_law=scenario.speed_density.name,
         )
@@ -294,7 +362,10 @@ class Ledger:
             ticks = self._last_tick[self._last_goal == number]
             if goal.kind != "exit" or len(ticks) < LEAST_COUNTED:
                 continue
-            width, flow = exit_width(scenario.geometry.grounds[max(goal.layer, 0)], goal.area), busiest_flow(ticks * scenario.tick)
+            width, flow = (
+                exit_width(scenario.geometry.grounds[max(goal.layer, 0)], goal.area),
+                busiest_flow(ticks * scenario.tick),
+            )
             if width > 0.0 and flow == flow:
                 found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
         return found
@@ -306,18 +377,32 @@ class Ledger:
     def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
         labels = self._built.agents.label
         stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
-        blocker = "a wall" if waits_for == WALL else "" if waits_for == NOBODY else labels[waits_for - 1] if waits_for <= len(labels) else "an obstacle"
+        blocker = (
+            "a wall"
+            if waits_for == WALL
+            else ""
+            if waits_for == NOBODY
+            else labels[waits_for - 1]
+            if waits_for <= len(labels)
+            else "an obstacle"
+        )
         x, y = agents.position[row].tolist()
         return Left(labels[int(agents.entity[row]) - 1], x, y, reason, stuck, blocker)
 
 
 def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, finds_all: bool = True) -> str:
-    """Return in words why an agent that has a goal is not there; `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path."""
+    """Return in words why an agent that has a goal is not there;
+    `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path.
+    """
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
     if state == AgentState.WAITING:
         return "premovement time not over"
     if status == PathStatus.UNREACHABLE:
-        return "no path to its goal that is wide enough" if finds_all else "its planner found no path to its goal"
+        return (
+            "no path to its goal that is wide enough"
+            if finds_all
+            else "its planner found no path to its goal"
+        )
     if status == PathStatus.STALE:
         return "the ground under it was taken out"
     if status == PathStatus.ENCLOSED:

@@ -1,9 +1,11 @@
-"""Kernels are compiled, or loaded from the cache, before the first tick, so that no tick's time is that of the compiler.
+"""Kernels are compiled, or loaded from the cache, before the first tick,
+so that no tick's time is that of the compiler.
 
-What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is run for a few ticks, and a pile of agents is taken
-apart in which plain pushes would do harm: together they call every kernel of a tick with the types of a real run. What they call is listed
-(`crowdsim.kernels.needed`), so the scenes are run only where something had to be compiled: in case the list has left something out. A test runs the
-scenarios after it and finds no kernel that was not ready.
+What a run may call is known from small scenes: a crowd that touches, guesses, waits, strays and arrives is
+run for a few ticks, and a pile of agents is taken apart in which plain pushes would do harm: together they
+call every kernel of a tick with the types of a real run. What they call is listed
+(`crowdsim.kernels.needed`), so the scenes are run only where something had to be compiled: in case the list
+has left something out. A test runs the scenarios after it and finds no kernel that was not ready.
 """
 
 from __future__ import annotations
@@ -109,10 +111,22 @@ groups:
 navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
 """
 # Ten agents in a corner of the room, found by trying: few piles need pushes that are scaled down.
-_PILE = ((0.39, 5.67), (0.72, 5.44), (0.46, 5.43), (0.26, 5.49), (0.34, 5.36), (0.31, 5.32), (0.68, 5.46), (0.35, 5.56), (0.56, 5.59), (0.74, 5.3))
+_PILE = (
+    (0.39, 5.67),
+    (0.72, 5.44),
+    (0.46, 5.43),
+    (0.26, 5.49),
+    (0.34, 5.36),
+    (0.31, 5.32),
+    (0.68, 5.46),
+    (0.35, 5.56),
+    (0.56, 5.59),
+    (0.74, 5.3),
+)
 _NO_LAW = "speed_density=none"
 _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here: what follows its corridors.
-_FREE_VERTICES = "vertices in free ground"  # Only some meshes have corners there, which is known when the mesh is built.
+# Only some meshes have corners there, which is known when the mesh is built.
+_FREE_VERTICES = "vertices in free ground"
 _played: set[str] = set()
 
 
@@ -138,7 +152,8 @@ class Scene(NamedTuple):
 
 
 def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining: bool = False) -> None:
-    """Have every kernel ready that a run of a scenario may call; done once in a process for each set of parameters that chooses kernels.
+    """Have every kernel ready that a run of a scenario may call;
+    done once in a process for each set of parameters that chooses kernels.
 
     Parameters
     ----------
@@ -148,7 +163,9 @@ def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining
     explaining : bool
         Also those that explain choices; no other run has them compiled.
     """
-    scenes = [scene for scene in scenes_of(scenario, explaining=explaining) if not _played.issuperset(scene.needs)]
+    scenes = [
+        scene for scene in scenes_of(scenario, explaining=explaining) if not _played.issuperset(scene.needs)
+    ]
     if not scenes or numba.config.DISABLE_JIT:
         return
     names = {name for scene in scenes for name in scene.needs}
@@ -158,7 +175,8 @@ def warm_kernels(scenario: Scenario, simulate: Callable[..., Any], *, explaining
     compiled = make_ready(needed_by(names))
     for scene in scenes:
         if compiled or not the_list().scenes.keys() >= set(scene.needs):
-            with contextlib.suppress(CrowdsimError):  # what cannot be together is reported of the scenario itself, where that is built
+            # what cannot be together is reported of the scenario itself, where that is built
+            with contextlib.suppress(CrowdsimError):
                 play(scene, simulate)
 
 
@@ -187,7 +205,11 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
     # A plug-in is not run here: its mistakes are reported with the tick and the agent of the run.
     models = [chosen.name for chosen in scenario.models if origin_of(chosen.name) is None] or ["none"]
     kinds = [chosen.name for chosen in scenario.navigations if origin_of(chosen.name) is None] or [_USUAL]
-    law, geometry, bodies = f"speed_density={scenario.speed_density.name}", scenario.geometry, scenario.bodies.values
+    law, geometry, bodies = (
+        f"speed_density={scenario.speed_density.name}",
+        scenario.geometry,
+        scenario.bodies.values,
+    )
     scenes = [crowd(models[0], kind, law, explaining=explaining) for kind in kinds]
     scenes += [crowd(model, kinds[0], law, explaining=explaining) for model in models[1:]]
     for chosen in (each for each in scenario.navigations if origin_of(each.name) is None):
@@ -205,24 +227,41 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
 
 
 def all_scenes() -> list[Scene]:
-    """Return every scene that a scenario can need, each choice beside the first of the others; that of all first choices comes first."""
+    """Return every scene that a scenario can need, each choice beside the first of the others;
+    that of all first choices comes first.
+    """
     owners = {section.name: list(section.owners()) for section in SECTIONS}
     models = [model for model in available_models() if origin_of(model) is None]
     kinds = [kind for kind in owners["navigation"] if origin_of(kind) is None]
     laws = [f"speed_density={law}" for law in owners["speed_density"]]
     scenes = [crowd(models[0], kind, _NO_LAW) for kind in kinds]
-    scenes += [crowd(model, kinds[0], _NO_LAW, explaining=explaining) for model in models for explaining in (False, True)]
+    scenes += [
+        crowd(model, kinds[0], _NO_LAW, explaining=explaining)
+        for model in models
+        for explaining in (False, True)
+    ]
     scenes += [crowd(models[0], kinds[0], law) for law in laws]
     for kind in kinds:
-        scenes += [floors(kind), changing_ground(kind), in_the_way("local grids", kind, "bodies.local_grid=true"), in_the_way("in the way", kind)]
+        scenes += [
+            floors(kind),
+            changing_ground(kind),
+            in_the_way("local grids", kind, "bodies.local_grid=true"),
+            in_the_way("in the way", kind),
+        ]
         scenes.append(in_the_way("round standers", kind, "navigation.round_standers=true"))
-    # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels that carry machine code.
-    return [*dict.fromkeys(scenes), Scene((_FREE_VERTICES,), _SCENE, ()), Scene(("at the start, visibility",), _AT_THE_START, ())]
+    # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels
+    # that carry machine code.
+    return [
+        *dict.fromkeys(scenes),
+        Scene((_FREE_VERTICES,), _SCENE, ()),
+        Scene(("at the start, visibility",), _AT_THE_START, ()),
+    ]
 
 
 def crowd(model: str, kind: str, law: str, *, explaining: bool = False) -> Scene:
     """Return the scene of avoidance, navigation, and a law of speed and density."""
-    more = ("budget.work=500",) if paths_lead_over_cells(kind) else ()  # so that paths over cells are found within these ticks
+    # so that paths over cells are found within these ticks
+    more = ("budget.work=500",) if paths_lead_over_cells(kind) else ()
     explained = (f"avoidance={model}, explained",) if explaining else ()
     needs = (f"avoidance={model}", f"navigation={kind}", *(() if law == _NO_LAW else (law,)), *explained)
     return Scene(needs, _SCENE, (f"avoidance={model}", f"navigation={kind}", law, *more), explaining)
@@ -264,8 +303,9 @@ def _straighten(simulation: Any) -> None:
     world, none = simulation.world, np.zeros(0, dtype=np.int64)
     agents = world.agents
     straighten_many(
-        world.mesh, world.goals, world.corridors.portals, agents.corridor_start[none], agents.corridor_length[none], agents.corridor_capacity[none],
-        world.polygons()[none], agents.goal_piece[none], agents.position[none], agents.radius[none], none,
+        world.mesh, world.goals, world.corridors.portals, agents.corridor_start[none],
+        agents.corridor_length[none], agents.corridor_capacity[none], world.polygons()[none],
+        agents.goal_piece[none], agents.position[none], agents.radius[none], none,
     )  # fmt: skip
 
 
@@ -273,6 +313,7 @@ def _take_pile_apart(simulation: Any) -> None:
     position, count = np.array(_PILE), len(_PILE)
     numbers: dict[str, Any] = {name: np.zeros(count, dtype=name) for name in ("int32", "int64", "float32")}
     Separator().separate(
-        position, position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"], numbers["int64"], numbers["float32"],
-        simulation.world.walls, 0.05, simulation.team, np.empty_like(position),
+        position, position, np.full(count, 0.2), np.ones(count, dtype=np.uint8), numbers["int32"],
+        numbers["int64"], numbers["float32"], simulation.world.walls, 0.05, simulation.team,
+        np.empty_like(position),
     )  # fmt: skip

@@ -1,8 +1,11 @@
-"""The workers of dask.distributed as those of a sweep: however they were started, a run there is what it is here, in a process of its own with its limits.
+"""The workers of dask.distributed as those of a sweep:
+however they were started, a run there is what it is here, in a process of its own with its limits.
 
-What dask does by itself, and what it is kept from: a task whose worker is lost is given to another one, which is wanted, but how often is up to the scheduler;
-each attempt leaves a mark in the sweep's folder, and the third loss of a run is its last. A worker's memory limit looks at the worker alone and does not
-know of the runs, which have their own. Every task has a key of its own, so that no result of another sweep is taken for it.
+What dask does by itself, and what it is kept from: a task whose worker is lost is given to another one, which
+is wanted, but how often is up to the scheduler; each attempt leaves a mark in the sweep's folder, and the
+third loss of a run is its last. A worker's memory limit looks at the worker alone and does not know of the
+runs, which have their own. Every task has a key of its own, so that no result of another sweep is taken for
+it.
 """
 
 from __future__ import annotations
@@ -32,11 +35,17 @@ from crowdsim.sweep.worker import lost
 CONNECT_SECONDS = 10.0
 SILENT_SECONDS = 30.0  # A scheduler that is asked how many workers there are answers in milliseconds.
 _ASK_SECONDS = 2.0
-_CHECK_SECONDS = 30.0  # For all workers to say whether they can do the runs; one that does not answer is asked again at its first task.
+# For all workers to say whether they can do the runs; one that does not answer is asked again at its first
+# task.
+_CHECK_SECONDS = 30.0
 _END_SECONDS = 15.0  # For runs to end when the sweep does.
-_WAITING = 2  # Tasks handed out for each thread of the workers, and at least so many in all, so that a cluster that grows with its work has a reason to:
+# Tasks handed out for each thread of the workers, and at least so many in all, so that a cluster that grows
+# with its work has a reason to:
+_WAITING = 2
 _LEAST_PLACES = 32
-_MOST_RETURNS = 20  # Of a task, by the scheduler, because workers were lost on which it lay. Marks count the attempts; this ends it where none begins.
+# Of a task, by the scheduler, because workers were lost on which it lay. Marks count the attempts; this ends
+# it where none begins.
+_MOST_RETURNS = 20
 
 
 class Cluster(AbstractContextManager["Cluster"]):
@@ -49,7 +58,8 @@ class Cluster(AbstractContextManager["Cluster"]):
     patience : float, s
         How long to wait where there is no worker, at the beginning and later.
     scratch : Path, optional
-        A folder on the workers' own disks in which runs write until they have ended; default: the workers' local directories.
+        A folder on the workers' own disks in which runs write until they have ended; default: the workers'
+        local directories.
 
     Raises
     ------
@@ -63,7 +73,10 @@ class Cluster(AbstractContextManager["Cluster"]):
         try:
             from distributed import Client
         except ImportError:
-            raise CrowdsimError("clusters need dask: pip install 'crowdsim[cluster]'. On this machine, --workers N needs nothing more.") from None
+            raise CrowdsimError(
+                "clusters need dask: pip install 'crowdsim[cluster]'. On this machine, --workers N needs "
+                "nothing more."
+            ) from None
         self.address = address_of(where)
         self._scratch, self._patience = scratch, patience
         self._sweep = f"crowdsim-{uuid.uuid4().hex}"
@@ -81,11 +94,16 @@ class Cluster(AbstractContextManager["Cluster"]):
         except Exception as error:  # What there is at an address may be anything.
             self._quiet.close()
             reason = " ".join(str(error).split()) or type(error).__name__
-            answers = f"no scheduler of dask answers within {CONNECT_SECONDS:g} s ({reason}). Start one with: dask scheduler."
+            answers = (
+                f"no scheduler of dask answers within {CONNECT_SECONDS:g} s ({reason}). Start one with: "
+                "dask scheduler."
+            )
             raise ClusterError(f"{self.address}: {answers}") from None
         self._executor = self._client.get_executor(pure=False, retries=0)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._quiet, contextlib.suppress(Exception):
             self._client.close(timeout=5.0)
 
@@ -117,13 +135,18 @@ class Cluster(AbstractContextManager["Cluster"]):
             If there are none, or one cannot.
         """
         self._about = {
-            "sweep": self._sweep, "folder": str(folder.path.resolve()), "code": code_version(), "versions": package_versions(),
+            "sweep": self._sweep,
+            "folder": str(folder.path.resolve()),
+            "code": code_version(),
+            "versions": package_versions(),
             "plugins": {str(path.resolve()): plugin_digest(path) for path in plan.source.plugins},
-        }  # fmt: skip
+        }
         write_whole(mark_of(folder, self._sweep), b"")
         self.ready()
         with contextlib.suppress(OSError):  # Too slow, or lost meanwhile, which `look` will say.
-            said = self._client.sync(self._client._run, refusal, self._about, on_error="return", callback_timeout=_CHECK_SECONDS)
+            said = self._client.sync(
+                self._client._run, refusal, self._about, on_error="return", callback_timeout=_CHECK_SECONDS
+            )
             wrong = [f"{worker} {_complaint(answer)}" for worker, answer in sorted(said.items()) if answer]
             if wrong:
                 raise ClusterError("\n".join(["workers cannot do the runs:", *wrong]))
@@ -175,7 +198,9 @@ class Cluster(AbstractContextManager["Cluster"]):
         if self._asked is None:
             if now - self._asked_at >= _ASK_SECONDS:
                 client: Any = self._client
-                self._asked = asyncio.run_coroutine_threadsafe(client.scheduler.ncores(), client.loop.asyncio_loop)
+                self._asked = asyncio.run_coroutine_threadsafe(
+                    client.scheduler.ncores(), client.loop.asyncio_loop
+                )
                 self._asked_at = now
         elif self._asked.done():
             with contextlib.suppress(OSError, CancelledError):
@@ -187,7 +212,8 @@ class Cluster(AbstractContextManager["Cluster"]):
             self._had_workers_at = now
         elif now - self._had_workers_at > self._patience:
             raise ClusterError(
-                f"{self.address}: there has been no worker for {self._patience:g} s. Start some with: dask worker {self.address}. "
+                f"{self.address}: there has been no worker for {self._patience:g} s. Start some with: dask "
+                f"worker {self.address}. "
                 "What has finished is kept, and the same command goes on."
             )
 
@@ -195,15 +221,26 @@ class Cluster(AbstractContextManager["Cluster"]):
         """Take back what waits, end what runs, and wait until it has."""
         self._executor.shutdown(wait=False)
         if self._client.status == "running" and self._about:
-            with contextlib.suppress(Exception):  # Workers end runs that nobody wants by themselves, only later.
-                self._client.sync(self._client._run, end_sweep, self._sweep, on_error="ignore", callback_timeout=_END_SECONDS)
+            # Workers end runs that nobody wants by themselves, only later.
+            with contextlib.suppress(Exception):
+                self._client.sync(
+                    self._client._run,
+                    end_sweep,
+                    self._sweep,
+                    on_error="ignore",
+                    callback_timeout=_END_SECONDS,
+                )
         if self._about:
-            for place in ("results", "recordings", "logs"):  # A network's file system looks again when a folder is opened.
+            # A network's file system looks again when a folder is opened.
+            for place in ("results", "recordings", "logs"):
                 with contextlib.suppress(OSError):
                     next((Path(self._about["folder"]) / place).iterdir(), None)
 
     def _lost(self, how: str) -> ClusterError:
-        return ClusterError(f"{self.address}: the scheduler is lost: {how}. What has finished is kept, and the same command goes on.")
+        return ClusterError(
+            f"{self.address}: the scheduler is lost: {how}. What has finished is kept, and the same command "
+            "goes on."
+        )
 
 
 def address_of(where: str) -> str:
@@ -221,30 +258,41 @@ def address_of(where: str) -> str:
         host, colon, port = where.rpartition(":")
         if colon and host and port.isdigit() and "/" not in where:
             return f"tcp://{where}"
-        raise CrowdsimError(f"--cluster {where}: there is no such scheduler file, and it is no address either, for example tcp://10.0.0.1:8786.")
+        raise CrowdsimError(
+            f"--cluster {where}: there is no such scheduler file, and it is no address either, for example "
+            "tcp://10.0.0.1:8786."
+        )
     try:
         address = json.loads(path.read_bytes())["address"]
     except (OSError, ValueError, TypeError, KeyError):
         address = None
     if not isinstance(address, str):
-        raise CrowdsimError(f"--cluster {where}: is no scheduler file. One is written by: dask scheduler --scheduler-file {where}.")
+        raise CrowdsimError(
+            f"--cluster {where}: is no scheduler file. One is written by: dask scheduler --scheduler-file "
+            f"{where}."
+        )
     return address
 
 
 def _complaint(answer: Any) -> str:
     """Return what a worker said against doing runs, or what happened when it was asked."""
-    missing = re.search(r"No module named '[\w.]+'|cannot import name '\w+'", str(answer))  # dask wraps what it cannot send
+    # dask wraps what it cannot send
+    missing = re.search(r"No module named '[\w.]+'|cannot import name '\w+'", str(answer))
     if missing is not None:
         return f"does not have this crowdsim ({missing[0]}). Install the same there."
     return answer if isinstance(answer, str) else f"failed ({type(answer).__name__}: {answer})."
 
 
 async def _greet(address: str) -> None:
-    """Find out whether a scheduler is there. dask's client would wait for ever for something else that takes its call, and leave half of itself."""
+    """Find out whether a scheduler is there.
+    dask's client would wait for ever for something else that takes its call, and leave half of itself.
+    """
     from distributed.core import rpc
     from distributed.security import Security
 
-    async with rpc(address, connection_args=Security().get_connection_args("client"), timeout=CONNECT_SECONDS) as server:
+    async with rpc(
+        address, connection_args=Security().get_connection_args("client"), timeout=CONNECT_SECONDS
+    ) as server:
         kind = (await server.identity())["type"]
         if kind != "Scheduler":
             raise OSError(f"it is a {kind.lower()}")
@@ -253,7 +301,11 @@ async def _greet(address: str) -> None:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keep dask, and its threads, from printing: what matters is said by errors."""
-    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
+    loggers = [
+        logging.getLogger(name)
+        for name in logging.root.manager.loggerDict
+        if name.partition(".")[0] in ("distributed", "tornado")
+    ]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

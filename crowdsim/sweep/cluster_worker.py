@@ -1,7 +1,9 @@
-"""What happens on a worker of a cluster: its first task starts a run server, as a sweep on one machine does, and all its threads ask that.
+"""What happens on a worker of a cluster: its first task starts a run server, as a sweep on one machine does,
+and all its threads ask that.
 
-A worker hears nothing when a task of its is cancelled, so one thread looks: it ends runs that are no longer wanted, everything when the worker closes, and
-run servers that have had nothing to do for a while, whose sweep may have been killed.
+A worker hears nothing when a task of its is cancelled, so one thread looks: it ends runs that are no longer
+wanted, everything when the worker closes, and run servers that have had nothing to do for a while, whose
+sweep may have been killed.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ class _Post:
     def __init__(self, worker: Any, scratch: str) -> None:
         self._worker = worker
         self._held = contextlib.ExitStack()
-        self._server = RunServer(self._held.enter_context(room_for_runs(Path(scratch or worker.local_directory))))
+        self._server = RunServer(
+            self._held.enter_context(room_for_runs(Path(scratch or worker.local_directory)))
+        )
         self._running: set[str] = set()
         self.is_open = True
         self.used = time.monotonic()
@@ -75,12 +79,20 @@ def refusal(about: Mapping[str, Any]) -> str:
     Parameters
     ----------
     about : mapping
-        ``sweep`` (a name of this call), ``code`` and ``versions`` (those of the asking process), ``plugins`` (path to hash), ``folder``.
+        ``sweep`` (a name of this call), ``code`` and ``versions`` (those of the asking process), ``plugins``
+        (path to hash), ``folder``.
     """
     if about["code"] != code_version():
         here = package_versions()
-        other = [f"{name} {here[name]} instead of {version}" for name, version in about["versions"].items() if here[name] != version]
-        return f"has {' and '.join(other) if other else 'other sources of crowdsim'}, which would give other results. Install the same there."
+        other = [
+            f"{name} {here[name]} instead of {version}"
+            for name, version in about["versions"].items()
+            if here[name] != version
+        ]
+        return (
+            f"has {' and '.join(other) if other else 'other sources of crowdsim'}, which would give other "
+            "results. Install the same there."
+        )
     for plugin, digest in about["plugins"].items():
         try:
             has = plugin_digest(Path(plugin))
@@ -89,10 +101,18 @@ def refusal(about: Mapping[str, Any]) -> str:
         if has != digest:
             return f"has another plug-in at {plugin}. Put it where all machines see the same."
     folder = Folder(Path(about["folder"]))
-    way_out = "All machines must see the folder of a sweep under the same path, and write there: choose one that they share with --out DIR."
+    way_out = (
+        "All machines must see the folder of a sweep under the same path, and write there: choose one that "
+        "they share with --out DIR."
+    )
     if not mark_of(folder, about["sweep"]).is_file():
         return f"does not see the folder {folder.path}. {way_out}"
-    for place in (folder.scratch, folder.result("0").parent, folder.recording("0").parent, folder.log("0").parent):
+    for place in (
+        folder.scratch,
+        folder.result("0").parent,
+        folder.recording("0").parent,
+        folder.log("0").parent,
+    ):
         trial = place / f".{uuid.uuid4().hex}.tmp"
         try:
             trial.touch()
@@ -108,8 +128,9 @@ def execute(text: str) -> dict[str, Any]:
     Parameters
     ----------
     text : str
-        As JSON: a task as `crowdsim.sweep.supervise.task_of` makes it, and ``about`` as for `refusal`, and ``scratch``. As one text: dask looks into
-        containers, and replaces what it takes for names of its tasks.
+        As JSON: a task as `crowdsim.sweep.supervise.task_of` makes it, and ``about`` as for `refusal`, and
+        ``scratch``. As one text: dask looks into containers, and replaces what it takes for names of its
+        tasks.
 
     Returns
     -------
@@ -142,10 +163,12 @@ def execute(text: str) -> dict[str, Any]:
 
 
 def _attempt(folder: Folder, identity: str) -> Path | None:
-    """Return the mark of this attempt, which stays only if the worker is lost; None if as many as may be are there.
+    """Return the mark of this attempt, which stays only if the worker is lost;
+    None if as many as may be are there.
 
-    A file that must not be there before is one that no two machines make, on network file systems too. dask counts losses as well, but also of tasks that
-    only waited on a worker, and how many it allows is set where the scheduler runs.
+    A file that must not be there before is one that no two machines make, on network file systems too. dask
+    counts losses as well, but also of tasks that only waited on a worker, and how many it allows is set where
+    the scheduler runs.
     """
     for number in range(ATTEMPTS):
         mark = folder.scratch / f"{identity}.attempt-{number}"
@@ -195,7 +218,9 @@ def _end(sweep: str) -> None:
 
 
 def mark_of(folder: Folder, sweep: str) -> Path:
-    """Return the file by which a worker knows that it sees the folder of a sweep, and not another one of that name."""
+    """Return the file by which a worker knows that it sees the folder of a sweep,
+    and not another one of that name.
+    """
     return folder.scratch / f"{sweep}.here"
 
 

@@ -1,4 +1,6 @@
-"""What decides about runs: the sources of crowdsim and the versions of the packages below it. A worker of a sweep must have the same."""
+"""What decides about runs: the sources of crowdsim and the versions of the packages below it.
+A worker of a sweep must have the same.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +22,14 @@ def package_versions() -> dict[str, str]:
 
 @cache
 def code_version() -> str:
-    """Return a hash of what decides about runs: crowdsim's own sources, and the versions of the packages below it."""
+    """Return a hash of what decides about runs:
+    crowdsim's own sources, and the versions of the packages below it.
+    """
     root = Path(__file__).resolve().parents[1]
-    digest = hashlib.blake2b(" ".join(f"{package} {version}" for package, version in package_versions().items()).encode(), digest_size=10)
+    digest = hashlib.blake2b(
+        " ".join(f"{package} {version}" for package, version in package_versions().items()).encode(),
+        digest_size=10,
+    )
     for file in sorted(root.rglob("*.py")):
         place = file.relative_to(root)
         if place.parts[0] not in _NO_PART_OF_A_RUN or place.as_posix() in _PART_OF_A_RUN:

@@ -1,4 +1,6 @@
-"""Which combinations of values a sweep tries: lists crossed or side by side, samples of ranges, rows of a table."""
+"""Which combinations of values a sweep tries:
+lists crossed or side by side, samples of ranges, rows of a table.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,12 @@ from crowdsim.scenario.tree import clipped
 from crowdsim.world.random import uniform01
 
 Point = dict[str, str]  # key of the scenario -> value as YAML on one line: what --set takes
-MOST_POINTS = 100_000  # combinations; each is checked before the first runs, which takes some 30 ms of a small scenario
+# combinations; each is checked before the first runs, which takes some 30 ms of a small scenario
+MOST_POINTS = 100_000
 MOST_SEEDS = 1_000_000
-DIGITS = 9  # Sampled numbers are rounded to so many: the same on every machine, readable in a table, and far finer than any range matters.
+# Sampled numbers are rounded to so many: the same on every machine, readable in a table, and far finer than
+# any range matters.
+DIGITS = 9
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,9 @@ class Range:
     def at(self, share: float) -> str:
         """Return the value that lies at a share (0 to 1, without 1) of the range, as text."""
         if self.whole:
-            return str(int(self.low) + min(int(share * (self.high - self.low + 1.0)), int(self.high - self.low)))
+            return str(
+                int(self.low) + min(int(share * (self.high - self.low + 1.0)), int(self.high - self.low))
+            )
         if self.logarithmic:
             value = self.low * math.exp(share * math.log(self.high / self.low))
         else:
@@ -67,7 +74,9 @@ class Range:
 def crossed(values: Mapping[str, Sequence[str]]) -> list[Point]:
     """Return every combination; the last key varies fastest."""
     require_few(math.prod(len(each) for each in values.values()))
-    return [dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())]
+    return [
+        dict(zip(values, combination, strict=True)) for combination in itertools.product(*values.values())
+    ]
 
 
 def side_by_side(values: Mapping[str, Sequence[str]]) -> list[Point]:
@@ -93,7 +102,9 @@ def latin_hypercube(ranges: Mapping[str, Range], samples: int, seed: int) -> lis
     shares = np.empty((samples, len(ranges)))
     for column in range(len(ranges)):
         # Counter-based draws: a sample does not depend on the version of numpy.
-        draws = np.array([[uniform01(seed, 2 * column + part, 0, row) for row in range(samples)] for part in range(2)])
+        draws = np.array(
+            [[uniform01(seed, 2 * column + part, 0, row) for row in range(samples)] for part in range(2)]
+        )
         shares[:, column] = (np.argsort(draws[0], kind="stable") + draws[1]) / samples
     return _sampled(ranges, shares)
 
@@ -109,11 +120,17 @@ def sobol(ranges: Mapping[str, Range], samples: int, seed: int) -> list[Point]:
     require_few(samples)
     if samples & (samples - 1):
         below = 1 << (samples.bit_length() - 1)
-        raise CrowdsimError(f"a Sobol sequence is in balance at powers of two: take {below:,} or {2 * below:,} samples instead of {samples:,}.")
+        raise CrowdsimError(
+            f"a Sobol sequence is in balance at powers of two: take {below:,} or {2 * below:,} samples "
+            f"instead of {samples:,}."
+        )
     try:
         from scipy.stats import qmc
     except ImportError:
-        raise CrowdsimError("Sobol sequences need scipy: pip install 'crowdsim[design]'. A Latin hypercube needs nothing more.") from None
+        raise CrowdsimError(
+            "Sobol sequences need scipy: pip install 'crowdsim[design]'. A Latin hypercube needs nothing "
+            "more."
+        ) from None
     try:
         engine = qmc.Sobol(len(ranges), scramble=True, rng=np.random.default_rng(seed))
     except TypeError:  # scipy before 1.15
@@ -122,11 +139,15 @@ def sobol(ranges: Mapping[str, Range], samples: int, seed: int) -> list[Point]:
 
 
 def _sampled(ranges: Mapping[str, Range], shares: NDArray[np.float64]) -> list[Point]:
-    return [{key: each.at(float(share)) for (key, each), share in zip(ranges.items(), row, strict=True)} for row in shares]
+    return [
+        {key: each.at(float(share)) for (key, each), share in zip(ranges.items(), row, strict=True)}
+        for row in shares
+    ]
 
 
 def table_rows(text: str, name: str) -> list[Point]:
-    """Return one combination for each row of a CSV table whose columns are keys; an empty cell leaves the scenario's own value.
+    """Return one combination for each row of a CSV table whose columns are keys;
+    an empty cell leaves the scenario's own value.
 
     Raises
     ------
@@ -135,15 +156,22 @@ def table_rows(text: str, name: str) -> list[Point]:
     """
     rows = [row for row in csv.reader(io.StringIO(text)) if any(cell.strip() for cell in row)]
     if len(rows) < 2:
-        raise CrowdsimError(f"{name}: a design is a row of keys and below it at least one row of values; here there are {len(rows)} rows.")
+        raise CrowdsimError(
+            f"{name}: a design is a row of keys and below it at least one row of values; here there are "
+            f"{len(rows)} rows."
+        )
     keys = [key.strip() for key in rows[0]]
     if not all(keys) or len(set(keys)) < len(keys):
         raise CrowdsimError(f"{name}: the first row names each key once, and here it is {', '.join(keys)}.")
     require_few(len(rows) - 1)
     for number, row in enumerate(rows[1:], 1):
         if len(row) != len(keys):
-            raise CrowdsimError(f"{name}: row {number} of values has {len(row)} cells, but there are {len(keys)} keys.")
-    return [{key: cell.strip() for key, cell in zip(keys, row, strict=True) if cell.strip()} for row in rows[1:]]
+            raise CrowdsimError(
+                f"{name}: row {number} of values has {len(row)} cells, but there are {len(keys)} keys."
+            )
+    return [
+        {key: cell.strip() for key, cell in zip(keys, row, strict=True) if cell.strip()} for row in rows[1:]
+    ]
 
 
 def multiplied(parts: Sequence[Sequence[Point]]) -> list[Point]:
@@ -160,7 +188,10 @@ def multiplied(parts: Sequence[Sequence[Point]]) -> list[Point]:
             if owners.setdefault(key, number) != number:
                 raise CrowdsimError(f'"{clipped(key)}" is varied twice. Keep one of the two.')
     require_few(math.prod(len(part) for part in parts))
-    return [{key: value for point in combination for key, value in point.items()} for combination in itertools.product(*parts)]
+    return [
+        {key: value for point in combination for key, value in point.items()}
+        for combination in itertools.product(*parts)
+    ]
 
 
 def require_few(count: int) -> None:
@@ -170,7 +201,8 @@ def require_few(count: int) -> None:
 
 
 def varied(option: str) -> tuple[str, list[str]]:
-    """Return the key and the values of ``key=value,value,...``; commas in brackets, braces and quotes belong to a value.
+    """Return the key and the values of ``key=value,value,...``;
+    commas in brackets, braces and quotes belong to a value.
 
     Raises
     ------
@@ -180,7 +212,10 @@ def varied(option: str) -> tuple[str, list[str]]:
     key, equals, text = option.partition("=")
     values = [value.strip() for value in _split(text)]
     if not equals or not key.strip() or not all(values):
-        raise CrowdsimError(f'--vary {clipped(option)}: expects key=value,value,... For example --vary groups.0.count=100,200,400.')
+        raise CrowdsimError(
+            f"--vary {clipped(option)}: expects key=value,value,... For example --vary "
+            "groups.0.count=100,200,400."
+        )
     return key.strip(), values
 
 
@@ -214,7 +249,10 @@ def varied_values(options: Iterable[str]) -> dict[str, list[str]]:
     for option in options:
         key, values = varied(option)
         if key in found:
-            raise CrowdsimError(f'--vary {clipped(key)} is given twice. Put all values into one: --vary {clipped(key)}={",".join(found[key] + values)}.')
+            raise CrowdsimError(
+                f"--vary {clipped(key)} is given twice. Put all values into one: --vary "
+                f"{clipped(key)}={','.join(found[key] + values)}."
+            )
         found[key] = values
     return found
 
@@ -223,7 +261,8 @@ _SEED_PART = re.compile(r"(\d+)(?::(\d+)(?::(\d+))?)?\Z")
 
 
 def seeds_of(text: str) -> list[int]:
-    """Return the seeds of ``0:10`` (0 to 9), ``0:100:10`` (every tenth), ``1,5,7``, or these joined by commas; each once.
+    """Return the seeds of ``0:10`` (0 to 9), ``0:100:10`` (every tenth), ``1,5,7``,
+    or these joined by commas; each once.
 
     Raises
     ------
@@ -234,7 +273,12 @@ def seeds_of(text: str) -> list[int]:
     for part in text.split(","):
         match = _SEED_PART.match(part.strip())
         start, stop, step = (int(each) if each else 0 for each in match.groups()) if match else (0, 0, 0)
-        if match is None or (match[2] is not None and stop <= start) or (match[3] is not None and step == 0) or (stop - start) // (step or 1) > MOST_SEEDS:
+        if (
+            match is None
+            or (match[2] is not None and stop <= start)
+            or (match[3] is not None and step == 0)
+            or (stop - start) // (step or 1) > MOST_SEEDS
+        ):
             form = f"whole numbers like 1,5,7, or ranges like 0:10, which is 0 to 9 (at most {MOST_SEEDS:,})"
             raise CrowdsimError(f'seeds are {form}, and not "{clipped(text)}".')
         found |= dict.fromkeys(range(start, stop if match[2] is not None else start + 1, step or 1))

@@ -1,8 +1,9 @@
 """The folder of a sweep: what it holds, and how every file in it comes into being whole.
 
-``manifest.json`` says which runs were asked for; ``results/<id>.json`` is written last by a run that ended, ``recordings/<id>.h5`` just before it;
-``logs/<id>.txt`` has what a failed run printed; ``runs`` and ``timings`` are the tables. What runs write before they end lies in ``.scratch`` and goes with
-them. A run is known by its result or its recording, never by times of files.
+``manifest.json`` says which runs were asked for; ``results/<id>.json`` is written last by a run that ended,
+``recordings/<id>.h5`` just before it; ``logs/<id>.txt`` has what a failed run printed; ``runs`` and
+``timings`` are the tables. What runs write before they end lies in ``.scratch`` and goes with them. A run is
+known by its result or its recording, never by times of files.
 """
 
 from __future__ import annotations
@@ -57,19 +58,37 @@ class Folder:
         return self.path / ".scratch"
 
     def require_usable(self) -> None:
-        """Raise `CrowdsimError` if the path is something else than the folder of a sweep, or a place for one."""
+        """Raise `CrowdsimError` if the path is something else than the folder of a sweep,
+        or a place for one.
+        """
         if self.manifest.is_file():
             self._require_readable()
-        elif self.path.exists() and not (self.path / ".lock").is_file() and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise CrowdsimError(f"{self.path}: there is something else that is no sweep. Choose another place with --out DIR.")
+        elif (
+            self.path.exists()
+            and not (self.path / ".lock").is_file()
+            and (not self.path.is_dir() or any(self.path.iterdir()))
+        ):
+            raise CrowdsimError(
+                f"{self.path}: there is something else that is no sweep. Choose another place with --out DIR."
+            )
 
     def _require_readable(self) -> None:
         try:
             document = json.loads(self.manifest.read_bytes())
         except (OSError, ValueError) as error:
-            raise RecordingError(f"{self.manifest}: cannot be read ({error}). Remove it, and run the same command: finished runs are kept beside it.") from None
-        if not isinstance(document, dict) or document.get("format") != FORMAT or document.get("format_version") != FORMAT_VERSION:
-            raise CrowdsimError(f"{self.manifest}: is no manifest of a sweep that this version reads. Choose another place with --out DIR.")
+            raise RecordingError(
+                f"{self.manifest}: cannot be read ({error}). Remove it, and run the same command: finished "
+                "runs are kept beside it."
+            ) from None
+        if (
+            not isinstance(document, dict)
+            or document.get("format") != FORMAT
+            or document.get("format_version") != FORMAT_VERSION
+        ):
+            raise CrowdsimError(
+                f"{self.manifest}: is no manifest of a sweep that this version reads. Choose another place "
+                "with --out DIR."
+            )
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
@@ -87,12 +106,18 @@ class Folder:
                 (self.path / name).mkdir(parents=True, exist_ok=True)
             lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise RecordingError(f"{self.path}: the folder of the sweep cannot be made ({error.strerror}). Choose another place with --out DIR.") from None
+            raise RecordingError(
+                f"{self.path}: the folder of the sweep cannot be made ({error.strerror}). Choose another "
+                "place with --out DIR."
+            ) from None
         try:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise CrowdsimError(f"{self.path}: another sweep is at work in this folder. Wait for it, or choose another place with --out DIR.") from None
+                raise CrowdsimError(
+                    f"{self.path}: another sweep is at work in this folder. Wait for it, or choose another "
+                    "place with --out DIR."
+                ) from None
             self._clear_scratch()
             try:
                 yield
@@ -123,7 +148,12 @@ class Folder:
         result = self.read_result(identity)
         if result is None and self.recording(identity).is_file():
             result = self._from_recording(identity)
-        if result is not None and result["status"] == FINISHED and recorded and not self.recording(identity).is_file():
+        if (
+            result is not None
+            and result["status"] == FINISHED
+            and recorded
+            and not self.recording(identity).is_file()
+        ):
             return None
         return result
 
@@ -134,7 +164,11 @@ class Folder:
         except (OSError, ValueError):
             return None
         is_one = isinstance(result, dict) and result.get("status") in (FINISHED, *FAILURES)
-        return result if is_one and all(isinstance(result.get(part), dict) for part in ("measures", "timings")) else None
+        return (
+            result
+            if is_one and all(isinstance(result.get(part), dict) for part in ("measures", "timings"))
+            else None
+        )
 
     def _from_recording(self, identity: str) -> dict[str, Any] | None:
         """Return, and keep, the result of a run that was killed after it had kept its recording."""
@@ -160,7 +194,13 @@ def finished_result(identity: str, verdict: Mapping[str, Any], **timings: float)
     **timings : float
         More clock readings.
     """
-    return {"id": identity, "status": FINISHED, "error": "", "measures": measures_of(verdict), "timings": {**clocks_of(verdict), **timings}}
+    return {
+        "id": identity,
+        "status": FINISHED,
+        "error": "",
+        "measures": measures_of(verdict),
+        "timings": {**clocks_of(verdict), **timings},
+    }
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -207,7 +247,8 @@ def move_whole(made: Path, path: Path) -> None:
             return
         shutil.copyfile(made, half)
         with half.open("rb+") as copied:
-            os.fsync(copied.fileno())  # A name that the disk knows before what it names would be half a recording after a power cut.
+            # A name that the disk knows before what it names would be half a recording after a power cut.
+            os.fsync(copied.fileno())
         half.replace(path)
         made.unlink()
     except OSError as error:

@@ -1,11 +1,14 @@
-"""The warm process: it has imported everything and made the kernels ready, and forks for each run, which then begins in milliseconds.
+"""The warm process: it has imported everything and made the kernels ready, and forks for each run,
+which then begins in milliseconds.
 
-A request is a datagram with two descriptors: a file with the task as JSON, and a socket on which the answer is given when the run has ended; to close it
-before ends the run. The server is one thread and opens no file, so that a fork is safe; nothing of a run happens in it. It ends, and all of its runs with it,
-when nobody holds the other end of its socket any more; the system ends the runs if the server is killed.
+A request is a datagram with two descriptors: a file with the task as JSON, and a socket on which the answer
+is given when the run has ended; to close it before ends the run. The server is one thread and opens no file,
+so that a fork is safe; nothing of a run happens in it. It ends, and all of its runs with it, when nobody
+holds the other end of its socket any more; the system ends the runs if the server is killed.
 
-The memory of a run is limited by RLIMIT_DATA, on top of what the server has: the kernel refuses what goes beyond, at the moment it is asked for. To watch the
-resident size instead would see a large request only after the machine has begun to swap.
+The memory of a run is limited by RLIMIT_DATA, on top of what the server has: the kernel refuses what goes
+beyond, at the moment it is asked for. To watch the resident size instead would see a large request only after
+the machine has begun to swap.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ from crowdsim.sweep.folder import Folder, write_json
 from crowdsim.sweep.one_run import do_run
 
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
-_FIRST_TO_GO = "800"  # of 1,000: where memory runs out, the system is to end a run, not the server or the sweep
+# of 1,000: where memory runs out, the system is to end a run, not the server or the sweep
+_FIRST_TO_GO = "800"
 
 
 @dataclass
@@ -70,9 +74,18 @@ class Server:
     def serve(self) -> None:
         """Serve until nobody asks any more."""
         while True:
-            deadlines = [child.deadline for child in self._children.values() if not child.is_late and child.deadline < math.inf]
+            deadlines = [
+                child.deadline
+                for child in self._children.values()
+                if not child.is_late and child.deadline < math.inf
+            ]
             wait = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-            readable, _, _ = select.select([self._requests, self._woken, *(child.reply for child in self._children.values())], [], [], wait)
+            readable, _, _ = select.select(
+                [self._requests, self._woken, *(child.reply for child in self._children.values())],
+                [],
+                [],
+                wait,
+            )
             if self._woken in readable:
                 with contextlib.suppress(BlockingIOError):
                     while self._woken.recv(4096):
@@ -127,7 +140,13 @@ class Server:
         """Be the process of a run, and end with it."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for each in (reply, self._requests, self._woken, self._wake, *(child.reply for child in self._children.values())):
+        for each in (
+            reply,
+            self._requests,
+            self._woken,
+            self._wake,
+            *(child.reply for child in self._children.values()),
+        ):
             each.close()
         _be_run(task)
 
@@ -152,8 +171,15 @@ class Server:
                 return
             child = self._children.pop(number)
             code = os.waitstatus_to_exitcode(status)
-            clocks = {"process_s": time.monotonic() - child.began, "processor_s": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024.0}
-            _answer(child.reply, {"status": "ended", "code": code, "is_late": child.is_late and code != 0, "clocks": clocks})
+            clocks = {
+                "process_s": time.monotonic() - child.began,
+                "processor_s": usage.ru_utime + usage.ru_stime,
+                "peak_mb": usage.ru_maxrss / 1024.0,
+            }
+            _answer(
+                child.reply,
+                {"status": "ended", "code": code, "is_late": child.is_late and code != 0, "clocks": clocks},
+            )
 
 
 def _answer(reply: socket.socket, value: dict[str, Any]) -> None:
@@ -181,17 +207,32 @@ groups: [{name: crowd, count: 2, region: {box: [0, 0, 2, 4]}, goals: [out]}]
 
 
 def _rehearse() -> None:
-    """Do a run of three ticks with everything round it: what is imported or made at first use is then there for all."""
+    """Do a run of three ticks with everything round it:
+    what is imported or made at first use is then there for all.
+    """
     with scratch_folder() as place:
         folder = Folder(place)
         for name in (folder.result("0").parent, folder.recording("0").parent):
             name.mkdir(parents=True)
-        do_run({"folder": str(place), "scratch": str(place), "id": "0", "text": _REHEARSAL, "file": "rehearsal", "seed": 1, "threads": 1, "record": True})
+        do_run(
+            {
+                "folder": str(place),
+                "scratch": str(place),
+                "id": "0",
+                "text": _REHEARSAL,
+                "file": "rehearsal",
+                "seed": 1,
+                "threads": 1,
+                "record": True,
+            }
+        )
         folder.known("0", recorded=True)
 
 
 def _be_run(task: dict[str, Any]) -> NoReturn:
-    """Do a run and leave without taking the interpreter down, which takes long where its memory is shared with a parent."""
+    """Do a run and leave without taking the interpreter down, which takes long where its memory is shared
+    with a parent.
+    """
     scratch = Path(task["scratch"])
     code = 1
     try:
@@ -218,7 +259,9 @@ def _be_run(task: dict[str, Any]) -> NoReturn:
 
 
 def _bind_to_parent() -> None:
-    """Let the process end with the server, be the leader of a group of its own, leave no core file, and be the first to go where memory runs out."""
+    """Let the process end with the server, be the leader of a group of its own, leave no core file,
+    and be the first to go where memory runs out.
+    """
     parent = os.getppid()
     os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -242,7 +285,10 @@ def _limit_memory(limit: int) -> None:
 
 def _told(error: BaseException) -> dict[str, str]:
     """Return how a run failed, in words that are the same each time."""
-    if any(isinstance(each, MemoryError) or (isinstance(each, OSError) and each.errno == errno.ENOMEM) for each in _causes(error)):
+    if any(
+        isinstance(each, MemoryError) or (isinstance(each, OSError) and each.errno == errno.ENOMEM)
+        for each in _causes(error)
+    ):
         return {"status": "memory", "error": ""}
     if isinstance(error, CrowdsimError):
         return {"status": "error", "error": str(error)}

@@ -1,12 +1,16 @@
-"""What the table of a sweep says about a run. A new measure is a new entry of what `measures_of` returns; the tables take whatever is there."""
+"""What the table of a sweep says about a run.
+A new measure is a new entry of what `measures_of` returns; the tables take whatever is there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-_CLOCKS = ("wall_s", "worst_tick_ms", "ms_per_tick")  # They differ from run to run and stand in a table of their own.
-_NO_MEASURES = ("left", "begun_s", "speed_law")  # Agents one by one, which the recording has; when the run began, always 0 here; what the scenario says.
+# They differ from run to run and stand in a table of their own.
+_CLOCKS = ("wall_s", "worst_tick_ms", "ms_per_tick")
+# Agents one by one, which the recording has; when the run began, always 0 here; what the scenario says.
+_NO_MEASURES = ("left", "begun_s", "speed_law")
 
 
 def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,10 +24,17 @@ def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict of str to str, int, float or None
-        Counts by goal, reason or cause are named ``arrivals.exit``; None stands where nothing could be measured.
+        Counts by goal, reason or cause are named ``arrivals.exit``; None stands where nothing could be
+        measured.
     """
-    plain = {name: value for name, value in result.items() if name not in _CLOCKS and name not in _NO_MEASURES and name != "flows"}
-    return _flat({**plain, "flow_per_m_s": {flow["exit"]: flow["per_m_s"] for flow in result.get("flows", [])}})
+    plain = {
+        name: value
+        for name, value in result.items()
+        if name not in _CLOCKS and name not in _NO_MEASURES and name != "flows"
+    }
+    return _flat(
+        {**plain, "flow_per_m_s": {flow["exit"]: flow["per_m_s"] for flow in result.get("flows", [])}}
+    )
 
 
 def clocks_of(result: Mapping[str, Any]) -> dict[str, float]:
@@ -34,5 +45,9 @@ def clocks_of(result: Mapping[str, Any]) -> dict[str, float]:
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in values.items():
-        found |= {f"{name}.{part}": each for part, each in value.items()} if isinstance(value, Mapping) else {name: value}
+        found |= (
+            {f"{name}.{part}": each for part, each in value.items()}
+            if isinstance(value, Mapping)
+            else {name: value}
+        )
     return found

@@ -1,4 +1,6 @@
-"""What the process of one run does: it runs, keeps its recording, and says what it resulted in. Whatever else it writes goes with it."""
+"""What the process of one run does: it runs, keeps its recording, and says what it resulted in.
+Whatever else it writes goes with it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from crowdsim.sweep.folder import Folder, finished_result, move_whole, write_jso
 
 
 def _as_in_the_file(problem: Problem) -> Problem:
-    """Return a problem of the text that a run is given without its place there: lines, and the order of groups, are others in the user's file."""
+    """Return a problem of the text that a run is given without its place there:
+    lines, and the order of groups, are others in the user's file.
+    """
     return replace(problem, item="" if "[" in problem.item else problem.item, line=0, column=0)
 
 
@@ -25,7 +29,8 @@ def do_run(task: Mapping[str, Any]) -> None:
     Parameters
     ----------
     task : mapping
-        As `crowdsim.sweep.supervise.task_of` makes it, and ``scratch``: a folder that is there, for what the run writes before it has ended.
+        As `crowdsim.sweep.supervise.task_of` makes it, and ``scratch``: a folder that is there, for what the
+        run writes before it has ended.
 
     Raises
     ------
@@ -47,5 +52,7 @@ def do_run(task: Mapping[str, Any]) -> None:
         raise CrowdsimError("the run was interrupted from outside.")
     if out is not None:
         move_whole(out, folder.recording(identity))
-    result = finished_result(identity, verdict.as_dict(), begin_s=begun - began, run_s=time.perf_counter() - began)
+    result = finished_result(
+        identity, verdict.as_dict(), begin_s=begun - began, run_s=time.perf_counter() - began
+    )
     write_json(folder.result(identity), result)

@@ -1,4 +1,6 @@
-"""The runs of a sweep: each combination is read and checked before the first one runs, each run has an id that follows from what it is; and what they take."""
+"""The runs of a sweep: each combination is read and checked before the first one runs,
+each run has an id that follows from what it is; and what they take.
+"""
 
 from __future__ import annotations
 
@@ -125,7 +127,12 @@ def options_of(point: Point) -> list[str]:
 
 
 def plan_sweep(
-    source: Source, points: Sequence[Point], seeds: Sequence[int] = (), *, name: str = "", progress: Callable[[int, int], None] | None = None
+    source: Source,
+    points: Sequence[Point],
+    seeds: Sequence[int] = (),
+    *,
+    name: str = "",
+    progress: Callable[[int, int], None] | None = None,
 ) -> Plan:
     """Read and check every combination of a design, and give every run its id.
 
@@ -176,19 +183,37 @@ def plan_sweep(
         text = replace(scenario, seed=0).canonical()
         texts.append(text)
         kinds.append(kernels_of(scenario))
-        loads.append((scenario.agent_count, scenario.stop.ticks, scenario.stop.ticks // scenario.record.ticks_per_frame + 1))
-        scenario_key = hashlib.blake2b(f"{code} {_plugins_of(scenario)} {text}".encode(), digest_size=20).hexdigest()
+        loads.append(
+            (
+                scenario.agent_count,
+                scenario.stop.ticks,
+                scenario.stop.ticks // scenario.record.ticks_per_frame + 1,
+            )
+        )
+        scenario_key = hashlib.blake2b(
+            f"{code} {_plugins_of(scenario)} {text}".encode(), digest_size=20
+        ).hexdigest()
         values = {key: _plain_value(value) for key, value in point.items() if key != "seed"}
         for seed in seeds or [scenario.seed]:
             identity = hashlib.blake2b(f"{scenario_key} {seed}".encode(), digest_size=10).hexdigest()
             runs.append(Run(len(runs), identity, point, values, seed, variant))
     if mistakes:
         raise _told(mistakes, len(points))
-    return Plan(name or source.scenario.stem, source, tuple(runs), tuple(texts), tuple(kinds), tuple(loads), tuple(notes))
+    return Plan(
+        name or source.scenario.stem,
+        source,
+        tuple(runs),
+        tuple(texts),
+        tuple(kinds),
+        tuple(loads),
+        tuple(notes),
+    )
 
 
 def _bare(problem: Problem) -> Problem:
-    """Return a problem as it is in all combinations that make the same mistake: an option is named by its key, the value stands in the message."""
+    """Return a problem as it is in all combinations that make the same mistake:
+    an option is named by its key, the value stands in the message.
+    """
     option = problem.file.removeprefix("--set ")
     return replace(problem, file=f"--vary {option.partition('=')[0]}") if option != problem.file else problem
 
@@ -206,14 +231,18 @@ def _told(mistakes: dict[Problem, tuple[Point, int]], count: int) -> ScenarioErr
 
 
 def _plain_value(text: str) -> Any:
-    """Return a value as a table holds it: numbers and truth values as such, everything else as the text that was given."""
+    """Return a value as a table holds it: numbers and truth values as such,
+    everything else as the text that was given.
+    """
     node, _ = read_yaml(text, "value")
     value = node.value if node is not None else None
     return value if isinstance(value, (str, int, float, bool)) else text
 
 
 def kernels_of(scenario: Scenario) -> str:
-    """Return in words which kernels a scenario needs: scenarios with one answer find them ready once one of them was made ready for."""
+    """Return in words which kernels a scenario needs:
+    scenarios with one answer find them ready once one of them was made ready for.
+    """
     geometry, bodies = scenario.geometry, scenario.bodies.values
     switches = {
         "floors": len(geometry.floor_names) > 1 or bool(geometry.patches) or bool(geometry.named_speeds),
@@ -222,19 +251,31 @@ def kernels_of(scenario: Scenario) -> str:
         "round_standers": any(bool(each.values.get("round_standers")) for each in scenario.navigations),
         **{name: bool(bodies[name]) for name in ("local_grid", "nudging", "replanning") if name in bodies},
     }
-    names = [*(f"model {each.name}" for each in scenario.models), f"law {scenario.speed_density.name}", *(each.name for each in scenario.navigations)]
+    names = [
+        *(f"model {each.name}" for each in scenario.models),
+        f"law {scenario.speed_density.name}",
+        *(each.name for each in scenario.navigations),
+    ]
     return ", ".join([*names, *(name for name, is_on in switches.items() if is_on)])
 
 
 def _plugins_of(scenario: Scenario) -> str:
     """Return the hashes of the plug-ins that a scenario uses."""
-    origins = {chosen.name: origin_of(chosen.name) for chosen in (*scenario.models, *scenario.navigations, *scenario.systems)}
-    return " ".join(f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None)
+    origins = {
+        chosen.name: origin_of(chosen.name)
+        for chosen in (*scenario.models, *scenario.navigations, *scenario.systems)
+    }
+    return " ".join(
+        f"{name}={origin.sha256}" for name, origin in sorted(origins.items()) if origin is not None
+    )
 
 
-US_PER_AGENT_TICK = 40.0  # Of small crowds with any model and a recording, one thread of a 2.5 GHz core (31 to 61 in docs/learn/models.md); large ones less.
+# Of small crowds with any model and a recording, one thread of a 2.5 GHz core (31 to 61 in
+# docs/learn/models.md); large ones less.
+US_PER_AGENT_TICK = 40.0
 MS_PER_TICK = 0.5  # What a tick of a small scene takes however few agents there are.
-BYTES_PER_ROW = 30.0  # Of an agent in a frame, all columns, compressed (docs/reference/recordings.md has 22 to 41).
+# Of an agent in a frame, all columns, compressed (docs/reference/recordings.md has 22 to 41).
+BYTES_PER_ROW = 30.0
 BYTES_PER_TICK = 150.0  # Digests and timings.
 
 
@@ -257,7 +298,9 @@ class Estimate:
     measured_on: int
 
 
-def estimate(plan: Plan, todo: Sequence[Run], known: Sequence[Mapping[str, Any]], *, record: bool) -> Estimate:
+def estimate(
+    plan: Plan, todo: Sequence[Run], known: Sequence[Mapping[str, Any]], *, record: bool
+) -> Estimate:
     """Return what runs will take.
 
     Parameters
@@ -277,6 +320,12 @@ def estimate(plan: Plan, todo: Sequence[Run], known: Sequence[Mapping[str, Any]]
         agents, run_ticks, frames = plan.loads[run.variant]
         most += run_ticks * (agents * US_PER_AGENT_TICK / 1e6 + MS_PER_TICK / 1e3)
         ticks, rows = ticks + run_ticks, rows + agents * frames
-    taken = [result["timings"]["run_s"] for result in known if result["status"] == FINISHED and "run_s" in result["timings"]]
+    taken = [
+        result["timings"]["run_s"]
+        for result in known
+        if result["status"] == FINISHED and "run_s" in result["timings"]
+    ]
     seconds = len(todo) * sum(taken) / len(taken) if taken else most
-    return Estimate(seconds, (rows * BYTES_PER_ROW + ticks * BYTES_PER_TICK) / 1e6 if record else 0.0, len(taken))
+    return Estimate(
+        seconds, (rows * BYTES_PER_ROW + ticks * BYTES_PER_TICK) / 1e6 if record else 0.0, len(taken)
+    )

@@ -1,4 +1,6 @@
-"""What does the runs of a sweep: what takes tasks and gives futures, as executors do. On this machine, threads that ask one run server."""
+"""What does the runs of a sweep: what takes tasks and gives futures, as executors do.
+On this machine, threads that ask one run server.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from crowdsim.sweep.folder import Folder
 from crowdsim.sweep.plan import Plan
 from crowdsim.sweep.worker import RunServer, room_for_runs
 
-_WAITING = 2  # Tasks handed out for each worker: one that it does, and one that it finds when that has ended. More would only fill memory.
+# Tasks handed out for each worker: one that it does, and one that it finds when that has ended. More would
+# only fill memory.
+_WAITING = 2
 
 
 class Pool(Protocol):
@@ -22,7 +26,9 @@ class Pool(Protocol):
 
     def __enter__(self) -> Pool: ...
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     @property
     def places(self) -> int:
@@ -63,7 +69,9 @@ class LocalPool(AbstractContextManager["LocalPool"]):
         self._parent = scratch
         self._held = contextlib.ExitStack()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.end()
 
     def ready(self) -> int:
@@ -75,7 +83,8 @@ class LocalPool(AbstractContextManager["LocalPool"]):
         scratch = self._held.enter_context(room_for_runs(self._parent)) if self._parent is not None else None
         self._threads = ThreadPoolExecutor(self._workers, thread_name_prefix="crowdsim-sweep")
         self._held.callback(self._threads.shutdown, cancel_futures=True)
-        self._server = self._held.enter_context(contextlib.closing(RunServer(scratch)))  # Closed first: threads wait for it.
+        # Closed first: threads wait for it.
+        self._server = self._held.enter_context(contextlib.closing(RunServer(scratch)))
 
     def submit(self, task: dict[str, Any]) -> Future[dict[str, Any]]:
         """Give a task to a thread."""

@@ -1,4 +1,6 @@
-"""A sweep from its first run to its last: what is finished is not done again, what fails costs itself alone, and the tables are made of what is kept."""
+"""A sweep from its first run to its last: what is finished is not done again, what fails costs itself alone,
+and the tables are made of what is kept.
+"""
 
 from __future__ import annotations
 
@@ -78,7 +80,9 @@ class Report:
 
 
 def task_of(plan: Plan, run: Run, folder: Folder, limits: Limits, *, record: bool) -> dict[str, Any]:
-    """Return one run as plain values: all that a process needs that shares nothing with this one but the folder."""
+    """Return one run as plain values: all that a process needs that shares nothing with this one but the
+    folder.
+    """
     return {
         "id": run.id,
         "folder": str(folder.path.resolve()),
@@ -94,7 +98,9 @@ def task_of(plan: Plan, run: Run, folder: Folder, limits: Limits, *, record: boo
     }
 
 
-def waiting(plan: Plan, folder: Folder, *, record: bool, retry: bool = False) -> tuple[list[Run], list[dict[str, Any]]]:
+def waiting(
+    plan: Plan, folder: Folder, *, record: bool, retry: bool = False
+) -> tuple[list[Run], list[dict[str, Any]]]:
     """Return the runs that have yet to be done, each once, and the results of the others.
 
     Parameters
@@ -117,9 +123,16 @@ def waiting(plan: Plan, folder: Folder, *, record: bool, retry: bool = False) ->
 
 
 def run_sweep(
-    plan: Plan, folder: Folder, *, workers: int = 1, limits: Limits | None = None, record: bool = True, retry: bool = False, scratch: Path | None = None,
+    plan: Plan,
+    folder: Folder,
+    *,
+    workers: int = 1,
+    limits: Limits | None = None,
+    record: bool = True,
+    retry: bool = False,
+    scratch: Path | None = None,
     progress: Callable[[Report], None] | None = None,
-) -> Report:  # fmt: skip
+) -> Report:
     """Do all runs of a plan that are not done yet, on this machine, and write the tables.
 
     Parameters
@@ -134,7 +147,8 @@ def run_sweep(
     retry : bool
         Do runs again that failed.
     scratch : Path, optional
-        A folder in which runs write until they have ended, on a disk of this machine; default: in the folder of the sweep.
+        A folder in which runs write until they have ended, on a disk of this machine; default: in the folder
+        of the sweep.
     progress : callable, optional
         Called with the report some five times a second.
 
@@ -147,18 +161,29 @@ def run_sweep(
     CrowdsimError
         If the folder is something else, or another sweep is at work in it.
     KeyboardInterrupt
-        If it was interrupted; runs that went on are gone without trace, tables are written of the others, and the same call goes on.
+        If it was interrupted; runs that went on are gone without trace, tables are written of the others, and
+        the same call goes on.
     """
     if workers < 1:
         raise CrowdsimError(f"there are {workers} workers, but a sweep needs at least 1.")
     with LocalPool(workers, scratch) as pool:
-        return supervise(plan, folder, pool, limits=limits or Limits(), record=record, retry=retry, progress=progress)
+        return supervise(
+            plan, folder, pool, limits=limits or Limits(), record=record, retry=retry, progress=progress
+        )
 
 
 def supervise(
-    plan: Plan, folder: Folder, pool: Pool, *, limits: Limits, record: bool = True, retry: bool = False, progress: Callable[[Report], None] | None = None
-) -> Report:  # fmt: skip
-    """Do the same with any pool of workers that see the folder, for example a `crowdsim.sweep.cluster.Cluster`.
+    plan: Plan,
+    folder: Folder,
+    pool: Pool,
+    *,
+    limits: Limits,
+    record: bool = True,
+    retry: bool = False,
+    progress: Callable[[Report], None] | None = None,
+) -> Report:
+    """Do the same with any pool of workers that see the folder, for example a
+    `crowdsim.sweep.cluster.Cluster`.
 
     Parameters
     ----------
@@ -183,13 +208,24 @@ def supervise(
     with folder.held():
         todo, known = waiting(plan, folder, record=record, retry=retry)
         write_json(folder.manifest, manifest_of(plan, record=record))
-        report = Report(asked=len(todo) + len(known), known=len(known), failures=[each for each in known if each["status"] != FINISHED])
+        report = Report(
+            asked=len(todo) + len(known),
+            known=len(known),
+            failures=[each for each in known if each["status"] != FINISHED],
+        )
         began, stopped_by = time.monotonic(), None
         try:
             if todo:
                 pool.begin(plan, folder)
-            for result in _ended(iter([task_of(plan, run, folder, limits, record=record) for run in todo]), pool, report, began, progress):
-                if folder.read_result(result["id"]) is None:  # A network's file system may be late to show what another machine wrote.
+            for result in _ended(
+                iter([task_of(plan, run, folder, limits, record=record) for run in todo]),
+                pool,
+                report,
+                began,
+                progress,
+            ):
+                # A network's file system may be late to show what another machine wrote.
+                if folder.read_result(result["id"]) is None:
                     write_json(folder.result(result["id"]), result)
                 report.finished += result["status"] == FINISHED
                 report.failed += result["status"] != FINISHED
@@ -209,7 +245,11 @@ def supervise(
 
 
 def _ended(
-    tasks: Iterator[dict[str, Any]], pool: Pool, report: Report, began: float, progress: Callable[[Report], None] | None
+    tasks: Iterator[dict[str, Any]],
+    pool: Pool,
+    report: Report,
+    began: float,
+    progress: Callable[[Report], None] | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the results of tasks as they end; so many at once are handed out as the pool has places."""
     pending: dict[Future[dict[str, Any]], dict[str, Any]] = {}
@@ -245,5 +285,7 @@ def manifest_of(plan: Plan, *, record: bool) -> dict[str, Any]:
         "code": code_version(),
         "recordings": record,
         "keys": plan.keys,
-        "runs": [{"run": run.number, "id": run.id, "seed": run.seed, "values": run.point} for run in plan.runs],
+        "runs": [
+            {"run": run.number, "id": run.id, "seed": run.seed, "values": run.point} for run in plan.runs
+        ],
     }

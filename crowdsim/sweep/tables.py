@@ -1,4 +1,5 @@
-"""The tables of a sweep: one row for each run of the design, in its order, whatever the number of workers; clock readings apart.
+"""The tables of a sweep: one row for each run of the design, in its order, whatever the number of workers;
+clock readings apart.
 
 They are Parquet files where pyarrow is installed, CSV else; both are replaced whole.
 """
@@ -36,8 +37,9 @@ def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.Da
     Returns
     -------
     runs : DataFrame
-        ``run``, ``id``, the varied keys, ``seed``, ``status``, ``error``, ``command``, ``recording`` (relative to the folder), then the measures. A count that
-        a finished run does not have is 0 in it (an exit that nobody took); measures of a run that did not finish are missing.
+        ``run``, ``id``, the varied keys, ``seed``, ``status``, ``error``, ``command``, ``recording``
+        (relative to the folder), then the measures. A count that a finished run does not have is 0 in it (an
+        exit that nobody took); measures of a run that did not finish are missing.
     timings : DataFrame
         ``run``, ``id``, ``status``, then seconds (``_s``), milliseconds and mebibytes (``peak_mb``).
     """
@@ -56,13 +58,22 @@ def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.Da
             "command": plan.command(run, record=record),
             "recording": str(folder.recording(run.id).relative_to(folder.path)) if is_kept else "",
         }
-        rows.append({**about, **{key: run.values.get(key) for key in plan.keys if key != "seed"}, **outcome, **result["measures"]})
+        rows.append(
+            {
+                **about,
+                **{key: run.values.get(key) for key in plan.keys if key != "seed"},
+                **outcome,
+                **result["measures"],
+            }
+        )
         clocks.append({**about, "status": result["status"], **dict(sorted(result["timings"].items()))})
     return _typed(pd.DataFrame(rows)), pd.DataFrame(clocks)
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose counts are whole numbers also where some runs have none, and whose columns of mixed values are text."""
+    """Return a table whose counts are whole numbers also where some runs have none,
+    and whose columns of mixed values are text.
+    """
     finished = table["status"] == FINISHED
     for name in table.columns:
         column = table[name]
@@ -71,10 +82,19 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
             continue
         known = [value for value in column if not pd.isna(value)]
         if any(isinstance(value, str) for value in known):
-            table[name] = pd.Series([None if pd.isna(value) else str(value) for value in column], index=table.index, dtype="object")
+            table[name] = pd.Series(
+                [None if pd.isna(value) else str(value) for value in column],
+                index=table.index,
+                dtype="object",
+            )
         elif known and all(isinstance(value, bool) for value in known):
             table[name] = column.astype("boolean")
-        elif known and len(known) < len(column) and all(float(value).is_integer() for value in known) and not name.endswith(("_s", "_m")):
+        elif (
+            known
+            and len(known) < len(column)
+            and all(float(value).is_integer() for value in known)
+            and not name.endswith(("_s", "_m"))
+        ):
             table[name] = column.astype("Int64")
     return table
 

@@ -1,4 +1,6 @@
-"""Asks a fork server for runs, one from each thread that calls, and says how each ended: in a result that is kept, whatever happened to the run."""
+"""Asks a fork server for runs, one from each thread that calls, and says how each ended:
+in a result that is kept, whatever happened to the run.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,16 @@ from crowdsim.kernels.cache_folder import cache_directory
 from crowdsim.recording.locks import clear_scratch, scratch_folder
 from crowdsim.sweep.folder import FINISHED, Folder, write_json, write_whole
 
-ATTEMPTS = 3  # Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends three is not to be tried for ever.
+# Servers that may be lost during one run. The first may have gone for reasons of its own; a run that ends
+# three is not to be tried for ever.
+ATTEMPTS = 3
 _LOG_BYTES = 64 * 1024  # of the end of what a failed run printed
 
 
 @contextlib.contextmanager
 def room_for_runs(parent: Path) -> Iterator[Path]:
-    """Make a folder for runs that go on, in another one on a disk of this machine; what killed processes left there goes first.
+    """Make a folder for runs that go on, in another one on a disk of this machine;
+    what killed processes left there goes first.
 
     Parameters
     ----------
@@ -45,7 +50,10 @@ def room_for_runs(parent: Path) -> Iterator[Path]:
             clear_scratch(parent)
             made = held.enter_context(scratch_folder(parent))
         except OSError as error:
-            raise RecordingError(f"{parent}: cannot hold runs that go on ({error.strerror}). Choose another place with --scratch DIR.") from None
+            raise RecordingError(
+                f"{parent}: cannot hold runs that go on ({error.strerror}). Choose another place with "
+                "--scratch DIR."
+            ) from None
         yield made
 
 
@@ -54,12 +62,14 @@ class Stopped(Exception):
 
 
 class RunServer:
-    """A warm process that forks for each run; started at the first run, and again where it is lost. Threads may share one.
+    """A warm process that forks for each run; started at the first run, and again where it is lost.
+    Threads may share one.
 
     Parameters
     ----------
     scratch : Path, optional
-        A folder on a disk of this machine in which runs write until they have ended; default: in the folder of the sweep.
+        A folder on a disk of this machine in which runs write until they have ended; default: in the folder
+        of the sweep.
     """
 
     def __init__(self, scratch: Path | None = None) -> None:
@@ -94,7 +104,8 @@ class RunServer:
             If the server cannot even be started, or nothing can be written.
         """
         folder = Folder(Path(task["folder"]))
-        # Of a name that nobody else has: a worker that lost its connection may still be at the same run elsewhere.
+        # Of a name that nobody else has: a worker that lost its connection may still be at the same run
+        # elsewhere.
         scratch = (self._scratch or folder.scratch) / f"{task['id']}.{uuid.uuid4().hex}"
         try:
             return self._do({**task, "scratch": str(scratch)}, folder, scratch, name or scratch.name)
@@ -108,13 +119,18 @@ class RunServer:
             try:
                 scratch.mkdir(parents=True)
             except OSError as error:
-                raise RecordingError(f"{scratch.parent}: cannot hold runs that go on ({error.strerror}).") from None
+                raise RecordingError(
+                    f"{scratch.parent}: cannot hold runs that go on ({error.strerror})."
+                ) from None
             answer = self._ask(task, name)
             if answer is not None:
                 self._has_answered = True
                 break
         if not self._has_answered:
-            raise CrowdsimError(f"the process that starts runs has ended {ATTEMPTS} times before it began one; what it said stands above.")
+            raise CrowdsimError(
+                f"the process that starts runs has ended {ATTEMPTS} times before it began one; what it said "
+                "stands above."
+            )
         result = folder.read_result(task["id"]) if answer is not None and answer.get("code") == 0 else None
         if result is None or result["status"] != FINISHED:
             result = _failed(task, scratch, answer)
@@ -182,13 +198,24 @@ class RunServer:
         if self._socket is None:
             mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             with theirs:
-                # A session of its own: Ctrl-C is for the sweep, which ends the server. The runs have threads of ours, numpy needs none.
-                path = os.pathsep.join([str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
+                # A session of its own: Ctrl-C is for the sweep, which ends the server. The runs have threads
+                # of ours, numpy needs none.
+                path = os.pathsep.join(
+                    [str(Path(__file__).resolve().parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])]
+                )
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "crowdsim.sweep.fork_server", str(theirs.fileno())],
-                    pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, start_new_session=True,
-                    env={**os.environ, "PYTHONPATH": path, "CROWDSIM_CACHE_DIR": str(cache_directory()), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                )  # fmt: skip
+                    pass_fds=[theirs.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    start_new_session=True,
+                    env={
+                        **os.environ,
+                        "PYTHONPATH": path,
+                        "CROWDSIM_CACHE_DIR": str(cache_directory()),
+                        "OPENBLAS_NUM_THREADS": "1",
+                        "OMP_NUM_THREADS": "1",
+                    },
+                )
             self._socket = mine
         return self._socket
 
@@ -208,7 +235,9 @@ def lost(identity: str, error: str) -> dict[str, Any]:
 
 
 def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the result of a run that did not come to its end. It says nothing that differs from time to time."""
+    """Return the result of a run that did not come to its end.
+    It says nothing that differs from time to time.
+    """
     if answer is None:
         return lost(task["id"], f"the process that starts runs ended {ATTEMPTS} times during this run")
     if answer["status"] != "ended":
@@ -223,7 +252,11 @@ def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | 
             failure = json.loads((scratch / "error.json").read_bytes())
             status, error = failure["status"], failure["error"].replace(str(scratch), "the run's scratch")
     if status == "memory":
-        error = f"asked for more than {task['memory'] / 2**20:,.0f} MiB of memory" if task["memory"] else "asked for more memory than there is"
+        error = (
+            f"asked for more than {task['memory'] / 2**20:,.0f} MiB of memory"
+            if task["memory"]
+            else "asked for more memory than there is"
+        )
     return {"id": task["id"], "status": status, "error": error, "measures": {}, "timings": {}}
 
 

@@ -1,6 +1,7 @@
 """What happens in a tick? The systems in the order in which they run.
 
-`TICK_ORDER` is the table of contents. All agents decide on the world as it was, then all move; an agent that arrives is recorded before it leaves.
+`TICK_ORDER` is the table of contents. All agents decide on the world as it was, then all move; an agent that
+arrives is recorded before it leaves.
 """
 
 from crowdsim.systems.arrive import Arrive

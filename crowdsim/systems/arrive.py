@@ -27,10 +27,21 @@ class Arrive(System):
     """
 
     reads = (
-        "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer", "itinerary", "is_yielding", "is_driven",
-        "is_immovable", "is_stuck", "blocker", "desired_speed", "yield_target",
+        "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer",
+        "itinerary", "is_yielding", "is_driven", "is_immovable", "is_stuck", "blocker", "desired_speed",
+        "yield_target",
     )  # fmt: skip
-    writes = ("activity", "goal", "stage", "desired_speed", *LOST, "remaining", "is_yielding", "yield_target", "yield_tick")
+    writes = (
+        "activity",
+        "goal",
+        "stage",
+        "desired_speed",
+        *LOST,
+        "remaining",
+        "is_yielding",
+        "yield_target",
+        "yield_tick",
+    )
     counts = ("arrivals",)
 
     def __init__(self, world: World, places: Places) -> None:
@@ -49,7 +60,17 @@ class Arrive(System):
         wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
         piece = np.empty(len(agents), dtype=np.int32)
         polygon = world.polygons()
-        tick.team.run(arrived_many, len(agents), world.mesh, world.goals, agents.goal, polygon, wants.view(np.uint8), agents.position, piece)
+        tick.team.run(
+            arrived_many,
+            len(agents),
+            world.mesh,
+            world.goals,
+            agents.goal,
+            polygon,
+            wants.view(np.uint8),
+            agents.position,
+            piece,
+        )
         there = np.flatnonzero(piece >= 0)
         tick.counts["arrivals"] = 0.0
         if not len(there):
@@ -77,5 +98,9 @@ class Arrive(System):
         on, last = there[~final], there[final]
         stays = final & (agents.activity[there] == AgentState.STANDING) & (agents.is_driven[there] == 0)
         self._places.take(tick, there[stays], reached[stays])
-        world.events.note(tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final])
-        world.events.note(tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final])
+        world.events.note(
+            tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final]
+        )
+        world.events.note(
+            tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final]
+        )

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import REASON_DTYPE, explain_choices
 from crowdsim.avoidance.guard import ModelError, check_velocities
-from crowdsim.avoidance.model import KEEPS_ITS_VELOCITY, AvoidanceModel, Choice, CrowdView, copy_choice, empty_choice
+from crowdsim.avoidance.model import (
+    KEEPS_ITS_VELOCITY,
+    AvoidanceModel,
+    Choice,
+    CrowdView,
+    copy_choice,
+    empty_choice,
+)
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
@@ -23,8 +30,8 @@ from crowdsim.world.world import World
 class Avoid(System):
     """Let the models choose a velocity for each agent that walks.
 
-    Every model sees the whole crowd as it was at the end of the last tick, and chooses for its own agents: each avoids agents of all models
-    alike, and the order of the models changes nothing.
+    Every model sees the whole crowd as it was at the end of the last tick, and chooses for its own agents:
+    each avoids agents of all models alike, and the order of the models changes nothing.
 
     Parameters
     ----------
@@ -35,20 +42,37 @@ class Avoid(System):
     labels : sequence of str
         What a user calls each agent, by entity - 1; for errors.
     explained : (agents,) bool, optional
-        By entity - 1: the agents with choices that are explained in every tick; may be set anew between ticks.
+        By entity - 1: the agents with choices that are explained in every tick; may be set anew between
+        ticks.
     """
 
     reads = (
-        "entity", "group", "position", "velocity", "preferred_velocity", "radius", "maximum_speed", "activity", "surface", "layer", "neighbour_reach",
-        "is_driven", "is_yielding", "diagnosis",
+        "entity",
+        "group",
+        "position",
+        "velocity",
+        "preferred_velocity",
+        "radius",
+        "maximum_speed",
+        "activity",
+        "surface",
+        "layer",
+        "neighbour_reach",
+        "is_driven",
+        "is_yielding",
+        "diagnosis",
     )
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")
 
     def __init__(
-        self, world: World, models: Sequence[AvoidanceModel], model_of_group: Sequence[int], labels: Sequence[str] = (),
+        self,
+        world: World,
+        models: Sequence[AvoidanceModel],
+        model_of_group: Sequence[int],
+        labels: Sequence[str] = (),
         explained: NDArray[np.bool_] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(world)
         self.explained = explained
         self.models = tuple(models)
@@ -57,29 +81,43 @@ class Avoid(System):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> Avoid:
-        """Make the system with the models of the groups; choices are explained where the scenario names agents and the run is recorded."""
+        """Make the system with the models of the groups;
+        choices are explained where the scenario names agents and the run is recorded.
+        """
         scenario, built = setup.scenario, setup.built
         wanted = scenario.record.explain
-        explained = chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
-        return cls(setup.world, avoidance_models(scenario), model_of_group(scenario), built.agents.label, explained)
+        explained = (
+            chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
+        )
+        return cls(
+            setup.world, avoidance_models(scenario), model_of_group(scenario), built.agents.label, explained
+        )
 
     def process(self, tick: Tick) -> None:
         """Show the models the crowd, and take what each chose for its own agents."""
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
-        active = ((agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)).view(np.uint8)
+        active = (
+            (agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)
+        ).view(np.uint8)
         is_obstacle = agents.activity == AgentState.OBSTACLE
         active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.
-        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * shares_in_plan(self.world, tick, agents.preferred_velocity)
+        fastest = (
+            agents.maximum_speed
+            if world.is_even
+            else agents.maximum_speed * shares_in_plan(self.world, tick, agents.preferred_velocity)
+        )
         view = CrowdView(
-            agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius, fastest, active, world.polygons(),
-            agents.layer, tick.cells, world.walls, agents.neighbour_reach,
+            agents.entity, agents.position, agents.velocity, agents.preferred_velocity, agents.radius,
+            fastest, active, world.polygons(), agents.layer, tick.cells, world.walls, agents.neighbour_reach,
         )  # fmt: skip
         if self.explained is not None:
             tick.reasons = np.zeros(0, dtype=REASON_DTYPE)
         agents.samples[:] = 0
-        choice = Choice(agents.chosen_velocity, agents.diagnosis, agents.blocker, agents.neighbour_count, agents.samples)
+        choice = Choice(
+            agents.chosen_velocity, agents.diagnosis, agents.blocker, agents.neighbour_count, agents.samples
+        )
         if len(self.models) == 1:
             self._ask(self.models[0], view, tick, choice)
         else:
@@ -102,8 +140,12 @@ class Avoid(System):
             if self.explained is not None and tick.reasons is not None:
                 rows = np.flatnonzero(view.deciding() == 1)
                 rows = rows[self.explained[view.entity[rows] - 1]]
-                tick.reasons = np.concatenate([tick.reasons, explain_choices(model, view, tick.length, rows, out)])
-            check_velocities(f'the model "{model.name}"', out.velocity, view.maximum_speed, view.deciding(), tick.team)
+                tick.reasons = np.concatenate(
+                    [tick.reasons, explain_choices(model, view, tick.length, rows, out)]
+                )
+            check_velocities(
+                f'the model "{model.name}"', out.velocity, view.maximum_speed, view.deciding(), tick.team
+            )
         except ModelError as error:
             where = f"tick {tick.number}"
             if error.row >= 0:
@@ -113,7 +155,11 @@ class Avoid(System):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what the models remember."""
-        return {f"{number}/{name}": array for number, model in enumerate(self.models) for name, array in model.state().items()}
+        return {
+            f"{number}/{name}": array
+            for number, model in enumerate(self.models)
+            for name, array in model.state().items()
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave; what the numbers of a model mean is known to it alone."""

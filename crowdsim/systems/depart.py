@@ -17,6 +17,7 @@ class Depart(System):
         """Turn WAITING into WALKING from the start tick on."""
         agents = self.world.agents
         waiting = agents.activity == AgentState.WAITING
-        starting = waiting & (agents.start_tick < tick.number)  # tick n ends at n ticks: an agent that starts at n moves from then on
+        # tick n ends at n ticks: an agent that starts at n moves from then on
+        starting = waiting & (agents.start_tick < tick.number)
         agents.activity[starting] = AgentState.WALKING
         tick.counts["waiting"] = self.count_of(waiting) - self.count_of(starting)

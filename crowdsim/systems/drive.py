@@ -28,7 +28,8 @@ from crowdsim.world.world import World
 class Drive(System):
     """Move obstacles as their timetables say; agents see them at once, searches when they stand.
 
-    An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing that agents do changes where it is.
+    An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing
+    that agents do changes where it is.
 
     Parameters
     ----------
@@ -38,13 +39,15 @@ class Drive(System):
 
     Notes
     -----
-    Avoidance sees the velocity that an obstacle is going to have in this tick, not that of the last one: it cannot change any more.
+    Avoidance sees the velocity that an obstacle is going to have in this tick, not that of the last one: it
+    cannot change any more.
     """
 
     reads = ("entity", "activity", "position", "radius", "layer", "path_status")
     writes = (
-        "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance", "corner_post", "guessed",
-        "corridor_length", "goal_piece", "strays", "path_status", "replan_wish",
+        "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer",
+        "wall_distance", "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status",
+        "replan_wish",
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")
 
@@ -84,7 +87,10 @@ class Drive(System):
         self._note(tick.number, EventKind.OBSTACLE_STANDS, known, np.flatnonzero(closed & ~was_closed))
         for (_, each), is_closed in zip(known, closed.tolist(), strict=True):
             each.is_closed = is_closed
-        tick.counts["obstacles"], tick.counts["standing_obstacles"] = self.count_of(there), self.count_of(closed)
+        tick.counts["obstacles"], tick.counts["standing_obstacles"] = (
+            self.count_of(there),
+            self.count_of(closed),
+        )
 
     def rows_of(self, each: MovingObstacle) -> slice:
         """Return the rows of an obstacle that is there."""
@@ -113,11 +119,22 @@ class Drive(System):
             each.first_disc = self.world.put_in_obstacle(Disc(entity), place, obstacle.radius, polygon)
         self._note(tick, EventKind.OBSTACLE_APPEARED, known, numbers)
 
-    def _polygon_under(self, place: NDArray[np.float64], middle: tuple[float, float], layer: int) -> NDArray[np.int64]:
-        """Return the polygons under the discs of an obstacle; discs that reach beyond the ground have that of its middle."""
+    def _polygon_under(
+        self, place: NDArray[np.float64], middle: tuple[float, float], layer: int
+    ) -> NDArray[np.int64]:
+        """Return the polygons under the discs of an obstacle;
+        discs that reach beyond the ground have that of its middle.
+        """
         points = np.vstack([place, middle])
         found = np.empty(len(points), dtype=np.int64)
-        locate_many(0, len(points), self.world.mesh, points, np.full(len(points), max(0, layer), dtype=np.int32), found)
+        locate_many(
+            0,
+            len(points),
+            self.world.mesh,
+            points,
+            np.full(len(points), max(0, layer), dtype=np.int32),
+            found,
+        )
         return np.where(found[:-1] >= 0, found[:-1], max(0, int(found[-1])))
 
     def _make_room(self, tick: int, obstacle: Obstacle) -> None:
@@ -125,51 +142,104 @@ class Drive(System):
         world, agents = self.world, self.world.agents
         outline = obstacle.outline(tick)
         on_floor = np.flatnonzero(agents.layer[: world.agent_count] == max(0, obstacle.layer))
-        rows = on_floor[shapely.distance(shapely.points(agents.position[on_floor]), outline) < agents.radius[on_floor]]
+        rows = on_floor[
+            shapely.distance(shapely.points(agents.position[on_floor]), outline) < agents.radius[on_floor]
+        ]
         if len(rows):
             closed = (*closed_areas_of(world), *standing_obstacles(world, tick))
             others = [each for each in closed if each.layer == obstacle.layer]
             ground, _ = parted_ground(self._grounds[max(0, obstacle.layer)], polygons_of(others))
-            put_out(world, tick, rows, nearest_free(ground, outline, agents.position[rows], agents.radius[rows]))
+            put_out(
+                world, tick, rows, nearest_free(ground, outline, agents.position[rows], agents.radius[rows])
+            )
 
     def _steer(self, tick: Tick, each: MovingObstacle) -> None:
         """Set the velocity with which an obstacle is where it has to be at the end of the tick."""
         agents, rows = self.world.agents, self.rows_of(each)
         agents.velocity[rows] = (each.obstacle.discs(tick.number) - agents.position[rows]) / tick.length
 
-    def _note(self, tick: int, kind: EventKind, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]) -> None:
-        places = np.array([known[number][1].obstacle.place(tick - 1) for number in numbers.tolist()]).reshape(-1, 2)
+    def _note(
+        self, tick: int, kind: EventKind, known: list[tuple[int, MovingObstacle]], numbers: NDArray[np.int64]
+    ) -> None:
+        places = np.array([known[number][1].obstacle.place(tick - 1) for number in numbers.tolist()]).reshape(
+            -1, 2
+        )
         self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), places, numbers)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the discs of each obstacle, which stand, and the obstacles that are others than in the scenario."""
+        """Return the discs of each obstacle, which stand, and the obstacles that are others than in the
+        scenario.
+        """
         known = [each for _, each in self._obstacles()]
-        sent = {f"sent/{number}/{name}": array for number, each in enumerate(known) if each.is_sent for name, array in arrays_of(each.obstacle).items()}
-        first, is_closed = np.array([each.first_disc for each in known], dtype=np.int64), np.array([each.is_closed for each in known], dtype=np.bool_)
-        return {"thing": np.array([entity for entity, _ in self._obstacles()], dtype=np.int64), "entity": first, "is_closed": is_closed, **sent}
+        sent = {
+            f"sent/{number}/{name}": array
+            for number, each in enumerate(known)
+            if each.is_sent
+            for name, array in arrays_of(each.obstacle).items()
+        }
+        first, is_closed = (
+            np.array([each.first_disc for each in known], dtype=np.int64),
+            np.array([each.is_closed for each in known], dtype=np.bool_),
+        )
+        return {
+            "thing": np.array([entity for entity, _ in self._obstacles()], dtype=np.int64),
+            "entity": first,
+            "is_closed": is_closed,
+            **sent,
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, to a world that has the same things."""
         saved, world = Saved.of(state), self.world
         given = [entity for entity, _ in self._obstacles()]
         first = saved.take("entity", "i8", low=0, high=MOST)
-        is_closed, things = saved.take("is_closed", "?", (len(first),)), saved.take("thing", "i8", (len(first),))
-        saved.require(things[: len(given)].tolist() == given, "thing", f"the first {len(given)} are the obstacles of the scenario")
-        saved.require(ascends(things) & np.isin(things, world.entities.things()), "thing", "there is no such thing")
+        is_closed, things = (
+            saved.take("is_closed", "?", (len(first),)),
+            saved.take("thing", "i8", (len(first),)),
+        )
+        saved.require(
+            things[: len(given)].tolist() == given,
+            "thing",
+            f"the first {len(given)} are the obstacles of the scenario",
+        )
+        saved.require(
+            ascends(things) & np.isin(things, world.entities.things()), "thing", "there is no such thing"
+        )
         sent = saved.below("sent/")
         for number, entity in enumerate(things.tolist()):
-            is_sent = f"{number}/name" in sent or number >= len(given)  # those that a program put in follow those of the scenario
+            # those that a program put in follow those of the scenario
+            is_sent = f"{number}/name" in sent or number >= len(given)
             obstacle = obstacle_from(sent.below(f"{number}/")) if is_sent else self._given[number]
-            world.entities.add(entity, MovingObstacle(obstacle, int(first[number]), bool(is_closed[number]), is_sent))
+            world.entities.add(
+                entity, MovingObstacle(obstacle, int(first[number]), bool(is_closed[number]), is_sent)
+            )
         self._check_rows(saved)
 
     def _check_rows(self, saved: Saved) -> None:
-        """Require that the rows of obstacles are those of the ones that are there, and give each its component."""
+        """Require that the rows of obstacles are those of the ones that are there,
+        and give each its component.
+        """
         agents, known = self.world.agents, self._obstacles()
-        discs = [(first, entity) for entity, each in known if each.is_there for first in range(each.first_disc, each.first_disc + len(each.obstacle.radius))]
-        is_same = sorted(first for first, _ in discs) == agents.entity[agents.activity == AgentState.OBSTACLE].tolist()
+        discs = [
+            (first, entity)
+            for entity, each in known
+            if each.is_there
+            for first in range(each.first_disc, each.first_disc + len(each.obstacle.radius))
+        ]
+        is_same = (
+            sorted(first for first, _ in discs)
+            == agents.entity[agents.activity == AgentState.OBSTACLE].tolist()
+        )
         saved.require(is_same, "entity", "names other discs than there are")
-        saved.require([each.is_there or not each.is_closed for _, each in known], "is_closed", "the obstacle is not there")
-        saved.require(all(each.obstacle.layer < len(self._grounds) for _, each in known), "sent", "names a floor that there is not")
+        saved.require(
+            [each.is_there or not each.is_closed for _, each in known],
+            "is_closed",
+            "the obstacle is not there",
+        )
+        saved.require(
+            all(each.obstacle.layer < len(self._grounds) for _, each in known),
+            "sent",
+            "names a floor that there is not",
+        )
         for disc, entity in discs:
             self.world.entities.add(disc, Disc(entity))

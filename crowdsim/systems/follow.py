@@ -22,12 +22,39 @@ class Follow(System):
     """
 
     reads = (
-        "entity", "group", "activity", "path_status", "goal", "goal_piece", "position", "surface", "radius", "desired_speed", "is_driven", "guessed",
-        "corridor_start", "corridor_capacity", "corridor_length", "preferred_velocity", "corner_post", "corner_line", "corner_offset", *NOTED,
+        "entity",
+        "group",
+        "activity",
+        "path_status",
+        "goal",
+        "goal_piece",
+        "position",
+        "surface",
+        "radius",
+        "desired_speed",
+        "is_driven",
+        "guessed",
+        "corridor_start",
+        "corridor_capacity",
+        "corridor_length",
+        "preferred_velocity",
+        "corner_post",
+        "corner_line",
+        "corner_offset",
+        *NOTED,
     )
     writes = (
-        "activity", "preferred_velocity", "next_corner", "guessed", "corridor_start", "corridor_capacity", "corridor_length", "corner_post", "corner_line",
-        "corner_offset", *NOTED,
+        "activity",
+        "preferred_velocity",
+        "next_corner",
+        "guessed",
+        "corridor_start",
+        "corridor_capacity",
+        "corridor_length",
+        "corner_post",
+        "corner_line",
+        "corner_offset",
+        *NOTED,
     )
     counts = ("guessing",)
 

@@ -26,13 +26,16 @@ from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
 
-SAME_PLACE_M = 1e-6  # An obstacle that stands is where it was if it has moved by less: rounding of its path. None moves so slowly.
+# An obstacle that stands is where it was if it has moved by less: rounding of its path. None moves so slowly.
+SAME_PLACE_M = 1e-6
 
 
 class Gates(System):
-    """Change the ground when an event says so: a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
+    """Change the ground when an event says so:
+    a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
-    Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in, `World.planning`.
+    Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in,
+    `World.planning`.
 
     Parameters
     ----------
@@ -44,16 +47,19 @@ class Gates(System):
     """
 
     reads = (
-        "entity", "group", "position", "radius", "surface", "layer", "activity", "goal", "path_status", "corridor_start", "corridor_length", "goal_piece",
-        "guessed",
+        "entity", "group", "position", "radius", "surface", "layer", "activity", "goal", "path_status",
+        "corridor_start", "corridor_length", "goal_piece", "guessed",
     )  # fmt: skip
     writes = (
-        "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "surface", "layer", "wall_distance",
-        "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status", "activity", "replan_wish", "priced_portal",
+        "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner",
+        "surface", "layer", "wall_distance", "corner_post", "guessed", "corridor_length", "goal_piece",
+        "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
-    def __init__(self, setup: Setup, grounds: Grounds | FloorGrounds | TiledGrounds, triggers: Triggers) -> None:
+    def __init__(
+        self, setup: Setup, grounds: Grounds | FloorGrounds | TiledGrounds, triggers: Triggers
+    ) -> None:
         super().__init__(setup.world)
         budget, events = setup.budget, setup.scenario.events
         self._team = setup.team
@@ -61,7 +67,13 @@ class Gates(System):
         self.events, self.grounds = events, grounds
         self._tick = 0
         self._put_in_at = -1  # the last tick in which the world was put on other ground
-        self._rebuild = Rebuild(grounds, budget, self._cut_out_by, self._put_in, self._join_tiles if isinstance(grounds, TiledGrounds) else None)
+        self._rebuild = Rebuild(
+            grounds,
+            budget,
+            self._cut_out_by,
+            self._put_in,
+            self._join_tiles if isinstance(grounds, TiledGrounds) else None,
+        )
         self._joined: NewGround | None = None  # of the order that is put in next
         self._tiles = TileOrders(setup.world, budget, self._put_in_tiles)
         self._is_over = np.zeros(len(events), dtype=np.bool_)
@@ -75,14 +87,23 @@ class Gates(System):
         if scenario.geometry.floors:
             grounds = FloorGrounds(built)
         else:
-            grounds = TiledGrounds(built) if setup.world.tiles is not None else Grounds(built, [each.polygon for each in closed_at_the_begin(areas)])
-            for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
+            grounds = (
+                TiledGrounds(built)
+                if setup.world.tiles is not None
+                else Grounds(built, [each.polygon for each in closed_at_the_begin(areas)])
+            )
+            for closed in grounds_by_the_clock(
+                areas, scenario.events, scenario.obstacles, scenario.stop.ticks
+            ):
                 grounds.foresee(closed)
 
         def chosen(agents: int | str) -> NDArray[np.bool_]:
             return chosen_rows(scenario, built.agents, (agents,))
 
-        meetings = [None if event.met is None else (chosen(event.met[0]), chosen(event.met[1])) for event in scenario.events]
+        meetings = [
+            None if event.met is None else (chosen(event.met[0]), chosen(event.met[1]))
+            for event in scenario.events
+        ]
         return cls(setup, grounds, Triggers(setup.world, scenario.events, meetings))
 
     @property
@@ -97,9 +118,16 @@ class Gates(System):
     @property
     def expects(self) -> bool:
         """Whether something is still to happen by the clock or by a program, or ground is being built."""
-        if self._rebuild.is_building or self._tiles.waits or any(door.asked is not None for door in self._doors):
+        if (
+            self._rebuild.is_building
+            or self._tiles.waits
+            or any(door.asked is not None for door in self._doors)
+        ):
             return True
-        return any(event.tick >= 0 and not over for event, over in zip(self.events, self._is_over.tolist(), strict=True))
+        return any(
+            event.tick >= 0 and not over
+            for event, over in zip(self.events, self._is_over.tolist(), strict=True)
+        )
 
     def order_tile(self, tile: int, *, goes: bool) -> None:
         """Take a tile out, or put it back, in the next tick, or as soon as it is built and paid for.
@@ -135,12 +163,16 @@ class Gates(System):
         order = self._rebuild.order
         tick.counts["closed_areas"] = float(sum(not door.is_open for door in doors))
         tick.counts["ground_work"] = self._rebuild.work + self._tiles.work
-        tick.counts["ground_wait_ticks"] = max(0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number))
+        tick.counts["ground_wait_ticks"] = max(
+            0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number)
+        )
 
     def _change(self, tick: int, obstacles: tuple[Closed, ...]) -> None:
-        """Have ground built for what is wanted where that is not what there is, one after the other, and put in what is done.
+        """Have ground built for what is wanted where that is not what there is, one after the other,
+        and put in what is done.
 
-        Tiles that a program ordered come first: they are for this tick, and what is closed is looked at in this tick.
+        Tiles that a program ordered come first: they are for this tick, and what is closed is looked at in
+        this tick.
         """
         rebuild, tiles, doors = self._rebuild, self._tiles, self._doors
         rebuild.work = tiles.work = 0
@@ -148,10 +180,15 @@ class Gates(System):
             if not rebuild.is_building and not tiles.is_building:
                 if tiles.waits:
                     tiles.begin(tick)
-                elif all(door.wanted == door.is_open for door in doors) and _is_same(obstacles, self._obstacles):
+                elif all(door.wanted == door.is_open for door in doors) and _is_same(
+                    obstacles, self._obstacles
+                ):
                     return
                 else:
-                    rebuild.begin(Order(np.array([door.wanted for door in doors], dtype=np.bool_), obstacles, tick), tick)
+                    rebuild.begin(
+                        Order(np.array([door.wanted for door in doors], dtype=np.bool_), obstacles, tick),
+                        tick,
+                    )
             making = tiles if tiles.is_building else rebuild
             making.go_on(tick)
             if making.is_building:
@@ -159,11 +196,21 @@ class Gates(System):
 
     def _cut_out_by(self, order: Order | None) -> list[Any]:
         """Return what an order closes, as the grounds take it; of None, what is closed now."""
-        return self._cut_out(self.closed() if order is None else (*closed_areas_of(self.world, order.available.tolist()), *order.obstacles))
+        return self._cut_out(
+            self.closed()
+            if order is None
+            else (*closed_areas_of(self.world, order.available.tolist()), *order.obstacles)
+        )
 
     def _cut_out(self, closed: Sequence[Closed]) -> list[Any]:
-        """Return closed things as the grounds take them: as polygons, on floors with the number of the floor."""
-        return [(each.layer, each.area) for each in closed] if isinstance(self.grounds, FloorGrounds) else polygons_of(closed)
+        """Return closed things as the grounds take them:
+        as polygons, on floors with the number of the floor.
+        """
+        return (
+            [(each.layer, each.area) for each in closed]
+            if isinstance(self.grounds, FloorGrounds)
+            else polygons_of(closed)
+        )
 
     def _join_tiles(self, order: Order, made: Any) -> Steps[None]:
         """Join the tiles of the ground that was ordered, before it is put in."""
@@ -177,13 +224,17 @@ class Gates(System):
         tick, wanted, obstacles, available = self._tick, order.available, order.obstacles, self.available
         self._put_in_at = tick
         opened, closed = np.flatnonzero(wanted & ~available), np.flatnonzero(available & ~wanted)
-        has_moved = bool(_names(self._obstacles) - _names(obstacles)) or not _is_same(obstacles, self._obstacles)
+        has_moved = bool(_names(self._obstacles) - _names(obstacles)) or not _is_same(
+            obstacles, self._obstacles
+        )
         before = self.closed()
         self._obstacles, doors = obstacles, self._doors
         for door, is_open in zip(doors, wanted.tolist(), strict=True):
             door.is_open = is_open
         for kind, numbers in ((EventKind.AREA_OPENED, opened), (EventKind.AREA_CLOSED, closed)):
-            points = shapely.get_coordinates([doors[number].area.area.representative_point() for number in numbers.tolist()])
+            points = shapely.get_coordinates(
+                [doors[number].area.area.representative_point() for number in numbers.tolist()]
+            )
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
         if isinstance(self.grounds, TiledGrounds):
@@ -212,24 +263,39 @@ class Gates(System):
         return (*closed_areas_of(self.world), *self._obstacles)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what is open, what is over, what is being built, and which agents have done what events wait for."""
+        """Return what is open, what is over, what is being built, and which agents have done what events wait
+        for.
+        """
         triggers = {f"triggers/{name}": array for name, array in self._triggers.state().items()}
         doors = self._doors
         asked = np.array([-1 if door.asked is None else int(door.asked) for door in doors], dtype=np.int64)
         return {
-            "available": self.available, "is_over": self._is_over.copy(), "asked": asked, "wanted": np.array([door.wanted for door in doors], dtype=np.bool_),
-            **packed(self._obstacles), **self._rebuild.state(), **self._tiles.state(), **triggers,
-        }  # fmt: skip
+            "available": self.available,
+            "is_over": self._is_over.copy(),
+            "asked": asked,
+            "wanted": np.array([door.wanted for door in doors], dtype=np.bool_),
+            **packed(self._obstacles),
+            **self._rebuild.state(),
+            **self._tiles.state(),
+            **triggers,
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, and put the world on the ground that belongs to it."""
         saved, doors = Saved.of(state), self._doors
         areas = len(doors)
-        available, wanted = saved.take("available", "?", (areas,)).tolist(), saved.take("wanted", "?", (areas,)).tolist()
+        available, wanted = (
+            saved.take("available", "?", (areas,)).tolist(),
+            saved.take("wanted", "?", (areas,)).tolist(),
+        )
         self._is_over = saved.take("is_over", "?", (len(self.events),))
         asked = saved.take("asked", "i8", (areas,), low=-1, high=1).tolist()
         for number, door in enumerate(doors):
-            door.is_open, door.wanted, door.asked = available[number], wanted[number], None if asked[number] < 0 else asked[number] == 1
+            door.is_open, door.wanted, door.asked = (
+                available[number],
+                wanted[number],
+                None if asked[number] < 0 else asked[number] == 1,
+            )
         self._triggers.restore(saved.below("triggers/"))
         self._obstacles = unpacked(saved)
         self._rebuild.give_up()
@@ -253,4 +319,6 @@ def _is_same(closed: Sequence[Closed], other: Sequence[Closed]) -> bool:
     if not closed and not other:
         return True
     places = {each.name: each.area for each in other}
-    return _names(closed) == set(places) and all(shapely.equals_exact(each.area, places[each.name], SAME_PLACE_M) for each in closed)
+    return _names(closed) == set(places) and all(
+        shapely.equals_exact(each.area, places[each.name], SAME_PLACE_M) for each in closed
+    )

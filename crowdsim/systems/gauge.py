@@ -13,25 +13,39 @@ from crowdsim.systems.paths.progress import NOTED
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.world import World
 
-GAUGE_SECONDS = 0.2  # Between two looks. Longer misses what an arc adds, shorter costs more than 1 % of the tick.
+# Between two looks. Longer misses what an arc adds, shorter costs more than 1 % of the tick.
+GAUGE_SECONDS = 0.2
 _LEVEL = np.zeros((0, 2))
 
 
 class Gauge(System):
-    """Note by how much the least remaining length of each agent has fallen; Watch finds out from it which are stuck.
+    """Note by how much the least remaining length of each agent has fallen;
+    Watch finds out from it which are stuck.
 
-    It stands after Follow, since then the direction of each agent belongs to its position. What a new path does to it stands in
-    `crowdsim.systems.paths.progress`.
+    It stands after Follow, since then the direction of each agent belongs to its position. What a new path
+    does to it stands in `crowdsim.systems.paths.progress`.
 
     Parameters
     ----------
     world : World
     tick_length : float, s
     guesses : (groups,) bool
-        Groups with agents that walk on guesses while they wait for their paths; others go on along the paths that they had, or stand.
+        Groups with agents that walk on guesses while they wait for their paths; others go on along the paths
+        that they had, or stand.
     """
 
-    reads = ("activity", "goal", "group", "path_status", "is_driven", "position", "surface", "next_corner", "preferred_velocity", *NOTED)
+    reads = (
+        "activity",
+        "goal",
+        "group",
+        "path_status",
+        "is_driven",
+        "position",
+        "surface",
+        "next_corner",
+        "preferred_velocity",
+        *NOTED,
+    )
     writes = NOTED
 
     def __init__(self, world: World, tick_length: float, guesses: NDArray[np.bool_]) -> None:
@@ -61,6 +75,17 @@ class Gauge(System):
         towards[walks & (agents.is_driven == 1)] = Measured.HEADING
         slope = _LEVEL if world.is_even else world.mesh.polygon_slope[world.polygons()]
         tick.team.run(
-            note_progress, len(agents), towards, agents.next_corner, agents.preferred_velocity, agents.goal, world.goals.goal_start, world.goals.pole, slope,
-            agents.position, Progress(agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress),
-        )  # fmt: skip
+            note_progress,
+            len(agents),
+            towards,
+            agents.next_corner,
+            agents.preferred_velocity,
+            agents.goal,
+            world.goals.goal_start,
+            world.goals.pole,
+            slope,
+            agents.position,
+            Progress(
+                agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress
+            ),
+        )

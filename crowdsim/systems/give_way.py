@@ -19,7 +19,8 @@ from crowdsim.world.world import World
 
 
 class GiveWay(System):
-    """Let agents that have waited less make room for those that come towards them and have waited longer, where the scenario says so.
+    """Let agents that have waited less make room for those that come towards them and have waited longer,
+    where the scenario says so.
 
     Parameters
     ----------
@@ -29,19 +30,34 @@ class GiveWay(System):
         Share of its preferred speed, in that direction, below which an agent waits.
     """
 
-    reads = ("entity", "activity", "is_driven", "position", "radius", "velocity", "preferred_velocity", "desired_speed", "surface", "layer", "waited_ticks")
+    reads = (
+        "entity",
+        "activity",
+        "is_driven",
+        "position",
+        "radius",
+        "velocity",
+        "preferred_velocity",
+        "desired_speed",
+        "surface",
+        "layer",
+        "waited_ticks",
+    )
     writes = ("preferred_velocity", "waited_ticks")
     counts = ("giving_way",)
 
     def __init__(self, world: World, parameters: PriorityParameters, held_share: float) -> None:
         super().__init__(world)
         self.parameters, self.held_share = parameters, held_share
-        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)  # agents that made room in the last tick: an event is noted when that begins
+        # agents that made room in the last tick: an event is noted when that begins
+        self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     @classmethod
     def from_setup(cls, setup: Setup) -> GiveWay:
         """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(BlockedParameters).held_share)
+        return cls(
+            setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(BlockedParameters).held_share
+        )
 
     @property
     def is_idle(self) -> bool:
@@ -55,16 +71,34 @@ class GiveWay(System):
             return
         agents, own = self.world.agents, self.parameters
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
-        agents.waited_ticks[:] = count_waiting(agents.preferred_velocity, agents.velocity, walks, self.held_share, agents.waited_ticks)
+        agents.waited_ticks[:] = count_waiting(
+            agents.preferred_velocity, agents.velocity, walks, self.held_share, agents.waited_ticks
+        )
         part, _ = self.world.ground_of(agents.position)
         to = find_right_of_way(
-            agents.position, agents.radius, agents.preferred_velocity, part, agents.waited_ticks, agents.entity, walks,
-            ticks_of(own.priority_after, tick.length), ticks_of(own.priority_margin, tick.length), own.priority_reach,
-        )  # fmt: skip
+            agents.position,
+            agents.radius,
+            agents.preferred_velocity,
+            part,
+            agents.waited_ticks,
+            agents.entity,
+            walks,
+            ticks_of(own.priority_after, tick.length),
+            ticks_of(own.priority_margin, tick.length),
+            own.priority_reach,
+        )
         rows = np.flatnonzero(to >= 0)
-        agents.preferred_velocity[rows] = make_room(agents.position, agents.preferred_velocity.copy(), agents.desired_speed, rows, to[rows])
+        agents.preferred_velocity[rows] = make_room(
+            agents.position, agents.preferred_velocity.copy(), agents.desired_speed, rows, to[rows]
+        )
         begins = rows[~np.isin(agents.entity[rows], self._last)]
-        self.world.events.note(tick.number, EventKind.GAVE_WAY, agents.entity[begins], agents.position[begins], agents.entity[to[begins]])
+        self.world.events.note(
+            tick.number,
+            EventKind.GAVE_WAY,
+            agents.entity[begins],
+            agents.position[begins],
+            agents.entity[to[begins]],
+        )
         self._last = agents.entity[rows].copy()
         tick.counts["giving_way"] = float(len(rows))
 

@@ -7,7 +7,13 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.navigation.local_grid.detours import EVERY_LINE, LocalGridParameters, Standing, Walking, find_local_paths
+from crowdsim.navigation.local_grid.detours import (
+    EVERY_LINE,
+    LocalGridParameters,
+    Standing,
+    Walking,
+    find_local_paths,
+)
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
 from crowdsim.setup.groups import shares_round_stationary
 from crowdsim.systems.base.setup import Setup
@@ -20,19 +26,22 @@ from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.world import World
 
 _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
-# Of the grid for paths that lead round stationary agents, where the scenario has no local grid: as large as can be, for agents that stand in rows.
+# Of the grid for paths that lead round stationary agents, where the scenario has no local grid: as large as
+# can be, for agents that stand in rows.
 _ROUND_CELLS, _ROUND_CELL_M = 64, 0.15
 _HAS_PATH = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
 
 
 class GoRound(System):
-    """Turn preferred velocities to where the local grid leads: of all agents, or of those alone that are to go round stationary agents.
+    """Turn preferred velocities to where the local grid leads:
+    of all agents, or of those alone that are to go round stationary agents.
 
-    The path knows walls, the grid also stationary agents and obstacles that move, where they are now. Where no path leads to the next corner, a
-    walker goes as near as can be, and from there on straight along its path: the agents that stand there may step aside. Replan hears of it.
+    The path knows walls, the grid also stationary agents and obstacles that move, where they are now. Where
+    no path leads to the next corner, a walker goes as near as can be, and from there on straight along its
+    path: the agents that stand there may step aside. Replan hears of it.
 
-    Without local grids, the paths of some groups lead round stationary agents (`round_standers`): their walkers look where one cuts the line to
-    their next corner, and go through where no path leads round it.
+    Without local grids, the paths of some groups lead round stationary agents (`round_standers`): their
+    walkers look where one cuts the line to their next corner, and go through where no path leads round it.
 
     Parameters
     ----------
@@ -41,21 +50,45 @@ class GoRound(System):
     replans : bool
         Whether agents ask for new paths.
     shares : (groups,) float64, optional
-        `obstacle_radius_share` of groups on corridors with paths that lead round stationary agents; EVERY_LINE of others. None do by default;
-        with local grids they change nothing.
+        `obstacle_radius_share` of groups on corridors with paths that lead round stationary agents;
+        EVERY_LINE of others. None do by default; with local grids they change nothing.
     """
 
     reads = (
-        "group", "activity", "path_status", "is_driven", "is_yielding", "position", "radius", "next_corner", "preferred_velocity", "surface", "layer",
-        "corridor_start", "corridor_length", "priced_portal", "priced_until", "is_stuck",
+        "group",
+        "activity",
+        "path_status",
+        "is_driven",
+        "is_yielding",
+        "position",
+        "radius",
+        "next_corner",
+        "preferred_velocity",
+        "surface",
+        "layer",
+        "corridor_start",
+        "corridor_length",
+        "priced_portal",
+        "priced_until",
+        "is_stuck",
     )
     writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")
     counts = ("local_grids", "led_round", "no_local_way")
 
-    def __init__(self, world: World, parameters: LocalGridParameters, replans: bool, shares: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        parameters: LocalGridParameters,
+        replans: bool,
+        shares: NDArray[np.float64] | None = None,
+    ) -> None:
         super().__init__(world)
         self.parameters, self.replans = parameters, replans
-        self._shares = None if parameters.local_grid or shares is None or np.all(shares == EVERY_LINE) else np.append(shares, EVERY_LINE)
+        self._shares = (
+            None
+            if parameters.local_grid or shares is None or np.all(shares == EVERY_LINE)
+            else np.append(shares, EVERY_LINE)
+        )
         own = (int(parameters.local_grid_cells), float(parameters.local_grid_cell))
         self._side, self._cell = own if parameters.local_grid else (_ROUND_CELLS, _ROUND_CELL_M)
         self._standing = CellIndex(_CELL_M)
@@ -64,7 +97,12 @@ class GoRound(System):
     def from_setup(cls, setup: Setup) -> GoRound:
         """Make the system for all agents, or for those with paths that lead round stationary agents."""
         replans = setup.of_bodies(ReplanParameters).replanning
-        return cls(setup.world, setup.of_bodies(LocalGridParameters), replans, shares_round_stationary(setup.scenario))
+        return cls(
+            setup.world,
+            setup.of_bodies(LocalGridParameters),
+            replans,
+            shares_round_stationary(setup.scenario),
+        )
 
     @property
     def is_idle(self) -> bool:
@@ -80,11 +118,16 @@ class GoRound(System):
         is_for_all = self._shares is None
         agents.local_way[:] = NOT_ASKED
         stands = np.flatnonzero(standing(agents) | (is_for_all & (agents.activity == AgentState.OBSTACLE)))
-        walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & np.isin(agents.path_status, _HAS_PATH)
+        walks = (
+            (agents.activity == AgentState.WALKING)
+            & (agents.is_driven == 0)
+            & np.isin(agents.path_status, _HAS_PATH)
+        )
         share = np.full(len(agents), EVERY_LINE)
         if self._shares is not None:
             share = self._shares[agents.group]  # of obstacles, which have no group, the last
-            # Agents that are stuck going round go through: where others stand so thick, the path round them changes at every step.
+            # Agents that are stuck going round go through: where others stand so thick, the path round them
+            # changes at every step.
             walks &= (share != EVERY_LINE) & (agents.is_stuck == 0)
         looking = np.flatnonzero(walks)
         if not len(stands):
@@ -103,17 +146,38 @@ class GoRound(System):
             wish_to_replan(agents, looking[outcome == NO_PATH], ReplanCause.NO_LOCAL_WAY)
             self._remember(tick, looking, waypoint, outcome)
         tick.counts["local_grids"] = float(len(looking))
-        tick.counts["led_round"], tick.counts["no_local_way"] = self.count_of(outcome == LEADS_ROUND), self.count_of(outcome == NO_PATH)
+        tick.counts["led_round"], tick.counts["no_local_way"] = (
+            self.count_of(outcome == LEADS_ROUND),
+            self.count_of(outcome == NO_PATH),
+        )
 
-    def _remember(self, tick: Tick, looking: NDArray[np.int64], waypoint: NDArray[np.float64], outcome: NDArray[np.uint8]) -> None:
-        """Let agents on corridors remember the portals at which their grids found no path, for their next searches."""
+    def _remember(
+        self,
+        tick: Tick,
+        looking: NDArray[np.int64],
+        waypoint: NDArray[np.float64],
+        outcome: NDArray[np.uint8],
+    ) -> None:
+        """Let agents on corridors remember the portals at which their grids found no path,
+        for their next searches.
+        """
         agents, own = self.world.agents, self.parameters
-        follows = self.world.on_corridors()[looking] & has_path(agents.path_status[looking]) & (agents.corridor_length[looking] > 0)
+        follows = (
+            self.world.on_corridors()[looking]
+            & has_path(agents.path_status[looking])
+            & (agents.corridor_length[looking] > 0)
+        )
         shut = follows & (outcome == NO_PATH)
         reach = 0.5 * self._side * self._cell
         forget_old(agents, looking, tick.number)
         forget_open(self.world, looking[follows & ~shut], reach)
-        remember_shut(self.world, looking[shut], waypoint[shut], reach, tick.number + ticks_of(own.local_grid_memory, tick.length))
+        remember_shut(
+            self.world,
+            looking[shut],
+            waypoint[shut],
+            reach,
+            tick.number + ticks_of(own.local_grid_memory, tick.length),
+        )
 
     def _look(
         self, tick: Tick, looking: NDArray[np.int64], stands: NDArray[np.int64], share: NDArray[np.float64]
@@ -129,7 +193,9 @@ class GoRound(System):
         walking = Walking(agents.position, agents.next_corner, agents.radius, part, world.polygons())
         waypoint, outcome = np.empty((len(looking), 2)), np.empty(len(looking), dtype=np.uint8)
         tick.team.run(
-            find_local_paths, len(looking), looking, np.zeros(len(looking), dtype=np.int32), share, walking, Standing(cells, stands, radius, widest),
-            (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, waypoint, outcome, at_least=64,
+            find_local_paths, len(looking), looking, np.zeros(len(looking), dtype=np.int32), share, walking,
+            Standing(cells, stands, radius, widest),
+            (walls.start, walls.end, walls.zone_start, walls.zone_wall), side, cell, waypoint, outcome,
+            at_least=64,
         )  # fmt: skip
         return waypoint, outcome

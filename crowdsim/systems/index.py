@@ -6,7 +6,8 @@ from crowdsim.geometry.cells import CellIndex
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.world import World
 
-CELL_M = 1.5  # About half the radius that holds ten neighbours at 1 a square metre; results do not depend on it.
+# About half the radius that holds ten neighbours at 1 a square metre; results do not depend on it.
+CELL_M = 1.5
 
 
 class Index(System):

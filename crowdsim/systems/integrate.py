@@ -16,5 +16,18 @@ class Integrate(System):
         """One explicit Euler step."""
         world, agents = self.world, self.world.agents
         chosen = agents.chosen_velocity.copy()
-        fastest = agents.maximum_speed if world.is_even else agents.maximum_speed * shares_in_plan(self.world, tick, chosen)
-        tick.team.run(integrate, len(agents), agents.position, chosen, fastest, tick.length, agents.chosen_velocity, agents.tentative_position)
+        fastest = (
+            agents.maximum_speed
+            if world.is_even
+            else agents.maximum_speed * shares_in_plan(self.world, tick, chosen)
+        )
+        tick.team.run(
+            integrate,
+            len(agents),
+            agents.position,
+            chosen,
+            fastest,
+            tick.length,
+            agents.chosen_velocity,
+            agents.tentative_position,
+        )

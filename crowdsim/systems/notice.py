@@ -35,7 +35,16 @@ class Notice(System):
         Whether one of these two is at work.
     """
 
-    reads = ("entity", "activity", "is_driven", "is_yielding", "velocity", "preferred_velocity", "blocker", "held_ticks")
+    reads = (
+        "entity",
+        "activity",
+        "is_driven",
+        "is_yielding",
+        "velocity",
+        "preferred_velocity",
+        "blocker",
+        "held_ticks",
+    )
     writes = ("held_ticks",)
     counts = ("held_up",)
 
@@ -65,7 +74,13 @@ class Notice(System):
             agents.held_ticks[:] = 0
             return
         agents.held_ticks[:] = count_blocked(
-            agents.entity, on_their_way(agents), stands, agents.velocity, agents.preferred_velocity, agents.blocker, self.parameters.held_share,
+            agents.entity,
+            on_their_way(agents),
+            stands,
+            agents.velocity,
+            agents.preferred_velocity,
+            agents.blocker,
+            self.parameters.held_share,
             agents.held_ticks,
-        )  # fmt: skip
+        )
         tick.counts["held_up"] = self.count_of(agents.held_ticks > 0)

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, choose_aside, find_touching, rows_of_entities
+from crowdsim.bodies.nudge import (
+    BlockedParameters,
+    NudgeParameters,
+    choose_aside,
+    find_touching,
+    rows_of_entities,
+)
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick, shares_in_plan
@@ -18,8 +24,9 @@ from crowdsim.world.world import World
 class Nudge(System):
     """Ask stationary agents aside that a walker touches, or that block one, and lead those that step aside.
 
-    Which agents are asked, by which, and where they go follows from the positions at the begin of the tick. An agent that steps aside counts as
-    a walker: it asks those aside that stand in its way. Afterwards it stands, or waits, at the new place.
+    Which agents are asked, by which, and where they go follows from the positions at the begin of the tick.
+    An agent that steps aside counts as a walker: it asks those aside that stand in its way. Afterwards it
+    stands, or waits, at the new place.
 
     Parameters
     ----------
@@ -31,13 +38,28 @@ class Nudge(System):
     """
 
     reads = (
-        "entity", "activity", "is_driven", "is_immovable", "is_yielding", "yield_target", "yield_tick", "held_ticks", "blocker", "position", "radius",
-        "preferred_velocity", "desired_speed", "surface", "nudges",
+        "entity",
+        "activity",
+        "is_driven",
+        "is_immovable",
+        "is_yielding",
+        "yield_target",
+        "yield_tick",
+        "held_ticks",
+        "blocker",
+        "position",
+        "radius",
+        "preferred_velocity",
+        "desired_speed",
+        "surface",
+        "nudges",
     )
     writes = ("is_yielding", "yield_target", "yield_tick", "nudges", "preferred_velocity", "next_corner")
     counts = ("nudges_on_contact", "nudges_held_up", "nudges_refused", "yielding")
 
-    def __init__(self, world: World, parameters: NudgeParameters, held_time: float, tick_length: float) -> None:
+    def __init__(
+        self, world: World, parameters: NudgeParameters, held_time: float, tick_length: float
+    ) -> None:
         super().__init__(world)
         self.parameters = parameters
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
@@ -47,7 +69,12 @@ class Nudge(System):
     @classmethod
     def from_setup(cls, setup: Setup) -> Nudge:
         """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, setup.of_bodies(NudgeParameters), setup.of_bodies(BlockedParameters).held_time, setup.scenario.tick)
+        return cls(
+            setup.world,
+            setup.of_bodies(NudgeParameters),
+            setup.of_bodies(BlockedParameters).held_time,
+            setup.scenario.tick,
+        )
 
     @property
     def is_idle(self) -> bool:
@@ -72,12 +99,18 @@ class Nudge(System):
         agents = self.world.agents
         rest = agents.yield_target - agents.position
         is_there = np.hypot(rest[:, 0], rest[:, 1]) <= self.parameters.nudge_reached
-        may = (agents.is_yielding != Stepping.NOWHERE) & (agents.activity != AgentState.WALKING) & (agents.is_driven == 0)
+        may = (
+            (agents.is_yielding != Stepping.NOWHERE)
+            & (agents.activity != AgentState.WALKING)
+            & (agents.is_driven == 0)
+        )
         last = agents.yield_tick + np.where(agents.is_yielding == Stepping.ASIDE, self.patience, 0)
         agents.is_yielding[~(may & ~is_there & (tick.number < last))] = Stepping.NOWHERE
 
     def _ask(self, tick: Tick, stands: NDArray[np.bool_]) -> None:
-        """Ask agents aside that a walker touches, else those that have blocked one for long enough: the nearest asks, of those equally near the first."""
+        """Ask agents aside that a walker touches, else those that have blocked one for long enough:
+        the nearest asks, of those equally near the first.
+        """
         agents = self.world.agents
         walker, touches = self._touching(tick, stands)
         self._blocked(stands, walker)
@@ -86,41 +119,62 @@ class Nudge(System):
             return
         by = walker[asked]
         target, goes = self._places(tick, asked, self._away(asked, by))
-        # From the side of a corridor all four directions point at walls: then the one in which the walker goes counts, which leads along the corridor.
+        # From the side of a corridor all four directions point at walls: then the one in which the walker
+        # goes counts, which leads along the corridor.
         refused = np.flatnonzero(~goes)
         if len(refused):
             target[refused], goes[refused] = self._places(tick, asked[refused], self._headings(by[refused]))
         rows = asked[goes]
-        agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = Stepping.ASIDE, target[goes], tick.number
+        agents.is_yielding[rows], agents.yield_target[rows], agents.yield_tick[rows] = (
+            Stepping.ASIDE,
+            target[goes],
+            tick.number,
+        )
         agents.nudges[rows] += 1
         tick.counts["nudges_on_contact"] = self.count_of(touches[rows])
         tick.counts["nudges_held_up"] = self.count_of(~touches[rows])
         tick.counts["nudges_refused"] = self.count_of(~goes)
-        self.world.events.note(tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]])
+        self.world.events.note(
+            tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]]
+        )
 
-    def _places(self, tick: Tick, asked: NDArray[np.int64], away: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def _places(
+        self, tick: Tick, asked: NDArray[np.int64], away: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return where the agents that are asked can go, (k, 2), m, and which can; see `choose_aside`."""
         agents = self.world.agents
         target, choice = np.empty((len(asked), 2)), np.empty(len(asked), dtype=np.int64)
         tick.team.run(
-            choose_aside, len(asked), self.world.mesh, self.world.polygons()[asked], agents.position[asked], agents.radius[asked], away,
-            float(self.parameters.nudge_distance), target, choice,
+            choose_aside, len(asked), self.world.mesh, self.world.polygons()[asked], agents.position[asked],
+            agents.radius[asked], away, float(self.parameters.nudge_distance), target, choice,
         )  # fmt: skip
         return target, choice >= 0
 
     def _touching(self, tick: Tick, stands: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return for each stationary agent the walker that touches it, -1 for none, and where there is one."""
+        """Return for each stationary agent the walker that touches it, -1 for none,
+        and where there is one.
+        """
         agents = self.world.agents
         assert tick.cells is not None, "Index runs before Nudge"
         walker = np.empty(len(agents), dtype=np.int64)
         tick.team.run(
-            find_touching, len(agents), tick.cells, agents.radius, agents.preferred_velocity, on_their_way(agents).view(np.uint8), stands.view(np.uint8),
-            float(self.parameters.nudge_contact), float(agents.radius.max()), walker,
+            find_touching,
+            len(agents),
+            tick.cells,
+            agents.radius,
+            agents.preferred_velocity,
+            on_their_way(agents).view(np.uint8),
+            stands.view(np.uint8),
+            float(self.parameters.nudge_contact),
+            float(agents.radius.max()),
+            walker,
         )
         return walker, walker >= 0
 
     def _blocked(self, stands: NDArray[np.bool_], walker: NDArray[np.int64]) -> None:
-        """Add to `walker` those that stationary agents have blocked for long enough, where no walker touches them."""
+        """Add to `walker` those that stationary agents have blocked for long enough,
+        where no walker touches them.
+        """
         agents = self.world.agents
         blocked = np.flatnonzero(agents.held_ticks >= self.held_ticks)
         by = rows_of_entities(agents.entity, agents.blocker[blocked])
@@ -133,21 +187,27 @@ class Nudge(System):
         walker[by[order][first]] = blocked[order][first]
 
     def _away(self, asked: NDArray[np.int64], by: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return unit vectors from walkers to the agents that they ask; where both are on one spot, the walker's own direction."""
+        """Return unit vectors from walkers to the agents that they ask;
+        where both are on one spot, the walker's own direction.
+        """
         away = self.world.agents.position[asked] - self.world.agents.position[by]
         length = np.hypot(away[:, 0], away[:, 1])
         same = length == 0.0
         return np.where(same[:, None], self._headings(by), away / np.where(same, 1.0, length)[:, None])
 
     def _headings(self, by: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the directions of preferred velocities, as unit vectors; along x for agents that have none."""
+        """Return the directions of preferred velocities, as unit vectors;
+        along x for agents that have none.
+        """
         wish = self.world.agents.preferred_velocity[by]
         length = np.hypot(wish[:, 0], wish[:, 1])
         none = length == 0.0
         return np.where(none[:, None], np.array([1.0, 0.0]), wish / np.where(none, 1.0, length)[:, None])
 
     def _lead(self, tick: Tick) -> None:
-        """Set the preferred velocities of agents that step aside or in: straight to the place, and no farther."""
+        """Set the preferred velocities of agents that step aside or in:
+        straight to the place, and no farther.
+        """
         agents = self.world.agents
         rows = np.flatnonzero(agents.is_yielding)
         tick.counts["yielding"] = float(len(rows))
@@ -158,5 +218,7 @@ class Nudge(System):
         speed = np.minimum(agents.desired_speed[rows], length / tick.length)
         agents.preferred_velocity[rows] = rest * (speed / np.maximum(length, 1e-300))[:, None]
         if not self.world.is_level:
-            agents.preferred_velocity[rows] *= shares_in_plan(self.world, tick, agents.preferred_velocity)[rows, None]
+            agents.preferred_velocity[rows] *= shares_in_plan(self.world, tick, agents.preferred_velocity)[
+                rows, None
+            ]
         agents.next_corner[rows] = agents.yield_target[rows]

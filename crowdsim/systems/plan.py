@@ -1,4 +1,6 @@
-"""Plan: paths are asked for and searched for within the budget, and agents are set on those that were found."""
+"""Plan: paths are asked for and searched for within the budget,
+and agents are set on those that were found.
+"""
 
 from __future__ import annotations
 
@@ -33,15 +35,38 @@ class Plan(System):
 
     Notes
     -----
-    Planners with open requests have slices in turn, so that none starves; what one does not need goes to the others. The answers do not depend on it, only
-    their ticks.
+    Planners with open requests have slices in turn, so that none starves; what one does not need goes to the
+    others. The answers do not depend on it, only their ticks.
     """
 
     reads = (
-        "entity", "group", "activity", "goal", "position", "surface", "radius", "corridor_start", "corridor_capacity", "path_tick", "priced_portal",
-        "asks_again", "is_yielding", "is_driven", *LOST, *TAKEN,
+        "entity",
+        "group",
+        "activity",
+        "goal",
+        "position",
+        "surface",
+        "radius",
+        "corridor_start",
+        "corridor_capacity",
+        "path_tick",
+        "priced_portal",
+        "asks_again",
+        "is_yielding",
+        "is_driven",
+        *LOST,
+        *TAKEN,
     )
-    writes = ("activity", "path_tick", "corridor_start", "corridor_capacity", "guessed", "corner_post", *LOST, *TAKEN)
+    writes = (
+        "activity",
+        "path_tick",
+        "corridor_start",
+        "corridor_capacity",
+        "guessed",
+        "corner_post",
+        *LOST,
+        *TAKEN,
+    )
     counts = SearchTask.counts
 
     def __init__(self, world: World, paths: Sequence[Paths], budget: Budget) -> None:
@@ -76,13 +101,19 @@ class Plan(System):
         return np.logical_or.reduce([each.keep(rows, goal) for each in self.paths])
 
     def lose_paths(self, rows: NDArray[np.int64]) -> None:
-        """Take the paths of agents that are sent elsewhere, but for those that keep to them until they have another."""
+        """Take the paths of agents that are sent elsewhere, but for those that keep to them until they have
+        another.
+        """
         for each in self.paths:
             each.lose(rows[each.mine()[rows]])
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the searches, request queues and paths of all planners."""
-        return {f"{place}/{name}": array for place, each in enumerate(self.paths) for name, array in each.state().items()}
+        return {
+            f"{place}/{name}": array
+            for place, each in enumerate(self.paths)
+            for name, array in each.state().items()
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, to a world in which all agents are where they were."""

@@ -1,4 +1,6 @@
-"""Record: the state at the end of a tick is digested, and recorded if the tick has a frame; agents that arrived in it are still there."""
+"""Record: the state at the end of a tick is digested, and recorded if the tick has a frame;
+agents that arrived in it are still there.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,31 @@ from crowdsim.systems.base.setup import KeepsFrames, Setup
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.world import World
 
-# Columns that the digests cover: what later ticks depend on and what readers look at. What is left out follows from these or never changes.
+# Columns that the digests cover: what later ticks depend on and what readers look at. What is left out
+# follows from these or never changes.
 DIGEST_COLUMNS = (
-    "entity", "position", "surface", "velocity", "preferred_velocity", "chosen_velocity", "next_corner", "activity", "goal", "path_status",
-    "corridor_length", "diagnosis", "blocker", "is_stuck", "heading",
+    "entity", "position", "surface", "velocity", "preferred_velocity", "chosen_velocity", "next_corner",
+    "activity", "goal", "path_status", "corridor_length", "diagnosis", "blocker", "is_stuck", "heading",
 )  # fmt: skip
 
 
 def digest_names(own: Sequence[type[System]]) -> tuple[str, ...]:
-    """Return what is digested in every tick: columns, those of systems of a user's own among them, and what these systems keep."""
-    return (*DIGEST_COLUMNS, *(column.name for kind in own for column in kind.columns), *(STATE.format(kind.__name__) for kind in own))
+    """Return what is digested in every tick: columns, those of systems of a user's own among them,
+    and what these systems keep.
+    """
+    return (
+        *DIGEST_COLUMNS,
+        *(column.name for kind in own for column in kind.columns),
+        *(STATE.format(kind.__name__) for kind in own),
+    )
 
 
 def state_digests(own: Sequence[OwnSystem]) -> NDArray[np.uint64]:
     """Return the digest of what each system keeps, (k,): of its arrays in the order of their names."""
-    found = [run_digest(np.array([[digest(array) for _, array in sorted(each.state().items())]], dtype=np.uint64)) for each in own]
+    found = [
+        run_digest(np.array([[digest(array) for _, array in sorted(each.state().items())]], dtype=np.uint64))
+        for each in own
+    ]
     return np.array(found, dtype=np.uint64)
 
 
@@ -82,4 +94,7 @@ class Record(System):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        self.fold, self.last = int(saved.take("fold", "u8", (1,))[0]), saved.take("last", "u8", (len(self.last),))
+        self.fold, self.last = (
+            int(saved.take("fold", "u8", (1,))[0]),
+            saved.take("last", "u8", (len(self.last),)),
+        )

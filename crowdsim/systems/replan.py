@@ -22,22 +22,32 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 _COUNTED = {
-    ReplanCause.PEOPLE_AHEAD: "replans_people_ahead", ReplanCause.HELD_UP: "replans_held_up", ReplanCause.WAY_SHUT: "replans_way_shut",
-    ReplanCause.GOAL_MOVED: "replans_goal_moved", ReplanCause.PUSHED_OFF: "replans_pushed_off",
+    ReplanCause.PEOPLE_AHEAD: "replans_people_ahead",
+    ReplanCause.HELD_UP: "replans_held_up",
+    ReplanCause.WAY_SHUT: "replans_way_shut",
+    ReplanCause.GOAL_MOVED: "replans_goal_moved",
+    ReplanCause.PUSHED_OFF: "replans_pushed_off",
     ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
-}  # fmt: skip
-SLIDES_SHARE = 0.5  # Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past its end. Larger asks in vain.
-STOPPED_SHARE = 0.1  # Of its desired speed: slower, an agent on waypoints counts as stopped by the wall beside it. Larger asks again while it still gets on.
+}
+# Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past
+# its end. Larger asks in vain.
+SLIDES_SHARE = 0.5
+# Of its desired speed: slower, an agent on waypoints counts as stopped by the wall beside it. Larger asks
+# again while it still gets on.
+STOPPED_SHARE = 0.1
 _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
 _LEVEL = Heights(np.zeros(0), np.zeros((0, 2)), np.inf)  # of ground that is level
 
 
 class Replan(System):
-    """Let agents ask for new paths: because of agents ahead, when blocked, when a path was shut or a goal moved.
+    """Let agents ask for new paths: because of agents ahead, when blocked,
+    when a path was shut or a goal moved.
 
-    Every agent looks ahead once in a cooldown, all at different ticks. If an agent near the line to its next corner has moved since it last looked,
-    and a stationary agent cuts that line, it wants a new path. So does an agent that is bound by a wall in that line: it was pushed off its path.
-    Agents on waypoints look for walls always, and want a new path if one all but stops them, too: nothing else leads them back, as a corridor does.
+    Every agent looks ahead once in a cooldown, all at different ticks. If an agent near the line to its next
+    corner has moved since it last looked, and a stationary agent cuts that line, it wants a new path. So does
+    an agent that is bound by a wall in that line: it was pushed off its path. Agents on waypoints look for
+    walls always, and want a new path if one all but stops them, too: nothing else leads them back, as a
+    corridor does.
 
     Parameters
     ----------
@@ -48,21 +58,54 @@ class Replan(System):
     obstacle_share : float
         Share of its radius in which a stationary agent cuts a line: that which searches go round.
     goes_round : (groups,) bool
-        Groups with searches that go round stationary agents. Others would find the same path again because of agents ahead, and do not ask.
+        Groups with searches that go round stationary agents. Others would find the same path again because of
+        agents ahead, and do not ask.
     tick_length : float, s
     """
 
     reads = (
-        "entity", "group", "activity", "goal", "path_status", "path_tick", "is_driven", "is_yielding", "held_ticks", "position", "next_corner",
-        "radius", "surface", "layer", "blocker", "velocity", "desired_speed", "counted_position", "moved_tick", "replan_wish", "replans",
+        "entity",
+        "group",
+        "activity",
+        "goal",
+        "path_status",
+        "path_tick",
+        "is_driven",
+        "is_yielding",
+        "held_ticks",
+        "position",
+        "next_corner",
+        "radius",
+        "surface",
+        "layer",
+        "blocker",
+        "velocity",
+        "desired_speed",
+        "counted_position",
+        "moved_tick",
+        "replan_wish",
+        "replans",
     )
-    writes = ("path_status", "counted_position", "moved_tick", "replan_wish", "asks_again", "replans", "remaining")
+    writes = (
+        "path_status",
+        "counted_position",
+        "moved_tick",
+        "replan_wish",
+        "asks_again",
+        "replans",
+        "remaining",
+    )
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
     def __init__(
-        self, world: World, parameters: ReplanParameters, held_time: float, obstacle_share: float, goes_round: NDArray[np.bool_],
+        self,
+        world: World,
+        parameters: ReplanParameters,
+        held_time: float,
+        obstacle_share: float,
+        goes_round: NDArray[np.bool_],
         tick_length: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(world)
         self.parameters, self.obstacle_share, self.goes_round = parameters, obstacle_share, goes_round
         self.held_ticks = max(1, ticks_of(held_time, tick_length))
@@ -73,10 +116,24 @@ class Replan(System):
     def from_setup(cls, setup: Setup) -> Replan:
         """Make the system; it looks at those agents ahead that the paths of a group lead round."""
         scenario = setup.scenario
-        heeds = np.array([leads_round_stationary(scenario.navigation_of(group)) for group in scenario.groups], dtype=np.bool_)
-        shares = [float(chosen.values["obstacle_radius_share"]) for chosen in scenario.navigations if leads_round_stationary(chosen)]
+        heeds = np.array(
+            [leads_round_stationary(scenario.navigation_of(group)) for group in scenario.groups],
+            dtype=np.bool_,
+        )
+        shares = [
+            float(chosen.values["obstacle_radius_share"])
+            for chosen in scenario.navigations
+            if leads_round_stationary(chosen)
+        ]
         share = max(shares, default=PathParameters().obstacle_radius_share)
-        return cls(setup.world, setup.of_bodies(ReplanParameters), setup.of_bodies(BlockedParameters).held_time, share, heeds, scenario.tick)
+        return cls(
+            setup.world,
+            setup.of_bodies(ReplanParameters),
+            setup.of_bodies(BlockedParameters).held_time,
+            share,
+            heeds,
+            scenario.tick,
+        )
 
     def process(self, tick: Tick) -> None:
         """Look for causes, grant wishes."""
@@ -88,7 +145,9 @@ class Replan(System):
         if not (self.parameters.replanning or are_on_waypoints or np.count_nonzero(agents.replan_wish)):
             return
         walks = (agents.activity == AgentState.WALKING) & (agents.goal >= 0) & (agents.is_driven == 0)
-        walks &= (agents.path_status >= PathStatus.FOUND) & (agents.path_status <= PathStatus.NEAREST_REACHABLE)
+        walks &= (agents.path_status >= PathStatus.FOUND) & (
+            agents.path_status <= PathStatus.NEAREST_REACHABLE
+        )
         if are_on_waypoints:
             self._look_for_walls(tick, np.flatnonzero(walks & on_waypoints & self._is_due(tick)))
         if self.parameters.replanning:
@@ -111,34 +170,56 @@ class Replan(System):
         """Find the agents that have others, or a wall, in their way."""
         agents = self.world.agents
         got = agents.position - agents.counted_position
-        has_moved = got[:, 0] * got[:, 0] + got[:, 1] * got[:, 1] >= self.parameters.replan_moved * self.parameters.replan_moved
+        has_moved = (
+            got[:, 0] * got[:, 0] + got[:, 1] * got[:, 1]
+            >= self.parameters.replan_moved * self.parameters.replan_moved
+        )
         np.copyto(agents.counted_position, agents.position, where=has_moved[:, None])
         np.copyto(agents.moved_tick, tick.number, where=has_moved)
         due = np.flatnonzero(walks & self._is_due(tick))
         if len(due):
-            wish_to_replan(agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF)
+            wish_to_replan(
+                agents, self._blocked(tick, due[agents.blocker[due] == WALL]), ReplanCause.PUSHED_OFF
+            )
             due = due[self._some_agent_moved(tick, due)]
             tick.counts["replan_triggers"] = float(len(due))
             due = due[self._some_agent_stands(tick, due)]
             tick.counts["replan_cuts"] = float(len(due))
             wish_to_replan(agents, due[self.goes_round[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
-        wish_to_replan(agents, walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE), ReplanCause.HELD_UP)
+        wish_to_replan(
+            agents,
+            walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE),
+            ReplanCause.HELD_UP,
+        )
 
     def _blocked(self, tick: Tick, rows: NDArray[np.int64], share: float = 1.0) -> NDArray[np.int64]:
-        """Return those of some agents that have a wall in the line to their next corner, for a share of their radius."""
+        """Return those of some agents that have a wall in the line to their next corner,
+        for a share of their radius.
+        """
         agents = self.world.agents
         is_blocked = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_blocked_lines, len(rows), rows, self.world.mesh, self.world.polygons(), agents.position, agents.next_corner, share * agents.radius,
+            find_blocked_lines,
+            len(rows),
+            rows,
+            self.world.mesh,
+            self.world.polygons(),
+            agents.position,
+            agents.next_corner,
+            share * agents.radius,
             is_blocked,
-        )  # fmt: skip
+        )
         return rows[is_blocked == 1]
 
     def _some_agent_moved(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return (k,) bool: agents near whose line another has moved since they last looked; looks are a cooldown apart."""
+        """Return (k,) bool: agents near whose line another has moved since they last looked;
+        looks are a cooldown apart.
+        """
         agents = self.world.agents
         assert tick.cells is not None, "Index runs before Replan"
-        reach = np.where(tick.number - agents.moved_tick < self.cooldown, self.parameters.replan_trigger, -1.0)
+        reach = np.where(
+            tick.number - agents.moved_tick < self.cooldown, self.parameters.replan_trigger, -1.0
+        )
         planes = tick.cells.plane[tick.cells.slot[rows]]
         return self._near(tick, rows, planes, tick.cells, np.arange(len(agents)), reach)
 
@@ -149,30 +230,52 @@ class Replan(System):
         if not len(rows) or not len(stands):
             return np.zeros(len(rows), dtype=np.bool_)
         cells = self._standing.build(agents.position[stands], np.zeros(len(stands), dtype=np.int32))
-        return self._near(tick, rows, np.zeros(len(rows), dtype=np.int32), cells, stands, self.obstacle_share * agents.radius[stands])
+        return self._near(
+            tick,
+            rows,
+            np.zeros(len(rows), dtype=np.int32),
+            cells,
+            stands,
+            self.obstacle_share * agents.radius[stands],
+        )
 
     def _near(
-        self, tick: Tick, rows: NDArray[np.int64], planes: NDArray[np.int32], cells: Cells, owner: NDArray[np.int64], reach: NDArray[np.float64]
+        self,
+        tick: Tick,
+        rows: NDArray[np.int64],
+        planes: NDArray[np.int32],
+        cells: Cells,
+        owner: NDArray[np.int64],
+        reach: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
-        """Return (k,) bool: agents near whose line to their next corner one of some others is; see `find_near_lines`."""
+        """Return (k,) bool: agents near whose line to their next corner one of some others is;
+        see `find_near_lines`.
+        """
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
         is_near = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part, heights or _LEVEL, cells, owner, reach, is_near,
-            at_least=256,
+            find_near_lines, len(rows), rows, planes, agents.position, agents.next_corner, part,
+            heights or _LEVEL, cells, owner, reach, is_near, at_least=256,
         )  # fmt: skip
         return is_near.view(np.bool_)
 
     def _grant(self, tick: Tick, walks: NDArray[np.bool_]) -> None:
-        """Let agents ask again that want to, once their last path is a cooldown old; one that was sent elsewhere, or lost its path, asks already."""
+        """Let agents ask again that want to, once their last path is a cooldown old;
+        one that was sent elsewhere, or lost its path, asks already.
+        """
         agents = self.world.agents
         if not np.any(agents.replan_wish):
             return
         asks_already = (agents.replan_wish == ReplanCause.WAY_SHUT) & (agents.path_status == PathStatus.NONE)
         sent = (agents.replan_wish == ReplanCause.GOAL_MOVED) | asks_already
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
-        granted = (agents.replan_wish != ReplanCause.NONE) & walks & ~sent & (tick.number - agents.path_tick >= self.cooldown)
+        granted = (
+            (agents.replan_wish != ReplanCause.NONE)
+            & walks
+            & ~sent
+            & (tick.number - agents.path_tick >= self.cooldown)
+        )
         agents.asks_again[granted] = 1
         ask_anew(agents, granted)
         counted = np.flatnonzero(granted | sent)
@@ -183,5 +286,7 @@ class Replan(System):
         for cause, name in _COUNTED.items():
             tick.counts[name] = self.count_of(causes == cause)
         agents.replans[counted] += 1
-        self.world.events.note(tick.number, EventKind.REPLANNED, agents.entity[counted], agents.position[counted], causes)
+        self.world.events.note(
+            tick.number, EventKind.REPLANNED, agents.entity[counted], agents.position[counted], causes
+        )
         agents.replan_wish[counted] = ReplanCause.NONE

@@ -1,4 +1,6 @@
-"""Separate: bodies that would overlap are pushed apart, nobody into a wall; and Measure: how deep they overlap in the end."""
+"""Separate: bodies that would overlap are pushed apart, nobody into a wall; and Measure:
+how deep they overlap in the end.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from crowdsim.world.world import World
 class Separate(System):
     """Push overlapping bodies apart on their tentative positions.
 
-    A standing agent that is pushed stays where it was pushed: it has no place of its own that it would walk back to.
+    A standing agent that is pushed stays where it was pushed: it has no place of its own that it would walk
+    back to.
 
     Parameters
     ----------
@@ -24,7 +27,16 @@ class Separate(System):
     parameters : SeparationParameters
     """
 
-    reads = ("position", "tentative_position", "radius", "layer", "surface", "wall_distance", "is_immovable", "activity")
+    reads = (
+        "position",
+        "tentative_position",
+        "radius",
+        "layer",
+        "surface",
+        "wall_distance",
+        "is_immovable",
+        "activity",
+    )
     writes = ("tentative_position",)
     counts = ("overlaps_before",)
 
@@ -38,17 +50,34 @@ class Separate(System):
         return cls(setup.world, setup.of_bodies(SeparationParameters))
 
     def process(self, tick: Tick) -> None:
-        """A few Jacobi passes over all contacts, taken where walls leave the bodies; where something is deep more, or knots take their step back."""
+        """A few Jacobi passes over all contacts, taken where walls leave the bodies;
+        where something is deep more, or knots take their step back.
+        """
         agents = self.world.agents
         count = len(agents)
         tentative, polygon, walls = agents.tentative_position, self.world.polygons(), self.world.walls
-        free, clear, pushed = np.empty_like(tentative), np.empty(count, dtype=np.float32), np.empty_like(tentative)
-        self._separator.move_off_walls(agents.position, tentative, agents.radius, polygon, agents.wall_distance, walls, tick.team, free, clear)
+        free, clear, pushed = (
+            np.empty_like(tentative),
+            np.empty(count, dtype=np.float32),
+            np.empty_like(tentative),
+        )
+        self._separator.move_off_walls(
+            agents.position,
+            tentative,
+            agents.radius,
+            polygon,
+            agents.wall_distance,
+            walls,
+            tick.team,
+            free,
+            clear,
+        )
         is_obstacle = agents.activity == AgentState.OBSTACLE
         free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
-            agents.position, free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.length, tick.team, pushed, heights,
+            agents.position, free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.length,
+            tick.team, pushed, heights,
         )  # fmt: skip
         # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])
@@ -57,7 +86,8 @@ class Separate(System):
 
 
 class Measure(System):
-    """Say how bodies overlap where walking has put them: where walls hold somebody up, that is not where pushes would have had it.
+    """Say how bodies overlap where walking has put them:
+    where walls hold somebody up, that is not where pushes would have had it.
 
     Parameters
     ----------
@@ -75,7 +105,9 @@ class Measure(System):
         """Count the pairs that overlap, and find the deepest."""
         agents = self.world.agents
         part, heights = self.world.ground_of(agents.position)
-        found = self._separator.measure(agents.position, agents.radius, _movable(agents), part, tick.team, heights)
+        found = self._separator.measure(
+            agents.position, agents.radius, _movable(agents), part, tick.team, heights
+        )
         tick.counts["overlaps"] = found.count
         tick.counts["deepest_overlap_m"] = found.deepest if found.count else 0.0
 

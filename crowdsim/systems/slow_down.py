@@ -56,8 +56,14 @@ class SlowDown(System):
             part, heights = world.ground_of(agents.position)
             cells = self._crowd.build(agents.position[:count], part[:count], heights=heights)
         self.law.apply(
-            cells, world.walls, world.polygons()[:count], wanted[:count], walking[:count].view(np.uint8), tick.team,
-            agents.preferred_velocity[:count], density[:count],
-        )  # fmt: skip
+            cells,
+            world.walls,
+            world.polygons()[:count],
+            wanted[:count],
+            walking[:count].view(np.uint8),
+            tick.team,
+            agents.preferred_velocity[:count],
+            density[:count],
+        )
         squares = np.sum(agents.preferred_velocity * agents.preferred_velocity, axis=1)
         tick.counts["slowed"] = self.count_of(4.0 * squares < np.sum(wanted * wanted, axis=1))

@@ -20,7 +20,8 @@ HEEDS_NONE = "none"  # The avoidance model with agents that walk through each ot
 class Spread(System):
     """Lead agents that come to the rim of a region at the same time to places side by side.
 
-    Only where they steer changes, not their paths. It stands after Gauge: progress is measured along the path.
+    Only where they steer changes, not their paths. It stands after Gauge: progress is measured along the
+    path.
 
     Parameters
     ----------
@@ -29,16 +30,19 @@ class Spread(System):
     heeds : (groups,) bool
         Groups with agents that heed others: those that walk through others need no place beside them.
     moves_in : bool
-        Whether agents that stay at a region go on to places of their own in it (`Places`): those take its ground, not the width of its rim.
+        Whether agents that stay at a region go on to places of their own in it (`Places`): those take its
+        ground, not the width of its rim.
     """
 
     reads = (
-        "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven", "preferred_velocity", "next_corner", "corner_post",
-        "goal", "itinerary",
+        "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven",
+        "preferred_velocity", "next_corner", "corner_post", "goal", "itinerary",
     )  # fmt: skip
     writes = ("preferred_velocity", "next_corner")
 
-    def __init__(self, world: World, parameters: SpreadParameters, heeds: NDArray[np.bool_], moves_in: bool) -> None:
+    def __init__(
+        self, world: World, parameters: SpreadParameters, heeds: NDArray[np.bool_], moves_in: bool
+    ) -> None:
         super().__init__(world)
         self.parameters, self.heeds, self.moves_in = parameters, heeds, moves_in
         self._on: tuple[object, object] = (None, None)  # the mesh and the goals that the fronts are of
@@ -48,8 +52,12 @@ class Spread(System):
     def from_setup(cls, setup: Setup) -> Spread:
         """Make the system for the groups with agents that avoid others."""
         scenario = setup.scenario
-        heeds = np.array([scenario.model_of(group).name != HEEDS_NONE for group in scenario.groups], dtype=np.bool_)
-        return cls(setup.world, setup.of_bodies(SpreadParameters), heeds, setup.of_bodies(PlaceParameters).moving_in)
+        heeds = np.array(
+            [scenario.model_of(group).name != HEEDS_NONE for group in scenario.groups], dtype=np.bool_
+        )
+        return cls(
+            setup.world, setup.of_bodies(SpreadParameters), heeds, setup.of_bodies(PlaceParameters).moving_in
+        )
 
     @property
     def is_idle(self) -> bool:
@@ -61,7 +69,12 @@ class Spread(System):
         world, agents, own = self.world, self.world.agents, self.parameters
         if self.is_idle:
             return
-        straight = (agents.corner_post == STRAIGHT_TO_GOAL) & (agents.activity == AgentState.WALKING) & (agents.is_driven == 0) & has_path(agents.path_status)
+        straight = (
+            (agents.corner_post == STRAIGHT_TO_GOAL)
+            & (agents.activity == AgentState.WALKING)
+            & (agents.is_driven == 0)
+            & has_path(agents.path_status)
+        )
         straight &= world.of_groups(self.heeds)
         if self.moves_in and np.count_nonzero(straight) >= 2:
             straight[straight] = ~self._stays(np.flatnonzero(straight))
@@ -72,12 +85,27 @@ class Spread(System):
             return
         source = np.where(straight, world.goals.piece_source[agents.goal_piece], np.int32(0))
         wants, corner = straight.view(np.uint8), agents.next_corner
-        if world.corridor_groups is not None:  # over cells a path ends at some point inside, and its next corner is one of cells
+        # over cells a path ends at some point inside, and its next corner is one of cells
+        if world.corridor_groups is not None:
             on_cells = straight & ~world.on_corridors()
-            wants, corner = np.where(on_cells, np.uint8(HEADS_THERE), wants), np.where(on_cells[:, None], agents.position, corner)
+            wants, corner = (
+                np.where(on_cells, np.uint8(HEADS_THERE), wants),
+                np.where(on_cells[:, None], agents.position, corner),
+            )
         crowd, place = np.empty(rows, dtype=np.int32), np.empty((rows, 5))
         tick.team.run(
-            find_crowds, rows, fronts, source, wants, agents.position, corner, agents.radius, float(own.spread_reach), float(own.spread_width), crowd, place,
+            find_crowds,
+            rows,
+            fronts,
+            source,
+            wants,
+            agents.position,
+            corner,
+            agents.radius,
+            float(own.spread_reach),
+            float(own.spread_width),
+            crowd,
+            place,
         )
         crowds = crowds_of(crowd, place)
         member = crowds.member
@@ -85,17 +113,23 @@ class Spread(System):
             return
         pace = None if world.is_even else shares_in_plan(self.world, tick, agents.preferred_velocity)
         tick.team.run(
-            lead_aside, len(member), crowds, world.mesh, fronts, world.polygons(), agents.position, agents.radius, float(own.spread_crowd),
-            agents.preferred_velocity, agents.next_corner, at_least=64,
+            lead_aside, len(member), crowds, world.mesh, fronts, world.polygons(), agents.position,
+            agents.radius, float(own.spread_crowd), agents.preferred_velocity, agents.next_corner,
+            at_least=64,
         )  # fmt: skip
         if pace is not None:  # in another direction the slope is another
-            agents.preferred_velocity[member] *= (shares_in_plan(self.world, tick, agents.preferred_velocity)[member] / pace[member])[:, None]
+            agents.preferred_velocity[member] *= (
+                shares_in_plan(self.world, tick, agents.preferred_velocity)[member] / pace[member]
+            )[:, None]
 
     def _stays(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which agents of `rows` are on their way to where they stay, (k,) bool."""
         agents, lists = self.world.agents, self.world.itineraries
         known, of_rows = np.unique(agents.itinerary[rows], return_inverse=True)
-        last = [-1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1] for i in known.tolist()]
+        last = [
+            -1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1]
+            for i in known.tolist()
+        ]
         return np.array(last, dtype=np.int64)[of_rows] == agents.goal[rows]
 
     def _fronts_now(self) -> Fronts:

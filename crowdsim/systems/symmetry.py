@@ -1,5 +1,6 @@
-"""BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded turn, and nobody is pushed far back by those who
-come towards him and get on; both are counted and recorded."""
+"""BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded
+turn, and nobody is pushed far back by those who come towards him and get on; both are counted and recorded.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ _NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 class BreakSymmetry(System):
-    """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back, and say so.
+    """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back,
+    and say so.
 
     The velocities are those that `Avoid` shows to the models; `Walk` writes them anew.
 
@@ -32,7 +34,16 @@ class BreakSymmetry(System):
     parameters : SymmetryBreaker.Parameters
     """
 
-    reads = ("entity", "position", "velocity", "walked_velocity", "preferred_velocity", "activity", "blocker", "symmetry_draw")
+    reads = (
+        "entity",
+        "position",
+        "velocity",
+        "walked_velocity",
+        "preferred_velocity",
+        "activity",
+        "blocker",
+        "symmetry_draw",
+    )
     writes = ("preferred_velocity", "velocity")
     counts = ("symmetry_exact", "symmetry_rings", "ground_held")
 
@@ -47,7 +58,9 @@ class BreakSymmetry(System):
     def from_setup(cls, setup: Setup) -> BreakSymmetry:
         """Make the system as the section `symmetry` asks for it."""
         symmetry = setup.scenario.symmetry
-        return cls(setup.world, symmetry.parameters(SymmetrySwitch), symmetry.parameters(SymmetryBreaker.Parameters))
+        return cls(
+            setup.world, symmetry.parameters(SymmetrySwitch), symmetry.parameters(SymmetryBreaker.Parameters)
+        )
 
     def process(self, tick: Tick) -> None:
         """Let the breaker look at everybody who walks."""
@@ -59,33 +72,54 @@ class BreakSymmetry(System):
         wanted = agents.preferred_velocity.copy()
         touched = np.empty(len(agents), dtype=np.uint8)
         turned = self._breaker.adjust(
-            agents.entity, agents.position, agents.walked_velocity, wanted, active, agents.blocker, agents.symmetry_draw, tick.length, tick.team,
-            agents.preferred_velocity, touched,
+            agents.entity, agents.position, agents.walked_velocity, wanted, active, agents.blocker,
+            agents.symmetry_draw, tick.length, tick.team, agents.preferred_velocity, touched,
         )  # fmt: skip
-        tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = float(turned.exact), float(turned.mutual)
+        tick.counts["symmetry_exact"], tick.counts["symmetry_rings"] = (
+            float(turned.exact),
+            float(turned.mutual),
+        )
         self._last = self._note(tick, EventKind.SYMMETRY_BROKEN, touched != UNTOUCHED, self._last)
         holds = self._breaker.stand(
-            agents.entity, agents.velocity.copy(), wanted, active, agents.blocker, tick.length, tick.team, agents.velocity,
-        )  # fmt: skip
+            agents.entity,
+            agents.velocity.copy(),
+            wanted,
+            active,
+            agents.blocker,
+            tick.length,
+            tick.team,
+            agents.velocity,
+        )
         tick.counts["ground_held"] = self.count_of(holds)
         self._held = self._note(tick, EventKind.GROUND_HELD, holds, self._held)
 
-    def _note(self, tick: Tick, kind: EventKind, are_touched: NDArray[np.bool_], last: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _note(
+        self, tick: Tick, kind: EventKind, are_touched: NDArray[np.bool_], last: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Note an event for those who are touched and were not in the last tick; return who is."""
         agents = self.world.agents
         rows = np.flatnonzero(are_touched)
         if not len(rows):
             return _NOBODY
         begins = rows[~np.isin(agents.entity[rows], last)]
-        self.world.events.note(tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins])
+        self.world.events.note(
+            tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins]
+        )
         return agents.entity[rows].copy()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return who was held for how long, and who was turned or held its ground in the last tick."""
-        return {**{f"breaker/{name}": array for name, array in self._breaker.state().items()}, "last": self._last.copy(), "held": self._held.copy()}
+        return {
+            **{f"breaker/{name}": array for name, array in self._breaker.state().items()},
+            "last": self._last.copy(),
+            "held": self._held.copy(),
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved = Saved.of(state)
-        self._last, self._held = saved.take("last", "i8", low=1, high=MOST), saved.take("held", "i8", low=1, high=MOST)
+        self._last, self._held = (
+            saved.take("last", "i8", low=1, high=MOST),
+            saved.take("held", "i8", low=1, high=MOST),
+        )
         self._breaker.restore(saved.below("breaker/"))

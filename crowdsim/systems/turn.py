@@ -40,8 +40,14 @@ class Turn(System):
         """An agent with a preferred velocity walks, also where others block it; one that walks turns."""
         agents = self.world.agents
         wants = (agents.preferred_velocity[:, 0] != 0.0) | (agents.preferred_velocity[:, 1] != 0.0)
-        agents.gait[:] = np.where(wants & (on_their_way(agents) | (agents.is_driven == 1)), np.uint8(Gait.WALK), np.uint8(Gait.STAND))
+        agents.gait[:] = np.where(
+            wants & (on_their_way(agents) | (agents.is_driven == 1)),
+            np.uint8(Gait.WALK),
+            np.uint8(Gait.STAND),
+        )
         turn_x, turn_y = direction_at(min(HALF_TURN_RAD, float(self.parameters.rotation_speed) * tick.length))
         heading = np.empty((len(agents), 2))
-        tick.team.run(turn_headings, len(agents), agents.velocity, agents.gait, agents.heading, turn_x, turn_y, heading)
+        tick.team.run(
+            turn_headings, len(agents), agents.velocity, agents.gait, agents.heading, turn_x, turn_y, heading
+        )
         agents.heading[:] = heading

@@ -14,17 +14,45 @@ from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-MOST_STRAYS = 6  # Portals that pushes may add to a corridor before the agent asks for a new path: a few steps are walked back, a longer detour is not.
+# Portals that pushes may add to a corridor before the agent asks for a new path: a few steps are walked back,
+# a longer detour is not.
+MOST_STRAYS = 6
 
 
 class Walk(System):
     """Move agents on the surface and keep their corridors with them."""
 
     reads = (
-        "entity", "group", "activity", "position", "tentative_position", "surface", "layer", "radius", "wall_distance", "velocity", "chosen_velocity",
-        "path_status", "strays", "goal_piece", "corridor_start", "corridor_capacity", "corridor_length", "walked_velocity",
+        "entity",
+        "group",
+        "activity",
+        "position",
+        "tentative_position",
+        "surface",
+        "layer",
+        "radius",
+        "wall_distance",
+        "velocity",
+        "chosen_velocity",
+        "path_status",
+        "strays",
+        "goal_piece",
+        "corridor_start",
+        "corridor_capacity",
+        "corridor_length",
+        "walked_velocity",
     )
-    writes = ("position", "surface", "layer", "velocity", "walked_velocity", "wall_distance", "corridor_length", "strays", "path_status")
+    writes = (
+        "position",
+        "surface",
+        "layer",
+        "velocity",
+        "walked_velocity",
+        "wall_distance",
+        "corridor_length",
+        "strays",
+        "path_status",
+    )
     counts = ("at_walls", "strayed")
 
     def __init__(self, world: World) -> None:
@@ -46,9 +74,19 @@ class Walk(System):
         lacks_ground = np.count_nonzero(has_ground) < rows
         if lacks_ground:  # an agent that has lost its ground cannot be pushed either
             target = np.where(has_ground[:, None], target, old)
-        corridors = Corridors(world.corridors.portals, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece, old, agents.radius)
+        corridors = Corridors(
+            world.corridors.portals,
+            agents.corridor_start,
+            agents.corridor_length,
+            polygon,
+            agents.goal_piece,
+            old,
+            agents.radius,
+        )
         walked = Walked(agents.position, new_polygon, ahead, agents.wall_distance, touched)
-        tick.team.run(walk_many, rows, world.mesh, corridors, agents.corridor_capacity, target, known_clear, walked)
+        tick.team.run(
+            walk_many, rows, world.mesh, corridors, agents.corridor_capacity, target, known_clear, walked
+        )
         obstacles = np.flatnonzero(agents.activity == AgentState.OBSTACLE)
         touched[obstacles] = 0
         if len(obstacles):
@@ -63,22 +101,36 @@ class Walk(System):
         at_wall = np.flatnonzero(touched == 1)
         if len(at_wall):
             moved = agents.walked_velocity[at_wall]
-            slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(agents.velocity[at_wall, 0], agents.velocity[at_wall, 1])
+            slower = np.hypot(moved[:, 0], moved[:, 1]) < np.hypot(
+                agents.velocity[at_wall, 0], agents.velocity[at_wall, 1]
+            )
             agents.velocity[at_wall[slower]] = moved[slower]
         follows = has_path(agents.path_status)
         agents.strays[:] += np.maximum(ahead - agents.corridor_length, 0) * follows
-        # An agent that waits for its path has no corridor but a trail back; without room for that, it asks again from where it is.
-        lost = np.flatnonzero((follows | (agents.path_status == PathStatus.PENDING)) & ((ahead < 0) | (agents.strays > MOST_STRAYS)))
+        # An agent that waits for its path has no corridor but a trail back; without room for that, it asks
+        # again from where it is.
+        lost = np.flatnonzero(
+            (follows | (agents.path_status == PathStatus.PENDING))
+            & ((ahead < 0) | (agents.strays > MOST_STRAYS))
+        )
         agents.corridor_length[:] = np.maximum(ahead, 0)
         if len(lost):
             lost = lost[world.on_corridors()[lost]]
             ask_anew(agents, lost)
-            world.events.note(tick.number, EventKind.STRAYED, agents.entity[lost], agents.position[lost], agents.strays[lost])
+            world.events.note(
+                tick.number,
+                EventKind.STRAYED,
+                agents.entity[lost],
+                agents.position[lost],
+                agents.strays[lost],
+            )
             agents.strays[lost] = 0
         tick.counts["at_walls"], tick.counts["strayed"] = float(len(at_wall)), float(len(lost))
 
     def _carry(self, rows: NDArray[np.int64], polygon: NDArray[np.int64]) -> None:
-        """Put obstacles where they go, over walls and all; a disc that reaches beyond the ground keeps the polygon that it had."""
+        """Put obstacles where they go, over walls and all;
+        a disc that reaches beyond the ground keeps the polygon that it had.
+        """
         world, agents = self.world, self.world.agents
         found = np.empty(len(rows), dtype=np.int64)
         agents.position[rows] = agents.tentative_position[rows]

@@ -29,12 +29,17 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 _IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_REPORTED))  # by what the column of causes holds
-AGAIN_LOOKS = 5  # An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is deadlocked if in no queue twice.
-STUCK_A_LOOK = 100  # A diagnosis waits a look longer for so many more stuck agents: it costs the more, and a jam that grows would be diagnosed in every look.
+# An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is
+# deadlocked if in no queue twice.
+AGAIN_LOOKS = 5
+# A diagnosis waits a look longer for so many more stuck agents: it costs the more, and a jam that grows would
+# be diagnosed in every look.
+STUCK_A_LOOK = 100
 
 
 class Watch(System):
-    """Once a second, compare each agent's progress with that of ten seconds ago; find out why agents have been stuck for 30 s.
+    """Once a second, compare each agent's progress with that of ten seconds ago;
+    find out why agents have been stuck for 30 s.
 
     Parameters
     ----------
@@ -51,19 +56,39 @@ class Watch(System):
 
     Notes
     -----
-    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are found in `crowdsim.measures.deadlock_causes`: recordings are
-    diagnosed by both too.
+    What stuck means stands in `crowdsim.measures.deadlock_stuck`, how causes are found in
+    `crowdsim.measures.deadlock_causes`: recordings are diagnosed by both too.
     """
 
     reads = (
-        "entity", "activity", "goal", "position", "progress", "progress_trail", "behind", "remaining", "nearest_remaining", "setbacks", "last_gain",
-        "regaining", "is_stuck", "stuck_tick", "stuck_cause", "front_tick", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
+        "entity", "activity", "goal", "position", "progress", "progress_trail", "behind", "remaining",
+        "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause",
+        "front_tick", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
         "path_status", "path_tick", "next_corner", "diagnosis",
     )  # fmt: skip
-    writes = ("progress_trail", "behind", "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause", "front_tick")
+    writes = (
+        "progress_trail",
+        "behind",
+        "nearest_remaining",
+        "setbacks",
+        "last_gain",
+        "regaining",
+        "is_stuck",
+        "stuck_tick",
+        "stuck_cause",
+        "front_tick",
+    )
     counts = ("stuck", "deadlocked")
 
-    def __init__(self, world: World, tick_length: float, goals: Sequence[Goal], events: Sequence[Event], agents: int, stop: Stop) -> None:
+    def __init__(
+        self,
+        world: World,
+        tick_length: float,
+        goals: Sequence[Goal],
+        events: Sequence[Event],
+        agents: int,
+        stop: Stop,
+    ) -> None:
         super().__init__(world)
         self.tick_length = tick_length
         self.every, self.looks = look_every(tick_length)
@@ -73,7 +98,14 @@ class Watch(System):
     def from_setup(cls, setup: Setup) -> Watch:
         """Make the system for all agents that there will ever be."""
         world, scenario = setup.world, setup.scenario
-        return cls(world, scenario.tick, [goal for _, goal in world.query(Goal)], scenario.events, len(setup.built.agents), scenario.stop)
+        return cls(
+            world,
+            scenario.tick,
+            [goal for _, goal in world.query(Goal)],
+            scenario.events,
+            len(setup.built.agents),
+            scenario.stop,
+        )
 
     def process(self, tick: Tick) -> None:
         """Compare; note which agents got stuck, got free, and are deadlocked."""
@@ -89,14 +121,20 @@ class Watch(System):
         tick.counts["deadlocked"] = self.count_of(_IS_REPORTED[agents.stuck_cause])
 
     def is_all_stuck(self, tick: int) -> bool:
-        """Return whether all agents that are left, and what they wait for, have been stuck for as long as ends the run."""
+        """Return whether all agents that are left, and what they wait for,
+        have been stuck for as long as ends the run.
+        """
         agents, limit = self.world.agents, self.stop.stuck_for
         if limit is None or not np.count_nonzero(agents.is_stuck):
             return False
         left = self._left()
         if not np.any(left):
             return False
-        return bool(np.all((agents.is_stuck[left] == 1) & ((tick - agents.front_tick[left]) * self.tick_length >= limit)))
+        return bool(
+            np.all(
+                (agents.is_stuck[left] == 1) & ((tick - agents.front_tick[left]) * self.tick_length >= limit)
+            )
+        )
 
     def _left(self) -> NDArray[np.bool_]:
         """Return (n,) bool: agents that are still to arrive, or to set off."""
@@ -104,15 +142,32 @@ class Watch(System):
         return (activity == AgentState.WALKING) | (activity == AgentState.WAITING)
 
     def _note_obstacles(self, tick: int) -> None:
-        """Where no agent gets on, note those that wait for obstacles that will: they do not end the run, nor at once when those have gone."""
+        """Where no agent gets on, note those that wait for obstacles that will:
+        they do not end the run, nor at once when those have gone.
+        """
         agents, left = self.world.agents, self._left()
-        if self.stop.stuck_for is not None and np.any(left) and np.all(agents.is_stuck[left] == 1) and discs_going_on(self.world):
+        if (
+            self.stop.stuck_for is not None
+            and np.any(left)
+            and np.all(agents.is_stuck[left] == 1)
+            and discs_going_on(self.world)
+        ):
             agents.front_tick[self._why(tick).cause == Cause.QUEUE] = tick
 
     def _why(self, tick: int) -> Diagnosed:
         """Return why agents are stuck."""
         world = self.world
-        return diagnose(present_moment(world, tick, self.tick_length, self.goals, self.agents, world.agents.is_stuck == 1, discs_going_on(world)))
+        return diagnose(
+            present_moment(
+                world,
+                tick,
+                self.tick_length,
+                self.goals,
+                self.agents,
+                world.agents.is_stuck == 1,
+                discs_going_on(world),
+            )
+        )
 
     def _compare(self, tick: Tick) -> None:
         """Find out which agents are stuck now."""
@@ -125,11 +180,25 @@ class Watch(System):
             door_opens_later=opens_later(self.events, tick.number),
         )  # fmt: skip
         speed = np.hypot(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
-        stuck = wants & is_held_up(agents.progress, then, np.where(agents.is_driven == 1, speed, agents.desired_speed))
+        stuck = wants & is_held_up(
+            agents.progress, then, np.where(agents.is_driven == 1, speed, agents.desired_speed)
+        )
         begins, frees = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
         log = self.world.events
-        log.note(tick.number, EventKind.STUCK, agents.entity[begins], agents.position[begins], agents.blocker[begins])
-        log.note(tick.number, EventKind.UNSTUCK, agents.entity[frees], agents.position[frees], tick.number - agents.stuck_tick[frees])
+        log.note(
+            tick.number,
+            EventKind.STUCK,
+            agents.entity[begins],
+            agents.position[begins],
+            agents.blocker[begins],
+        )
+        log.note(
+            tick.number,
+            EventKind.UNSTUCK,
+            agents.entity[frees],
+            agents.position[frees],
+            tick.number - agents.stuck_tick[frees],
+        )
         agents.stuck_tick[begins] = agents.front_tick[begins] = tick.number
         agents.stuck_cause[frees] = NOT_DIAGNOSED
         agents.is_stuck[:] = stuck
@@ -141,8 +210,14 @@ class Watch(System):
         agents = self.world.agents
         gain = agents.progress - agents.behind
         gets_on = gain - agents.last_gain >= REGAINING_SHARE * speed * self.every * tick.length
-        agents.regaining[:] = np.where(gets_on & (speed > 0.0), np.minimum(agents.regaining + 1, REGAINING_SECONDS), 0)
-        again = (agents.regaining == REGAINING_SECONDS) & (agents.behind > PROGRESS_M) & (agents.setbacks < MOST_SETBACKS)
+        agents.regaining[:] = np.where(
+            gets_on & (speed > 0.0), np.minimum(agents.regaining + 1, REGAINING_SECONDS), 0
+        )
+        again = (
+            (agents.regaining == REGAINING_SECONDS)
+            & (agents.behind > PROGRESS_M)
+            & (agents.setbacks < MOST_SETBACKS)
+        )
         agents.behind[again] = 0.0
         agents.setbacks[again] += 1
         agents.last_gain[:] = agents.progress - agents.behind
@@ -153,14 +228,21 @@ class Watch(System):
     def _diagnose(self, tick: int, *, is_last: bool = False) -> None:
         """Find out why agents have been stuck for long that were not diagnosed yet, or were in a queue then.
 
-        What may last but a moment is reported when it is found again and the front of the queue has got on in no look for as long as its agents have
-        been stuck themselves; at the end of a run, when it is found once.
+        What may last but a moment is reported when it is found again and the front of the queue has got on in
+        no look for as long as its agents have been stuck themselves; at the end of a run, when it is found
+        once.
         """
         agents = self.world.agents
-        long = (agents.is_stuck == 1) & ((tick - agents.stuck_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
+        long = (agents.is_stuck == 1) & (
+            (tick - agents.stuck_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9
+        )
         later = tick // self.every % AGAIN_LOOKS
         due = long & (agents.stuck_cause == NOT_DIAGNOSED)
-        waits = long & np.isin(agents.stuck_cause, (Cause.QUEUE, LOOK_AGAIN, NO_QUEUE_ONCE)) & (is_last | (later == 0))
+        waits = (
+            long
+            & np.isin(agents.stuck_cause, (Cause.QUEUE, LOOK_AGAIN, NO_QUEUE_ONCE))
+            & (is_last | (later == 0))
+        )
         if not np.any(due | waits):
             return
         found = self._why(tick)
@@ -168,10 +250,19 @@ class Watch(System):
         looked = due | waits
         agents.front_tick[looked] = np.maximum(agents.front_tick[looked], found.front_tick[looked])
         is_blocked = ~may_pass | ((tick - agents.front_tick) * self.tick_length >= DEADLOCK_SECONDS - 1e-9)
-        again = np.where(is_queue, agents.stuck_cause != Cause.QUEUE, is_last | (agents.stuck_cause == NO_QUEUE_ONCE))
+        again = np.where(
+            is_queue, agents.stuck_cause != Cause.QUEUE, is_last | (agents.stuck_cause == NO_QUEUE_ONCE)
+        )
         reported = is_blocked & ((due & (~may_pass | is_last)) | (waits & again))
-        agents.stuck_cause[due] = LOOK_AGAIN if later > AGAIN_LOOKS // 2 else NO_QUEUE_ONCE  # so that two looks are three seconds apart
+        # so that two looks are three seconds apart
+        agents.stuck_cause[due] = LOOK_AGAIN if later > AGAIN_LOOKS // 2 else NO_QUEUE_ONCE
         agents.stuck_cause[waits] = NO_QUEUE_ONCE
         settled = reported | (waits & is_queue)
         agents.stuck_cause[settled] = found.cause[settled]
-        self.world.events.note(tick, EventKind.DEADLOCKED, agents.entity[reported], agents.position[reported], found.cause[reported])
+        self.world.events.note(
+            tick,
+            EventKind.DEADLOCKED,
+            agents.entity[reported],
+            agents.position[reported],
+            found.cause[reported],
+        )

@@ -1,4 +1,6 @@
-"""Why an agent is stuck, as columns and events hold it; `crowdsim.measures.deadlock_causes` tells causes apart."""
+"""Why an agent is stuck, as columns and events hold it;
+`crowdsim.measures.deadlock_causes` tells causes apart.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from crowdsim.codes import Code
 
 
 class Cause(Code):
-    """Why an agent is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never reused."""
+    """Why an agent is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never
+    reused.
+    """
 
     UNKNOWN = 0  # nothing of what follows
     NO_PATH = 1  # no path to its goal is wide enough, or the ground under it was taken out
@@ -17,9 +21,13 @@ class Cause(Code):
     THROUGH_PEOPLE = 6  # its path leads through agents that stay
     HEAD_ON = 7  # agents that block each other go against or across each other
     ARCH = 8  # agents that want through one gap from one side block each other before it
-    INFEASIBLE = 9  # its path is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for walls beside the path
+    # its path is free, but avoidance finds no velocity that leads on: it keeps no constraints, or stops for
+    # walls beside the path
+    INFEASIBLE = 9
     OBSTACLE = 10  # an obstacle blocks it for good
-    QUEUE = 11  # it waits behind agents that get on, at a gap that others get through, or for an obstacle that goes on by its timetable: no deadlock
+    # it waits behind agents that get on, at a gap that others get through, or for an obstacle that goes on by
+    # its timetable: no deadlock
+    QUEUE = 11
 
     @property
     def words(self) -> str:
@@ -28,11 +36,22 @@ class Cause(Code):
 
 
 _WORDS = {
-    Cause.UNKNOWN: "unknown", Cause.NO_PATH: "no path", Cause.ENCLOSED: "enclosed", Cause.STARVED: "starved by the budget",
-    Cause.PUSHED_OFF: "pushed off course", Cause.GOAL_OCCUPIED: "goal occupied", Cause.THROUGH_PEOPLE: "path through people", Cause.HEAD_ON: "head-on",
-    Cause.ARCH: "arch at a gap", Cause.INFEASIBLE: "infeasible avoidance", Cause.OBSTACLE: "obstacle in the way", Cause.QUEUE: "queue",
-}  # fmt: skip
+    Cause.UNKNOWN: "unknown",
+    Cause.NO_PATH: "no path",
+    Cause.ENCLOSED: "enclosed",
+    Cause.STARVED: "starved by the budget",
+    Cause.PUSHED_OFF: "pushed off course",
+    Cause.GOAL_OCCUPIED: "goal occupied",
+    Cause.THROUGH_PEOPLE: "path through people",
+    Cause.HEAD_ON: "head-on",
+    Cause.ARCH: "arch at a gap",
+    Cause.INFEASIBLE: "infeasible avoidance",
+    Cause.OBSTACLE: "obstacle in the way",
+    Cause.QUEUE: "queue",
+}
 NOT_DIAGNOSED = 255  # in columns that hold a cause
 NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.
-LOOK_AGAIN = 253  # Likewise: to be looked at again, since what was found may have been a ring of a moment, which jostling causes.
+# Likewise: to be looked at again, since what was found may have been a ring of a moment, which jostling
+# causes.
+LOOK_AGAIN = 253
 NOT_REPORTED = (NOT_DIAGNOSED, LOOK_AGAIN, NO_QUEUE_ONCE)

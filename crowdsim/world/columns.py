@@ -23,10 +23,13 @@ class AgentState(Code):
     WALKING = 1  # has a goal and is on its way, or waits for its path
     STANDING = 2  # has no goal that it can walk to; stands with a reason (see path_status)
     ARRIVED = 3  # reached its last goal in this tick; leaves the world at the end of it
-    OBSTACLE = 4  # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all agents
+    # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all
+    # agents
+    OBSTACLE = 4
 
 
-_FOUND, _FOUND_THROUGH_AGENTS = np.uint8(PathStatus.FOUND), np.uint8(PathStatus.FOUND_THROUGH_AGENTS)  # numpy compares its own numbers soonest
+# numpy compares its own numbers soonest
+_FOUND, _FOUND_THROUGH_AGENTS = np.uint8(PathStatus.FOUND), np.uint8(PathStatus.FOUND_THROUGH_AGENTS)
 
 
 def has_path(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -62,7 +65,9 @@ class Gait(Code):
     WALK = 1  # it wants to, also while others block it
 
 
-FASTEST_M_S = 1e13  # What comes to its place in the next tick has that velocity, wherever it was; an agent that is sent somewhere walks at 50 m/s at most.
+# What comes to its place in the next tick has that velocity, wherever it was; an agent that is sent somewhere
+# walks at 50 m/s at most.
+FASTEST_M_S = 1e13
 COUNT, INDEX, FLAG = (0, None), (-1, None), (None, 1)  # of which -1 is none
 PLACE, VELOCITY, TICK = (-FARTHEST_M, FARTHEST_M), (-FASTEST_M_S, FASTEST_M_S), (-MOST_TICKS, MOST_TICKS)
 
@@ -79,7 +84,8 @@ class Column:
     fill : float
         Value of a fresh row.
     within : (float or None, float or None)
-        Least and greatest value that a saved column can hold; what depends on the ground is looked at by `crowdsim.world.checks`.
+        Least and greatest value that a saved column can hold; what depends on the ground is looked at by
+        `crowdsim.world.checks`.
     of : str
         What the values number, in place of the greatest: ``goals``, ``itineraries``, ``groups``.
     special : str
@@ -106,90 +112,338 @@ AGENT_COLUMNS = (
     Column("group", "int32", "", "index of the agent's group", within=INDEX, of="groups", for_life=True),
     Column("activity", "uint8", "", "AgentState", within=(None, max(AgentState))),
     Column("position", "float64", "m", "centre", width=2, within=PLACE),
-    Column("surface", "int64", "", "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere", within=COUNT),
-    Column("layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours", within=COUNT),
+    Column(
+        "surface",
+        "int64",
+        "",
+        "handle of the polygon under the centre: salt | tile | polygon; 0 is nowhere",
+        within=COUNT,
+    ),
+    Column(
+        "layer", "int32", "", "floor of that polygon; agents on other floors are no neighbours", within=COUNT
+    ),
     Column("velocity", "float64", "m/s", "velocity of the last step", width=2, within=VELOCITY),
-    Column("heading", "float64", "", "unit vector that it faces; +x when it comes into the world", width=2, within=(-1.001, 1.001)),
+    Column(
+        "heading",
+        "float64",
+        "",
+        "unit vector that it faces; +x when it comes into the world",
+        width=2,
+        within=(-1.001, 1.001),
+    ),
     Column("gait", "uint8", "", "Gait", within=(None, max(Gait))),
     Column("preferred_velocity", "float64", "m/s", "what the agent would do alone", width=2, within=VELOCITY),
     Column("chosen_velocity", "float64", "m/s", "what avoidance chose", width=2, within=VELOCITY),
-    Column("walked_velocity", "float64", "m/s", "what it moved by in the last tick, pushes and walls included", width=2, within=VELOCITY),
-    Column("tentative_position", "float64", "m", "where the step would end, before the walk on the surface", width=2, within=PLACE),
+    Column(
+        "walked_velocity",
+        "float64",
+        "m/s",
+        "what it moved by in the last tick, pushes and walls included",
+        width=2,
+        within=VELOCITY,
+    ),
+    Column(
+        "tentative_position",
+        "float64",
+        "m",
+        "where the step would end, before the walk on the surface",
+        width=2,
+        within=PLACE,
+    ),
     Column("radius", "float64", "m", "radius of the body", within=(0.0, WIDEST_M)),
     Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground", within=(0.0, 1e3)),
-    Column("maximum_speed", "float64", "m/s", "speed that avoidance may use", within=(0.0, 1e3), special="inf", for_life=True),
+    Column(
+        "maximum_speed",
+        "float64",
+        "m/s",
+        "speed that avoidance may use",
+        within=(0.0, 1e3),
+        special="inf",
+        for_life=True,
+    ),
     Column("goal", "int32", "", "index of the current goal; -1 is none", fill=-1, within=INDEX, of="goals"),
     Column("stage", "int32", "", "how many goals of the agent's list were reached", within=COUNT),
-    Column("start_tick", "int64", "tick", "tick at which the premovement time ends", within=TICK, for_life=True),
+    Column(
+        "start_tick", "int64", "tick", "tick at which the premovement time ends", within=TICK, for_life=True
+    ),
     Column("path_status", "uint8", "", "PathStatus of the last request", within=(None, max(PathStatus))),
     Column("path_tick", "int64", "tick", "when that status was set", fill=-1, within=TICK),
-    Column("corridor_start", "int64", "", "first portal of the agent's block in the corridor store", fill=-1, within=INDEX),
+    Column(
+        "corridor_start",
+        "int64",
+        "",
+        "first portal of the agent's block in the corridor store",
+        fill=-1,
+        within=INDEX,
+    ),
     Column("corridor_capacity", "int32", "", "portals that this block has room for", within=COUNT),
     Column("corridor_length", "int32", "", "portals still ahead", within=COUNT),
     Column("next_corner", "float64", "m", "point that the agent steers at", width=2, within=PLACE),
-    Column("corner_post", "int32", "", "that corner as crowdsim.navigation.corridor.corner_cache remembers it; -2**31 is not known", fill=-(1 << 31)),
-    Column("corner_line", "float32", "", "the line to it: direction x, y, direction behind it x, y, slack (m), length (m)", width=6, within=PLACE),
-    Column("corner_offset", "float64", "m", "left normal of that direction times a point of the line", within=(-FARTHEST_M**2, FARTHEST_M**2)),
-    Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance", within=(None, max(Diagnosis))),
-    Column("blocker", "int64", "", "entity whose constraint bound the velocity; 0 is none, -1 a wall", within=INDEX),
-    Column("neighbour_count", "int32", "", "neighbours that avoidance heeded", within=COUNT),
-    Column("samples", "int32", "", "velocities that avoidance tried; 0 by models that try none", within=COUNT),
-    Column("neighbour_reach", "float32", "m", "radius that held the neighbours in the last tick; inf is unknown", fill=np.inf, within=COUNT, special="inf"),
-    Column("wall_distance", "float32", "m", "least distance from the centre to a wall, capped at the body radius + 1 m", within=(0.0, FARTHEST_M)),
-    Column("itinerary", "int32", "", "index of the agent's list of goals", within=INDEX, of="itineraries", for_life=True),
-    Column("goal_piece", "int32", "", "piece of the goal at the end of the corridor; -1 is none", fill=-1, within=INDEX),
-    Column("strays", "int32", "", "portals that pushes have added to the corridor since it was found", within=COUNT),
-    Column("guessed", "int32", "", "on a guess: the polygon in which the agent chose a portal, and that behind it; -1 is none", width=2, fill=-1, within=INDEX),
-    Column("symmetry_draw", "float64", "", "the agent's draw in 0..1 that decides how it leaves an exact symmetry", within=(0.0, 1.0), for_life=True),
-    Column("is_driven", "uint8", "", "1 while the preferred velocity is set from outside, between ticks", within=FLAG),
-    Column("remaining", "float64", "m", "length of the path ahead, along the surface; nan is not known", fill=np.nan, within=PLACE, special="nan"),
-    Column("behind", "float64", "m", "by how much that is longer than the least so far", within=PLACE),
-    Column("progress", "float64", "m", "by how much the least remaining length has fallen so far, by walking", within=PLACE),
     Column(
-        "progress_trail", "float64", "m", "progress in the last ten seconds, one a second, in a ring; nan while it did not want on", width=10, fill=np.nan,
-        within=PLACE, special="nan",
+        "corner_post",
+        "int32",
+        "",
+        "that corner as crowdsim.navigation.corridor.corner_cache remembers it; -2**31 is not known",
+        fill=-(1 << 31),
+    ),
+    Column(
+        "corner_line",
+        "float32",
+        "",
+        "the line to it: direction x, y, direction behind it x, y, slack (m), length (m)",
+        width=6,
+        within=PLACE,
+    ),
+    Column(
+        "corner_offset",
+        "float64",
+        "m",
+        "left normal of that direction times a point of the line",
+        within=(-(FARTHEST_M**2), FARTHEST_M**2),
+    ),
+    Column("diagnosis", "uint8", "", "Diagnosis of the last avoidance", within=(None, max(Diagnosis))),
+    Column(
+        "blocker",
+        "int64",
+        "",
+        "entity whose constraint bound the velocity; 0 is none, -1 a wall",
+        within=INDEX,
+    ),
+    Column("neighbour_count", "int32", "", "neighbours that avoidance heeded", within=COUNT),
+    Column(
+        "samples", "int32", "", "velocities that avoidance tried; 0 by models that try none", within=COUNT
+    ),
+    Column(
+        "neighbour_reach",
+        "float32",
+        "m",
+        "radius that held the neighbours in the last tick; inf is unknown",
+        fill=np.inf,
+        within=COUNT,
+        special="inf",
+    ),
+    Column(
+        "wall_distance",
+        "float32",
+        "m",
+        "least distance from the centre to a wall, capped at the body radius + 1 m",
+        within=(0.0, FARTHEST_M),
+    ),
+    Column(
+        "itinerary",
+        "int32",
+        "",
+        "index of the agent's list of goals",
+        within=INDEX,
+        of="itineraries",
+        for_life=True,
+    ),
+    Column(
+        "goal_piece",
+        "int32",
+        "",
+        "piece of the goal at the end of the corridor; -1 is none",
+        fill=-1,
+        within=INDEX,
+    ),
+    Column(
+        "strays",
+        "int32",
+        "",
+        "portals that pushes have added to the corridor since it was found",
+        within=COUNT,
+    ),
+    Column(
+        "guessed",
+        "int32",
+        "",
+        "on a guess: the polygon in which the agent chose a portal, and that behind it; -1 is none",
+        width=2,
+        fill=-1,
+        within=INDEX,
+    ),
+    Column(
+        "symmetry_draw",
+        "float64",
+        "",
+        "the agent's draw in 0..1 that decides how it leaves an exact symmetry",
+        within=(0.0, 1.0),
+        for_life=True,
+    ),
+    Column(
+        "is_driven",
+        "uint8",
+        "",
+        "1 while the preferred velocity is set from outside, between ticks",
+        within=FLAG,
+    ),
+    Column(
+        "remaining",
+        "float64",
+        "m",
+        "length of the path ahead, along the surface; nan is not known",
+        fill=np.nan,
+        within=PLACE,
+        special="nan",
+    ),
+    Column("behind", "float64", "m", "by how much that is longer than the least so far", within=PLACE),
+    Column(
+        "progress",
+        "float64",
+        "m",
+        "by how much the least remaining length has fallen so far, by walking",
+        within=PLACE,
+    ),
+    Column(
+        "progress_trail",
+        "float64",
+        "m",
+        "progress in the last ten seconds, one a second, in a ring; nan while it did not want on",
+        width=10,
+        fill=np.nan,
+        within=PLACE,
+        special="nan",
     ),
     Column("progress_place", "float64", "m", "where the progress was noted last", width=2, within=PLACE),
     Column(
-        "progress_way", "float64", "", "direction along its path there, as long as a metre in plan is along the surface; 0 is not known", width=2, within=PLACE
+        "progress_way",
+        "float64",
+        "",
+        "direction along its path there, as long as a metre in plan is along the surface; 0 is not known",
+        width=2,
+        within=PLACE,
     ),
     Column(
-        "nearest_remaining", "float64", "m", "remaining length when it had come nearer than ever, or began a new path; nan is not known", fill=np.nan,
-        within=PLACE, special="nan",
+        "nearest_remaining",
+        "float64",
+        "m",
+        "remaining length when it had come nearer than ever, or began a new path; nan is not known",
+        fill=np.nan,
+        within=PLACE,
+        special="nan",
     ),
-    Column("setbacks", "uint8", "", "how often its least remaining length has begun again since, by what it did itself"),
+    Column(
+        "setbacks",
+        "uint8",
+        "",
+        "how often its least remaining length has begun again since, by what it did itself",
+    ),
     Column("last_gain", "float64", "m", "progress less behind, when it was looked at last", within=PLACE),
-    Column("regaining", "uint8", "", "looks, one a second, for which it has got on at half the speed that it prefers"),
-    Column("is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG, for_life=True),
+    Column(
+        "regaining",
+        "uint8",
+        "",
+        "looks, one a second, for which it has got on at half the speed that it prefers",
+    ),
+    Column(
+        "is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG, for_life=True
+    ),
     Column("held_ticks", "int32", "tick", "for how long a stationary agent has blocked it", within=COUNT),
-    Column("waited_ticks", "int32", "tick", "for how long others have let it get on by little, less what it has got on since", within=COUNT),
-    Column("is_yielding", "uint8", "", "Stepping: 1 while a stationary agent steps aside, 2 while it goes to its place", within=(None, max(Stepping))),
+    Column(
+        "waited_ticks",
+        "int32",
+        "tick",
+        "for how long others have let it get on by little, less what it has got on since",
+        within=COUNT,
+    ),
+    Column(
+        "is_yielding",
+        "uint8",
+        "",
+        "Stepping: 1 while a stationary agent steps aside, 2 while it goes to its place",
+        within=(None, max(Stepping)),
+    ),
     Column("yield_target", "float64", "m", "where that step ends", width=2, within=PLACE),
-    Column("yield_tick", "int64", "tick", "when that began, or, to a place in a region, ends at the latest; -1 is never", fill=-1, within=TICK),
+    Column(
+        "yield_tick",
+        "int64",
+        "tick",
+        "when that began, or, to a place in a region, ends at the latest; -1 is never",
+        fill=-1,
+        within=TICK,
+    ),
     Column("nudges", "int32", "", "how often it was asked aside", within=COUNT),
-    Column("counted_position", "float64", "m", "where it last counted as having moved", width=2, within=PLACE),
-    Column("moved_tick", "int64", "tick", "when that was; far before the first tick if never", fill=-(1 << 40), within=TICK),
-    Column("replan_wish", "uint8", "", "ReplanCause for which it waits to ask for a new path", within=(None, max(ReplanCause))),
-    Column("asks_again", "uint8", "", "1 in a tick in which it asks for a new path to the goal that it has one to", within=FLAG),
+    Column(
+        "counted_position", "float64", "m", "where it last counted as having moved", width=2, within=PLACE
+    ),
+    Column(
+        "moved_tick",
+        "int64",
+        "tick",
+        "when that was; far before the first tick if never",
+        fill=-(1 << 40),
+        within=TICK,
+    ),
+    Column(
+        "replan_wish",
+        "uint8",
+        "",
+        "ReplanCause for which it waits to ask for a new path",
+        within=(None, max(ReplanCause)),
+    ),
+    Column(
+        "asks_again",
+        "uint8",
+        "",
+        "1 in a tick in which it asks for a new path to the goal that it has one to",
+        within=FLAG,
+    ),
     Column("replans", "int32", "", "how often it asked for a new path", within=COUNT),
-    Column("local_way", "uint8", "", "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no path", within=(None, 3)),
-    Column("priced_portal", "int32", "", "half-edges of portals where its local grid found no path; -1 is none, comes last", width=4, fill=-1, within=INDEX),
+    Column(
+        "local_way",
+        "uint8",
+        "",
+        "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no path",
+        within=(None, 3),
+    ),
+    Column(
+        "priced_portal",
+        "int32",
+        "",
+        "half-edges of portals where its local grid found no path; -1 is none, comes last",
+        width=4,
+        fill=-1,
+        within=INDEX,
+    ),
     Column("priced_until", "int64", "tick", "until when it remembers each", width=4, within=TICK),
     Column(
-        "is_stuck", "uint8", "", "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal and does not wait by design",
+        "is_stuck",
+        "uint8",
+        "",
+        (
+            "1 while its least remaining length has fallen by less than 0.2 m in 10 s, and it has a goal "
+            "and does not wait by design"
+        ),
         within=FLAG,
     ),
     Column("stuck_tick", "int64", "tick", "when that began; -1 is never", fill=-1, within=TICK),
-    Column("stuck_cause", "uint8", "", "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 253 and 254 while it is looked at again", fill=255),
-    Column("front_tick", "int64", "tick", "while stuck: when it, or those it waits for, were seen to get on last; -1 is never", fill=-1, within=TICK),
+    Column(
+        "stuck_cause",
+        "uint8",
+        "",
+        (
+            "Cause (crowdsim.measures.deadlock_causes), after 30 s; 255 before, 253 and 254 while it is "
+            "looked at again"
+        ),
+        fill=255,
+    ),
+    Column(
+        "front_tick",
+        "int64",
+        "tick",
+        "while stuck: when it, or those it waits for, were seen to get on last; -1 is never",
+        fill=-1,
+        within=TICK,
+    ),
 )
 
 
 class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 
-    Reading an attribute named as a column gives the view of its live rows, shape (n,) or (n, width). Views are valid until the next `append`
-    or `remove`. They are attributes of their own, made when rows come or go: a tick reads them some two hundred times.
+    Reading an attribute named as a column gives the view of its live rows, shape (n,) or (n, width). Views
+    are valid until the next `append` or `remove`. They are attributes of their own, made when rows come or
+    go: a tick reads them some two hundred times.
     """
 
     def __init__(self, columns: tuple[Column, ...] = AGENT_COLUMNS) -> None:
@@ -213,7 +467,9 @@ class AgentColumns:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_arrays", ()):
-            raise AttributeError(f"write agents.{name}[:] = ..., since `{name}` is a view of the column and cannot be replaced")
+            raise AttributeError(
+                f"write agents.{name}[:] = ..., since `{name}` is a view of the column and cannot be replaced"
+            )
         super().__setattr__(name, value)
 
     def __len__(self) -> int:

@@ -21,7 +21,8 @@ class UndeclaredError(CrowdsimError):
 
 
 class WriteOnly(np.ndarray):
-    """A column that a system declares to write and not to read: values are assigned to it, kernels and functions write to it, and Python reads nothing of it.
+    """A column that a system declares to write and not to read:
+    values are assigned to it, kernels and functions write to it, and Python reads nothing of it.
 
     Attributes
     ----------
@@ -43,7 +44,9 @@ class WriteOnly(np.ndarray):
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(each, WriteOnly) for each in (*inputs, kwargs.get("where"))):
             raise self._refused()
-        return getattr(ufunc, method)(*inputs, **{**kwargs, "out": tuple(each.view(np.ndarray) for each in kwargs["out"])})
+        return getattr(ufunc, method)(
+            *inputs, **{**kwargs, "out": tuple(each.view(np.ndarray) for each in kwargs["out"])}
+        )
 
     def __array_function__(self, function: Any, types: Any, given: Any, more: Any) -> Any:
         if function is np.copyto and not any(isinstance(each, WriteOnly) for each in given[1:]):
@@ -56,15 +59,20 @@ class WriteOnly(np.ndarray):
 
     def _refused(self) -> UndeclaredError:
         system, column = self.of
-        return UndeclaredError(f'the system {system} reads the column {column}, and declares only to write it. Add "{column}" to its reads.')
+        return UndeclaredError(
+            f'the system {system} reads the column {column}, and declares only to write it. Add "{column}" '
+            "to its reads."
+        )
 
 
 class DeclaredColumns:
     """Stands in the place of the columns of a world while a system runs.
 
-    A column that the system neither reads nor writes by its declaration cannot be looked at, and one that it only writes cannot be read from Python
-    (`WriteOnly`). Those that it only reads are compared, once it is done, with what they were when it first looked at them: kernels take arrays that can be
-    written, so that they cannot be locked. For the same reason a kernel can read what it is to write: for the systems of crowdsim, the tests look for that.
+    A column that the system neither reads nor writes by its declaration cannot be looked at, and one that it
+    only writes cannot be read from Python (`WriteOnly`). Those that it only reads are compared, once it is
+    done, with what they were when it first looked at them: kernels take arrays that can be written, so that
+    they cannot be locked. For the same reason a kernel can read what it is to write: for the systems of
+    crowdsim, the tests look for that.
 
     Parameters
     ----------
@@ -76,7 +84,15 @@ class DeclaredColumns:
         Whether it may add and remove rows.
     """
 
-    def __init__(self, columns: AgentColumns, system: str, reads: Collection[str], writes: Collection[str], *, changes_rows: bool = False) -> None:
+    def __init__(
+        self,
+        columns: AgentColumns,
+        system: str,
+        reads: Collection[str],
+        writes: Collection[str],
+        *,
+        changes_rows: bool = False,
+    ) -> None:
         self._whole, self._system, self._changes_rows = columns, system, changes_rows
         self._reads, self._writes = frozenset(reads), frozenset(writes)
         self._before: dict[str, NDArray[Any]] = {}
@@ -85,13 +101,19 @@ class DeclaredColumns:
         whole = self._whole
         if name not in whole.columns:
             if name in ROWS and not self._changes_rows:
-                raise UndeclaredError(f"the system {self._system} adds or removes agents, which only systems of crowdsim's own do")
+                raise UndeclaredError(
+                    f"the system {self._system} adds or removes agents, which only systems of crowdsim's "
+                    "own do"
+                )
             return getattr(whole, name)
         if name in self._writes:
             return getattr(whole, name) if name in self._reads else self._write_only(name)
         if name not in self._before:
             if name not in self._reads:
-                raise UndeclaredError(f'the system {self._system} looks at the column {name}, which it does not declare. Add "{name}" to its reads.')
+                raise UndeclaredError(
+                    f"the system {self._system} looks at the column {name}, which it does not declare. Add "
+                    f'"{name}" to its reads.'
+                )
             self._before[name] = getattr(whole, name).copy()
         return getattr(whole, name)
 
@@ -125,14 +147,16 @@ class DeclaredColumns:
             if len(now) == len(array) and not np.array_equal(now, array, equal_nan=array.dtype.kind == "f"):
                 row = int(np.flatnonzero((now != array).reshape(len(now), -1).any(axis=1))[0])
                 raise UndeclaredError(
-                    f'the system {self._system} changed the column {name} of agent {self._whole.entity[row]}, and declares only to read it. '
+                    f"the system {self._system} changed the column {name} of agent "
+                    f"{self._whole.entity[row]}, and declares only to read it. "
                     f'Add "{name}" to its writes, or work on a copy.'
                 )
 
 
 @contextmanager
 def columns_declared(world: World, declared: DeclaredColumns) -> Iterator[None]:
-    """Have the world show only declared columns for a while, and look afterwards whether only those were written that may be.
+    """Have the world show only declared columns for a while, and look afterwards whether only those were
+    written that may be.
 
     Raises
     ------

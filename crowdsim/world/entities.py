@@ -1,11 +1,13 @@
 """Entities and their components: the only importer of esper.
 
-Everything that exists is an entity. Agents and the discs of obstacles have rows in the columns of the world and are numbered from 1, in the order in which they
-come. What has no row (goals, areas, obstacles, what a program adds) is a thing and is numbered from `FIRST_THING`. Both kinds have components: instances of
+Everything that exists is an entity. Agents and the discs of obstacles have rows in the columns of the world
+and are numbered from 1, in the order in which they come. What has no row (goals, areas, obstacles, what a
+program adds) is a thing and is numbered from `FIRST_THING`. Both kinds have components: instances of
 dataclasses, at most one of each class.
 
-esper keeps its world in module variables, and numbers entities itself. So each world here has two contexts of esper, one for each range of numbers, and every
-call first makes the right one the current one: two simulations in one process do not disturb each other.
+esper keeps its world in module variables, and numbers entities itself. So each world here has two contexts of
+esper, one for each range of numbers, and every call first makes the right one the current one: two
+simulations in one process do not disturb each other.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ class Entities:
     def __init__(self) -> None:
         number = next(_numbers)
         self._rows, self._things = f"crowdsim-{number}", f"crowdsim-{number}-things"
-        self._found: dict[type[Any], list[tuple[int, Any]]] = {}  # what queries found, by class, until one comes or goes
+        # what queries found, by class, until one comes or goes
+        self._found: dict[type[Any], list[tuple[int, Any]]] = {}
         self.highest_row = self.highest_thing = 0
 
     def close(self) -> None:
@@ -123,15 +126,19 @@ class Entities:
     def query(self, kind: type[C]) -> list[tuple[int, C]]:
         """Return all components of a class with their entities, in ascending order of these.
 
-        It is asked of esper, and put in order, anew after a component of the class has come or gone: this is for what is rare, not for all agents in every
-        tick. The list stays as it is while components come and go.
+        It is asked of esper, and put in order, anew after a component of the class has come or gone: this is
+        for what is rare, not for all agents in every tick. The list stays as it is while components come and
+        go.
         """
         found = self._found.get(kind)
         if found is None:
             _enter(self._rows)
             found = sorted(esper.get_component(kind), key=_by_entity)
             _enter(self._things)
-            found += [(FIRST_THING + entity, each) for entity, each in sorted(esper.get_component(kind), key=_by_entity)]
+            found += [
+                (FIRST_THING + entity, each)
+                for entity, each in sorted(esper.get_component(kind), key=_by_entity)
+            ]
             self._found[kind] = found
         return found
 
@@ -150,7 +157,9 @@ class Entities:
         esper.process(*arguments)
 
     def restore_rows(self, highest: int, components: dict[int, tuple[object, ...]]) -> None:
-        """Have the entities with rows that are the keys of a mapping, and no others; `highest` of them there have ever been."""
+        """Have the entities with rows that are the keys of a mapping, and no others;
+        `highest` of them there have ever been.
+        """
         self._found.clear()
         _enter(self._rows)
         esper.clear_database()
@@ -163,17 +172,25 @@ class Entities:
         return np.array(sorted(FIRST_THING + entity for entity in esper.get_entities()), dtype=np.int64)
 
     def restore_things(self, saved: Saved, of_scenario: int) -> None:
-        """Have the things that were saved: the first ones, so many, are the scenario's and stay as they are; the others come without components."""
+        """Have the things that were saved: the first ones, so many, are the scenario's and stay as they are;
+        the others come without components.
+        """
         highest = saved.whole("highest", of_scenario, of_scenario + MOST_THINGS)
         there = saved.take("entity", "i8", low=FIRST_THING + 1, high=FIRST_THING + highest)
         saved.require(ascends(there), "entity", "entity ids have to ascend")
         first = np.arange(FIRST_THING + 1, FIRST_THING + of_scenario + 1)
-        saved.require(np.array_equal(there[:of_scenario], first), "entity", f"the first {of_scenario} things are those of the scenario")
+        saved.require(
+            np.array_equal(there[:of_scenario], first),
+            "entity",
+            f"the first {of_scenario} things are those of the scenario",
+        )
         if not of_scenario and not highest:
             return
         self._found.clear()
         _enter(self._things)
-        components: dict[int, tuple[Any, ...]] = {entity: esper.components_for_entity(entity) for entity in range(1, of_scenario + 1)}
+        components: dict[int, tuple[Any, ...]] = {
+            entity: esper.components_for_entity(entity) for entity in range(1, of_scenario + 1)
+        }
         esper.clear_database()
         _count_through(highest, {**dict.fromkeys((there - FIRST_THING).tolist(), ()), **components})
         self.highest_thing = highest
@@ -198,7 +215,9 @@ def _by_entity(pair: tuple[int, Any]) -> int:
 
 
 def _count_through(highest: int, components: dict[int, tuple[object, ...]]) -> None:
-    """Make entities in the current context, which is empty; those that have left are counted, so that the living and the next have the same numbers."""
+    """Make entities in the current context, which is empty;
+    those that have left are counted, so that the living and the next have the same numbers.
+    """
     for entity in range(1, highest + 1):
         if entity in components:
             esper.create_entity(*components[entity])

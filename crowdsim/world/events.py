@@ -11,29 +11,38 @@ from crowdsim.codes import Code
 
 
 class EventKind(Code):
-    """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says; x, y are the agent's place where nothing else is said.
+    """What happened to an agent. `value`, `x` and `y` of an event mean what the comment says;
+    x, y are the agent's place where nothing else is said.
 
     The numbers are part of the recorded format and are never reused.
     """
 
     SPAWN = 1  # value: index of the group
-    ARRIVAL = 2  # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
-    PATH_FOUND = 3  # value: PathStatus of the answer; x: length of the path in metres, along the surface, y: 0
+    # reached its last goal; value: index of the goal (of a nearest-of goal, the one that was reached)
+    ARRIVAL = 2
+    # value: PathStatus of the answer; x: length of the path in metres, along the surface, y: 0
+    PATH_FOUND = 3
     UNREACHABLE = 4  # value: PathStatus of the answer
     STUCK = 5  # makes no progress along its path; value: entity that binds it, -1 a wall, 0 none
     UNSTUCK = 6  # value: ticks for which it was stuck
     SYMMETRY_BROKEN = 7  # value: entity with which it stood symmetrically, 0 none
     GOAL_REACHED = 8  # a goal that is not the last; value: index of the goal
     RETIRED = 9  # left the world without arriving; value: AgentState at that time
-    STRAYED = 10  # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
-    GROUND_HELD = 11  # its retreat before an agent that comes towards it begins to fade; value: entity of that one
+    # was pushed off its corridor and asks for a new path; value: portals that the pushes had added
+    STRAYED = 10
+    # its retreat before an agent that comes towards it begins to fade; value: entity of that one
+    GROUND_HELD = 11
     AREA_OPENED = 20  # entity: 0; value: index of the area; x, y: a point of it
     AREA_CLOSED = 21  # the same
-    WAY_LOST = 22  # its path led over ground that was cut anew, and it asks for another; value: how many portals of the path were still ahead, or waypoints
-    PUT_OUT = 23  # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
+    # its path led over ground that was cut anew, and it asks for another; value: how many portals of the path
+    # were still ahead, or waypoints
+    WAY_LOST = 22
+    # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
+    PUT_OUT = 23
     TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
     TILE_ADDED = 25  # the same
-    GROUND_LOST = 26  # stands where a tile was taken out, and stays there until it is back; value: number of the tile
+    # stands where a tile was taken out, and stays there until it is back; value: number of the tile
+    GROUND_LOST = 26
     GROUND_BACK = 27  # stands on ground again; value: number of the tile
     NUDGED = 28  # was asked aside, and goes; value: entity that asked; x, y: where it steps to
     REPLANNED = 29  # asks for a new path though it had one; value: ReplanCause
@@ -42,12 +51,18 @@ class EventKind(Code):
     OBSTACLE_GONE = 32  # the same
     OBSTACLE_STANDS = 33  # the same: it has stood for so long that paths lead round it
     OBSTACLE_MOVES = 34  # the same: it stood, and its place is open ground again
-    OBSTACLE_SENT = 35  # entity: 0; value: index of the obstacle; a program put it in, sent it elsewhere or took it away; x, y: where it is to stand
+    # entity: 0; value: index of the obstacle; a program put it in, sent it elsewhere or took it away; x, y:
+    # where it is to stand
+    OBSTACLE_SENT = 35
     GAVE_WAY = 36  # makes room for one that has waited longer; value: entity of that one
-    DEADLOCKED = 40  # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and is none any more
+    # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and
+    # is none any more
+    DEADLOCKED = 40
 
 
-EVENT_DTYPE = np.dtype([("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")])
+EVENT_DTYPE = np.dtype(
+    [("tick", "i8"), ("entity", "i8"), ("kind", "i8"), ("value", "i8"), ("x", "f8"), ("y", "f8")]
+)
 
 
 class EventLog:
@@ -56,7 +71,14 @@ class EventLog:
     def __init__(self) -> None:
         self._parts: list[NDArray[Any]] = []
 
-    def note(self, tick: int, kind: EventKind, entity: NDArray[np.int64], place: NDArray[np.float64], value: Any = 0) -> None:
+    def note(
+        self,
+        tick: int,
+        kind: EventKind,
+        entity: NDArray[np.int64],
+        place: NDArray[np.float64],
+        value: Any = 0,
+    ) -> None:
         """Note one event for each of some agents.
 
         Parameters

@@ -1,8 +1,9 @@
 """Random numbers that depend on nothing but what they are for.
 
-A draw is a function of (seed, stream, agent key, index): Philox4x64-10 ([Salmon 2011])
-with these as key and counter. Neither the order of agents nor the number of threads nor what else was drawn before can change it.
-Distributions are made by inverse functions built from ``+ - * / sqrt`` alone, since the C library's `log` and `exp` differ between processors.
+A draw is a function of (seed, stream, agent key, index): Philox4x64-10 ([Salmon 2011]) with these as key and
+counter. Neither the order of agents nor the number of threads nor what else was drawn before can change it.
+Distributions are made by inverse functions built from ``+ - * / sqrt`` alone, since the C library's `log` and
+`exp` differ between processors.
 """
 
 # mypy: allow-untyped-defs
@@ -38,7 +39,9 @@ class Stream(IntEnum):
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:
-    """Return the 64-bit key of an agent's random streams: its explicit id, else (group name, index in the group)."""
+    """Return the 64-bit key of an agent's random streams:
+    its explicit id, else (group name, index in the group).
+    """
     text = f"#{explicit_id}" if explicit_id is not None else f"{group}\0{index}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
@@ -118,34 +121,72 @@ def _polynomial(coefficients, x):
 
 # [Wichura 1988] (PPND16), highest power first.
 _CENTRE_OVER = (
-    2509.0809287301226727, 33430.575583588128105, 67265.770927008700853, 45921.953931549871457,
-    13731.693765509461125, 1971.5909503065514427, 133.14166789178437745, 3.387132872796366608,
+    2509.0809287301226727,
+    33430.575583588128105,
+    67265.770927008700853,
+    45921.953931549871457,
+    13731.693765509461125,
+    1971.5909503065514427,
+    133.14166789178437745,
+    3.387132872796366608,
 )
 _CENTRE_UNDER = (
-    5226.495278852545925, 28729.085735721942674, 39307.89580009271061, 21213.794301586595867,
-    5394.1960214247511077, 687.1870074920579083, 42.313330701600911252, 1.0,
+    5226.495278852545925,
+    28729.085735721942674,
+    39307.89580009271061,
+    21213.794301586595867,
+    5394.1960214247511077,
+    687.1870074920579083,
+    42.313330701600911252,
+    1.0,
 )
 _NEAR_OVER = (
-    7.7454501427834140764e-4, 0.0227238449892691845833, 0.24178072517745061177, 1.27045825245236838258,
-    3.64784832476320460504, 5.7694972214606914055, 4.6303378461565452959, 1.42343711074968357734,
+    7.7454501427834140764e-4,
+    0.0227238449892691845833,
+    0.24178072517745061177,
+    1.27045825245236838258,
+    3.64784832476320460504,
+    5.7694972214606914055,
+    4.6303378461565452959,
+    1.42343711074968357734,
 )
 _NEAR_UNDER = (
-    1.05075007164441684324e-9, 5.475938084995344946e-4, 0.0151986665636164571966, 0.14810397642748007459,
-    0.68976733498510000455, 1.6763848301838038494, 2.05319162663775882187, 1.0,
+    1.05075007164441684324e-9,
+    5.475938084995344946e-4,
+    0.0151986665636164571966,
+    0.14810397642748007459,
+    0.68976733498510000455,
+    1.6763848301838038494,
+    2.05319162663775882187,
+    1.0,
 )
 _FAR_OVER = (
-    2.01033439929228813265e-7, 2.71155556874348757815e-5, 0.0012426609473880784386, 0.026532189526576123093,
-    0.29656057182850489123, 1.7848265399172913358, 5.4637849111641143699, 6.6579046435011037772,
+    2.01033439929228813265e-7,
+    2.71155556874348757815e-5,
+    0.0012426609473880784386,
+    0.026532189526576123093,
+    0.29656057182850489123,
+    1.7848265399172913358,
+    5.4637849111641143699,
+    6.6579046435011037772,
 )
 _FAR_UNDER = (
-    2.04426310338993978564e-15, 1.4215117583164458887e-7, 1.8463183175100546818e-5, 7.868691311456132591e-4,
-    0.0148753612908506148525, 0.13692988092273580531, 0.59983220655588793769, 1.0,
+    2.04426310338993978564e-15,
+    1.4215117583164458887e-7,
+    1.8463183175100546818e-5,
+    7.868691311456132591e-4,
+    0.0148753612908506148525,
+    0.13692988092273580531,
+    0.59983220655588793769,
+    1.0,
 )
 
 
 @kernel
 def normal_quantile(probability):
-    """Return the standard normal deviate below which `probability` (0 < p < 1) lies, to 1e-15 relative (AS 241)."""
+    """Return the standard normal deviate below which `probability` (0 < p < 1) lies,
+    to 1e-15 relative (AS 241).
+    """
     centred = probability - 0.5
     if abs(centred) <= 0.425:
         r = 0.180625 - centred * centred
@@ -172,7 +213,9 @@ def fill_uniform(seed, stream, keys, index, low, high, out):
     out : (n,) float64
     """
     for row in range(keys.size):
-        out[row] = low + (high - low) * uniform01(np.uint64(seed), np.uint64(stream), keys[row], np.uint64(index))
+        out[row] = low + (high - low) * uniform01(
+            np.uint64(seed), np.uint64(stream), keys[row], np.uint64(index)
+        )
 
 
 @kernel
@@ -195,7 +238,9 @@ def fill_normal(seed, stream, keys, mean, deviation, low, high, out):
     for row in range(keys.size):
         out[row] = np.nan
         for index in range(1000):
-            value = mean + deviation * normal_quantile(uniform01(np.uint64(seed), np.uint64(stream), keys[row], np.uint64(index)))
+            value = mean + deviation * normal_quantile(
+                uniform01(np.uint64(seed), np.uint64(stream), keys[row], np.uint64(index))
+            )
             if low <= value <= high:
                 out[row] = value
                 break
@@ -204,7 +249,9 @@ def fill_normal(seed, stream, keys, mean, deviation, low, high, out):
     return failed
 
 
-def draw_uniform(seed: int, stream: Stream, keys: NDArray[np.uint64], low: float, high: float, index: int = 0) -> NDArray[np.float64]:
+def draw_uniform(
+    seed: int, stream: Stream, keys: NDArray[np.uint64], low: float, high: float, index: int = 0
+) -> NDArray[np.float64]:
     """Return one uniform draw in (low, high) for each agent key, shape (n,)."""
     out = np.empty(keys.size)
     fill_uniform(seed, int(stream), keys, index, float(low), float(high), out)

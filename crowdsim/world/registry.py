@@ -1,7 +1,7 @@
 """Systems of a user's own, by name, and what they have to be.
 
-The tick's own systems are listed in `crowdsim.systems`; these are registered by a program, or by a plug-in (docs/guides/plug-ins.md), and take part in a run
-where its scenario names them.
+The tick's own systems are listed in `crowdsim.systems`; these are registered by a program, or by a plug-in
+(docs/guides/plug-ins.md), and take part in a run where its scenario names them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from crowdsim.world.entities import Processor
 K = TypeVar("K", bound=type)
 RESERVED = {"id", "frame", "time", "x", "y", "z"}  # of every row of a recording
 NAMES = {column.name for column in AGENT_COLUMNS}
-# What a system of one's own may write, beside columns of its own. All else belongs to the ground, to paths, or says which agent it is: kernels trust it.
+# What a system of one's own may write, beside columns of its own. All else belongs to the ground, to paths,
+# or says which agent it is: kernels trust it.
 OPEN_COLUMNS = (
-    "velocity", "preferred_velocity", "chosen_velocity", "tentative_position", "desired_speed", "next_corner", "heading", "gait", "is_driven", "replan_wish",
-    "is_yielding", "yield_target", "yield_tick", "held_ticks", "waited_ticks",
+    "velocity", "preferred_velocity", "chosen_velocity", "tentative_position", "desired_speed", "next_corner",
+    "heading", "gait", "is_driven", "replan_wish", "is_yielding", "yield_target", "yield_tick", "held_ticks",
+    "waited_ticks",
 )  # fmt: skip
-FIELD_TYPES = {"int": "int64", "float": "float64", "bool": "bool"}  # of components: by annotation, as they are saved
+# of components: by annotation, as they are saved
+FIELD_TYPES = {"int": "int64", "float": "float64", "bool": "bool"}
 _systems: dict[str, type[Any]] = {}
 
 
@@ -48,9 +51,13 @@ def register(system: K) -> K:
         raise PluginError(f"{_place_of(system)}: the system {name} {complaint}")
     known = _systems.get(name)
     if known is not None and _full_name(known) != _full_name(system):
-        raise PluginError(f"two systems are called {name}: {_full_name(known)} and {_full_name(system)}. Rename yours.")
+        raise PluginError(
+            f"two systems are called {name}: {_full_name(known)} and {_full_name(system)}. Rename yours."
+        )
     if name in registered():
-        raise PluginError(f"{_place_of(system)}: the system {name} has the name of an avoidance model. Rename it.")
+        raise PluginError(
+            f"{_place_of(system)}: the system {name} has the name of an avoidance model. Rename it."
+        )
     _systems[name] = system
     note_origin(name, origin_from(system))
     return system
@@ -91,27 +98,56 @@ def complaint_about(system: type[Any]) -> str:
     if not all(isinstance(column, Column) for column in own):
         return "has columns that are no Column (crowdsim.world.columns)."
     names = [column.name for column in own]
-    taken = next((name for name in names if name in (NAMES | RESERVED) or names.count(name) > 1 or not name.isidentifier()), None)
+    taken = next(
+        (
+            name
+            for name in names
+            if name in (NAMES | RESERVED) or names.count(name) > 1 or not name.isidentifier()
+        ),
+        None,
+    )
     if taken is not None:
-        return f'has a column "{taken}", but a column has a name of its own, of letters, digits and underscores.'
-    odd = next((column for column in own if column.width not in (1, 2) or np.dtype(column.dtype).kind not in "biuf"), None)
+        return (
+            f'has a column "{taken}", but a column has a name of its own, of letters, digits and underscores.'
+        )
+    odd = next(
+        (column for column in own if column.width not in (1, 2) or np.dtype(column.dtype).kind not in "biuf"),
+        None,
+    )
     if odd is not None:
         return f"has the column {odd.name} of {odd.width} x {odd.dtype}, but a column has one or two numbers."
     for kind in ("reads", "writes", "counts"):
         names_of_kind = getattr(system, kind)
-        if not isinstance(names_of_kind, tuple) or not all(isinstance(name, str) for name in names_of_kind) or len(set(names_of_kind)) != len(names_of_kind):
-            return f'has {kind} = {names_of_kind!r}, but that is a tuple of different names: {kind} = ("a", "b").'
-    unknown = next((name for name in (*system.reads, *system.writes) if name not in NAMES and name not in names), None)
+        if (
+            not isinstance(names_of_kind, tuple)
+            or not all(isinstance(name, str) for name in names_of_kind)
+            or len(set(names_of_kind)) != len(names_of_kind)
+        ):
+            return (
+                f'has {kind} = {names_of_kind!r}, but that is a tuple of different names: {kind} = ("a", '
+                '"b").'
+            )
+    unknown = next(
+        (name for name in (*system.reads, *system.writes) if name not in NAMES and name not in names), None
+    )
     if unknown is not None:
-        return f'declares the column "{unknown}", which there is not. `crowdsim tick` shows columns; one of its own needs columns = (Column(...),).'
+        return (
+            f'declares the column "{unknown}", which there is not. `crowdsim tick` shows columns; one of '
+            "its own needs columns = (Column(...),)."
+        )
     shut = next((name for name in system.writes if name in NAMES and name not in OPEN_COLUMNS), None)
     if shut is not None:
-        return f'declares to write "{shut}", which only crowdsim\'s own do. It can write columns of its own, and {", ".join(OPEN_COLUMNS)}.'
+        return (
+            f'declares to write "{shut}", which only crowdsim\'s own do. It can write columns of its own, '
+            f"and {', '.join(OPEN_COLUMNS)}."
+        )
     if (system.after is None) == (system.before is None):
         return "has no place in the tick. Say one of both: after = Follow, or before = Avoid."
     if wrong := next((text for kind in system.components if (text := _complaint_about_component(kind))), ""):
         return wrong
-    if not is_dataclass(system.Parameters) or any("why" not in field.metadata for field in fields(system.Parameters)):
+    if not is_dataclass(system.Parameters) or any(
+        "why" not in field.metadata for field in fields(system.Parameters)
+    ):
         return "has no class Parameters that is a frozen dataclass of crowdsim.tunable.param fields."
     return ""
 
@@ -121,7 +157,10 @@ def _complaint_about_component(kind: Any) -> str:
         return f"has the component {kind!r}, which is no dataclass."
     wrong = next((field.name for field in fields(kind) if _type_name(field.type) not in FIELD_TYPES), None)
     if wrong is not None:
-        return f"has the component {kind.__name__}, whose field {wrong} is neither int, float nor bool: only these are saved."
+        return (
+            f"has the component {kind.__name__}, whose field {wrong} is neither int, float nor bool: only "
+            "these are saved."
+        )
     return ""
 
 

@@ -29,7 +29,9 @@ FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
 FIRST_HEADING = (1.0, 0.0)  # of what comes into the world
-MOST_DISCS = 2_000_000  # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved one is taken up.
+# Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved
+# one is taken up.
+MOST_DISCS = 2_000_000
 MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for agents that have become wider.
 
 
@@ -87,7 +89,8 @@ class World:
     entities : Entities
         Everything that exists, with its components; see `create`, `query` and `components`.
     corridor_groups : (groups,) bool, or None
-        Which groups follow corridors on the mesh; None is all. Corridors have to follow an agent as it walks. On a grid agents follow waypoints.
+        Which groups follow corridors on the mesh; None is all. Corridors have to follow an agent as it walks.
+        On a grid agents follow waypoints.
     planning : Planning
         Set where the systems are made.
     """
@@ -95,11 +98,23 @@ class World:
     planning: Planning
 
     def __init__(
-        self, mesh: NavMesh, walls: Walls, goals: GoalPieces, goal_names: list[str], itineraries: list[Itinerary], tiles: TiledMesh | None = None,
+        self,
+        mesh: NavMesh,
+        walls: Walls,
+        goals: GoalPieces,
+        goal_names: list[str],
+        itineraries: list[Itinerary],
+        tiles: TiledMesh | None = None,
         goal_shapes: Sequence[GoalShape] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.tiles, self.goal_shapes = tiles, tuple(goal_shapes)
-        self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = mesh, walls, goals, goal_names, itineraries
+        self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = (
+            mesh,
+            walls,
+            goals,
+            goal_names,
+            itineraries,
+        )
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
@@ -144,15 +159,20 @@ class World:
             If it belongs to the scenario, or is an agent: agents leave when they have arrived.
         """
         if entity <= FIRST_THING + self._scenario_things:
-            raise ValueError(f"the entity {entity} is an agent, or belongs to the scenario, and cannot be deleted")
+            raise ValueError(
+                f"the entity {entity} is an agent, or belongs to the scenario, and cannot be deleted"
+            )
         self.entities.delete([entity])
 
     def query(self, kind: type[C]) -> list[tuple[int, C]]:
-        """Return all components of a class with their entities, in ascending order of these; for what is rare, see `Entities.query`."""
+        """Return all components of a class with their entities, in ascending order of these;
+        for what is rare, see `Entities.query`.
+        """
         return self.entities.query(kind)
 
     def components(self, entity: int) -> dict[str, Any]:
-        """Return all that belongs to an entity: the columns of its row, if it has one, and its components by the names of their classes.
+        """Return all that belongs to an entity: the columns of its row, if it has one,
+        and its components by the names of their classes.
 
         Raises
         ------
@@ -166,7 +186,9 @@ class World:
         return {name: getattr(self.agents, name)[row].copy() for name in self.agents.columns} | own
 
     def polygons(self) -> NDArray[np.int64]:
-        """Return the polygon under each agent, shape (n,); of one whose ground was taken away, that which stands for no ground."""
+        """Return the polygon under each agent, shape (n,);
+        of one whose ground was taken away, that which stands for no ground.
+        """
         if self.tiles is not None:
             return self.tiles.polygons_of(self.agents.surface)
         return handles.polygon_of(self.agents.surface)
@@ -189,7 +211,9 @@ class World:
         return self.of_groups(self.corridor_groups)
 
     def of_groups(self, groups: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return (n,) bool: which agents belong to some groups, (groups,) bool; None is all rows, those of obstacles too, which belong to no group."""
+        """Return (n,) bool: which agents belong to some groups, (groups,) bool;
+        None is all rows, those of obstacles too, which belong to no group.
+        """
         if groups is None:
             return np.ones(len(self.agents), dtype=np.bool_)
         group = self.agents.group
@@ -199,27 +223,41 @@ class World:
         return found
 
     def take_tiles(self, goals: GoalPieces | None = None) -> None:
-        """Stand on the tiles as they are now: their mesh, their walls, and the goals, which are cut anew if they were not yet."""
+        """Stand on the tiles as they are now: their mesh, their walls, and the goals,
+        which are cut anew if they were not yet.
+        """
         assert self.tiles is not None
         self.mesh, self.walls = self.tiles.mesh, self.tiles.walls
         self.goals = cut_goals(self.mesh, self.goal_shapes) if goals is None else goals
 
     def heights(self, position: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the height (m) of the ground under each agent, shape (n,); of the plane that it is on over another `position`, (n, 2)."""
+        """Return the height (m) of the ground under each agent, shape (n,);
+        of the plane that it is on over another `position`, (n, 2).
+        """
         out = np.full(len(self.agents), self.mesh.vertex[0, 2])
         if not self.is_level:
-            heights_at(0, len(out), self.mesh, self.polygons(), self.agents.position if position is None else position, out)
+            heights_at(
+                0,
+                len(out),
+                self.mesh,
+                self.polygons(),
+                self.agents.position if position is None else position,
+                out,
+            )
         return out
 
     def ground_of(self, position: NDArray[np.float64]) -> tuple[NDArray[np.int32], Heights | None]:
-        """Return what decides which agents can meet: the part of the mesh that each is on, (n,), and the ground under these positions.
+        """Return what decides which agents can meet:
+        the part of the mesh that each is on, (n,), and the ground under these positions.
 
         On level ground that is the floor, and nothing.
         """
         if self.is_level:
             return self.agents.layer, None
         polygon = self.polygons()
-        return self.mesh.polygon_part[polygon], Heights(self.heights(position), self.mesh.polygon_slope[polygon], self.mesh.step)
+        return self.mesh.polygon_part[polygon], Heights(
+            self.heights(position), self.mesh.polygon_slope[polygon], self.mesh.step
+        )
 
     def reach_walls(self, reach: float) -> None:
         """Let the wall lists reach at least so far (m), for agents that have become wider."""
@@ -237,8 +275,9 @@ class World:
         Parameters
         ----------
         columns : mapping of str to array
-            What they are in these columns, in ascending order of identity: position, radius, desired_speed, itinerary, start_tick, and any other. What is
-            missing follows from these, else it is the fill of its column.
+            What they are in these columns, in ascending order of identity: position, radius, desired_speed,
+            itinerary, start_tick, and any other. What is missing follows from these, else it is the fill of
+            its column.
         polygon : (n,) int64
             Polygon of the mesh under each; found once, here, and never looked up again.
         """
@@ -260,21 +299,41 @@ class World:
         )
         for_life = [name for name, column in self.agents.columns.items() if column.for_life]
         born = {name: getattr(self.agents, name)[rows].copy() for name in ("entity", *for_life)}
-        self._born = {name: np.concatenate([self._born[name], array]) if self._born else array for name, array in born.items()}
-        self.events.note(self.tick, EventKind.SPAWN, entity, self.agents.position[rows], self.agents.group[rows])
+        self._born = {
+            name: np.concatenate([self._born[name], array]) if self._born else array
+            for name, array in born.items()
+        }
+        self.events.note(
+            self.tick, EventKind.SPAWN, entity, self.agents.position[rows], self.agents.group[rows]
+        )
         return rows
 
     def _placed(self, position: NDArray[np.float64], polygon: NDArray[np.int64]) -> dict[str, Any]:
-        """Return the columns of rows that come into the world at places, (k, 2) m, in polygons of the mesh, (k,)."""
-        at_place = dict.fromkeys(("position", "tentative_position", "next_corner", "counted_position", "progress_place"), position)
-        return {**at_place, "surface": self.handles_of(polygon), "layer": self.mesh.polygon_layer[polygon], "heading": FIRST_HEADING}
+        """Return the columns of rows that come into the world at places, (k, 2) m, in polygons of the mesh,
+        (k,).
+        """
+        at_place = dict.fromkeys(
+            ("position", "tentative_position", "next_corner", "counted_position", "progress_place"), position
+        )
+        return {
+            **at_place,
+            "surface": self.handles_of(polygon),
+            "layer": self.mesh.polygon_layer[polygon],
+            "heading": FIRST_HEADING,
+        }
 
     @property
     def agent_count(self) -> int:
         """Number of agents: the first rows; those behind are obstacles."""
         return len(self.agents) - int(np.count_nonzero(self.agents.activity == AgentState.OBSTACLE))
 
-    def put_in_obstacle(self, component: object, position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> int:
+    def put_in_obstacle(
+        self,
+        component: object,
+        position: NDArray[np.float64],
+        radius: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+    ) -> int:
         """Add the discs of an obstacle behind all rows; return the entity of the first.
 
         Parameters
@@ -288,9 +347,15 @@ class World:
         """
         entity = self.entities.add_rows([(component,)] * len(radius))
         columns = {
-            **self._placed(position, polygon), "entity": entity, "group": NO_GROUP, "itinerary": NO_ITINERARY, "activity": int(AgentState.OBSTACLE),
-            "radius": radius, "maximum_speed": np.inf, "is_immovable": 1,
-        }  # fmt: skip
+            **self._placed(position, polygon),
+            "entity": entity,
+            "group": NO_GROUP,
+            "itinerary": NO_ITINERARY,
+            "activity": int(AgentState.OBSTACLE),
+            "radius": radius,
+            "maximum_speed": np.inf,
+            "is_immovable": 1,
+        }
         self.agents.append(len(entity), columns)
         return int(entity[0])
 
@@ -300,17 +365,25 @@ class World:
         self.agents.remove(~leaving)
 
     def retire(self, leaving: NDArray[np.bool_]) -> None:
-        """Remove agents, their corridors and their components in one go; those that had not arrived are noted as retired."""
+        """Remove agents, their corridors and their components in one go;
+        those that had not arrived are noted as retired.
+        """
         agents = self.agents
         early = leaving & (agents.activity != AgentState.ARRIVED)
-        self.events.note(self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.activity[early])
-        for start, capacity in zip(agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True):
+        self.events.note(
+            self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.activity[early]
+        )
+        for start, capacity in zip(
+            agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True
+        ):
             self.corridors.release(start, capacity)
         self.entities.delete(agents.entity[leaving].tolist())
         agents.remove(~leaving)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the world as named arrays; events that were not taken yet are no part of it."""
+        """Return everything that lives in the world as named arrays;
+        events that were not taken yet are no part of it.
+        """
         return {
             "tick": np.array([self.tick], dtype=np.int64),
             "wall_reach": np.array([self.walls.reach]),
@@ -318,13 +391,18 @@ class World:
             **{f"things/{name}": array for name, array in self.entities.state_of_things().items()},
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
-            **({f"tiles/{name}": array for name, array in self.tiles.state().items()} if self.tiles is not None else {}),
+            **(
+                {f"tiles/{name}": array for name, array in self.tiles.state().items()}
+                if self.tiles is not None
+                else {}
+            ),
         }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` returned.
 
-        What depends on the ground is checked by `crowdsim.world.checks.check_agents`, once the ground is there.
+        What depends on the ground is checked by `crowdsim.world.checks.check_agents`, once the ground is
+        there.
 
         Raises
         ------
@@ -337,7 +415,9 @@ class World:
         highest = saved.whole("highest_entity", born, born + MOST_DISCS)
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
         self._restore_agents(saved.below("agents/"), highest)
-        self.corridors.restore(saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity)
+        self.corridors.restore(
+            saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity
+        )
         self.tick = tick
         if self.tiles is None:
             if reach != self.walls.reach:
@@ -348,14 +428,18 @@ class World:
             self.take_tiles()
         self.events = EventLog()
         itinerary = zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True)
-        self.entities.restore_rows(highest, {entity: (self.itineraries[i],) if i != NO_ITINERARY else () for entity, i in itinerary})
+        self.entities.restore_rows(
+            highest, {entity: (self.itineraries[i],) if i != NO_ITINERARY else () for entity, i in itinerary}
+        )
         self.entities.restore_things(saved.below("things/"), self._scenario_things)
 
     def _restore_agents(self, saved: Saved, highest: int) -> None:
         """Take the columns back: agents as they were born, and behind them the discs of obstacles."""
         agents, born = self.agents, self._born
         groups = 1 + int(born["group"].max(initial=-1)) if born else 0
-        agents.restore(saved, {"goals": len(self.goal_names), "itineraries": len(self.itineraries), "groups": groups})
+        agents.restore(
+            saved, {"goals": len(self.goal_names), "itineraries": len(self.itineraries), "groups": groups}
+        )
         saved.require(agents.entity <= highest, "entity", f"the highest there has been is {highest}")
         is_agent = np.isin(agents.entity, born["entity"]) if born else np.zeros(len(agents), dtype=np.bool_)
         if born:
@@ -364,9 +448,26 @@ class World:
                 right = np.ones(len(agents), dtype=np.bool_)
                 right[is_agent] = getattr(agents, name)[is_agent] == born[name][place]
                 saved.require(right, name, "this agent came into the world with another")
-        for name, value in (("activity", int(AgentState.OBSTACLE)), ("group", NO_GROUP), ("itinerary", NO_ITINERARY), ("maximum_speed", np.inf)):
-            saved.require(is_agent == (getattr(agents, name) != value), name, f"{value} is that of discs of obstacles, and of no agent")
-        saved.require(agents.activity != AgentState.ARRIVED, "activity", "agents that have arrived have left at the end of the tick")
+        for name, value in (
+            ("activity", int(AgentState.OBSTACLE)),
+            ("group", NO_GROUP),
+            ("itinerary", NO_ITINERARY),
+            ("maximum_speed", np.inf),
+        ):
+            saved.require(
+                is_agent == (getattr(agents, name) != value),
+                name,
+                f"{value} is that of discs of obstacles, and of no agent",
+            )
+        saved.require(
+            agents.activity != AgentState.ARRIVED,
+            "activity",
+            "agents that have arrived have left at the end of the tick",
+        )
         lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
-        saved.require((agents.stage <= np.append(lengths, 0)[agents.itinerary]) | ~is_agent, "stage", "the agent has no such goal on its list")
+        saved.require(
+            (agents.stage <= np.append(lengths, 0)[agents.itinerary]) | ~is_agent,
+            "stage",
+            "the agent has no such goal on its list",
+        )
         saved.require(agents.blocker <= highest, "blocker", "there has been no such entity")

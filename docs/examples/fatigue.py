@@ -35,10 +35,20 @@ class Tire(System):
 
     @dataclass(frozen=True)
     class Parameters:
-        """What a scenario can set: `crowdsim parameters systems.Tire --plugin docs/examples/fatigue.py` shows it."""
+        """What a scenario can set: `crowdsim parameters systems.Tire --plugin docs/examples/fatigue.py` shows
+        it.
+        """
 
-        endurance: float = param(40.0, "m", above=0.0, high=1e5, why="path length after which an agent is tired out; larger lets all walk on")
-        rest: float = param(5.0, "s", above=0.0, high=1e4, why="how long it rests then; larger leaves more people standing")
+        endurance: float = param(
+            40.0,
+            "m",
+            above=0.0,
+            high=1e5,
+            why="path length after which an agent is tired out; larger lets all walk on",
+        )
+        rest: float = param(
+            5.0, "s", above=0.0, high=1e4, why="how long it rests then; larger leaves more people standing"
+        )
 
     def process(self, tick):
         """Count what was walked, let the tired rest, and slow the others down."""

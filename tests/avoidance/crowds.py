@@ -16,7 +16,19 @@ from crowdsim.kernels.threads import Team
 ONE = Team(1)
 
 
-def view_of(position, velocity, preferred, *, radius=0.2, speed=1.34, active=None, layer=None, entity=None, walls=None, reach=None):
+def view_of(
+    position,
+    velocity,
+    preferred,
+    *,
+    radius=0.2,
+    speed=1.34,
+    active=None,
+    layer=None,
+    entity=None,
+    walls=None,
+    reach=None,
+):
     """A CrowdView of arrays or single numbers, with an index of its own."""
     n = len(position)
     position = np.array(position, dtype=np.float64).reshape(n, 2)
@@ -49,7 +61,12 @@ def random_view(seed, n=200, density=1.0, **others):
     rng = np.random.default_rng(seed)
     heading, wish = rng.normal(size=(n, 2)), rng.normal(size=(n, 2))
     return view_of(
-        rng.uniform(0.0, np.sqrt(n / density), (n, 2)), heading * 0.7, wish, radius=rng.uniform(0.15, 0.3, n), speed=rng.uniform(0.8, 2.0, n), **others
+        rng.uniform(0.0, np.sqrt(n / density), (n, 2)),
+        heading * 0.7,
+        wish,
+        radius=rng.uniform(0.15, 0.3, n),
+        speed=rng.uniform(0.8, 2.0, n),
+        **others,
     )
 
 
@@ -68,13 +85,41 @@ class Outcome:
         return self.arrival.max(initial=0.0)
 
 
-def walk(start, goal, *, limit=60.0, tick=0.05, radius=0.2, speed=1.34, breaker=None, walls=None, seed=1, wall_distance=0.0, keep_paths=False, **parameters):
-    """Let agents walk straight to their goals until they are within 0.2 m, with ORCA, the breaker (parameters, or None) and separation."""
+def walk(
+    start,
+    goal,
+    *,
+    limit=60.0,
+    tick=0.05,
+    radius=0.2,
+    speed=1.34,
+    breaker=None,
+    walls=None,
+    seed=1,
+    wall_distance=0.0,
+    keep_paths=False,
+    **parameters,
+):
+    """Let agents walk straight to their goals until they are within 0.2 m, with ORCA,
+    the breaker (parameters, or None) and separation.
+    """
     n, goal = len(start), np.array(goal, dtype=np.float64)
-    position, velocity, reach = np.array(start, dtype=np.float64), np.zeros((n, 2)), np.full(n, np.inf, np.float32)
+    position, velocity, reach = (
+        np.array(start, dtype=np.float64),
+        np.zeros((n, 2)),
+        np.full(n, np.inf, np.float32),
+    )
     blocker, alive, arrival, deepest = np.zeros(n, np.int64), np.arange(n), np.full(n, np.inf), 0.0
-    model, separator, draws = Orca(Orca.Parameters(**parameters)), Separator(), np.random.default_rng(seed).uniform(size=n)
-    memory, touched, paths = None if breaker is None else SymmetryBreaker(SymmetryBreaker.Parameters(**breaker)), Touched(0, 0), []
+    model, separator, draws = (
+        Orca(Orca.Parameters(**parameters)),
+        Separator(),
+        np.random.default_rng(seed).uniform(size=n),
+    )
+    memory, touched, paths = (
+        None if breaker is None else SymmetryBreaker(SymmetryBreaker.Parameters(**breaker)),
+        Touched(0, 0),
+        [],
+    )
     for number in range(int(limit / tick)):
         here, count = position[alive], len(alive)
         if not count:
@@ -82,11 +127,30 @@ def walk(start, goal, *, limit=60.0, tick=0.05, radius=0.2, speed=1.34, breaker=
         away = goal[alive] - here
         distance = np.hypot(away[:, 0], away[:, 1])
         wish = away / np.maximum(distance, 1e-12)[:, None] * np.minimum(speed, distance / tick)[:, None]
-        view = view_of(here, velocity[alive], wish, radius=radius, speed=speed, entity=alive + 1, walls=walls, reach=reach[alive])
+        view = view_of(
+            here,
+            velocity[alive],
+            wish,
+            radius=radius,
+            speed=speed,
+            entity=alive + 1,
+            walls=walls,
+            reach=reach[alive],
+        )
         if memory is not None:
             turned, marks = np.empty_like(wish), np.empty(count, np.uint8)
             now = memory.adjust(
-                view.entity, view.position, view.velocity, wish, view.active, blocker[alive], draws[alive], tick, ONE, turned, marks
+                view.entity,
+                view.position,
+                view.velocity,
+                wish,
+                view.active,
+                blocker[alive],
+                draws[alive],
+                tick,
+                ONE,
+                turned,
+                marks,
             )
             touched = Touched(touched.exact + now.exact, touched.mutual + now.mutual)
             view = view._replace(preferred_velocity=turned)
@@ -96,7 +160,17 @@ def walk(start, goal, *, limit=60.0, tick=0.05, radius=0.2, speed=1.34, breaker=
         walked, tentative, parted = np.empty((count, 2)), np.empty((count, 2)), np.empty((count, 2))
         integrate(0, count, view.position, out.velocity, view.maximum_speed, tick, walked, tentative)
         result = separator.separate(
-            view.position, tentative, view.radius, view.active, view.layer, view.zone, np.full(count, wall_distance, np.float32), view.walls, tick, ONE, parted
+            view.position,
+            tentative,
+            view.radius,
+            view.active,
+            view.layer,
+            view.zone,
+            np.full(count, wall_distance, np.float32),
+            view.walls,
+            tick,
+            ONE,
+            parted,
         )
         deepest = max(deepest, result.before.deepest)
         position[alive], velocity[alive] = parted, walked
@@ -118,7 +192,12 @@ def antipodal(n, radius=5.0, noise=0.0, seed=0):
 
 def facing_blocks(columns, rows, apart=10.0, spacing=0.6):
     """Two blocks of agents that want to change places: (start, goal)."""
-    grid = np.stack(np.meshgrid(np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2), axis=-1).reshape(-1, 2) * spacing
+    grid = (
+        np.stack(
+            np.meshgrid(np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2), axis=-1
+        ).reshape(-1, 2)
+        * spacing
+    )
     half = np.array([apart / 2, 0.0])
     left, right = grid - half, grid + half
     return np.concatenate([left, right]), np.concatenate([right, left])

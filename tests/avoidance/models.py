@@ -1,4 +1,6 @@
-"""What the tests of ClearPath and HRVO share: choices of any model, crowds as the twins take them, and the moves that must commute with choosing."""
+"""What the tests of ClearPath and HRVO share:
+choices of any model, crowds as the twins take them, and the moves that must commute with choosing.
+"""
 
 import numpy as np
 
@@ -27,25 +29,42 @@ def as_dicts(view):
     """A crowd as the twins in tests/reference take it."""
     agents = [
         {
-            "entity": int(view.entity[i]), "position": tuple(view.position[i]), "velocity": tuple(view.velocity[i]),
-            "preferred": tuple(view.preferred_velocity[i]), "radius": float(view.radius[i]), "speed": float(view.maximum_speed[i]),
-            "layer": int(view.layer[i]), "active": int(view.active[i]),
+            "entity": int(view.entity[i]),
+            "position": tuple(view.position[i]),
+            "velocity": tuple(view.velocity[i]),
+            "preferred": tuple(view.preferred_velocity[i]),
+            "radius": float(view.radius[i]),
+            "speed": float(view.maximum_speed[i]),
+            "layer": int(view.layer[i]),
+            "active": int(view.active[i]),
         }
         for i in range(len(view.entity))
-    ]  # fmt: skip
+    ]
     return {"agents": agents, "walls": view.walls, "zone_walls": range(len(view.walls.start))}
 
 
 def moved(view, move, walls=None):
     """The crowd after a move of the plane."""
     return view_of(
-        move(view.position), move(view.velocity), move(view.preferred_velocity), radius=view.radius, speed=view.maximum_speed, active=view.active, walls=walls
+        move(view.position),
+        move(view.velocity),
+        move(view.preferred_velocity),
+        radius=view.radius,
+        speed=view.maximum_speed,
+        active=view.active,
+        walls=walls,
     )
 
 
 def flipped(walls):
-    """Walls mirrored at the y axis: a mirrored wall runs the other way; its corners keep their places in the lists."""
+    """Walls mirrored at the y axis: a mirrored wall runs the other way;
+    its corners keep their places in the lists.
+    """
     sign = np.array([-1.0, 1.0])
     return walls._replace(
-        start=walls.end * sign, end=walls.start * sign, previous=walls.next, next=walls.previous, is_corner=walls.is_corner[walls.next]
+        start=walls.end * sign,
+        end=walls.start * sign,
+        previous=walls.next,
+        next=walls.previous,
+        is_corner=walls.is_corner[walls.next],
     )

@@ -15,12 +15,17 @@ def velocity_of(told, kind):
 
 
 def obstacles_in(told):
-    """(lines, whose, horizon) of each obstacle, as `tests.reference.clearpath` takes lines: (point, direction) with the obstacle on the right."""
+    """(lines, whose, horizon) of each obstacle, as `tests.reference.clearpath` takes lines:
+    (point, direction) with the obstacle on the right.
+    """
     found = []
     for row in told:
         if row["kind"] == Reason.OBSTACLE:
             apex = (float(row["x"]), float(row["y"]))
-            lines = [(apex, (float(row["a_x"]), float(row["a_y"]))), (apex, (-float(row["b_x"]), -float(row["b_y"])))]
+            lines = [
+                (apex, (float(row["a_x"]), float(row["a_y"]))),
+                (apex, (-float(row["b_x"]), -float(row["b_y"]))),
+            ]
             found.append((lines, int(row["other"]), float(row["value"])))
         elif row["kind"] == Reason.TIP:
             assert row["other"] == found[-1][1]
@@ -35,7 +40,10 @@ def line_of(row):
 
 def depth(told, v):
     """How deep a velocity is in any obstacle that is heeded."""
-    return max((clearpath.depth(lines, v) for lines, _, horizon in obstacles_in(told) if horizon > 0.0), default=-math.inf)
+    return max(
+        (clearpath.depth(lines, v) for lines, _, horizon in obstacles_in(told) if horizon > 0.0),
+        default=-math.inf,
+    )
 
 
 def from_candidates(told):
@@ -49,7 +57,12 @@ def from_candidates(told):
 def from_half_planes(told, speed):
     """The velocity that breaks the half-planes of agents least, or keeps all."""
     planes = told[told["kind"] == Reason.HALF_PLANE]
-    return orca.choose([line_of(row) for row in planes], int(np.count_nonzero(planes["other"] == -1)), speed, velocity_of(told, Reason.PREFERRED))[0]
+    return orca.choose(
+        [line_of(row) for row in planes],
+        int(np.count_nonzero(planes["other"] == -1)),
+        speed,
+        velocity_of(told, Reason.PREFERRED),
+    )[0]
 
 
 def from_samples(told):

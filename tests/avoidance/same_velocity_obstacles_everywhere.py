@@ -1,4 +1,6 @@
-"""Prints a digest of what ClearPath and HRVO choose in a few crowds; started by test_velocity_obstacles_everywhere in other circumstances."""
+"""Prints a digest of what ClearPath and HRVO choose in a few crowds;
+started by test_velocity_obstacles_everywhere in other circumstances.
+"""
 
 import hashlib
 import sys
@@ -9,7 +11,12 @@ from crowdsim.geometry.walls import walls_from_rings
 from tests.avoidance.crowds import random_view, view_of
 from tests.avoidance.models import choose
 
-hall = walls_from_rings([np.array([[-4.0, -4.0], [4.0, -4.0], [4.0, 4.0], [-4.0, 4.0]]), np.array([[1.0, 1.0], [1.0, 1.8], [1.7, 1.8], [1.7, 1.0]])])
+hall = walls_from_rings(
+    [
+        np.array([[-4.0, -4.0], [4.0, -4.0], [4.0, 4.0], [-4.0, 4.0]]),
+        np.array([[1.0, 1.0], [1.0, 1.8], [1.7, 1.8], [1.7, 1.0]]),
+    ]
+)
 rng = np.random.default_rng(3)
 place = rng.uniform(-3.8, 3.8, (12, 2))
 crowds = [
@@ -19,7 +26,11 @@ crowds = [
 ]
 digest = hashlib.blake2b(digest_size=16)
 for view in crowds:
-    for name, parameters in (("clearpath", {}), ("clearpath", {"tip": "butt", "boundary_choice": "nearest"}), ("hrvo", {})):
+    for name, parameters in (
+        ("clearpath", {}),
+        ("clearpath", {"tip": "butt", "boundary_choice": "nearest"}),
+        ("hrvo", {}),
+    ):
         for array in choose(name, view, **parameters):
             digest.update(array.tobytes())
 sys.stdout.write(digest.hexdigest())

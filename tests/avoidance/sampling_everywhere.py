@@ -1,4 +1,6 @@
-"""Prints a digest of what the sampling models choose in small crowds; started by test_sampling_everywhere in other circumstances."""
+"""Prints a digest of what the sampling models choose in small crowds;
+started by test_sampling_everywhere in other circumstances.
+"""
 
 import hashlib
 import math
@@ -12,10 +14,19 @@ from crowdsim.geometry.walls import walls_from_rings
 from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import view_of
 
-hall = walls_from_rings([np.array([[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]]), np.array([[1.0, 1.0], [1.0, 1.8], [1.7, 1.8], [1.7, 1.0]])])
+hall = walls_from_rings(
+    [
+        np.array([[-3.0, -3.0], [3.0, -3.0], [3.0, 3.0], [-3.0, 3.0]]),
+        np.array([[1.0, 1.0], [1.0, 1.8], [1.7, 1.8], [1.7, 1.0]]),
+    ]
+)
 rng = np.random.default_rng(3)
 digest = hashlib.blake2b(digest_size=16)
-for name, parameters in (("sampled-hrvo", {}), ("sampled-hrvo", {"sampler": "grid", "grid": 17}), ("toi", {})):
+for name, parameters in (
+    ("sampled-hrvo", {}),
+    ("sampled-hrvo", {"sampler": "grid", "grid": 17}),
+    ("toi", {}),
+):
     position, velocity = rng.uniform(-3.0, 3.0, (30, 2)), rng.normal(size=(30, 2))
     model = model_named(name)
     model = model(model.Parameters(**parameters))

@@ -1,4 +1,6 @@
-"""Weidmann's relation: the exponential, the density that is measured, and that nothing depends on rows, mirrors or threads."""
+"""Weidmann's relation: the exponential, the density that is measured, and that nothing depends on rows,
+mirrors or threads.
+"""
 
 import math
 
@@ -21,7 +23,9 @@ def slowed(position, wanted, *, walls=None, team=None, layer=None, walking=None,
     walking = np.ones(len(view.entity), np.uint8) if walking is None else walking
     out, density = np.full((len(view.entity), 2), np.nan), np.full(len(view.entity), np.nan)
     law = SpeedLaw(Weidmann(**parameters))
-    law.apply(view.cells, view.walls, view.zone, view.preferred_velocity, walking, team or Team(1), out, density)
+    law.apply(
+        view.cells, view.walls, view.zone, view.preferred_velocity, walking, team or Team(1), out, density
+    )
     return out, density
 
 
@@ -43,8 +47,11 @@ def test_the_exponential_of_many_numbers_and_of_those_that_are_too_large():
 
 def test_weidmanns_table():
     for density in np.linspace(0.05, 7.0, 300):
-        assert weidmann_share(density, 1.913, 5.4, 0.1) == pytest.approx(twin.weidmann_share(density), rel=1e-14)
-    assert 1.34 * weidmann_share(2.0, 1.913, 5.4, 0.1) == pytest.approx(0.61, abs=0.01)  # read off Weidmann's figure
+        assert weidmann_share(density, 1.913, 5.4, 0.1) == pytest.approx(
+            twin.weidmann_share(density), rel=1e-14
+        )
+    # read off Weidmann's figure
+    assert 1.34 * weidmann_share(2.0, 1.913, 5.4, 0.1) == pytest.approx(0.61, abs=0.01)
     assert weidmann_share(0.0, 1.913, 5.4, 0.1) == 1.0 and weidmann_share(9.0, 1.913, 5.4, 0.1) == 0.1
 
 
@@ -62,17 +69,25 @@ def test_densities_agree_with_the_twin(seed, walled):
     layer = (np.arange(len(position)) % 3 == 0).astype(np.int32)
     walls = walls_from_rings([ROOM, BAR]) if walled else no_walls()
     ends = list(zip(walls.start.tolist(), walls.end.tolist()))
-    parameters = {"radius": 1.0, "ahead": 1.5} if seed % 2 else {"radius": 1.3, "ahead": 0.4, "press_radius": 0.6, "press_ahead": 0.5, "press_from": 1.0}
+    parameters = (
+        {"radius": 1.0, "ahead": 1.5}
+        if seed % 2
+        else {"radius": 1.3, "ahead": 0.4, "press_radius": 0.6, "press_ahead": 0.5, "press_from": 1.0}
+    )
     out, density = slowed(position, wanted, walls=walls, layer=layer, **parameters)
     for row in range(len(position)):
-        expected = twin.felt_density(row, position.tolist(), layer, wanted.tolist(), ends, Weidmann(**parameters))
+        expected = twin.felt_density(
+            row, position.tolist(), layer, wanted.tolist(), ends, Weidmann(**parameters)
+        )
         assert density[row] == pytest.approx(expected, rel=1e-7, abs=1e-8)
         assert np.allclose(out[row], wanted[row] * twin.weidmann_share(expected), rtol=1e-6)
 
 
 def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_it_out():
     spacing = 0.6
-    grid = np.stack(np.meshgrid(np.arange(0.3, 12.0, spacing), np.arange(0.3, 1.8, spacing)), axis=-1).reshape(-1, 2)
+    grid = np.stack(
+        np.meshgrid(np.arange(0.3, 12.0, spacing), np.arange(0.3, 1.8, spacing)), axis=-1
+    ).reshape(-1, 2)
     _, density = slowed(grid, np.tile([1.0, 0.0], (len(grid), 1)), walls=walls_from_rings([ROOM]))
     inside = (grid[:, 0] > 1.0) & (grid[:, 0] < 9.0)
     assert density[inside].mean() == pytest.approx(1.0 / spacing**2, rel=0.1)
@@ -81,7 +96,9 @@ def test_an_even_crowd_has_its_density_and_the_walls_of_a_corridor_do_not_thin_i
 
 
 def test_a_press_right_before_an_agent_slows_it_down_where_the_ground_ahead_is_empty():
-    """As behind a narrow door: nobody stands 2 m ahead, four stand shoulder to shoulder within half a metre."""
+    """As behind a narrow door: nobody stands 2 m ahead, four stand shoulder to
+    shoulder within half a metre.
+    """
     position = np.array([[0.0, 0.0], [0.45, 0.1], [0.5, -0.3], [0.3, 0.4], [0.35, -0.45]])
     wanted = np.tile([1.0, 0.0], (5, 1))
     out, density = slowed(position, wanted)
@@ -117,7 +134,9 @@ def test_neither_threads_nor_mirrors_nor_turns_nor_the_order_of_rows_change_a_bi
     monkeypatch.setattr(team.run.__func__, "__kwdefaults__", {"at_least": 1})
     assert np.array_equal(slowed(position, wanted, team=team)[0], out)
     assert np.array_equal(slowed(position * [1, -1], wanted * [1, -1])[0], out * [1, -1])
-    turned = slowed(np.stack([-position[:, 1], position[:, 0]], 1), np.stack([-wanted[:, 1], wanted[:, 0]], 1))[0]
+    turned = slowed(
+        np.stack([-position[:, 1], position[:, 0]], 1), np.stack([-wanted[:, 1], wanted[:, 0]], 1)
+    )[0]
     assert np.array_equal(turned, np.stack([-out[:, 1], out[:, 0]], 1))
     order = np.random.default_rng(seed).permutation(len(position))
     assert np.array_equal(slowed(position[order], wanted[order])[1], density[order])

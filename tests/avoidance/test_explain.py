@@ -22,12 +22,16 @@ def explained(seed, density=1.5, n=150, **parameters):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_orcas_half_planes_explain_its_velocities(seed):
-    """Feasible: the velocity keeps all of them, and lies on the boundary of the one that binds it; relaxed: it breaks one."""
+    """Feasible: the velocity keeps all of them, and lies on the boundary of the one that binds it; relaxed:
+    it breaks one.
+    """
     view, choice, told = explained(seed)
     for row in range(len(view.entity)):
         planes = told[(told["entity"] == view.entity[row]) & (told["kind"] == Reason.HALF_PLANE)]
         assert len(planes) == choice.neighbour_count[row]
-        slack = (choice.velocity[row, 0] - planes["x"]) * planes["a_x"] + (choice.velocity[row, 1] - planes["y"]) * planes["a_y"]
+        slack = (choice.velocity[row, 0] - planes["x"]) * planes["a_x"] + (
+            choice.velocity[row, 1] - planes["y"]
+        ) * planes["a_y"]
         assert np.allclose(slack, planes["value"], atol=1e-5)
         assert np.allclose(np.hypot(planes["a_x"], planes["a_y"]), 1.0, atol=1e-5)
         if choice.diagnosis[row] == 1:
@@ -47,9 +51,13 @@ def test_everybodys_preferred_and_chosen_velocity_is_told_whatever_the_model():
     model = NoAvoidance()
     model.choose(view, 0.05, ONE, choice)
     told = explain_choices(model, view, 0.05, np.array([3, 7]), choice)
-    assert told.dtype == REASON_DTYPE and told["entity"].tolist() == [view.entity[3]] * 2 + [view.entity[7]] * 2
+    assert (
+        told.dtype == REASON_DTYPE and told["entity"].tolist() == [view.entity[3]] * 2 + [view.entity[7]] * 2
+    )
     assert told["kind"].tolist() == [Reason.PREFERRED, Reason.CHOSEN] * 2
-    assert np.array_equal(told["x"][1::2], choice.velocity[[3, 7], 0]) and np.array_equal(told["y"][::2], view.preferred_velocity[[3, 7], 1])
+    assert np.array_equal(told["x"][1::2], choice.velocity[[3, 7], 0]) and np.array_equal(
+        told["y"][::2], view.preferred_velocity[[3, 7], 1]
+    )
 
 
 def test_explaining_changes_neither_the_choice_nor_the_next_one():

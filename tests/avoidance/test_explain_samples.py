@@ -1,4 +1,6 @@
-"""What the sampling models tell: every velocity that was tried, with the parts of its penalty, which are those of the twin."""
+"""What the sampling models tell: every velocity that was tried, with the parts of its penalty,
+which are those of the twin.
+"""
 
 import math
 
@@ -22,7 +24,11 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def crowd(walls):
-    return crowded_plan(3) if walls else random_view(2, 60, density=1.5, active=np.random.default_rng(0).random(60) < 0.9)
+    return (
+        crowded_plan(3)
+        if walls
+        else random_view(2, 60, density=1.5, active=np.random.default_rng(0).random(60) < 0.9)
+    )
 
 
 @pytest.mark.sample(3)
@@ -53,13 +59,20 @@ def test_the_parts_are_those_of_the_twin(kind, walls):
         samples = reasons[row][reasons[row]["kind"] == Reason.SAMPLE]
         for sample in samples[:: max(1, len(samples) // 12)]:
             v = (float(sample["x"]), float(sample["y"]))
-            assert sample["a_x"] == pytest.approx(numbers.weight_preferred * math.dist(v, state.wish) / state.speed, abs=1e-4)
-            assert sample["a_y"] == pytest.approx(numbers.weight_current * math.dist(v, state.velocity) / state.speed, abs=1e-4)
-            aside = sum(other.aside(v, state.speed) for other in state.neighbours) / max(1, len(state.neighbours))
+            assert sample["a_x"] == pytest.approx(
+                numbers.weight_preferred * math.dist(v, state.wish) / state.speed, abs=1e-4
+            )
+            assert sample["a_y"] == pytest.approx(
+                numbers.weight_current * math.dist(v, state.velocity) / state.speed, abs=1e-4
+            )
+            aside = sum(other.aside(v, state.speed) for other in state.neighbours) / max(
+                1, len(state.neighbours)
+            )
             assert sample["b_x"] == pytest.approx(numbers.weight_side * aside, abs=1e-4)
             urgency, hit = state.urgency(v)
             least, most = (numbers.weight_impact * z / (1.0 + numbers.softening * z) for z in (1.0, urgency))
-            assert sample["b_y"] == pytest.approx(most, abs=5e-3) or abs(sample["b_y"] - least) < 1e-3  # what is grazed is hit or not by rounding
+            # what is grazed is hit or not by rounding
+            assert sample["b_y"] == pytest.approx(most, abs=5e-3) or abs(sample["b_y"] - least) < 1e-3
             expected = 0 if hit is None else getattr(hit, "entity", 0) or -1
             same_hit += sample["other"] == expected
             compared += 1

@@ -1,4 +1,6 @@
-"""What ClearPath and HRVO tell: from it alone their choices are made again, and it is what the twins build."""
+"""What ClearPath and HRVO tell: from it alone their choices are made again,
+and it is what the twins build.
+"""
 
 import math
 
@@ -17,7 +19,11 @@ from tests.reference import clearpath as twin
 # Name, parameters, and the cost as the twin calls it.
 KINDS = {
     "clearpath": ("clearpath", {}, {"sideways": 0.8, "steadiness": 0.2, "pull": 0.25}),
-    "clearpath, butt end, left": ("clearpath", {"tip": "butt", "side": "left", "boundary_choice": "nearest"}, {"side": -1.0}),
+    "clearpath, butt end, left": (
+        "clearpath",
+        {"tip": "butt", "side": "left", "boundary_choice": "nearest"},
+        {"side": -1.0},
+    ),
     "hrvo": ("hrvo", {}, {"pull": 0.8}),
     "hrvo, nearest": ("hrvo", {"side_pull": 0.0}, {}),
 }
@@ -30,12 +36,23 @@ def crowd(seed, density, walls=False, n=60):
     if not walls:
         return random_view(seed, n, density=density, active=active)
     position = rng.uniform((0.0, 0.0), (9.0, 7.0), (n, 2))
-    return view_of(position, rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), radius=rng.uniform(0.05, 0.3, n), speed=1.8, active=active, walls=PLAN)
+    return view_of(
+        position,
+        rng.normal(size=(n, 2)),
+        rng.normal(size=(n, 2)),
+        radius=rng.uniform(0.05, 0.3, n),
+        speed=1.8,
+        active=active,
+        walls=PLAN,
+    )
 
 
 def explained(view, name, tick=0.05, **parameters):
     """(choice, reasons of each deciding row)"""
-    model, choice = model_named(name)(model_named(name).Parameters(**parameters)), empty_choice(len(view.entity))
+    model, choice = (
+        model_named(name)(model_named(name).Parameters(**parameters)),
+        empty_choice(len(view.entity)),
+    )
     model.choose(view, tick, ONE, choice)
     rows = np.flatnonzero(view.active)
     told = explain_choices(model, view, tick, rows, choice)
@@ -60,14 +77,20 @@ def test_the_choice_follows_from_what_is_told(kind, density, walls):
             continue
         assert math.dist(from_candidates(told), chosen) < 1e-5
         assert depth(told, chosen) < 3e-6
-        wish = twin.scaled(velocity_of(told, Reason.PREFERRED), min(1.0, speed / math.hypot(*velocity_of(told, Reason.PREFERRED))))
+        wish = twin.scaled(
+            velocity_of(told, Reason.PREFERRED),
+            min(1.0, speed / math.hypot(*velocity_of(told, Reason.PREFERRED))),
+        )
         cost = twin.costs(wish, tuple(view.velocity[row]), speed, {**twin.DEFAULTS, **numbers})
-        best, _ = twin.best([lines for lines, _, horizon in obstacles_in(told) if horizon > 0.0], speed, wish, cost)
+        best, _ = twin.best(
+            [lines for lines, _, horizon in obstacles_in(told) if horizon > 0.0], speed, wish, cost
+        )
         if choice.blocker[row] == 0:
             assert math.dist(best, chosen) < 1e-6
         else:
             assert cost(chosen) >= cost(best) - 5e-5  # float32 moves a velocity by some 5e-6 m/s
-            costlier += cost(chosen) > cost(best) + 1e-4  # a crossing of nearly parallel lines, which float32 moves
+            # a crossing of nearly parallel lines, which float32 moves
+            costlier += cost(chosen) > cost(best) + 1e-4
     assert costlier <= 1 and 0 < from_planes < 0.7 * len(reasons)
 
 
@@ -95,20 +118,27 @@ def test_clearpaths_obstacles_are_those_of_the_twin(kind, walls):
         if choice.diagnosis[row] != FEASIBLE:
             continue
         solid, soft, near = twin.obstacles_of(agents, row, numbers)
-        expected = [(lines, WALL) for lines in solid] + [(lines, int(view.entity[i])) for lines, i in zip(soft, near)]
+        expected = [(lines, WALL) for lines in solid] + [
+            (lines, int(view.entity[i])) for lines, i in zip(soft, near)
+        ]
         left = list(expected)
         for lines, other, _ in obstacles_in(told):
             match = next(one for one in left if one[1] == other and same_region(one[0], lines))
             left.remove(match)
             compared["wall" if other == WALL else "half-plane" if len(match[0]) == 1 else "cone"] += 1
         for lines, _ in left:  # left out, since it forbids no velocity of the disc
-            assert max(-twin.violation(line, (0.0, 0.0)) for line in lines) >= float(view.maximum_speed[row]) - 1e-5
+            assert (
+                max(-twin.violation(line, (0.0, 0.0)) for line in lines)
+                >= float(view.maximum_speed[row]) - 1e-5
+            )
     assert compared["cone"] > 50 and (compared["wall"] > 10) == walls
 
 
 def same_region(one, other):
     """Whether two sets of lines bound the same obstacle: each line of one is a line of the other."""
-    return all(min(apart(line, each) for each in one) < 1e-4 for line in other) and all(min(apart(line, each) for each in other) < 1e-4 for line in one)
+    return all(min(apart(line, each) for each in one) < 1e-4 for line in other) and all(
+        min(apart(line, each) for each in other) < 1e-4 for line in one
+    )
 
 
 def apart(line, other):
@@ -140,14 +170,24 @@ def test_a_relaxed_velocity_shows_which_agents_gave_way(kind):
 
 
 def test_a_cone_reads_as_one_would_draw_it():
-    """Walking at 1 m/s towards one that stands 2 m ahead, reach 0.4 m: apex at rest, legs of sine 0.2, cut off 1.6 m/s ahead after a second."""
-    view = view_of([[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.5, 0.0], [0.0, 0.0]], active=[1, 0], speed=1.7)
+    """Walking at 1 m/s towards one that stands 2 m ahead, reach 0.4 m:
+    apex at rest, legs of sine 0.2, cut off 1.6 m/s ahead after a second.
+    """
+    view = view_of(
+        [[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.5, 0.0], [0.0, 0.0]], active=[1, 0], speed=1.7
+    )
     choice, reasons = explained(view, "clearpath", tip="butt", time_horizon_standing=1.0)
     (cone,), (tip,) = (reasons[0][reasons[0]["kind"] == kind] for kind in (Reason.OBSTACLE, Reason.TIP))
     cosine = math.sqrt(1.0 - 0.04)
-    assert [cone[name] for name in ("x", "y", "a_x", "a_y", "b_x", "b_y")] == pytest.approx([0.0, 0.0, cosine, 0.2, cosine, -0.2], abs=1e-6)
+    assert [cone[name] for name in ("x", "y", "a_x", "a_y", "b_x", "b_y")] == pytest.approx(
+        [0.0, 0.0, cosine, 0.2, cosine, -0.2], abs=1e-6
+    )
     assert [tip[name] for name in ("x", "y", "a_x", "a_y")] == pytest.approx([1.6, 0.0, -1.0, 0.0], abs=1e-6)
-    assert cone["other"] == tip["other"] == 2 and cone["value"] == pytest.approx(1.0) and tip["value"] == pytest.approx(1.6, abs=1e-6)
+    assert (
+        cone["other"] == tip["other"] == 2
+        and cone["value"] == pytest.approx(1.0)
+        and tip["value"] == pytest.approx(1.6, abs=1e-6)
+    )
     assert choice.velocity[0] == pytest.approx([1.5, 0.0]) and not cone["binds"]
 
 

@@ -25,13 +25,17 @@ def test_hrvo_agrees_with_reference(seed, apex):
         if twin.keeps_nearest(agents, int(row), 5.0, 0.05, apex):
             apart.append(np.abs(out.velocity[row] - velocity).max())
     assert len(apart) > 40
-    assert np.mean(np.array(apart) < 1e-4) >= 0.97  # elsewhere two candidates are equally near, or float32 closes a sliver
+    # elsewhere two candidates are equally near, or float32 closes a sliver
+    assert np.mean(np.array(apart) < 1e-4) >= 0.97
     assert np.median(apart) < 1e-6
 
 
 def test_an_agent_that_passes_on_the_right_leaves_the_other_half_of_the_left_leg_only():
-    # A stander's obstacle is not shared; a mover's is, on the side where one goes: the swerve before a mover is half of that before a stander.
-    still = view_of([[0.0, 0.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, -0.01], [0.0, 0.0]], active=[1, 0])
+    # A stander's obstacle is not shared; a mover's is, on the side where one goes: the swerve before a mover
+    # is half of that before a stander.
+    still = view_of(
+        [[0.0, 0.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, -0.01], [0.0, 0.0]], active=[1, 0]
+    )
     whole = choose("hrvo", still, **EXACT).velocity[0]
     assert whole[1] < 0.0
     sine = 0.1  # 0.4 m over 4 m
@@ -80,5 +84,8 @@ def test_the_library_s_slip_is_not_mirrored_and_the_paper_s_cone_is():
     mirror = np.array([1.0, -1.0])
     other = view_of(view.position * mirror, view.velocity * mirror, view.preferred_velocity * mirror)
     for apex, same in (("paper", True), ("library", False)):
-        first, second = (choose("hrvo", one, apex=apex, side=side, **EXACT).velocity for one, side in ((view, "right"), (other, "left")))
+        first, second = (
+            choose("hrvo", one, apex=apex, side=side, **EXACT).velocity
+            for one, side in ((view, "right"), (other, "left"))
+        )
         assert bool((first == second * mirror).all()) is same

@@ -8,7 +8,14 @@ import pytest
 
 from crowdsim.avoidance.model import FEASIBLE, NOBODY, NOT_ASKED, empty_choice
 from crowdsim.avoidance.none import NoAvoidance
-from crowdsim.avoidance.registry import UnknownModelError, available_models, forget, model_named, origin_of, register
+from crowdsim.avoidance.registry import (
+    UnknownModelError,
+    available_models,
+    forget,
+    model_named,
+    origin_of,
+    register,
+)
 from crowdsim.kernels.threads import Team
 from tests.avoidance.crowds import random_view
 
@@ -57,7 +64,13 @@ def test_a_model_overwrites_the_whole_choice_and_leaves_the_view_alone(name):
     view = random_view(3, 100, active=np.random.default_rng(0).integers(0, 2, 100))
     kept = [np.copy(part) for part in view[:9]]
     out = empty_choice(100)
-    out.velocity[:], out.diagnosis[:], out.blocker[:], out.neighbour_count[:], out.samples[:] = np.nan, 99, -99, -99, 0
+    out.velocity[:], out.diagnosis[:], out.blocker[:], out.neighbour_count[:], out.samples[:] = (
+        np.nan,
+        99,
+        -99,
+        -99,
+        0,
+    )
     model_named(name)().choose(view, 0.05, Team(1), out)
     assert np.isfinite(out.velocity).all()
     assert set(out.diagnosis.tolist()) <= {0, 1, 2, 3}
@@ -76,7 +89,9 @@ def test_a_model_that_is_asked_for_some_chooses_for_them_what_it_would_choose_if
     asked = np.random.default_rng(1).integers(0, 2, 120).astype(np.uint8)
     whole, part = empty_choice(120), empty_choice(120)
     model_named(name)().choose(view, 0.05, Team(1), whole)
-    model_named(name)().choose(view._replace(asked=asked, reach=np.full(120, np.inf, np.float32)), 0.05, Team(1), part)
+    model_named(name)().choose(
+        view._replace(asked=asked, reach=np.full(120, np.inf, np.float32)), 0.05, Team(1), part
+    )
     for one, other in zip(whole, part, strict=True):
         assert np.array_equal(one[asked == 1], other[asked == 1])
 

@@ -18,7 +18,9 @@ def test_states_agree_with_reference(with_reference):
     side_reference = view.preferred_velocity if with_reference else None
     out = np.full(6 * 50, np.nan, np.float32)
     fastest = gather_states(10, 50, view.cells, view.velocity, side_reference, view.radius, view.active, out)
-    expected = np.array(twin.states(view.cells.row, view.velocity, side_reference, view.radius, view.active), dtype=np.float32)
+    expected = np.array(
+        twin.states(view.cells.row, view.velocity, side_reference, view.radius, view.active), dtype=np.float32
+    )
     width = 6 if with_reference else 4
     assert np.array_equal(out[10 * width : 50 * width].reshape(-1, width), expected[10:])
     assert np.isnan(out[: 10 * width]).all() and np.isnan(out[50 * width :]).all()
@@ -30,4 +32,6 @@ def test_states_agree_with_reference(with_reference):
 def test_how_far_neighbours_were_last_tick_decides_nothing(name, reach):
     expected = choose(name, random_view(4, 150, density=0.6))
     found = choose(name, random_view(4, 150, density=0.6, reach=np.full(150, reach)))
-    assert np.array_equal(found.velocity, expected.velocity) and np.array_equal(found.neighbour_count, expected.neighbour_count)
+    assert np.array_equal(found.velocity, expected.velocity) and np.array_equal(
+        found.neighbour_count, expected.neighbour_count
+    )

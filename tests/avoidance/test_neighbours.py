@@ -25,7 +25,10 @@ def test_find_nearest_equals_brute_force(name, wanted):
     position, layer = worlds()[name]
     layer = np.array(layer, dtype=np.int32)
     for reach, cell_size in ((0.7, 0.4), (5.0, 1.5), (40.0, 3.0)):
-        assert (found_by_kernel(position, layer, wanted, reach, cell_size) == twin.nearest(position, layer, wanted, reach)).all()
+        assert (
+            found_by_kernel(position, layer, wanted, reach, cell_size)
+            == twin.nearest(position, layer, wanted, reach)
+        ).all()
 
 
 def test_a_pile_larger_than_the_workspace_is_searched_whole():
@@ -52,15 +55,24 @@ def test_remembered_reach_stays_exact_after_teleports_arrivals_and_departures(se
             view.position[rng.integers(0, n, 20)] = rng.uniform(0.0, 12.0, (20, 2))
         if tick % 3 == 1:  # departures
             keep = np.sort(rng.permutation(n)[: n - 15])
-            view, reach = type(view)(*(part[keep] if isinstance(part, np.ndarray) else part for part in view)), reach[keep]
+            view, reach = (
+                type(view)(*(part[keep] if isinstance(part, np.ndarray) else part for part in view)),
+                reach[keep],
+            )
         if tick % 3 == 2:  # arrivals
             more = random_view(100 * seed + tick, 25, density=1.5)
             view = type(view)(
-                *(np.concatenate([old, new]) if isinstance(old, np.ndarray) else old for old, new in zip(view, more, strict=True))
+                *(
+                    np.concatenate([old, new]) if isinstance(old, np.ndarray) else old
+                    for old, new in zip(view, more, strict=True)
+                )
             )._replace(entity=np.arange(1, len(view.entity) + 26))
             reach = np.concatenate([reach, np.full(25, np.inf, np.float32)])
         view = view._replace(cells=CellIndex().build(view.position, view.layer))
-        remembering, fresh = view._replace(reach=reach), view._replace(reach=np.full(len(reach), np.inf, np.float32))
+        remembering, fresh = (
+            view._replace(reach=reach),
+            view._replace(reach=np.full(len(reach), np.inf, np.float32)),
+        )
         one, other = choose(remembering), choose(fresh)
         assert (one.velocity == other.velocity).all()
         assert (one.blocker == other.blocker).all()

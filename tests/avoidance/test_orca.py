@@ -12,26 +12,44 @@ from tests.reference import orca as twin
 
 PILLAR = np.array([[4.0, 4.0], [4.0, 5.5], [5.0, 5.5], [5.0, 4.0]])  # clockwise: free ground outside
 L_BLOCK = np.array([[1.0, 1.0], [1.0, 3.0], [1.6, 3.0], [1.6, 1.6], [3.0, 1.6], [3.0, 1.0]])
-ROOM = np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 4.0], [7.0, 4.0], [7.0, 7.0], [0.0, 7.0]])  # counter-clockwise: free ground inside
+# counter-clockwise: free ground inside
+ROOM = np.array([[0.0, 0.0], [9.0, 0.0], [9.0, 4.0], [7.0, 4.0], [7.0, 7.0], [0.0, 7.0]])
 PLAN = walls_from_rings([ROOM, PILLAR, L_BLOCK])
 
 
 def twin_of(view, wanted=10, reach=5.0, horizon=2.0, wall_horizon=0.5, tick=0.05):
     agents = [
         {
-            "entity": int(view.entity[i]), "position": tuple(view.position[i]), "velocity": tuple(view.velocity[i]),
-            "preferred": tuple(view.preferred_velocity[i]), "radius": float(view.radius[i]), "speed": float(view.maximum_speed[i]),
-            "layer": int(view.layer[i]), "active": int(view.active[i]),
+            "entity": int(view.entity[i]),
+            "position": tuple(view.position[i]),
+            "velocity": tuple(view.velocity[i]),
+            "preferred": tuple(view.preferred_velocity[i]),
+            "radius": float(view.radius[i]),
+            "speed": float(view.maximum_speed[i]),
+            "layer": int(view.layer[i]),
+            "active": int(view.active[i]),
         }
         for i in range(len(view.entity))
     ]
-    return twin.orca({"agents": agents, "walls": view.walls, "zone_walls": range(len(view.walls.start))}, wanted, reach, horizon, wall_horizon, tick)
+    return twin.orca(
+        {"agents": agents, "walls": view.walls, "zone_walls": range(len(view.walls.start))},
+        wanted,
+        reach,
+        horizon,
+        wall_horizon,
+        tick,
+    )
 
 
 def difference_to_twin(view, **parameters):
     """Greatest difference of velocities in m/s of each agent; asserts that diagnoses and blockers agree."""
     out = choose(view, **parameters)
-    names = {"neighbour_count": "wanted", "neighbour_distance": "reach", "time_horizon": "horizon", "time_horizon_walls": "wall_horizon"}
+    names = {
+        "neighbour_count": "wanted",
+        "neighbour_distance": "reach",
+        "time_horizon": "horizon",
+        "time_horizon_walls": "wall_horizon",
+    }
     expected = twin_of(view, **{names[key]: value for key, value in parameters.items()})
     difference = np.abs(out.velocity - np.array([velocity for velocity, _, _ in expected])).max(axis=1)
     assert out.diagnosis.tolist() == [diagnosis for _, diagnosis, _ in expected]
@@ -50,7 +68,14 @@ def test_orca_agrees_with_reference_in_open_crowds(seed):
 def test_orca_agrees_with_reference_among_walls(seed):
     rng = np.random.default_rng(seed)
     position = rng.uniform((0.0, 0.0), (9.0, 7.0), (60, 2))
-    view = view_of(position, rng.normal(size=(60, 2)), rng.normal(size=(60, 2)), radius=rng.uniform(0.05, 0.35, 60), speed=1.8, walls=PLAN)
+    view = view_of(
+        position,
+        rng.normal(size=(60, 2)),
+        rng.normal(size=(60, 2)),
+        radius=rng.uniform(0.05, 0.35, 60),
+        speed=1.8,
+        walls=PLAN,
+    )
     difference = difference_to_twin(view, time_horizon_walls=1.5)
     assert difference.max() < 1e-4  # measured 2e-6
 
@@ -62,7 +87,14 @@ def test_walls_alone_agree_with_reference(seed):
     rng = np.random.default_rng(seed)
     worst = 0.0
     for place in rng.uniform((0.05, 0.05), (8.95, 6.95), (40, 2)):
-        view = view_of([place], rng.normal(size=2), 2.0 * rng.normal(size=2), radius=rng.uniform(0.05, 0.6), speed=2.0, walls=PLAN)
+        view = view_of(
+            [place],
+            rng.normal(size=2),
+            2.0 * rng.normal(size=2),
+            radius=rng.uniform(0.05, 0.6),
+            speed=2.0,
+            walls=PLAN,
+        )
         worst = max(worst, difference_to_twin(view, time_horizon_walls=float(rng.uniform(0.3, 3.0))).max())
     assert worst < 1e-4
 
@@ -73,19 +105,26 @@ def test_only_the_nearest_neighbours_count(wanted):
 
 
 def test_standing_agents_are_avoided_whole_by_the_movers():
-    # A walker at 1 m/s, 2 m before a standing one: it may close in by (2 - 0.4) m in 2 s, and the stander does nothing of it.
-    view = view_of([[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], active=[1, 0])
+    # A walker at 1 m/s, 2 m before a standing one: it may close in by (2 - 0.4) m in 2 s, and the stander
+    # does nothing of it.
+    view = view_of(
+        [[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], active=[1, 0]
+    )
     out = choose(view)
     assert out.velocity[0] == pytest.approx([0.8, 0.0], abs=1e-6)
     assert out.velocity[1].tolist() == [0.0, 0.0]
     assert out.diagnosis.tolist() == [FEASIBLE, NOT_ASKED]
     assert out.blocker.tolist() == [2, NOBODY]
     # Were the other one active, each would take half: 1.0 - (1.0 - 0.8) / 2.
-    assert choose(view._replace(active=np.ones(2, np.uint8))).velocity[0] == pytest.approx([0.9, 0.0], abs=1e-6)
+    assert choose(view._replace(active=np.ones(2, np.uint8))).velocity[0] == pytest.approx(
+        [0.9, 0.0], abs=1e-6
+    )
 
 
 def test_a_standing_agent_counts_as_still_whatever_its_velocity_column_says():
-    view = view_of([[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], active=[1, 0])
+    view = view_of(
+        [[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], active=[1, 0]
+    )
     assert choose(view).velocity[0] == pytest.approx([0.8, 0.0], abs=1e-6)
 
 
@@ -93,7 +132,9 @@ def test_a_lone_agent_keeps_its_preferred_velocity_bit_for_bit():
     wish = np.random.default_rng(0).normal(size=(300, 2)) * 0.3
     for place in ([0.1, 0.2], [4e5, 5e6]):
         for velocity in wish:
-            assert choose(view_of([place], [[0.3, 0.1]], [velocity])).velocity[0].tolist() == velocity.tolist()
+            assert (
+                choose(view_of([place], [[0.3, 0.1]], [velocity])).velocity[0].tolist() == velocity.tolist()
+            )
 
 
 def test_an_agent_that_nobody_hinders_keeps_its_preferred_velocity_bit_for_bit():
@@ -106,7 +147,9 @@ def test_an_agent_that_nobody_hinders_keeps_its_preferred_velocity_bit_for_bit()
 
 
 def test_an_agent_on_another_floor_is_no_neighbour():
-    view = view_of([[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], layer=[0, 1])
+    view = view_of(
+        [[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], layer=[0, 1]
+    )
     out = choose(view)
     assert (out.velocity == view.preferred_velocity).all()
     assert out.neighbour_count.tolist() == [0, 0]
@@ -138,7 +181,9 @@ def test_walls_alone_always_leave_standing_still_and_people_may_leave_nothing():
     wedged = choose(view_of([[3.0, 0.14]], [[0.0, 0.3]], [[1.0, 0.2]], walls=slit), time_horizon_walls=2.0)
     assert wedged.velocity[0].tolist() == [1.0, 0.0]
     assert wedged.diagnosis[0] == FEASIBLE
-    squeezed = view_of([[0.0, 0.0], [0.3, 0.0], [-0.3, 0.0]], np.zeros((3, 2)), [[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]])
+    squeezed = view_of(
+        [[0.0, 0.0], [0.3, 0.0], [-0.3, 0.0]], np.zeros((3, 2)), [[1.0, 0.0], [-1.0, 0.0], [1.0, 0.0]]
+    )
     assert choose(squeezed).diagnosis[0] == RELAXED
 
 
@@ -157,10 +202,25 @@ def test_coincident_agents_part_by_entity():
         view_of([[0.0, 0.0], [0.1, 0.0]], np.ones((2, 2)), np.ones((2, 2)), radius=0.0),
         view_of(np.zeros((30, 2)), np.zeros((30, 2)), np.ones((30, 2)), radius=0.0),
         view_of(np.zeros((600, 2)), np.zeros((600, 2)), np.ones((600, 2))),
-        view_of([[0.0, 0.0], [50.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], [[1.0, 0.0], [-1.0, 0.0]], radius=[40.0, 0.2]),
-        view_of([[0.0, 0.0], [0.1, 0.0]], [[2.0, 0.0], [0.0, 0.0]], np.ones((2, 2))),  # relative velocity at the centre of the cut-off disc
+        view_of(
+            [[0.0, 0.0], [50.0, 0.0]],
+            [[1.0, 0.0], [-1.0, 0.0]],
+            [[1.0, 0.0], [-1.0, 0.0]],
+            radius=[40.0, 0.2],
+        ),
+        # relative velocity at the centre of the cut-off disc
+        view_of([[0.0, 0.0], [0.1, 0.0]], [[2.0, 0.0], [0.0, 0.0]], np.ones((2, 2))),
     ],
-    ids=["nobody", "no speed, alone", "no speed, overlapping", "no radius", "a pile of points", "a pile of discs", "a giant", "no direction"],
+    ids=[
+        "nobody",
+        "no speed, alone",
+        "no speed, overlapping",
+        "no radius",
+        "a pile of points",
+        "a pile of discs",
+        "a giant",
+        "no direction",
+    ],
 )
 def test_odd_crowds_give_numbers_within_the_speed_limit(view):
     out = choose(view, neighbour_distance=100.0)
@@ -182,7 +242,11 @@ def test_mirrored_and_turned_crowds_choose_mirrored_and_turned_velocities(seed):
     }
     for name, move in moves.items():
         moved = view_of(
-            move(view.position), move(view.velocity), move(view.preferred_velocity), radius=view.radius, speed=view.maximum_speed
+            move(view.position),
+            move(view.velocity),
+            move(view.preferred_velocity),
+            radius=view.radius,
+            speed=view.maximum_speed,
         )
         assert (choose(moved).velocity == move(expected)).all(), name
 
@@ -190,14 +254,24 @@ def test_mirrored_and_turned_crowds_choose_mirrored_and_turned_velocities(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_mirrored_plans_choose_mirrored_velocities(seed):
     rng = np.random.default_rng(seed)
-    position, velocity, wish = rng.uniform((0.0, 0.0), (9.0, 7.0), (60, 2)), rng.normal(size=(60, 2)), rng.normal(size=(60, 2))
+    position, velocity, wish = (
+        rng.uniform((0.0, 0.0), (9.0, 7.0), (60, 2)),
+        rng.normal(size=(60, 2)),
+        rng.normal(size=(60, 2)),
+    )
     out = choose(view_of(position, velocity, wish, walls=PLAN), time_horizon_walls=1.0)
     sign = np.array([-1.0, 1.0])
     # A mirrored wall runs the other way; its corners keep their places in the lists.
     flipped = PLAN._replace(
-        start=PLAN.end * sign, end=PLAN.start * sign, previous=PLAN.next, next=PLAN.previous, is_corner=PLAN.is_corner[PLAN.next]
+        start=PLAN.end * sign,
+        end=PLAN.start * sign,
+        previous=PLAN.next,
+        next=PLAN.previous,
+        is_corner=PLAN.is_corner[PLAN.next],
     )
-    mirrored = choose(view_of(position * sign, velocity * sign, wish * sign, walls=flipped), time_horizon_walls=1.0)
+    mirrored = choose(
+        view_of(position * sign, velocity * sign, wish * sign, walls=flipped), time_horizon_walls=1.0
+    )
     assert (mirrored.velocity == out.velocity * sign).all()
 
 
@@ -217,7 +291,11 @@ def test_the_order_of_agents_changes_nothing():
     order = np.random.default_rng(1).permutation(300)
     expected = choose(view).velocity
     shuffled = view_of(
-        view.position[order], view.velocity[order], view.preferred_velocity[order], radius=view.radius[order], speed=view.maximum_speed[order]
+        view.position[order],
+        view.velocity[order],
+        view.preferred_velocity[order],
+        radius=view.radius[order],
+        speed=view.maximum_speed[order],
     )
     assert (choose(shuffled).velocity == expected[order]).all()
 
@@ -226,7 +304,9 @@ def test_what_reach_says_changes_nothing():
     view = random_view(8, 300, density=3.0)
     expected = choose(view._replace(reach=view.reach.copy()))
     for guess in (0.0, 0.3, 4.0, np.inf, -3.0, np.nan):
-        assert (choose(view._replace(reach=np.full(300, guess, np.float32))).velocity == expected.velocity).all()
+        assert (
+            choose(view._replace(reach=np.full(300, guess, np.float32))).velocity == expected.velocity
+        ).all()
     remembered = view._replace(reach=view.reach.copy())
     choose(remembered)
     assert (choose(remembered).velocity == expected.velocity).all()

@@ -17,7 +17,8 @@ def test_a_choice_without_compilation_is_the_same(here):
     assert digest_of_run(program=PROGRAM, NUMBA_DISABLE_JIT="1")[0] == here
 
 
-@pytest.mark.full  # By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
+# By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
+@pytest.mark.full
 @pytest.mark.parametrize("processor", ["generic", "haswell"])
 def test_a_choice_for_another_processor_is_the_same(here, processor):
     assert digest_of_run(program=PROGRAM, NUMBA_CPU_NAME=processor, NUMBA_CPU_FEATURES="")[0] == here

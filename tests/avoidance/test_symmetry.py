@@ -17,8 +17,15 @@ def adjust(breaker, entity, position, velocity, preferred, blocker, active=None,
     out, touched = np.empty((n, 2)), np.empty(n, np.uint8)
     arrays = [np.array(a, dtype=np.float64).reshape(n, 2) for a in (position, velocity, preferred)]
     counts = breaker.adjust(
-        np.array(entity, dtype=np.int64), *arrays, np.ones(n, np.uint8) if active is None else active, np.array(blocker, dtype=np.int64),
-        np.full(n, 0.5) if draws is None else draws, 0.05, team, out, touched,
+        np.array(entity, dtype=np.int64),
+        *arrays,
+        np.ones(n, np.uint8) if active is None else active,
+        np.array(blocker, dtype=np.int64),
+        np.full(n, 0.5) if draws is None else draws,
+        0.05,
+        team,
+        out,
+        touched,
     )
     assert counts == (np.count_nonzero(touched == EXACT), np.count_nonzero(touched == MUTUAL))
     return out, touched
@@ -28,11 +35,23 @@ def adjust(breaker, entity, position, velocity, preferred, blocker, active=None,
 @pytest.mark.parametrize("seed", range(3))
 def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
     rng = np.random.default_rng(seed)
-    breaker = SymmetryBreaker(SymmetryBreaker.Parameters(side=side, patience=0.1, detour_time=0.15, retreat_patience=0.1, retreat_after=0.15))
+    breaker = SymmetryBreaker(
+        SymmetryBreaker.Parameters(
+            side=side, patience=0.1, detour_time=0.15, retreat_patience=0.1, retreat_after=0.15
+        )
+    )
     own = breaker.parameters
     sign = {"right": (1.0, 1.0), "left": (-1.0, -1.0), "random": None}[side]
-    exact = (own.least_turn * sign[0], own.greatest_turn * sign[1]) if sign else (-own.greatest_turn, own.greatest_turn)
-    ring = (own.least_detour * sign[0], own.greatest_detour * sign[1]) if sign else (-own.greatest_detour, own.greatest_detour)
+    exact = (
+        (own.least_turn * sign[0], own.greatest_turn * sign[1])
+        if sign
+        else (-own.greatest_turn, own.greatest_turn)
+    )
+    ring = (
+        (own.least_detour * sign[0], own.greatest_detour * sign[1])
+        if sign
+        else (-own.greatest_detour, own.greatest_detour)
+    )
     memory, seen, entity = {}, set(), np.arange(1, 4)
     for tick in range(40):
         if tick % 10 == 0:
@@ -40,15 +59,22 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
         n = len(entity)
         position = rng.integers(0, 4, (n, 2)).astype(float)
         wish = rng.integers(-1, 2, (n, 2)).astype(float)
-        velocity, draws = wish * rng.choice([-0.3, 0.0, 0.05, 1.0], (n, 1), p=[0.4, 0.2, 0.3, 0.1]), rng.uniform(size=n)
+        velocity, draws = (
+            wish * rng.choice([-0.3, 0.0, 0.05, 1.0], (n, 1), p=[0.4, 0.2, 0.3, 0.1]),
+            rng.uniform(size=n),
+        )
         blocker = rng.choice([-1, 0, *entity, *entity, *entity, 99], n)
         blocker = np.where(blocker == entity, 0, blocker)
         active = (rng.uniform(size=n) > 0.1).astype(np.uint8)
         memory = {int(e): memory.get(int(e), [0, 0, 0, 0, 0, 0]) for e in entity}
         agents = {
             int(e): {
-                "position": tuple(position[i]), "velocity": tuple(velocity[i]), "preferred": tuple(wish[i]),
-                "blocker": int(blocker[i]), "active": active[i], "draw": draws[i],
+                "position": tuple(position[i]),
+                "velocity": tuple(velocity[i]),
+                "preferred": tuple(wish[i]),
+                "blocker": int(blocker[i]),
+                "active": active[i],
+                "draw": draws[i],
             }
             for i, e in enumerate(entity)
         }
@@ -67,7 +93,9 @@ def test_untouched_agents_keep_their_wish_bit_for_bit_and_random_crowds_are_hard
     view = random_view(1, 2000)
     rng = np.random.default_rng(0)
     blocker = rng.integers(0, 2001, 2000)
-    out, touched = adjust(SymmetryBreaker(), view.entity, view.position, view.velocity, view.preferred_velocity, blocker)
+    out, touched = adjust(
+        SymmetryBreaker(), view.entity, view.position, view.velocity, view.preferred_velocity, blocker
+    )
     assert (out[touched == UNTOUCHED] == view.preferred_velocity[touched == UNTOUCHED]).all()
     assert np.count_nonzero(touched) <= 1
 
@@ -82,7 +110,10 @@ def test_a_lone_agent_is_never_touched():
 
 def test_side_by_side_and_in_file_is_no_symmetry():
     # Same wish: what differs is rounding. Each is bound by its neighbour.
-    for position, difference in (([[0.0, 0.0], [0.0, 0.6]], (0.0, 1e-15)), ([[0.0, 0.0], [0.6, 0.0]], (1e-15, 0.0))):
+    for position, difference in (
+        ([[0.0, 0.0], [0.0, 0.6]], (0.0, 1e-15)),
+        ([[0.0, 0.0], [0.6, 0.0]], (1e-15, 0.0)),
+    ):
         for sign in (1.0, -1.0):
             wish = np.array([[1.3, 0.0], [1.3, 0.0]])
             wish[0] += sign * np.array(difference)
@@ -93,7 +124,9 @@ def test_side_by_side_and_in_file_is_no_symmetry():
 def test_the_side_is_the_declared_one_and_the_speed_is_kept():
     position, wish = [[0.0, 0.0], [4.0, 0.0]], np.array([[1.3, 0.0], [-1.3, 0.0]])
     for side, sign in (("right", -1.0), ("left", 1.0)):
-        out, touched = adjust(SymmetryBreaker(SymmetryBreaker.Parameters(side=side)), [1, 2], position, wish, wish, [2, 1])
+        out, touched = adjust(
+            SymmetryBreaker(SymmetryBreaker.Parameters(side=side)), [1, 2], position, wish, wish, [2, 1]
+        )
         assert touched.tolist() == [EXACT, EXACT]
         assert sign * out[0, 1] > 0.05  # heading +x: the right is -y
         assert sign * out[1, 1] < -0.05
@@ -133,16 +166,32 @@ def test_memory_follows_agents_that_come_and_go_and_can_be_saved():
     for one in (breaker, restored):
         more = np.array([[0.0, 1.0], *wish, [0.0, 1.0]])
         for _ in range(3):
-            _, touched = adjust(one, [2, 5, 9, 11], [[9.0, 9.0], *pair, [20.0, 9.0]], more * 0.0, more, [0, 9, 5, 0])
+            _, touched = adjust(
+                one, [2, 5, 9, 11], [[9.0, 9.0], *pair, [20.0, 9.0]], more * 0.0, more, [0, 9, 5, 0]
+            )
             assert not touched.any()
-        _, touched = adjust(one, [2, 5, 9, 11], [[9.0, 9.0], *pair, [20.0, 9.0]], more * 0.0, more, [0, 9, 5, 0])
+        _, touched = adjust(
+            one, [2, 5, 9, 11], [[9.0, 9.0], *pair, [20.0, 9.0]], more * 0.0, more, [0, 9, 5, 0]
+        )
         assert touched.tolist() == [UNTOUCHED, MUTUAL, MUTUAL, UNTOUCHED]
 
 
 TICK = 0.05
 
 
-def stand(velocity, preferred, blocker, *, entity=None, active=None, stalled=None, retreating=None, holder=None, team=ONE, **parameters):
+def stand(
+    velocity,
+    preferred,
+    blocker,
+    *,
+    entity=None,
+    active=None,
+    stalled=None,
+    retreating=None,
+    holder=None,
+    team=ONE,
+    **parameters,
+):
     n = len(velocity)
     entity = np.arange(1, n + 1) if entity is None else np.array(entity, dtype=np.int64)
     velocity, preferred = np.array(velocity, dtype=np.float64), np.array(preferred, dtype=np.float64)
@@ -150,8 +199,17 @@ def stand(velocity, preferred, blocker, *, entity=None, active=None, stalled=Non
     breaker = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters))
     known = dict.fromkeys(("blocked", "stalled", "turning", "events"), np.zeros(n, np.int32))
     known |= {"entity": entity, "retreating": np.full(n, 1000, np.int32), "holder": np.zeros(n, np.int64)}
-    breaker.restore(known | {name: each for name, each in (("stalled", stalled), ("retreating", retreating), ("holder", holder)) if each is not None})
-    return out, breaker.stand(entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out)
+    breaker.restore(
+        known
+        | {
+            name: each
+            for name, each in (("stalled", stalled), ("retreating", retreating), ("holder", holder))
+            if each is not None
+        }
+    )
+    return out, breaker.stand(
+        entity, velocity, preferred, active, np.array(blocker, dtype=np.int64), TICK, team, out
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -159,19 +217,33 @@ def stand(velocity, preferred, blocker, *, entity=None, active=None, stalled=Non
 def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
     rng = np.random.default_rng(seed)
     entity = np.sort(rng.choice(np.arange(1, 90), size=40, replace=False))
-    velocity, wish = rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) * rng.choice([0.0, 1.0], (40, 1), p=[0.1, 0.9])
-    blocker, active = rng.choice([-1, 0, *entity, *entity, 99], 40), (rng.uniform(size=40) > 0.1).astype(np.uint8)
+    velocity, wish = (
+        rng.normal(size=(40, 2)),
+        rng.normal(size=(40, 2)) * rng.choice([0.0, 1.0], (40, 1), p=[0.1, 0.9]),
+    )
+    blocker, active = (
+        rng.choice([-1, 0, *entity, *entity, 99], 40),
+        (rng.uniform(size=40) > 0.1).astype(np.uint8),
+    )
     agents = {
-        int(e): {"velocity": tuple(velocity[i]), "preferred": tuple(wish[i]), "blocker": int(blocker[i]), "active": active[i]} for i, e in enumerate(entity)
+        int(e): {
+            "velocity": tuple(velocity[i]),
+            "preferred": tuple(wish[i]),
+            "blocker": int(blocker[i]),
+            "active": active[i],
+        }
+        for i, e in enumerate(entity)
     }
     stalled = rng.integers(0, 15, 40, dtype=np.int32)
     retreating = rng.integers(10, 30, 40, dtype=np.int32)
     holder = rng.choice([0, *entity, 99], 40)
-    by_entity = [dict(zip(entity.tolist(), each.tolist(), strict=True)) for each in (stalled, retreating, holder)]
+    by_entity = [
+        dict(zip(entity.tolist(), each.tolist(), strict=True)) for each in (stalled, retreating, holder)
+    ]
     expected = twin.shown(agents, lasts / (lasts + TICK), by_entity[0], 10, by_entity[1], 12, by_entity[2])
     out, holds = stand(
-        velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreating=retreating, holder=holder, retreat_time=lasts,
-        retreat_after=12 * TICK, retreat_patience=10 * TICK,
+        velocity, wish, blocker, entity=entity, active=active, stalled=stalled, retreating=retreating,
+        holder=holder, retreat_time=lasts, retreat_after=12 * TICK, retreat_patience=10 * TICK,
     )  # fmt: skip
     assert holds.tolist() == [expected[int(e)][1] for e in entity] and 0 < holds.sum() < 20
     assert np.allclose(out, [expected[int(e)][0] for e in entity], atol=1e-12)
@@ -187,12 +259,26 @@ def test_one_who_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_step_as
 
 def test_nobody_holds_its_ground_before_one_who_does_not_get_on_until_it_does_again():
     entity, wish, back = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], [-0.8, 0.3]
-    breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5, retreat_after=0.0)), np.empty((2, 2))
+    breaker, out = (
+        SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5, retreat_after=0.0)),
+        np.empty((2, 2)),
+    )
     holds = []
     for other in [-0.4] * 40 + [-0.6] * 40:
         velocity = np.array([back, [other, 0.0]])
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
-        holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([2, 1]), TICK, ONE, out)[0])
+        holds.append(
+            breaker.stand(
+                np.array(entity),
+                velocity,
+                np.array(wish),
+                np.ones(2, np.uint8),
+                np.array([2, 1]),
+                TICK,
+                ONE,
+                out,
+            )[0]
+        )
     assert holds == [True] * 9 + [False] * 41 + [True] * 30  # 0.5 s are 10 ticks, either way
 
 
@@ -203,7 +289,18 @@ def test_a_step_back_is_left_alone_and_a_long_retreat_is_not():
     for own in [-0.8] * 20 + [0.2] * 11 + [-0.8] * 12:
         velocity = np.array([[own, 0.3], [-1.0, 0.0]])
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [2, 1])
-        holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([2, 1]), TICK, ONE, out)[0])
+        holds.append(
+            breaker.stand(
+                np.array(entity),
+                velocity,
+                np.array(wish),
+                np.ones(2, np.uint8),
+                np.array([2, 1]),
+                TICK,
+                ONE,
+                out,
+            )[0]
+        )
     # 0.5 s are 10 ticks; twice that is remembered, and fades as it grew.
     assert holds == [False] * 9 + [True] * 11 + [False] * 11 + [True] * 12
 
@@ -214,12 +311,29 @@ def test_one_who_is_pushed_back_along_a_wall_holds_its_ground_before_who_held_it
     holds = []
     for blocker in (-1, 2, -1, -1, 0, -1):
         adjust(breaker, entity, [[0.0, 0.0], [0.6, 0.1]], velocity, wish, [blocker, 1])
-        holds.append(breaker.stand(np.array(entity), velocity, np.array(wish), np.ones(2, np.uint8), np.array([blocker, 1]), TICK, ONE, out)[0])
+        holds.append(
+            breaker.stand(
+                np.array(entity),
+                velocity,
+                np.array(wish),
+                np.ones(2, np.uint8),
+                np.array([blocker, 1]),
+                TICK,
+                ONE,
+                out,
+            )[0]
+        )
     assert holds == [False, True, True, True, False, False]
 
 
 def test_an_agent_that_goes_back_before_none_or_one_that_goes_along_or_across_or_by_a_wall_is_left_alone():
-    for other, blocker in (([-1.0, 0.0], 0), ([-1.0, 0.0], -1), ([1.0, 0.0], 2), ([0.0, 1.0], 2), ([-1.0, 1.8], 2)):
+    for other, blocker in (
+        ([-1.0, 0.0], 0),
+        ([-1.0, 0.0], -1),
+        ([1.0, 0.0], 2),
+        ([0.0, 1.0], 2),
+        ([-1.0, 1.8], 2),
+    ):
         velocity = [[-0.8, 0.3], [-1.0, 0.0]]
         out, holds = stand(velocity, [[1.0, 0.0], other], [blocker, 0])
         assert out.tolist() == velocity and not holds.any()
@@ -228,7 +342,11 @@ def test_an_agent_that_goes_back_before_none_or_one_that_goes_along_or_across_or
 @pytest.mark.parametrize("seed", range(3))
 def test_mirrors_turns_and_threads_change_nothing_of_who_holds_its_ground(seed):
     rng = np.random.default_rng(seed)
-    velocity, wish, blocker = rng.normal(size=(3000, 2)), rng.normal(size=(3000, 2)), rng.integers(-1, 3001, 3000)
+    velocity, wish, blocker = (
+        rng.normal(size=(3000, 2)),
+        rng.normal(size=(3000, 2)),
+        rng.integers(-1, 3001, 3000),
+    )
     expected, holds = stand(velocity, wish, blocker)
     assert holds.any()
     assert (stand(velocity * [1, -1], wish * [1, -1], blocker)[0] == expected * [1, -1]).all()
@@ -248,7 +366,9 @@ def test_the_number_of_threads_changes_nothing():
     assert expected[1].any()
     for threads in (2, 3, 7):
         team = Team(threads)
-        found = adjust(SymmetryBreaker(), view.entity, position, view.velocity * 0.0, wish, blocker, team=team)
+        found = adjust(
+            SymmetryBreaker(), view.entity, position, view.velocity * 0.0, wish, blocker, team=team
+        )
         team.close()
         assert all((a == b).all() for a, b in zip(found, expected, strict=True))
 
@@ -285,14 +405,17 @@ def test_circles_arrive_for_thirty_seeds(n, noise):
 @pytest.mark.parametrize("columns, rows", [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3), (1, 5)])
 def test_facing_blocks_change_places(columns, rows):
     outcome = walk(*facing_blocks(columns, rows), breaker=ON)
-    # In larger blocks ORCA may let an oncoming walker push somebody back by several metres, as RVO2 does: twice the ideal and a little.
+    # In larger blocks ORCA may let an oncoming walker push somebody back by several metres, as RVO2 does:
+    # twice the ideal and a little.
     assert outcome.last <= (1.5 if columns * rows <= 4 else 2.2) * IDEAL
     assert outcome.deepest <= 0.01
 
 
 def test_an_exact_pair_passes_on_the_declared_side():
     for side, sign in (("right", -1.0), ("left", 1.0)):
-        outcome = walk([[-5.0, 0.0], [5.0, 0.0]], [[5.0, 0.0], [-5.0, 0.0]], breaker={"side": side}, keep_paths=True)
+        outcome = walk(
+            [[-5.0, 0.0], [5.0, 0.0]], [[5.0, 0.0], [-5.0, 0.0]], breaker={"side": side}, keep_paths=True
+        )
         eastbound = np.array(outcome.paths)[:, 0]
         middle = eastbound[np.abs(eastbound[:, 0]).argmin()]
         assert sign * middle[1] > 0.1

@@ -26,7 +26,9 @@ def test_every_model_has_a_row_for_each_crowd_and_number_of_threads(capsys):
     document = run(capsys, "--products", "crowdsim")
     found = {(row["model"], row["threads"], row["ground"], row["ids"]) for row in document["rows"]}
     pairs = {(f"orca{avoidance.TWICE}", 2, *place) for place in PLACES}
-    assert found == pairs | {(model, threads, *place) for model in available_models() for threads in (1, 2) for place in PLACES}
+    assert found == pairs | {
+        (model, threads, *place) for model in available_models() for threads in (1, 2) for place in PLACES
+    }
     assert all(row["cpu_ns"] > 0.0 and row["turns"] == 2 for row in document["rows"])
     assert document["processor"] and document["date"] and document["versions"]["numba"]
 
@@ -37,7 +39,11 @@ def test_every_peer_has_a_row_or_is_named_as_missing(capsys):
     assert {(row["product"], row["model"]) for row in document["rows"]} == peers | {("crowdsim", "orca")}
     assert set(document["missing"]) == {peer.product for peer in PEERS if not installed(peer.product)}
     for row in document["rows"]:
-        assert row["product"] == "crowdsim" or row["beside"] != "orca" or row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+        assert (
+            row["product"] == "crowdsim"
+            or row["beside"] != "orca"
+            or row["ratio_low"] <= row["ratio"] <= row["ratio_high"]
+        )
 
 
 def test_a_peer_that_is_not_installed_is_named_and_its_figure_is_not_called_met(capsys, monkeypatch):
@@ -49,7 +55,9 @@ def test_a_peer_that_is_not_installed_is_named_and_its_figure_is_not_called_met(
         return real(name, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", without_pyrvo)
-    document = run(capsys, "--products", "crowdsim", "pyrvo", "--models", "orca", "--threads", "1", "--ids", "shuffled")
+    document = run(
+        capsys, "--products", "crowdsim", "pyrvo", "--models", "orca", "--threads", "1", "--ids", "shuffled"
+    )
     assert "pip install pyrvo" in document["missing"]["pyrvo"]
     assert [one["met"] for one in document["asked"] if "pyrvo" in one["asked"]] == [None]
     assert "Missing: pyrvo" in document["verdict"]
@@ -57,10 +65,31 @@ def test_a_peer_that_is_not_installed_is_named_and_its_figure_is_not_called_met(
 
 def rows_of(ratio, agreeing, million):
     place = {"ground": "pillars", "ids": "shuffled"}
-    own = [{"product": "crowdsim", "model": model, "threads": 1, "million_a_second": million, **place} for model in ("clearpath", "sampled-hrvo")]
-    two = {"product": "crowdsim", "model": "orca", "threads": 2, "million_a_second": 9.0, "ratio": 1.7, **place}
+    own = [
+        {"product": "crowdsim", "model": model, "threads": 1, "million_a_second": million, **place}
+        for model in ("clearpath", "sampled-hrvo")
+    ]
+    two = {
+        "product": "crowdsim",
+        "model": "orca",
+        "threads": 2,
+        "million_a_second": 9.0,
+        "ratio": 1.7,
+        **place,
+    }
     two |= {"ratio_by_longest_part": 1.8, "cores_of_others": 0.0}
-    return [*own, two, {"product": "pyrvo", "model": "RVO2", "threads": 1, "ratio": ratio, "agreeing_share": agreeing, **place}]
+    return [
+        *own,
+        two,
+        {
+            "product": "pyrvo",
+            "model": "RVO2",
+            "threads": 1,
+            "ratio": ratio,
+            "agreeing_share": agreeing,
+            **place,
+        },
+    ]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +136,9 @@ def test_two_crowds_at_once_walk_as_one_does_and_say_what_a_second_core_is_worth
         alone.step()
     pair.close()
     assert all(np.array_equal(walker.position, alone.position) for walker in pair.walkers)
-    document = run(capsys, "--products", "crowdsim", "--models", "orca", "--ids", "shuffled", "--grounds", "pillars")
+    document = run(
+        capsys, "--products", "crowdsim", "--models", "orca", "--ids", "shuffled", "--grounds", "pillars"
+    )
     asked = next(one for one in document["asked"] if "two threads" in one["asked"])
     assert asked["two_crowds_at_once"]["pillars, shuffled"] > 0.0
 
@@ -115,7 +146,11 @@ def test_two_crowds_at_once_walk_as_one_does_and_say_what_a_second_core_is_worth
 @pytest.mark.parametrize("ground", ["open", "pillars"])
 def test_nobody_overlaps_another_or_a_pillar_at_the_start(ground):
     people = crowd(600, ground)
-    apart = np.hypot(*(people.position[:, None] - people.position).transpose(2, 0, 1)) - people.radius[:, None] - people.radius
+    apart = (
+        np.hypot(*(people.position[:, None] - people.position).transpose(2, 0, 1))
+        - people.radius[:, None]
+        - people.radius
+    )
     assert (apart[~np.eye(600, dtype=bool)] > 0.0).all()
     outside = np.maximum(np.abs(people.position[:, None] - people.pillar) - PILLAR / 2.0, 0.0)
     assert (np.hypot(outside[..., 0], outside[..., 1]) > people.radius[:, None]).all()
@@ -125,7 +160,9 @@ def test_nobody_overlaps_another_or_a_pillar_at_the_start(ground):
 def test_ids_shuffled_or_by_rows_are_the_same_people():
     shuffled, spatial = crowd(300, "pillars", "shuffled"), crowd(300, "pillars", "spatial")
     for name in ("position", "goal", "velocity", "radius", "speed", "maximum"):
-        assert sorted(map(tuple, np.c_[getattr(shuffled, name)])) == sorted(map(tuple, np.c_[getattr(spatial, name)]))
+        assert sorted(map(tuple, np.c_[getattr(shuffled, name)])) == sorted(
+            map(tuple, np.c_[getattr(spatial, name)])
+        )
     assert not np.array_equal(shuffled.position, spatial.position)
 
 

@@ -1,4 +1,6 @@
-"""The benchmark of what bit-identity costs measures each price, and its loose kernels are not the exact ones."""
+"""The benchmark of what bit-identity costs measures each price,
+and its loose kernels are not the exact ones.
+"""
 
 import json
 

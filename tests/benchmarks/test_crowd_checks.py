@@ -17,7 +17,13 @@ def test_the_longest_step_is_that_of_the_recorded_positions(tmp_path):
         while not run.why_over():
             run.step()
             now = dict(zip(run.agents.entity.tolist(), run.agents.position.tolist(), strict=True))
-            longest = max(longest, *(((x - before[key][0]) ** 2 + (y - before[key][1]) ** 2) ** 0.5 for key, (x, y) in now.items()))
+            longest = max(
+                longest,
+                *(
+                    ((x - before[key][0]) ** 2 + (y - before[key][1]) ** 2) ** 0.5
+                    for key, (x, y) in now.items()
+                ),
+            )
             before = now
         run.finish()
     assert 0.05 < longest < 0.15

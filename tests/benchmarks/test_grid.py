@@ -1,4 +1,6 @@
-"""A search over cells expands five million of them a second, also on the maps of 512 x 512 (by the time of its own processor)."""
+"""A search over cells expands five million of them a second, also on the maps of 512 x 512 (by the time of
+its own processor).
+"""
 
 import numpy as np
 import pytest

@@ -7,7 +7,9 @@ from benchmarks.replanning import shares
 
 @pytest.mark.full
 def test_replanning_takes_less_than_a_tenth_of_the_tick():
-    """The least of three measurements: what else the machine does hits short systems and long ones unevenly."""
+    """The least of three measurements: what else the machine does hits short
+    systems and long ones unevenly.
+    """
     found = []
     for _ in range(3):
         people, own, total, looks = shares()

@@ -16,7 +16,9 @@ PAIRS = [(tuple(a), tuple(b)) for a, b in zip(PLAN.start.tolist(), PLAN.end.toli
 
 
 def may(here, there, radius):
-    return may_be_pushed(FRAME.shape, FRAME.zone_wall, FRAME.zone_start[0], FRAME.zone_start[1], *here, *there, radius)
+    return may_be_pushed(
+        FRAME.shape, FRAME.zone_wall, FRAME.zone_start[0], FRAME.zone_start[1], *here, *there, radius
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -62,8 +64,13 @@ def test_bent_along_walls_agrees_with_reference(seed, slides):
         here, radius = rng.uniform((0.0, 0.0), (6.0, 4.0)), rng.uniform(0.05, 0.4)
         push = rng.normal(size=2) * rng.choice([0.01, 0.1])
         if not twin.may_be_pushed(PAIRS, tuple(here), tuple(here + push), radius):
-            expected = twin.bent_along_walls(PAIRS, tuple(here.tolist()), tuple(push.tolist()), radius, slides)
-            assert bent(here, push, radius, slides=slides) == (pytest.approx(expected[0], abs=1e-12), pytest.approx(expected[1], abs=1e-12))
+            expected = twin.bent_along_walls(
+                PAIRS, tuple(here.tolist()), tuple(push.tolist()), radius, slides
+            )
+            assert bent(here, push, radius, slides=slides) == (
+                pytest.approx(expected[0], abs=1e-12),
+                pytest.approx(expected[1], abs=1e-12),
+            )
             found.append(expected != (0.0, 0.0))
     assert 0.1 < np.mean(found) < 0.9
 
@@ -77,15 +84,26 @@ def test_a_refused_push_goes_along_the_wall_and_nowhere_in_a_corner():
 
 
 def test_before_what_does_not_make_way_a_body_slides_along_the_wall_by_the_whole_push():
-    assert bent((3.0, 0.2), (0.002, -0.04), slides=True) == (pytest.approx(np.hypot(0.002, 0.04)), pytest.approx(0.0, abs=1e-12))
-    assert bent((3.0, 0.2), (-0.002, -0.04), slides=True) == (pytest.approx(-np.hypot(0.002, 0.04)), pytest.approx(0.0, abs=1e-12))
+    assert bent((3.0, 0.2), (0.002, -0.04), slides=True) == (
+        pytest.approx(np.hypot(0.002, 0.04)),
+        pytest.approx(0.0, abs=1e-12),
+    )
+    assert bent((3.0, 0.2), (-0.002, -0.04), slides=True) == (
+        pytest.approx(-np.hypot(0.002, 0.04)),
+        pytest.approx(0.0, abs=1e-12),
+    )
     assert bent((3.0, 0.2), (0.0, -0.04), slides=True) == (0.0, 0.0)  # to which side, nothing says
     assert bent((3.0, 0.2), (0.0, 0.04), slides=True) == (0.0, 0.0)
-    assert bent((5.77, 0.2), (0.03, -0.04), slides=True) == (pytest.approx(0.03), pytest.approx(0.0, abs=1e-15))  # the next wall is nearer than 5 cm
+    # the next wall is nearer than 5 cm
+    assert bent((5.77, 0.2), (0.03, -0.04), slides=True) == (
+        pytest.approx(0.03),
+        pytest.approx(0.0, abs=1e-15),
+    )
 
 
 def test_a_push_is_bent_round_the_end_of_a_wall():
-    # 45 degrees off the end of the thin wall: what is left of a push straight down goes outwards, square to the line to the corner.
+    # 45 degrees off the end of the thin wall: what is left of a push straight down goes outwards, square to
+    # the line to the corner.
     x, y = 2.1 + 0.2 * np.sqrt(0.5), 3.0 + 0.2 * np.sqrt(0.5)
     dx, dy = bent((x, y), (0.0, -0.02))
     assert dx > 0.008
@@ -95,7 +113,19 @@ def test_a_push_is_bent_round_the_end_of_a_wall():
 def moved_off(position, tentative, radius, wall_distance=0.0, reach=np.inf):
     n = len(position)
     out, clear = np.empty((n, 2)), np.empty(n, dtype=np.float32)
-    move_off_walls(0, n, position, tentative, radius, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), reach, FRAME, out, clear)
+    move_off_walls(
+        0,
+        n,
+        position,
+        tentative,
+        radius,
+        np.zeros(n, np.int64),
+        np.full(n, wall_distance, np.float32),
+        reach,
+        FRAME,
+        out,
+        clear,
+    )
     return out, clear
 
 
@@ -106,7 +136,9 @@ def test_move_off_walls_agrees_with_reference_and_leaves_bodies_clear():
     tentative = position + rng.normal(size=(n, 2)) * 0.1
     out, _ = moved_off(position, tentative, radius)
     for row in range(n):
-        expected = twin.moved_off_walls(PAIRS, tuple(position[row].tolist()), tuple(tentative[row].tolist()), float(radius[row]))
+        expected = twin.moved_off_walls(
+            PAIRS, tuple(position[row].tolist()), tuple(tentative[row].tolist()), float(radius[row])
+        )
         assert out[row].tolist() == pytest.approx(expected, abs=1e-12)
     moved = (out != tentative).any(axis=1)
     assert 0.03 < moved.mean() < 0.5
@@ -118,7 +150,8 @@ def test_a_disc_that_is_clear_of_walls_or_may_have_crossed_one_is_not_moved_off(
     position = np.array([[3.0, 2.0], [1.75, 2.0], [3.0, 0.25]])
     tentative = np.array([[3.0, 1.9], [2.05, 2.0], [3.0, 0.15]])
     out, _ = moved_off(position, tentative, np.full(3, 0.2))
-    assert (out[:2] == tentative[:2]).all()  # the second is inside the thin wall, with a step beyond its radius
+    # the second is inside the thin wall, with a step beyond its radius
+    assert (out[:2] == tentative[:2]).all()
     assert out[2].tolist() == [3.0, pytest.approx(0.2)]
     assert (moved_off(position, tentative, np.full(3, 0.2), reach=0.1)[0] == tentative).all()
 
@@ -136,8 +169,21 @@ def test_the_end_of_a_thin_wall_is_in_the_way_from_behind_too():
     frame = FRAME._replace(zone_start=np.array([0, 1]), zone_wall=np.array([far_side], dtype=np.int32))
     assert not may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 2.0, 3.25, 2.05, 3.1, 0.2)
     assert may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 2.0, 3.25, 1.9, 3.3, 0.2)
-    assert may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 1.7, 2.0, 1.8, 2.0, 0.2)  # behind it, and beside: what stands there is the other side
+    # behind it, and beside: what stands there is the other side
+    assert may_be_pushed(frame.shape, frame.zone_wall, 0, 1, 1.7, 2.0, 1.8, 2.0, 0.2)
     position, out, clear = np.array([[2.0, 3.25]]), np.empty((1, 2)), np.empty(1, np.float32)
     tentative = np.array([[2.06, 3.1]])
-    move_off_walls(0, 1, position, tentative, np.array([0.2]), np.zeros(1, np.int64), np.zeros(1, np.float32), np.inf, frame, out, clear)
+    move_off_walls(
+        0,
+        1,
+        position,
+        tentative,
+        np.array([0.2]),
+        np.zeros(1, np.int64),
+        np.zeros(1, np.float32),
+        np.inf,
+        frame,
+        out,
+        clear,
+    )
     assert np.hypot(*(out[0] - [2.1, 3.0])) == pytest.approx(0.2)

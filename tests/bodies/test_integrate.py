@@ -8,7 +8,11 @@ from tests.reference import speed as twin
 
 def test_integrate_agrees_with_reference():
     rng = np.random.default_rng(1)
-    position, velocity, speed = rng.uniform(-50.0, 50.0, (80, 2)), rng.normal(size=(80, 2)) * 2.0, rng.uniform(0.0, 3.0, 80)
+    position, velocity, speed = (
+        rng.uniform(-50.0, 50.0, (80, 2)),
+        rng.normal(size=(80, 2)) * 2.0,
+        rng.uniform(0.0, 3.0, 80),
+    )
     walked, tentative = np.empty((80, 2)), np.empty((80, 2))
     integrate(0, 80, position, velocity, speed, 0.05, walked, tentative)
     expected_walked, expected = twin.integrate(position.tolist(), velocity.tolist(), speed.tolist(), 0.05)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.bodies.nudge import choose_aside, count_blocked, find_blocked_lines, find_touching, rows_of_entities
+from crowdsim.bodies.nudge import (
+    choose_aside,
+    count_blocked,
+    find_blocked_lines,
+    find_touching,
+    rows_of_entities,
+)
 from crowdsim.bodies.replan import find_near_lines
 from crowdsim.geometry.cells import CellIndex, Heights
 from crowdsim.kernels.threads import Team
@@ -20,7 +26,19 @@ def aside(ground, position, radius, away, *, threads=1):
     position, away = np.array(position, dtype=float), np.array(away, dtype=float)
     target, choice = np.empty_like(position), np.empty(len(position), dtype=np.int64)
     polygon = located(mesh, position).astype(np.int64)
-    Team(threads).run(choose_aside, len(position), mesh, polygon, position, np.full(len(position), float(radius)), away, DISTANCE, target, choice, at_least=1)
+    Team(threads).run(
+        choose_aside,
+        len(position),
+        mesh,
+        polygon,
+        position,
+        np.full(len(position), float(radius)),
+        away,
+        DISTANCE,
+        target,
+        choice,
+        at_least=1,
+    )
     return target, choice
 
 
@@ -31,17 +49,21 @@ def crowd(seed, count=60, size=6.0):
     wants = rng.random(count) < 0.5
     stands = ~wants & (rng.random(count) < 0.8)
     return {
-        "position": position, "layer": rng.integers(0, 2, count).astype(np.int32), "radius": rng.uniform(0.15, 0.4, count),
-        "preferred": np.where(wants[:, None], rng.normal(0.0, 1.0, (count, 2)), 0.0), "wants": wants, "stands": stands,
-    }  # fmt: skip
+        "position": position,
+        "layer": rng.integers(0, 2, count).astype(np.int32),
+        "radius": rng.uniform(0.15, 0.4, count),
+        "preferred": np.where(wants[:, None], rng.normal(0.0, 1.0, (count, 2)), 0.0),
+        "wants": wants,
+        "stands": stands,
+    }
 
 
 def touching(agents, gap=0.02, threads=1, heights=None):
     cells = CellIndex(1.0).build(agents["position"], agents["layer"], heights=heights)
     out = np.empty(len(agents["radius"]), dtype=np.int64)
     Team(threads).run(
-        find_touching, len(out), cells, agents["radius"], agents["preferred"], agents["wants"].view(np.uint8), agents["stands"].view(np.uint8), gap,
-        float(agents["radius"].max()), out, at_least=1,
+        find_touching, len(out), cells, agents["radius"], agents["preferred"], agents["wants"].view(np.uint8),
+        agents["stands"].view(np.uint8), gap, float(agents["radius"].max()), out, at_least=1,
     )  # fmt: skip
     return out
 
@@ -88,7 +110,10 @@ def test_choose_aside_agrees_with_its_twin(seed):
     compared = 0
     for row, (point, unit) in enumerate(zip(points, away)):
         # Lines that graze a wall by less than the tolerances of the kernel may be clear or not.
-        answers = {twin.choose_aside(ground, point, width, unit, DISTANCE)[0] for width in (0.98 * radius - 0.002, radius + 0.001)}
+        answers = {
+            twin.choose_aside(ground, point, width, unit, DISTANCE)[0]
+            for width in (0.98 * radius - 0.002, radius + 0.001)
+        }
         if len(answers) == 1:
             compared += 1
             number, place = twin.choose_aside(ground, point, radius, unit, DISTANCE)
@@ -104,7 +129,16 @@ def test_lines_with_walls_in_them_are_found_as_by_the_twin(seed):
     to = points[rng.permutation(len(points))]
     out, rows = np.empty(len(points), dtype=np.uint8), np.arange(len(points))
     Team(2).run(
-        find_blocked_lines, len(points), rows, mesh, located(mesh, points).astype(np.int64), points, to, np.full(len(points), radius), out, at_least=1
+        find_blocked_lines,
+        len(points),
+        rows,
+        mesh,
+        located(mesh, points).astype(np.int64),
+        points,
+        to,
+        np.full(len(points), radius),
+        out,
+        at_least=1,
     )
     clear = np.array([twin.clearance_of_line(ground, a, b) for a, b in zip(points, to)])
     assert np.all(out[clear > radius + 0.001] == 0) and np.all(out[clear < 0.98 * radius - 0.002] == 1)
@@ -120,13 +154,19 @@ def test_find_touching_agrees_with_its_twin(seed):
 
 
 def walkers_round(places):
-    """An agent of 0.25 m that stands at the first place, and walkers of that size at the others that go to where it stands."""
+    """An agent of 0.25 m that stands at the first place, and walkers of that size at the others that go to
+    where it stands.
+    """
     position = np.array(places, dtype=np.float64)
     count, first = len(position), np.arange(len(position)) == 0
     return {
-        "position": position, "layer": np.zeros(count, dtype=np.int32), "radius": np.full(count, 0.25), "preferred": position[0] - position, "wants": ~first,
+        "position": position,
+        "layer": np.zeros(count, dtype=np.int32),
+        "radius": np.full(count, 0.25),
+        "preferred": position[0] - position,
+        "wants": ~first,
         "stands": first,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
@@ -152,9 +192,13 @@ def test_which_walker_asks_does_not_depend_on_the_order_of_rows(seed):
 
 def test_a_walker_that_leaves_a_stationary_agent_behind_asks_nothing():
     agents = {
-        "position": np.array([[0.0, 0.0], [0.4, 0.0]]), "layer": np.zeros(2, dtype=np.int32), "radius": np.full(2, 0.2),
-        "preferred": np.array([[0.0, 0.0], [1.0, 0.0]]), "wants": np.array([False, True]), "stands": np.array([True, False]),
-    }  # fmt: skip
+        "position": np.array([[0.0, 0.0], [0.4, 0.0]]),
+        "layer": np.zeros(2, dtype=np.int32),
+        "radius": np.full(2, 0.2),
+        "preferred": np.array([[0.0, 0.0], [1.0, 0.0]]),
+        "wants": np.array([False, True]),
+        "stands": np.array([True, False]),
+    }
     assert touching(agents).tolist() == [-1, -1]
     agents["preferred"][1] = -1.0, 0.0
     assert touching(agents).tolist() == [1, -1]
@@ -169,20 +213,42 @@ def test_count_blocked_agrees_with_its_twin(seed):
     count = len(entity)
     wants = rng.random(count) < 0.6
     blocked = rng.integers(0, 9, count).astype(np.int32)
-    arguments = entity, wants, ~wants & (rng.random(count) < 0.7), rng.normal(0, 0.3, (count, 2)), rng.normal(0, 1, (count, 2)), rng.integers(-1, 900, count), 1 / 3
+    arguments = (
+        entity,
+        wants,
+        ~wants & (rng.random(count) < 0.7),
+        rng.normal(0, 0.3, (count, 2)),
+        rng.normal(0, 1, (count, 2)),
+        rng.integers(-1, 900, count),
+        1 / 3,
+    )
     found = count_blocked(*arguments, blocked)
     assert found.tolist() == twin.count_blocked(*arguments, blocked) and found.any() and not found.all()
 
 
 def test_an_agent_without_a_wish_is_not_blocked_nor_one_that_gets_on_at_the_share():
-    entity, wants, stands, blocker = np.array([1, 2, 3, 4]), np.array([True, True, True, False]), np.array([False, False, False, True]), np.array([4, 4, 4, 0])
+    entity, wants, stands, blocker = (
+        np.array([1, 2, 3, 4]),
+        np.array([True, True, True, False]),
+        np.array([False, False, False, True]),
+        np.array([4, 4, 4, 0]),
+    )
     preferred = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     velocity = np.array([[0.0, 0.0], [0.25, 0.0], [0.24, 0.0], [0.0, 0.0]])
-    assert count_blocked(entity, wants, stands, velocity, preferred, blocker, 0.25, np.full(4, 6, dtype=np.int32)).tolist() == [0, 0, 7, 0]
+    assert count_blocked(
+        entity, wants, stands, velocity, preferred, blocker, 0.25, np.full(4, 6, dtype=np.int32)
+    ).tolist() == [0, 0, 7, 0]
 
 
 def test_entities_are_looked_up_and_those_that_left_are_not_there():
-    assert rows_of_entities(np.array([2, 5, 9]), np.array([9, 1, 5, 6, 70, -1])).tolist() == [2, -1, 1, -1, -1, -1]
+    assert rows_of_entities(np.array([2, 5, 9]), np.array([9, 1, 5, 6, 70, -1])).tolist() == [
+        2,
+        -1,
+        1,
+        -1,
+        -1,
+        -1,
+    ]
     assert rows_of_entities(np.array([], dtype=np.int64), np.array([3])).tolist() == [-1]
 
 
@@ -198,8 +264,10 @@ def test_find_near_lines_agrees_with_its_twin(seed):
     cells = CellIndex(2.0).build(position[others], np.zeros(25, dtype=np.int32))
     rows, out = np.arange(count), np.empty(count, dtype=np.uint8)
     Team(2).run(
-        find_near_lines, count, rows, np.zeros(count, dtype=np.int32), position, to, part, Heights(np.zeros(0), np.zeros((0, 2)), np.inf), cells, others,
-        reach, out, at_least=1,
+        find_near_lines, count, rows, np.zeros(count, dtype=np.int32), position, to, part,
+        Heights(np.zeros(0), np.zeros((0, 2)), np.inf), cells, others, reach, out, at_least=1,
     )  # fmt: skip
-    assert out.astype(bool).tolist() == [bool(twin.find_near_lines(row, position, to, part, others, reach)) for row in rows]
+    assert out.astype(bool).tolist() == [
+        bool(twin.find_near_lines(row, position, to, part, others, reach)) for row in rows
+    ]
     assert 0 < out.sum() < count

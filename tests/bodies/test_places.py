@@ -9,12 +9,23 @@ from tests.reference import places as twin
 
 def measured(place, standing, reach, walking):
     """What the kernel returns, of agents in any order."""
-    place, standing, walking = (np.reshape(np.asarray(each, dtype=np.float64), (-1, 2)) for each in (place, standing, walking))
+    place, standing, walking = (
+        np.reshape(np.asarray(each, dtype=np.float64), (-1, 2)) for each in (place, standing, walking)
+    )
     reach = np.asarray(reach, dtype=np.float64)
     stands, walks = np.argsort(standing[:, 0], kind="stable"), np.argsort(walking[:, 0], kind="stable")
     distance = np.empty(len(place))
     measure_distances(
-        0, len(place), place, standing[stands, 0], standing[stands, 1], reach[stands], float(reach.max(initial=0.0)), walking[walks, 0], walking[walks, 1], distance
+        0,
+        len(place),
+        place,
+        standing[stands, 0],
+        standing[stands, 1],
+        reach[stands],
+        float(reach.max(initial=0.0)),
+        walking[walks, 0],
+        walking[walks, 1],
+        distance,
     )
     return distance
 
@@ -22,11 +33,16 @@ def measured(place, standing, reach, walking):
 @pytest.mark.parametrize("seed", range(10))
 def test_room_is_as_the_naive_twin_finds_it(seed):
     random = np.random.default_rng(seed)
-    place, standing, walking = (random.uniform(-5.0, 5.0, (count, 2)) for count in (200, int(random.integers(0, 60)), int(random.integers(0, 60))))
+    place, standing, walking = (
+        random.uniform(-5.0, 5.0, (count, 2))
+        for count in (200, int(random.integers(0, 60)), int(random.integers(0, 60)))
+    )
     if seed % 2:  # on a lattice many are equally far, in x too
         place, standing, walking = (np.round(each) for each in (place, standing, walking))
     reach = random.choice([0.0, 0.5, 1.0, 1.5], len(standing))
-    assert measured(place, standing, reach, walking).tolist() == twin.measure_distances(place, standing, reach, walking)
+    assert measured(place, standing, reach, walking).tolist() == twin.measure_distances(
+        place, standing, reach, walking
+    )
 
 
 def test_a_place_at_the_very_reach_of_a_body_is_taken():
@@ -50,5 +66,9 @@ def test_places_are_ranked_as_the_naive_twin_ranks_them(seed):
     for waited_for in (1, 2, 7, size // 2 + 1, size + 1):
         for count in (1, 4, size + 1):
             order = np.empty(count, dtype=np.int64)
-            found = rank_places(place, distance, 0.5, -0.25, waited_for, np.empty(size), np.empty(size), order)
-            assert order[:found].tolist() == twin.rank_places(place.tolist(), distance.tolist(), 0.5, -0.25, waited_for, count)
+            found = rank_places(
+                place, distance, 0.5, -0.25, waited_for, np.empty(size), np.empty(size), order
+            )
+            assert order[:found].tolist() == twin.rank_places(
+                place.tolist(), distance.tolist(), 0.5, -0.25, waited_for, count
+            )

@@ -1,4 +1,6 @@
-"""Push-apart: it does no harm, comes to rest, keeps discs out of walls, and depends on nothing that does not matter."""
+"""Push-apart: it does no harm, comes to rest, keeps discs out of walls,
+and depends on nothing that does not matter.
+"""
 
 from dataclasses import astuple
 
@@ -16,7 +18,21 @@ PILLAR = np.array([[2.0, 1.0], [2.0, 2.0], [2.5, 2.0], [2.5, 1.0]])
 PLAN = walls_from_rings([HALL, PILLAR])
 
 
-def separate(position, radius, *, before=None, passes=1, movable=None, layer=None, walls=None, team=ONE, wall_distance=0.0, separator=None, further=60, tick=0.05):
+def separate(
+    position,
+    radius,
+    *,
+    before=None,
+    passes=1,
+    movable=None,
+    layer=None,
+    walls=None,
+    team=ONE,
+    wall_distance=0.0,
+    separator=None,
+    further=60,
+    tick=0.05,
+):
     position = np.array(position, dtype=np.float64)
     before = position if before is None else np.array(before, dtype=np.float64)
     n = len(position)
@@ -25,8 +41,8 @@ def separate(position, radius, *, before=None, passes=1, movable=None, layer=Non
     flags = np.ones(n, np.uint8) if movable is None else np.array(movable, dtype=np.uint8)
     floors = np.zeros(n, np.int32) if layer is None else np.array(layer, dtype=np.int32)
     result = (separator or Separator(SeparationParameters(passes=passes, further_passes=further))).separate(
-        before, position, radii, flags, floors, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32), no_walls() if walls is None else walls, tick,
-        team, out,
+        before, position, radii, flags, floors, np.zeros(n, np.int64), np.full(n, wall_distance, np.float32),
+        no_walls() if walls is None else walls, tick, team, out,
     )  # fmt: skip
     return out, result
 
@@ -44,7 +60,9 @@ def overlaps(position, radius, layer=None):
 
 
 def random_crowd(rng):
-    """Position, radius and movable flags of a crowd: dense or loose, on a lattice or not, of one size or many."""
+    """Position, radius and movable flags of a crowd:
+    dense or loose, on a lattice or not, of one size or many.
+    """
     n, density = int(rng.integers(2, 60)), rng.uniform(0.3, 12.0)
     position = rng.uniform(0.0, np.sqrt(n / density), (n, 2))
     if rng.uniform() < 0.2:
@@ -83,7 +101,11 @@ def test_driven_discs_do_not_overlap_each_other_and_push_those_that_can_be_pushe
     both, result = separate([[0.0, 0.0], [0.1, 0.0]], 0.2, movable=[2, 2])
     assert (both == [[0.0, 0.0], [0.1, 0.0]]).all() and result.before.count == result.after.count == 0
     moved, result = separate([[0.0, 0.0], [0.1, 0.0], [0.4, 0.0]], 0.2, movable=[2, 2, 1])
-    assert (moved[:2] == [[0.0, 0.0], [0.1, 0.0]]).all() and np.allclose(moved[2], [0.5, 0.0]) and result.after.count == 0
+    assert (
+        (moved[:2] == [[0.0, 0.0], [0.1, 0.0]]).all()
+        and np.allclose(moved[2], [0.5, 0.0])
+        and result.after.count == 0
+    )
     _, result = separate([[0.0, 0.0], [0.1, 0.0]], 0.2, movable=[2, 0])
     assert result.after.count == 1
 
@@ -93,7 +115,15 @@ def test_separate_with_driven_discs_agrees_with_reference(seed):
     rng = np.random.default_rng(100 + seed)
     position, radius, _ = random_crowd(rng)
     movable = rng.choice([0, 1, 2], p=[0.1, 0.6, 0.3], size=len(radius)).astype(np.uint8)
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * len(radius), [], 3, further=0)
+    expected = twin.separate(
+        [tuple(p) for p in position.tolist()],
+        radius.tolist(),
+        movable.tolist(),
+        [0] * len(radius),
+        [],
+        3,
+        further=0,
+    )
     moved, _ = separate(position, radius, passes=3, movable=movable, further=0)
     assert np.allclose(moved, expected, atol=1e-9)
 
@@ -103,11 +133,23 @@ def test_separate_agrees_with_reference(seed):
     rng = np.random.default_rng(seed)
     position, radius, movable = random_crowd(rng)
     layer = rng.integers(0, 2, len(radius))
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), layer.tolist(), [], 3, further=0)
+    expected = twin.separate(
+        [tuple(p) for p in position.tolist()],
+        radius.tolist(),
+        movable.tolist(),
+        layer.tolist(),
+        [],
+        3,
+        further=0,
+    )
     moved, result = separate(position, radius, passes=3, movable=movable, layer=layer, further=0)
     assert np.allclose(moved, expected, atol=1e-9)
     count, deepest, total = twin.measure(position.tolist(), radius.tolist(), layer.tolist(), movable.tolist())
-    assert astuple(result.before) == (count, pytest.approx(deepest, abs=1e-12), pytest.approx(total, abs=1e-9))
+    assert astuple(result.before) == (
+        count,
+        pytest.approx(deepest, abs=1e-12),
+        pytest.approx(total, abs=1e-9),
+    )
 
 
 @pytest.mark.sample(10)
@@ -118,7 +160,15 @@ def test_further_passes_agree_with_reference(seed):
     position, radius = rng.uniform(0.0, np.sqrt(n / rng.uniform(2.0, 10.0)), (n, 2)), rng.uniform(0.1, 0.3, n)
     movable = (rng.uniform(size=n) > rng.choice([0.0, 0.1])).astype(np.uint8)
     before = position + rng.uniform(-0.07, 0.07, (n, 2))
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * n, [], 3, before=[tuple(p) for p in before.tolist()])
+    expected = twin.separate(
+        [tuple(p) for p in position.tolist()],
+        radius.tolist(),
+        movable.tolist(),
+        [0] * n,
+        [],
+        3,
+        before=[tuple(p) for p in before.tolist()],
+    )
     moved, result = separate(position, radius, before=before, passes=3, movable=movable)
     assert np.allclose(moved, expected, atol=1e-8)
     assert result.after.deepest == pytest.approx(overlaps(moved, radius)[1], abs=1e-12)
@@ -131,7 +181,9 @@ def test_separate_among_walls_agrees_with_reference(seed):
     position, radius = rng.uniform((0.1, 0.1), (4.9, 2.9), (40, 2)), rng.uniform(0.15, 0.3, 40)
     movable = (rng.uniform(size=40) > 0.1).astype(np.uint8)
     walls = [(tuple(a), tuple(b)) for a, b in zip(PLAN.start.tolist(), PLAN.end.tolist(), strict=True)]
-    expected = twin.separate([tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2)
+    expected = twin.separate(
+        [tuple(p) for p in position.tolist()], radius.tolist(), movable.tolist(), [0] * 40, walls, 2
+    )
     moved, _ = separate(position, radius, passes=2, movable=movable, walls=PLAN)
     assert np.allclose(moved, expected, atol=1e-9)
 
@@ -184,10 +236,14 @@ def test_a_body_between_a_cart_and_a_wall_leaves_to_the_side():
 
 
 def test_two_in_a_corner_part_along_its_walls():
-    # Each is between the other and a wall: the lower one at the floor, the other at the right wall, 0.1 m too near.
+    # Each is between the other and a wall: the lower one at the floor, the other at the right wall, 0.1 m too
+    # near.
     position = [[4.62, 0.2], [4.8, 0.44]]
     moved, result = separate(position, 0.2, walls=PLAN, further=0)
-    assert moved.tolist() == [[pytest.approx(4.62 - 0.05 * 0.6), 0.2], [4.8, pytest.approx(0.44 + 0.05 * 0.8)]]
+    assert moved.tolist() == [
+        [pytest.approx(4.62 - 0.05 * 0.6), 0.2],
+        [4.8, pytest.approx(0.44 + 0.05 * 0.8)],
+    ]
     assert result.after.deepest < 0.06
     _, result = separate(position, 0.2, walls=PLAN)
     assert result.after.deepest <= 0.02
@@ -210,9 +266,23 @@ def pressed_knot(count=80, seed=0):
 
 
 def random_places(count, rng):
-    """Places of a close-packed patch of touching discs of 0.2 m, nearest to the middle first, moved by a few millimetres."""
-    lattice = np.array([[column + 0.5 * (line % 2), line * np.sqrt(0.75)] for line in range(-8, 9) for column in range(-8, 9)]) * 0.4
-    return lattice[np.argsort((lattice**2).sum(axis=1), kind="stable")][:count] + rng.normal(size=(count, 2)) * 0.003
+    """Places of a close-packed patch of touching discs of 0.2 m, nearest to the middle first,
+    moved by a few millimetres.
+    """
+    lattice = (
+        np.array(
+            [
+                [column + 0.5 * (line % 2), line * np.sqrt(0.75)]
+                for line in range(-8, 9)
+                for column in range(-8, 9)
+            ]
+        )
+        * 0.4
+    )
+    return (
+        lattice[np.argsort((lattice**2).sum(axis=1), kind="stable")][:count]
+        + rng.normal(size=(count, 2)) * 0.003
+    )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -229,22 +299,36 @@ def test_further_passes_let_the_pressure_out_of_a_knot(seed):
 def test_further_passes_move_nobody_faster_than_a_push_may(seed):
     position = pressed_knot(seed=seed)
     three, _ = separate(position, 0.2, passes=3, further=0)
-    far = [np.hypot(*(separate(position, 0.2, passes=3, tick=tick)[0] - three).T).max() for tick in (0.02, 0.05, 1.0)]
+    far = [
+        np.hypot(*(separate(position, 0.2, passes=3, tick=tick)[0] - three).T).max()
+        for tick in (0.02, 0.05, 1.0)
+    ]
     assert far[0] <= 0.12 + 1e-9 and far[1] <= 0.3 + 1e-9 < far[2]
 
 
 def test_a_knot_that_further_passes_do_not_loosen_takes_its_step_back_and_nobody_else_does():
-    before = np.concatenate([random_places(80, np.random.default_rng(1)), [[9.0, 0.0], [9.0, 1.0], [9.0, 1.4]]])
-    after = before * np.where(np.arange(83) < 80, 0.85, 1.0)[:, None] + np.where(np.arange(83) < 81, 0.0, 0.05)[:, None]
+    before = np.concatenate(
+        [random_places(80, np.random.default_rng(1)), [[9.0, 0.0], [9.0, 1.0], [9.0, 1.4]]]
+    )
+    after = (
+        before * np.where(np.arange(83) < 80, 0.85, 1.0)[:, None]
+        + np.where(np.arange(83) < 81, 0.0, 0.05)[:, None]
+    )
     still, result = separate(after, 0.2, passes=3, tick=0.0001)
     assert result.after.deepest > 0.04  # hardly any push is allowed
     moved, result = separate(after, 0.2, before=before, passes=3, tick=0.0001)
     assert result.after.deepest < 0.02 and result.before.deepest > 0.06
-    assert np.hypot(*(moved - before)[:80].T).max() < 0.01 and (moved[80:] == after[80:]).all() and (still[80:] == after[80:]).all()
+    assert (
+        np.hypot(*(moved - before)[:80].T).max() < 0.01
+        and (moved[80:] == after[80:]).all()
+        and (still[80:] == after[80:]).all()
+    )
 
 
 def test_one_wedged_between_immovable_discs_takes_nobodys_step():
-    """Two that are never pushed leave one no room, wherever it comes from; another that touches it takes its step."""
+    """Two that are never pushed leave one no room, wherever it comes from;
+    another that touches it takes its step.
+    """
     before = np.array([[0.0, 0.0], [0.3, 0.0], [0.6, 0.0], [0.3, 0.45]])
     after = before + [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.0, -0.08]]
     moved, result = separate(after, 0.2, before=before, passes=3, movable=[0, 1, 0, 1], tick=0.03)
@@ -256,12 +340,16 @@ def test_one_wedged_between_immovable_discs_takes_nobodys_step():
 def test_further_passes_are_only_made_where_something_is_deep():
     for gap, differs in ((0.015, False), (0.06, True)):  # twenty agents in a row, each overlapping the next
         row = np.stack([np.arange(20) * (0.4 - gap), np.zeros(20)], axis=1)
-        assert (separate(row, 0.2, passes=1)[0] != separate(row, 0.2, passes=1, further=0)[0]).any() == differs
+        assert (
+            separate(row, 0.2, passes=1)[0] != separate(row, 0.2, passes=1, further=0)[0]
+        ).any() == differs
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_discs_that_passes_without_harm_leave_wedged_are_parted_all_the_same(seed):
-    """Packed closely enough, every push that does no harm is none at all: some of these crowds stood for good with 2 cm of overlap."""
+    """Packed closely enough, every push that does no harm is none at all:
+    some of these crowds stood for good with 2 cm of overlap.
+    """
     position, separator = np.random.default_rng(seed).uniform(0.0, 10.0, (400, 2)), Separator()
     for _ in range(250):
         position, result = separate(position, 0.25, separator=separator)
@@ -287,7 +375,9 @@ def test_no_disc_is_pushed_into_a_wall(seed):
     rng = np.random.default_rng(seed)
     n, radius = 120, 0.2
     position = rng.uniform((0.2, 0.2), (4.8, 2.8), (n, 2))
-    position = position[~((position[:, 0] > 1.8) & (position[:, 0] < 2.7) & (position[:, 1] > 0.8) & (position[:, 1] < 2.2))]
+    position = position[
+        ~((position[:, 0] > 1.8) & (position[:, 0] < 2.7) & (position[:, 1] > 0.8) & (position[:, 1] < 2.2))
+    ]
     for _ in range(60):
         position, _ = separate(position, radius, passes=3, walls=PLAN)
         assert (position > radius - 2e-4).all()
@@ -310,8 +400,14 @@ def test_a_crowd_of_four_a_square_metre_comes_to_rest(radius):
 
 
 def test_a_guarded_pass_takes_over_where_a_divided_push_would_do_harm():
-    # One pair overlaps amid a close-packed lattice: pushing it apart straight would press it into four others.
-    lattice = np.array([[column + 0.5 * (line % 2), line * np.sqrt(0.75)] for line in range(7) for column in range(7)]) * 0.4
+    # One pair overlaps amid a close-packed lattice: pushing it apart straight would press it into four
+    # others.
+    lattice = (
+        np.array(
+            [[column + 0.5 * (line % 2), line * np.sqrt(0.75)] for line in range(7) for column in range(7)]
+        )
+        * 0.4
+    )
     lattice[24, 0] += 0.05
     before = overlaps(lattice, 0.2)
     moved, _ = separate(lattice, 0.2)
@@ -334,7 +430,12 @@ def test_mirrored_turned_and_reordered_crowds_are_parted_alike(seed):
     n = 150
     position, radius = rng.uniform(0.0, 6.0, (n, 2)), rng.uniform(0.1, 0.35, n)
     expected, _ = separate(position, radius, passes=3)
-    for move in (lambda a: a * (-1.0, 1.0), lambda a: -a, lambda a: np.stack([-a[:, 1], a[:, 0]], axis=1), lambda a: a[:, ::-1]):
+    for move in (
+        lambda a: a * (-1.0, 1.0),
+        lambda a: -a,
+        lambda a: np.stack([-a[:, 1], a[:, 0]], axis=1),
+        lambda a: a[:, ::-1],
+    ):
         assert (separate(move(position), radius, passes=3)[0] == move(expected)).all()
     order = rng.permutation(n)
     assert (separate(position[order], radius[order], passes=3)[0] == expected[order]).all()
@@ -358,7 +459,10 @@ def test_wall_distance_only_saves_time():
     frame = np.minimum(position, [5.0, 3.0] - position).min(axis=1)
     pillar = np.hypot(*np.maximum(np.maximum([2.0, 1.0] - position, position - [2.5, 2.0]), 0.0).T)
     distance = (np.minimum(frame, pillar) * 0.999).astype(np.float32)
-    assert (separate(position, 0.2, passes=3, walls=PLAN)[0] == separate(position, 0.2, passes=3, walls=PLAN, wall_distance=distance)[0]).all()
+    assert (
+        separate(position, 0.2, passes=3, walls=PLAN)[0]
+        == separate(position, 0.2, passes=3, walls=PLAN, wall_distance=distance)[0]
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -387,13 +491,19 @@ def test_buffers_serve_crowds_of_changing_size():
     separator, rng = Separator(), np.random.default_rng(5)
     for n in (3, 200, 50, 1000, 1):
         position = rng.uniform(0.0, np.sqrt(n), (n, 2))
-        assert (separate(position, 0.25, separator=separator)[0] == separate(position, 0.25, passes=3)[0]).all()
+        assert (
+            separate(position, 0.25, separator=separator)[0] == separate(position, 0.25, passes=3)[0]
+        ).all()
 
 
 def test_less_deep_overlaps_are_no_better_where_there_are_more_in_all_than_before():
     least = Overlaps(5, 0.10, 0.50)
-    assert _is_better(Overlaps(9, 0.08, 0.60), least, 0.60) and not _is_better(Overlaps(9, 0.08, 0.61), least, 0.60)
-    assert _is_better(Overlaps(5, 0.10, 0.49), least, 0.60) and not _is_better(Overlaps(5, 0.10, 0.50), least, 0.60)
+    assert _is_better(Overlaps(9, 0.08, 0.60), least, 0.60) and not _is_better(
+        Overlaps(9, 0.08, 0.61), least, 0.60
+    )
+    assert _is_better(Overlaps(5, 0.10, 0.49), least, 0.60) and not _is_better(
+        Overlaps(5, 0.10, 0.50), least, 0.60
+    )
     assert not _is_better(Overlaps(5, 0.11, 0.10), least, 0.60)
 
 

@@ -26,15 +26,25 @@ def test_directions_are_those_of_sine_and_cosine():
 def test_headings_are_those_of_the_twin(seed):
     rng = np.random.default_rng(seed)
     count, most = 60, float(rng.uniform(0.0, math.pi))
-    heading, velocity = rng.normal(size=(count, 2)), rng.normal(size=(count, 2)) * rng.choice([0.01, 1.0], (count, 1))
+    heading, velocity = (
+        rng.normal(size=(count, 2)),
+        rng.normal(size=(count, 2)) * rng.choice([0.01, 1.0], (count, 1)),
+    )
     heading /= np.hypot(*heading.T)[:, None]
     walks = rng.integers(0, 2, count).astype(np.uint8)
-    expected = [naive.heading_after(heading[i], velocity[i], walks[i], most, LEAST_SPEED_M_S) for i in range(count)]
+    expected = [
+        naive.heading_after(heading[i], velocity[i], walks[i], most, LEAST_SPEED_M_S) for i in range(count)
+    ]
     np.testing.assert_allclose(turn(heading, velocity, walks, most), expected, atol=1e-9)
 
 
 def test_a_heading_turns_no_faster_than_it_may_and_ends_up_forward():
-    heading, velocity, walks, turned = np.array([[1.0, 0.0]]), np.array([[-1.3, 0.001]]), np.ones(1, dtype=np.uint8), []
+    heading, velocity, walks, turned = (
+        np.array([[1.0, 0.0]]),
+        np.array([[-1.3, 0.001]]),
+        np.ones(1, dtype=np.uint8),
+        [],
+    )
     for _ in range(70):
         after = turn(heading, velocity, walks, 0.05)
         turned.append(math.acos(min(1.0, float(heading[0] @ after[0]))))

@@ -1,7 +1,9 @@
-"""Commands that kill themselves: at the n-th place where something reaches the disk, before or after it, at a tick, or at a moment.
+"""Commands that kill themselves: at the n-th place where something reaches the disk, before or after it,
+at a tick, or at a moment.
 
-Nothing of this is in the program: a forked child wraps what it calls, before the command begins. The plan is in the variable KILL: ``before:12``, ``after:12``, ``tick:30``,
-``ms:80``, and ``interrupt:30`` for Ctrl-C. NO_LINKS is a file system without hard links.
+Nothing of this is in the program: a forked child wraps what it calls, before the command begins. The plan is
+in the variable KILL: ``before:12``, ``after:12``, ``tick:30``, ``ms:80``, and ``interrupt:30`` for Ctrl-C.
+NO_LINKS is a file system without hard links.
 """
 
 from __future__ import annotations
@@ -27,8 +29,29 @@ def points():
     from crowdsim.recording.journal import Journal
     from crowdsim.recording.storage import Storage
 
-    found = [(os, name) for name in ("link", "unlink", "replace", "rename", "mkdir", "rmdir", "fsync", "pwrite", "open", "write", "ftruncate")]
-    found += [(GrowingDataset, "_write"), (GrowingDataset, "copy_to"), (Storage, "_record"), (Storage, "_write_anew"), (Journal, "_put")]
+    found = [
+        (os, name)
+        for name in (
+            "link",
+            "unlink",
+            "replace",
+            "rename",
+            "mkdir",
+            "rmdir",
+            "fsync",
+            "pwrite",
+            "open",
+            "write",
+            "ftruncate",
+        )
+    ]
+    found += [
+        (GrowingDataset, "_write"),
+        (GrowingDataset, "copy_to"),
+        (Storage, "_record"),
+        (Storage, "_write_anew"),
+        (Journal, "_put"),
+    ]
     return [*found, (h5py.File, "__init__"), (h5py.File, "close"), (Path, "write_bytes"), (io, "open")]
 
 

@@ -1,4 +1,6 @@
-"""Tests of the command see the tunable numbers of `tests.scenario.owners`, and have one small scenario for what any run will do for."""
+"""Tests of the command see the tunable numbers of `tests.scenario.owners`,
+and have one small scenario for what any run will do for.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Commands without the two seconds that a process takes to start: a server has imported everything, has run one tick, and forks for each command.
+"""Commands without the two seconds that a process takes to start:
+a server has imported everything, has run one tick, and forks for each command.
 
-A child is a process of its own, with its own arguments, folder and streams. There is one thread, and no open file, where the
-server forks.
+A child is a process of its own, with its own arguments, folder and streams. There is one thread, and no open
+file, where the server forks.
 """
 
 from __future__ import annotations
@@ -35,11 +36,17 @@ class Server:
         atexit.register(self.close)
 
     def run(
-        self, arguments: Sequence[str], cwd: Path, timeout: float = 600.0, environment: Mapping[str, str] | None = None
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        timeout: float = 600.0,
+        environment: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
         """Run ``crowdsim``, or what else the server is for, with these arguments to its end."""
         with Path(os.devnull).open("rb") as nothing, TemporaryFile("w+") as out, TemporaryFile("w+") as err:
-            request = json.dumps({"arguments": list(arguments), "cwd": str(cwd), "environment": dict(environment or {})}).encode()
+            request = json.dumps(
+                {"arguments": list(arguments), "cwd": str(cwd), "environment": dict(environment or {})}
+            ).encode()
             socket.send_fds(self._requests, [request], [nothing.fileno(), out.fileno(), err.fileno()])
             self._requests.settimeout(timeout)
             code = self._requests.recv(64)
@@ -61,7 +68,9 @@ def server(variables: tuple[tuple[str, str], ...]) -> Server:
 
 
 def becomes_a_command(requests: socket.socket) -> bool:
-    """Fork for each request; return True in a child, whose process is then that of the command, and False when nobody asks any more."""
+    """Fork for each request; return True in a child, whose process is then that of the command,
+    and False when nobody asks any more.
+    """
     while True:
         text, streams, _, _ = socket.recv_fds(requests, 1 << 18, 3)
         if not text:
@@ -83,7 +92,9 @@ def becomes_a_command(requests: socket.socket) -> bool:
 
 
 def end(command: Callable[[], None]) -> NoReturn:
-    """Run the command and leave, but for taking the interpreter down, which takes a second where its memory is shared with a parent."""
+    """Run the command and leave, but for taking the interpreter down,
+    which takes a second where its memory is shared with a parent.
+    """
     code = 1
     try:
         command()
@@ -100,7 +111,9 @@ def end(command: Callable[[], None]) -> NoReturn:
 
 
 def get_ready() -> None:
-    """Import all that commands import, run a tick, and find out what they ask of the sources and of the installation."""
+    """Import all that commands import, run a tick, and find out what they ask of the sources and of the
+    installation.
+    """
     import pandas  # noqa: F401
 
     from crowdsim.cli.verbs import VERBS

@@ -8,9 +8,19 @@ from tests.crowds import SCENARIOS
 
 def test_costs_longest_ticks_and_waits_are_shown(tmp_path):
     path = tmp_path / "a.h5"
-    assert crowdsim(["run", SCENARIOS / "antipodal-circle.yaml", "-o", path, "-q", "--set", "stop.after=2"]).returncode == 3
+    assert (
+        crowdsim(
+            ["run", SCENARIOS / "antipodal-circle.yaml", "-o", path, "-q", "--set", "stop.after=2"]
+        ).returncode
+        == 3
+    )
     done = crowdsim(["budget", path, "--worst", "2"])
-    assert done.returncode == 0 and "no budget of milliseconds" in done.stdout and "whole tick" in done.stdout and "over the budget" not in done.stdout
+    assert (
+        done.returncode == 0
+        and "no budget of milliseconds" in done.stdout
+        and "whole tick" in done.stdout
+        and "over the budget" not in done.stdout
+    )
     held = crowdsim(["budget", path, "--milliseconds", "0", "--json"])
     facts = json.loads(held.stdout)
     assert facts["ticks_over"] == facts["ticks"] == sum(facts["over_by_culprit"].values())

@@ -1,5 +1,6 @@
-"""Chains of commands on one name, each killed at a random place: nothing committed is ever lost, what is left is told with commands that work, and in the end the run
-is whole and bit for bit the one that was never killed."""
+"""Chains of commands on one name, each killed at a random place: nothing committed is ever lost, what is left
+is told with commands that work, and in the end the run is whole and bit for bit the one that was never
+killed."""
 
 from __future__ import annotations
 
@@ -45,7 +46,11 @@ def call(folder: Path, *words: str, kill: str = "", no_links: bool = False):
     done = server().run(list(words), folder, timeout=120.0, environment=given)
     text = done.stdout + done.stderr
     assert "Traceback" not in text, (words, kill, text)
-    assert done.returncode in KILLED if done.returncode < 0 else done.returncode in (0, 2, 3, 4, 5, 7, 130), (words, kill, text)
+    assert done.returncode in KILLED if done.returncode < 0 else done.returncode in (0, 2, 3, 4, 5, 7, 130), (
+        words,
+        kill,
+        text,
+    )
     return done.returncode, text
 
 
@@ -63,7 +68,9 @@ def recordings(folder: Path) -> list[Path]:
 
 
 def committed(folder: Path, whole: Path) -> int:
-    """Return the last tick that any recording in a folder has, once all of them have turned out to be beginnings of the whole run."""
+    """Return the last tick that any recording in a folder has, once all of them have turned out to be
+    beginnings of the whole run.
+    """
     last = -1
     with library.open_run(whole) as expected:
         places = expected.table("trajectory")
@@ -72,7 +79,10 @@ def committed(folder: Path, whole: Path) -> int:
             try:
                 run = library.open_run(path)
             except RecordingError as error:
-                assert re.search(r"Nothing is recorded|is empty|ends after|not an HDF5 file", str(error)), error  # stopped before it began, or a placeholder
+                # stopped before it began, or a placeholder
+                assert re.search(r"Nothing is recorded|is empty|ends after|not an HDF5 file", str(error)), (
+                    error
+                )
                 continue
             with run:
                 if run.commit.number == 0:
@@ -87,11 +97,15 @@ def committed(folder: Path, whole: Path) -> int:
 
 def named_commands(text: str) -> list[list[str]]:
     """Return the commands that a text names in lines of their own, as a shell would take them."""
-    return [shlex.split(line)[1:] for line in re.findall(r"^[^:\n]+: (crowdsim [^\n`]+)$", text, re.MULTILINE)]
+    return [
+        shlex.split(line)[1:] for line in re.findall(r"^[^:\n]+: (crowdsim [^\n`]+)$", text, re.MULTILINE)
+    ]
 
 
 def plan(rng: np.random.Generator) -> str:
-    kind = rng.choice(["", "before", "after", "tick", "ms", "interrupt"], p=[0.15, 0.25, 0.25, 0.15, 0.15, 0.05])
+    kind = rng.choice(
+        ["", "before", "after", "tick", "ms", "interrupt"], p=[0.15, 0.25, 0.25, 0.15, 0.15, 0.05]
+    )
     most = {"": 1, "before": 420, "after": 420, "tick": TICKS, "ms": 400, "interrupt": TICKS}[kind]
     if not kind:
         return ""
@@ -103,11 +117,43 @@ def next_command(rng: np.random.Generator, folder: Path) -> tuple[str, ...]:
     hidden = sorted(path.name for path in folder.glob(".*.partial.h5"))
     checkpoints = sorted(path.name for path in folder.glob("*.checkpoint"))
     go_on = ("-q", "-j", "1", "--checkpoint-every", "0.5")
-    choices = [RUN, (*RUN, "--time-limit", "0.05"), ("resume", "a.h5", *go_on), ("resume", "a.h5", *go_on), ("resume", "a.h5", *go_on, "--time-limit", "0.03")]
-    choices += [("recover", "a.h5"), ("verify", "a.h5", "-j", "1", "-q"), ("bless", "a.h5", "--folder", "golden", "--seconds", "0.5"), ("resume", "a.h5", "--at", "0", *go_on)]
-    choices += [("export", "a.h5", "-o", "a.csv", "--force"), ("view", "a.h5", "--force"), ("info", "a.h5"), ("resume", "a.h5", "--at", "1", *go_on)]
+    choices = [
+        RUN,
+        (*RUN, "--time-limit", "0.05"),
+        ("resume", "a.h5", *go_on),
+        ("resume", "a.h5", *go_on),
+        ("resume", "a.h5", *go_on, "--time-limit", "0.03"),
+    ]
+    choices += [
+        ("recover", "a.h5"),
+        ("verify", "a.h5", "-j", "1", "-q"),
+        ("bless", "a.h5", "--folder", "golden", "--seconds", "0.5"),
+        ("resume", "a.h5", "--at", "0", *go_on),
+    ]
+    choices += [
+        ("export", "a.h5", "-o", "a.csv", "--force"),
+        ("view", "a.h5", "--force"),
+        ("info", "a.h5"),
+        ("resume", "a.h5", "--at", "1", *go_on),
+    ]
     choices += [("resume", str(rng.choice(hidden)), *go_on)] if hidden else []
-    choices += [("fork", str(rng.choice(checkpoints)), "-o", "fork.h5", "-q", "-j", "1", "--set", "avoidance=clearpath")] if checkpoints else []
+    choices += (
+        [
+            (
+                "fork",
+                str(rng.choice(checkpoints)),
+                "-o",
+                "fork.h5",
+                "-q",
+                "-j",
+                "1",
+                "--set",
+                "avoidance=clearpath",
+            )
+        ]
+        if checkpoints
+        else []
+    )
     return choices[int(rng.integers(len(choices)))]
 
 
@@ -126,8 +172,11 @@ def finish(folder: Path, whole: Path, no_links: bool) -> None:
     with library.open_run(folder / "a.h5") as run, library.open_run(whole) as expected:
         assert run.is_whole and run.state is expected.state and run.commit.rows == expected.commit.rows
         assert first_difference(expected, run) is None and run.run_digest == expected.run_digest
-    call(folder, "run", "scene.yaml", "-o", "b.h5", "-q", "--set", "stop.after=0.1", no_links=no_links)  # the next command clears away what killed ones have left
-    left = [path.name for path in folder.iterdir() if path.name.startswith(".") and "fork.h5" not in path.name]
+    # the next command clears away what killed ones have left
+    call(folder, "run", "scene.yaml", "-o", "b.h5", "-q", "--set", "stop.after=0.1", no_links=no_links)
+    left = [
+        path.name for path in folder.iterdir() if path.name.startswith(".") and "fork.h5" not in path.name
+    ]
     assert left == [], left
 
 

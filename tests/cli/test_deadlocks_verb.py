@@ -1,4 +1,6 @@
-"""`crowdsim deadlocks`: tables for people, JSON for programs, a picture, and an exit code; the page about deadlocks shows what it prints."""
+"""`crowdsim deadlocks`: tables for people, JSON for programs, a picture, and an exit code;
+the page about deadlocks shows what it prints.
+"""
 
 import gzip
 import json
@@ -38,7 +40,14 @@ def test_the_page_shows_what_the_command_prints(folder):
 def test_the_snippets_of_the_page_run(folder):
     first, second = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     program = f"{first}\nprint('the second:')\n{second}"
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     said = done.stdout.split("the second:")
     assert "head-on" in said[0] and "time_s" in said[1]
@@ -54,7 +63,9 @@ def test_a_run_of_an_older_version_keeps_its_meaning_and_that_is_told(folder):
     """Its header does not say by what people were stuck."""
     with open_run(folder / "runs" / "corridor.h5") as recording:
         header, layout = recording.header, recording.layout
-    assert header.stuck_by == "progress" and {"remaining", "progress"} <= {column.name for column in layout.columns}
+    assert header.stuck_by == "progress" and {"remaining", "progress"} <= {
+        column.name for column in layout.columns
+    }
     document = json.loads(to_json(header, layout))
     del document["header"]["stuck_by"]
     assert from_json(json.dumps(document).encode())[0].stuck_by == "displacement"
@@ -62,9 +73,16 @@ def test_a_run_of_an_older_version_keeps_its_meaning_and_that_is_told(folder):
     old = folder / "old.h5"
     old.write_bytes(gzip.decompress(sample.read_bytes()))
     done = crowdsim(["deadlocks", old])
-    assert done.returncode == 0 and "less than 0.2 m from where they were 10 s before" in done.stdout and "recorded by an older crowdsim" in done.stdout
+    assert (
+        done.returncode == 0
+        and "less than 0.2 m from where they were 10 s before" in done.stdout
+        and "recorded by an older crowdsim" in done.stdout
+    )
     assert json.loads(crowdsim(["deadlocks", old, "--json"]).stdout)["stuck_by"] == "displacement"
-    assert json.loads(crowdsim(["deadlocks", folder / "runs" / "corridor.h5", "--json"]).stdout)["stuck_by"] == "progress"
+    assert (
+        json.loads(crowdsim(["deadlocks", folder / "runs" / "corridor.h5", "--json"]).stdout)["stuck_by"]
+        == "progress"
+    )
 
 
 def test_the_page_lists_every_cause_with_its_number():
@@ -88,7 +106,14 @@ print("same")
 
 @pytest.mark.full
 def test_the_tables_take_a_path_or_an_open_recording(folder):
-    done = subprocess.run([sys.executable, "-c", SAME_TABLES], cwd=folder, env=environment(), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SAME_TABLES],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (done.stdout, done.stderr) == ("same\n", "")
 
 
@@ -97,9 +122,16 @@ def test_json_has_groups_people_edges_and_spells(folder):
     facts = json.loads(done.stdout)
     assert done.returncode == 3 and facts["at_s"] == 30.0 and facts["deadlocked_ever"] == 4
     (group,) = facts["groups"]
-    assert group["heads"] == ["east[0]", "west[0]"] and group["until_s"] is None and group["cause"] == "head-on" and group["gap_m"] is None
+    assert (
+        group["heads"] == ["east[0]", "west[0]"]
+        and group["until_s"] is None
+        and group["cause"] == "head-on"
+        and group["gap_m"] is None
+    )
     assert {person["agent"]: person["waits_for_name"] for person in facts["people"]}["west[1]"] == "west[0]"
-    assert {"agent": "east[1]", "other": "east[0]"}.items() <= facts["waits"][1].items() and len(facts["spells"]) == 4
+    assert {"agent": "east[1]", "other": "east[0]"}.items() <= facts["waits"][1].items() and len(
+        facts["spells"]
+    ) == 4
 
 
 @pytest.mark.full
@@ -110,7 +142,10 @@ def test_a_picture_is_drawn_once_and_replaced_only_by_force(folder):
     assert "<svg" in text and len(text) > 10_000
     done = crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder)
     assert done.returncode == 2 and "a.svg exists already. --force replaces it." in done.stderr
-    assert crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg", "--force"], cwd=folder).returncode == 3
+    assert (
+        crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg", "--force"], cwd=folder).returncode
+        == 3
+    )
 
 
 def test_a_run_in_which_nobody_is_stuck_says_so(tmp_path):
@@ -124,6 +159,10 @@ def test_what_cannot_be_diagnosed_is_refused_with_a_way_out(tmp_path, folder):
     path = tmp_path / "thin.h5"
     assert crowdsim(["run", SCENE, "-o", path, "-q", "--set", "record.columns=[velocity]"]).returncode == 3
     done = crowdsim(["deadlocks", path])
-    assert done.returncode == 2 and "has no activity, goal, path_status" in done.stderr and "Record all columns" in done.stderr
+    assert (
+        done.returncode == 2
+        and "has no activity, goal, path_status" in done.stderr
+        and "Record all columns" in done.stderr
+    )
     done = crowdsim(["deadlocks", "runs/corridor.h5", "--at", "99"], cwd=folder)
     assert done.returncode == 2 and "ends at 52 s, before 99 s" in done.stderr

@@ -14,7 +14,9 @@ from tests.crowds import SCENARIOS
 
 
 def check_kills(scenario, sets, moments, folder, seed):
-    """Kill a run at random moments; every committed row must be that of the whole run. Return how many rows the killed runs had kept."""
+    """Kill a run at random moments; every committed row must be that of the whole run.
+    Return how many rows the killed runs had kept.
+    """
     whole = folder / "whole" / "a.h5"
     whole.parent.mkdir()
     options = [part for value in sets for part in ("--set", value)]
@@ -41,7 +43,8 @@ def check_kills(scenario, sets, moments, folder, seed):
             continue
         partial = next(place.glob(".*.partial.h5"))
         done = crowdsim(["recover", partial, "--out", place / "recovered.h5"])
-        if done.returncode == 4 and "nothing was committed" in done.stderr:  # killed while the file was being laid out
+        # killed while the file was being laid out
+        if done.returncode == 4 and "nothing was committed" in done.stderr:
             kept.append(0)
             continue
         assert done.returncode == 0, done.stderr
@@ -49,14 +52,21 @@ def check_kills(scenario, sets, moments, folder, seed):
             count, frames = run.commit.rows, run.commit.frames
             assert count == rows_of[frames]
             for name, array in run.rows(0, count).items():
-                assert np.array_equal(array, expected[name][:count], equal_nan=array.dtype.kind == "f"), (number, name)
+                assert np.array_equal(array, expected[name][:count], equal_nan=array.dtype.kind == "f"), (
+                    number,
+                    name,
+                )
         kept.append(count)
     return kept
 
 
-@pytest.mark.parametrize("scenario, sets, moments", [
-    ("bottleneck", ["stop.after=25"], 1), pytest.param("concourse", ["stop.after=12"], 2, marks=pytest.mark.full),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "scenario, sets, moments",
+    [
+        ("bottleneck", ["stop.after=25"], 1),
+        pytest.param("concourse", ["stop.after=12"], 2, marks=pytest.mark.full),
+    ],
+)
 def test_a_killed_run_keeps_what_was_committed(tmp_path, scenario, sets, moments):
     kept = check_kills(SCENARIOS / f"{scenario}.yaml", sets, moments, tmp_path, 1)
     assert max(kept) > 0

@@ -18,16 +18,31 @@ from crowdsim.cli.progress import line_of
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 
-RUN = ["run", str(SCENARIOS / "concourse.yaml"), "--no-record", *(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")), "--set", "stop.after=40"]
+RUN = [
+    "run",
+    str(SCENARIOS / "concourse.yaml"),
+    "--no-record",
+    *(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")),
+    "--set",
+    "stop.after=40",
+]
 
 
 def on_terminal(arguments, columns):
-    """Run the command with standard error on a terminal of so many columns, standard output in a pipe; return the code and what came to each."""
+    """Run the command with standard error on a terminal of so many columns, standard output in a pipe;
+    return the code and what came to each.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = environment()
     variables.pop("COLUMNS")
-    process = subprocess.Popen([sys.executable, "-m", "crowdsim.cli", *arguments], cwd=ROOT, env=variables, stdout=subprocess.PIPE, stderr=theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "crowdsim.cli", *arguments],
+        cwd=ROOT,
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
     os.close(theirs)
     shown: list[bytes] = []
 
@@ -50,7 +65,9 @@ def on_terminal(arguments, columns):
 
 
 def screen(text):
-    """Return the lines of a terminal after a text: a carriage return goes back to the begin of the line and what comes then is written over it."""
+    """Return the lines of a terminal after a text:
+    a carriage return goes back to the begin of the line and what comes then is written over it.
+    """
     lines, at = [""], 0
     for character in text:
         if character == "\n":
@@ -73,7 +90,9 @@ def test_a_terminal_shows_rate_and_remaining_time_in_one_line_that_is_wiped_at_t
     moving = [state for state in states if "of 40 s" in state]
     assert len(moving) >= 3
     for state in moving:
-        assert re.fullmatch(r"\[#* *\]  \d+\.\d of 40 s  [\d,]+ agents  \d+\.\d x real time  at most \d+ s left *", state), state
+        assert re.fullmatch(
+            r"\[#* *\]  \d+\.\d of 40 s  [\d,]+ agents  \d+\.\d x real time  at most \d+ s left *", state
+        ), state
     assert screen(shown) == [""]
 
 
@@ -88,9 +107,15 @@ def test_a_narrow_terminal_gets_fewer_words():
 @pytest.mark.full
 def test_mistakes_and_notes_stand_on_lines_of_their_own(tmp_path):
     path = tmp_path / "idle.yaml"
-    path.write_text((SCENARIOS / "four-way-crossing.yaml").read_text().replace("goals:\n", "goals:\n  nowhere: {point: [0, 0]}\n", 1))
+    path.write_text(
+        (SCENARIOS / "four-way-crossing.yaml")
+        .read_text()
+        .replace("goals:\n", "goals:\n  nowhere: {point: [0, 0]}\n", 1)
+    )
     _, _, shown = on_terminal(["run", str(path), "--no-record", "--set", "stop.after=1"], 200)
-    assert [line for line in screen(shown) if line] == [f"note: {path}:{line_number(path)}:1: goals: nobody goes to nowhere"]
+    assert [line for line in screen(shown) if line] == [
+        f"note: {path}:{line_number(path)}:1: goals: nobody goes to nowhere"
+    ]
     _, _, shown = on_terminal(["run", str(tmp_path / "missing.yaml"), "--no-record"], 200)
     assert screen(shown)[0] == f"{tmp_path / 'missing.yaml'}: there is no such file"
 

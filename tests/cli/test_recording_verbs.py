@@ -62,7 +62,13 @@ def test_info_is_one_screen_with_what_a_person_asks_first(command, tmp_path):
 def test_info_for_programs_is_one_json_object(command, tmp_path):
     path = record(tmp_path / "run.h5", agents=40, ticks=60, verdict={"arrived": 31})
     facts = json.loads(command("info", path, "--json"))
-    assert (facts["state"], facts["is_whole"], facts["ticks"], facts["frames"], facts["agents"]) == ("finished", True, 60, 30, 40)
+    assert (facts["state"], facts["is_whole"], facts["ticks"], facts["frames"], facts["agents"]) == (
+        "finished",
+        True,
+        60,
+        30,
+        40,
+    )
     assert facts["simulated_s"] == pytest.approx(2.95)
     assert facts["verdict"]["result"] == {"arrived": 31}
     assert facts["verdict"]["run_digest"] == facts["run_digest"]
@@ -76,7 +82,9 @@ def test_info_for_programs_is_one_json_object(command, tmp_path):
 def test_info_of_a_file_that_was_cut_off_says_what_to_do(command, tmp_path):
     text = command("info", cut_off(tmp_path / "run.h5"))
     assert "cut off: its writer was stopped; the last commit was" in text
-    assert f"makes a whole recording of the 1.45 s that are safe: crowdsim recover {tmp_path}/.run.h5." in text
+    assert (
+        f"makes a whole recording of the 1.45 s that are safe: crowdsim recover {tmp_path}/.run.h5." in text
+    )
     assert "verdict" not in text.splitlines()[4]
 
 
@@ -84,7 +92,8 @@ def test_info_loads_neither_the_compiler_nor_pandas(tmp_path):
     """So that it answers at once."""
     path = record(tmp_path / "run.h5")
     code = (
-        f"import sys; from pathlib import Path; from crowdsim.cli.info import info; info(Path({str(path)!r})); "
+        "import sys; from pathlib import Path; from crowdsim.cli.info import info; "
+        f"info(Path({str(path)!r})); "
         "assert not {'numba', 'pandas'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
@@ -100,7 +109,9 @@ def test_recover_says_where_the_whole_file_is(command, tmp_path):
     with pytest.raises(RecordingError, match="exists already"):
         command("recover", partial, "--out", tmp_path / "taken.h5")
     assert "other.h5" in command("recover", partial, "--out", tmp_path / "other.h5")
-    assert command("info", tmp_path / "other.h5").startswith(f"{tmp_path / 'other.h5'}: recovered (recovered from .run.h5.")
+    assert command("info", tmp_path / "other.h5").startswith(
+        f"{tmp_path / 'other.h5'}: recovered (recovered from .run.h5."
+    )
 
 
 @pytest.mark.parametrize(("form", "name"), [("csv", "run.csv"), ("sqlite", "run.sqlite")])

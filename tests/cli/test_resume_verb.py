@@ -20,7 +20,11 @@ SCENE = SCENARIOS / "bottleneck.yaml"
 
 def same(one, other):
     with library.open_run(one) as a, library.open_run(other) as b:
-        return first_difference(a, b) is None and a.commit.rows == b.commit.rows and a.commit.ticks == b.commit.ticks
+        return (
+            first_difference(a, b) is None
+            and a.commit.rows == b.commit.rows
+            and a.commit.ticks == b.commit.ticks
+        )
 
 
 def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
@@ -31,9 +35,14 @@ def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
     again = crowdsim(["resume", tmp_path / "a.h5", "--time-limit", "0.1", "-q"])  # stopped once more
     assert again.returncode == 7, again.stderr
     done = crowdsim(["resume", tmp_path / "a.h5"])
-    assert done.returncode == 0 and "all arrived" in done.stdout and same(tmp_path / "whole.h5", tmp_path / "a.h5")
+    assert (
+        done.returncode == 0
+        and "all arrived" in done.stdout
+        and same(tmp_path / "whole.h5", tmp_path / "a.h5")
+    )
     sizes = [(tmp_path / name).stat().st_size for name in ("a.h5", "whole.h5")]
-    assert sizes[0] <= sizes[1] + 16384, sizes  # written anew with each start, it carries no trace of three parts
+    # written anew with each start, it carries no trace of three parts
+    assert sizes[0] <= sizes[1] + 16384, sizes
     assert crowdsim(["verify", tmp_path / "a.h5"]).returncode == 0
     ended = crowdsim(["resume", tmp_path / "a.h5"])
     assert ended.returncode == 2 and "this run came to its end" in ended.stderr
@@ -41,9 +50,18 @@ def test_a_run_that_the_time_limit_stopped_goes_on(tmp_path):
 
 @pytest.mark.full
 def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
-    options = [*(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")), "--set", "stop.after=40", "-q"]
-    assert crowdsim(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "whole.h5", *options]).returncode in (0, 3)
-    process = start(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "a.h5", "--checkpoint-every", "1s", *options])
+    options = [
+        *(word for group in range(4) for word in ("--set", f"groups.{group}.count=40")),
+        "--set",
+        "stop.after=40",
+        "-q",
+    ]
+    assert crowdsim(
+        ["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "whole.h5", *options]
+    ).returncode in (0, 3)
+    process = start(
+        ["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "a.h5", "--checkpoint-every", "1s", *options]
+    )
     wait_for_partial(tmp_path, process)
     limit = time.monotonic() + 60.0
     while len(list(tmp_path.glob("a.*.checkpoint"))) < 2 and time.monotonic() < limit:
@@ -55,7 +73,11 @@ def test_a_killed_run_goes_on_from_its_last_checkpoint(tmp_path):
     (hidden,) = partials_of(tmp_path / "a.h5")
     assert not (tmp_path / "a.h5").exists()
     missing = crowdsim(["info", tmp_path / "a.h5"])
-    assert missing.returncode == 4 and f"crowdsim resume {tmp_path / 'a.h5'}" in missing.stderr and f"crowdsim recover {hidden}" in missing.stderr
+    assert (
+        missing.returncode == 4
+        and f"crowdsim resume {tmp_path / 'a.h5'}" in missing.stderr
+        and f"crowdsim recover {hidden}" in missing.stderr
+    )
     done = crowdsim(["resume", tmp_path / "a.h5", "-q"])
     assert done.returncode in (0, 3), done.stderr
     assert same(tmp_path / "whole.h5", tmp_path / "a.h5") and partials_of(tmp_path / "a.h5") == []
@@ -83,9 +105,16 @@ def test_at_goes_back_to_a_checkpoint_and_out_leaves_the_old_recording(small, tm
     assert (tmp_path / "a.h5").read_bytes() == before
     made = (tmp_path / "b.h5").read_bytes()
     twice = crowdsim(["resume", tmp_path / "a.h5", "--at", "4.9", "-o", tmp_path / "b.h5", "-q"])
-    assert twice.returncode == 5 and "force to replace it" in twice.stderr and (tmp_path / "b.h5").read_bytes() == made
+    assert (
+        twice.returncode == 5
+        and "force to replace it" in twice.stderr
+        and (tmp_path / "b.h5").read_bytes() == made
+    )
     early = crowdsim(["resume", tmp_path / "a.h5", "--at", "0.5"])
-    assert early.returncode == 4 and "has no checkpoint at or before 0.5 s; those that there are stand at" in early.stderr
+    assert (
+        early.returncode == 4
+        and "has no checkpoint at or before 0.5 s; those that there are stand at" in early.stderr
+    )
 
 
 def test_a_damaged_checkpoint_is_left_aside_where_there_is_another(small, tmp_path):
@@ -103,26 +132,68 @@ def test_a_damaged_checkpoint_is_left_aside_where_there_is_another(small, tmp_pa
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("arguments", "code", "words"), [
-    (["resume", "no.h5"], 4, "no.h5"), (["resume", "a.h5"], 2, "this run came to its end"), (["resume", "a.h5", "--at", "1"], 4, "there is no checkpoint of this run beside it"),
-    (["fork", "a.h5", "-o", "b.h5"], 4, "a.h5: is no checkpoint of crowdsim"), (["fork", "no.checkpoint", "-o", "b.h5"], 4, "cannot be read"),
-    (["run", "small.yaml", "--checkpoint-every", "0"], 2, "above 0, for example 10s"), (["run", "small.yaml", "--checkpoint-every", "ten"], 2, "above 0, for example 10s"),
-    (["run", "small.yaml", "--no-record", "--checkpoint-every", "5s"], 2, "--no-record leaves nothing to do for --checkpoint-every"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["resume", "no.h5"], 4, "no.h5"),
+        (["resume", "a.h5"], 2, "this run came to its end"),
+        (["resume", "a.h5", "--at", "1"], 4, "there is no checkpoint of this run beside it"),
+        (["fork", "a.h5", "-o", "b.h5"], 4, "a.h5: is no checkpoint of crowdsim"),
+        (["fork", "no.checkpoint", "-o", "b.h5"], 4, "cannot be read"),
+        (["run", "small.yaml", "--checkpoint-every", "0"], 2, "above 0, for example 10s"),
+        (["run", "small.yaml", "--checkpoint-every", "ten"], 2, "above 0, for example 10s"),
+        (
+            ["run", "small.yaml", "--no-record", "--checkpoint-every", "5s"],
+            2,
+            "--no-record leaves nothing to do for --checkpoint-every",
+        ),
+    ],
+)
 def test_mistakes_are_told_in_one_sentence(small, tmp_path, arguments, code, words):
     assert crowdsim(["run", small, "-o", tmp_path / "a.h5", "-q"]).returncode == 0
     done = crowdsim(arguments, cwd=tmp_path)
-    assert done.returncode == code and words in done.stderr and "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 1
+    assert (
+        done.returncode == code
+        and words in done.stderr
+        and "Traceback" not in done.stderr
+        and len(done.stderr.splitlines()) == 1
+    )
     assert not (tmp_path / "b.h5").exists()
 
 
 def test_forks_of_one_warm_up(tmp_path):
-    stopped = crowdsim(["run", SCENE, "-o", tmp_path / "a.h5", "-q", "--set", "stop.after=5", "--set", "groups.0.count=40", "--checkpoint-every", "4s"])
+    stopped = crowdsim(
+        [
+            "run",
+            SCENE,
+            "-o",
+            tmp_path / "a.h5",
+            "-q",
+            "--set",
+            "stop.after=5",
+            "--set",
+            "groups.0.count=40",
+            "--checkpoint-every",
+            "4s",
+        ]
+    )
     assert stopped.returncode == 3
     (checkpoint,) = tmp_path.glob("a.*.checkpoint")
     ends = {}
     for model in ("orca", "clearpath"):
-        done = crowdsim(["fork", checkpoint, "-o", tmp_path / f"{model}.h5", "--set", f"avoidance={model}", "--set", "stop.after=120", "--json"])
+        done = crowdsim(
+            [
+                "fork",
+                checkpoint,
+                "-o",
+                tmp_path / f"{model}.h5",
+                "--set",
+                f"avoidance={model}",
+                "--set",
+                "stop.after=120",
+                "--json",
+            ]
+        )
         answer = json.loads(done.stdout)
         assert done.returncode == 0 and answer["arrived"] == answer["agents"], done.stderr
         assert answer["begun_s"] == 4.0 < answer["simulated_s"]
@@ -131,4 +202,8 @@ def test_forks_of_one_warm_up(tmp_path):
     refused = crowdsim(["verify", tmp_path / "orca.h5"])
     assert refused.returncode == 2 and "goes on from tick 80 of another run" in refused.stderr
     refused = crowdsim(["fork", checkpoint, "-o", tmp_path / "c.h5", "--set", "groups.0.count=5"])
-    assert refused.returncode == 2 and "groups cannot change on the way" in refused.stderr and not (tmp_path / "c.h5").exists()
+    assert (
+        refused.returncode == 2
+        and "groups cannot change on the way" in refused.stderr
+        and not (tmp_path / "c.h5").exists()
+    )

@@ -27,7 +27,10 @@ def test_a_run_ends_with_a_verdict_and_a_recording(small, tmp_path):
 
 
 def test_json_has_the_same_digest_for_any_number_of_threads(small, tmp_path):
-    answers = [json.loads(crowdsim(["run", small, "--json", "--no-record", "-j", threads]).stdout) for threads in ("1", "2")]
+    answers = [
+        json.loads(crowdsim(["run", small, "--json", "--no-record", "-j", threads]).stdout)
+        for threads in ("1", "2")
+    ]
     assert answers[0]["digest"] == answers[1]["digest"] and answers[0]["ok"] and answers[0]["exit_code"] == 0
     assert answers[0]["recording"] is None and answers[0]["arrived"] == 8
 
@@ -42,12 +45,19 @@ def test_seed_and_set_change_the_run(small, tmp_path):
 def test_an_agent_that_has_not_arrived_gives_exit_code_3_and_is_named(small, tmp_path):
     done = crowdsim(["run", small, "--no-record", "--set", "stop.after=1"])
     assert done.returncode == 3
-    assert "small: 8 did not arrive" in done.stdout and "crowd[0]" in done.stdout and "on its way" in done.stdout
+    assert (
+        "small: 8 did not arrive" in done.stdout and "crowd[0]" in done.stdout and "on its way" in done.stdout
+    )
 
 
 def test_a_goal_behind_too_narrow_a_gap_is_named_with_its_reason(tmp_path):
     path = tmp_path / "gap.yaml"
-    path.write_text(SMALL.replace("geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]]}", "geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]], obstacles: [{box: [5, 0, 5.2, 3.7]}]}"))
+    path.write_text(
+        SMALL.replace(
+            "geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]]}",
+            "geometry: {walkable: [[0, 0], [10, 0], [10, 4], [0, 4]], obstacles: [{box: [5, 0, 5.2, 3.7]}]}",
+        )
+    )
     done = crowdsim(["run", path, "--no-record"])
     assert done.returncode == 3 and "no path to its goal that is wide enough" in done.stdout
     checked = crowdsim(["validate", path])
@@ -69,7 +79,10 @@ def test_two_runs_on_one_name_both_keep_their_results(small, tmp_path):
     assert done.returncode == 5 and out.read_bytes() == before
     kept = list(tmp_path.glob("a.*.h5"))
     assert len(kept) == 1 and str(kept[0]) in done.stderr
-    assert crowdsim(["run", small, "-o", out, "--seed", "2", "-q", "--force"]).returncode == 0 and out.read_bytes() != before
+    assert (
+        crowdsim(["run", small, "-o", out, "--seed", "2", "-q", "--force"]).returncode == 0
+        and out.read_bytes() != before
+    )
 
 
 def test_the_time_limit_leaves_a_whole_recording(tmp_path):
@@ -97,9 +110,14 @@ def test_ctrl_c_and_sigterm_leave_a_whole_recording(number, tmp_path):
 
 
 def wait_for_ticks(folder, process):
-    """Wait until ticks of the run are committed: on a busy machine the setup goes on for seconds after the file was made, and a run stopped there has no verdict."""
+    """Wait until ticks of the run are committed: on a busy machine the setup goes on for seconds after the
+    file was made, and a run stopped there has no verdict.
+    """
     for _ in range(600):
-        with contextlib.suppress(RecordingError, OSError), library.open_run(next(folder.glob(".*.partial.h5"), folder / "none.h5")) as run:
+        with (
+            contextlib.suppress(RecordingError, OSError),
+            library.open_run(next(folder.glob(".*.partial.h5"), folder / "none.h5")) as run,
+        ):
             if run.commit.frames >= 1:
                 return
         if process.poll() is not None:
@@ -116,16 +134,23 @@ def wait_for_partial(folder, process):
 
 
 def limit_files(size):
-    return lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)))
+    return lambda: (
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+    )
 
 
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("size", [60_000, 400_000, 2_000_000])
 def test_a_full_disk_ends_with_a_clear_error_and_a_readable_file(size, tmp_path):
-    done = crowdsim(["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "full.h5", "-q"], preexec_fn=limit_files(size))
+    done = crowdsim(
+        ["run", SCENARIOS / "concourse.yaml", "-o", tmp_path / "full.h5", "-q"], preexec_fn=limit_files(size)
+    )
     assert done.returncode == 4, (done.returncode, done.stderr[-500:])
-    assert "Traceback" not in done.stderr and ("disk" in done.stderr or "space" in done.stderr or "room" in done.stderr)
+    assert "Traceback" not in done.stderr and (
+        "disk" in done.stderr or "space" in done.stderr or "room" in done.stderr
+    )
     for path in tmp_path.glob("*.h5"):
         with library.open_run(path) as run:
             assert len(run.trajectories()) == run.commit.rows

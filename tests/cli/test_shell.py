@@ -20,7 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}
-    return subprocess.run([sys.executable, "-m", "crowdsim.cli", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run(
+        [sys.executable, "-m", "crowdsim.cli", *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,
+    )
 
 
 def called(*arguments: str) -> int:
@@ -43,7 +51,8 @@ def test_help_answers_at_once_and_loads_nothing_heavy() -> None:
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         command("--help")
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)  # of the processor: other programs do not count
+        # of the processor: other programs do not count
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(seconds) < 0.3
     loaded = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "crowdsim.cli", "--help"],
@@ -54,7 +63,18 @@ def test_help_answers_at_once_and_loads_nothing_heavy() -> None:
     )
     modules = {line.rpartition("|")[2].strip().split(".")[0] for line in loaded.stderr.splitlines()}
     assert "typer" in modules
-    assert not modules & {"numba", "numpy", "pandas", "shapely", "h5py", "pydantic", "rich", "yaml", "esper", "matplotlib"}
+    assert not modules & {
+        "numba",
+        "numpy",
+        "pandas",
+        "shapely",
+        "h5py",
+        "pydantic",
+        "rich",
+        "yaml",
+        "esper",
+        "matplotlib",
+    }
 
 
 @pytest.mark.sample(1)
@@ -70,7 +90,13 @@ except SystemExit as leave:
 # typer itself may load pydantic
 assert not {{"numba", "numpy", "pandas", "shapely", "h5py", "rich", "yaml"}} & set(sys.modules)
 """
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert found.returncode == 0, found.stderr
     assert found.stdout.startswith(f"Usage: crowdsim {name}")
     assert "--help" in found.stdout
@@ -112,7 +138,11 @@ def test_our_own_errors_become_messages_with_their_exit_code(capsys: pytest.Capt
         return caught.value.exit_code, printed.out, printed.err
 
     problem = Problem("groups[0].count", "is -1, but must be at least 0", "Give 0 or more.", "a.yaml", 3, 5)
-    assert outcome(ScenarioError(problem)) == (2, "", "a.yaml:3:5: groups[0].count: is -1, but must be at least 0\n    Give 0 or more.\n")
+    assert outcome(ScenarioError(problem)) == (
+        2,
+        "",
+        "a.yaml:3:5: groups[0].count: is -1, but must be at least 0\n    Give 0 or more.\n",
+    )
     assert outcome(ScenarioError([problem, problem]))[2].endswith("\n2 problems\n")
     assert outcome(RecordingError("cannot be read")) == (4, "", "cannot be read\n")
     assert outcome(KeyboardInterrupt()) == (130, "", "interrupted\n")
@@ -136,7 +166,13 @@ def test_a_returned_number_is_the_exit_code() -> None:
 def test_a_reader_that_leaves_early_is_no_error() -> None:
     script = f"{sys.executable} -m crowdsim.cli new | head -c 1"
     for _ in range(3):
-        found = subprocess.run(["bash", "-o", "pipefail", "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+        found = subprocess.run(
+            ["bash", "-o", "pipefail", "-c", script],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+        )
         assert found.stderr == ""
 
 
@@ -148,7 +184,9 @@ def test_a_terminal_without_unicode_shows_question_marks() -> None:
 
 def test_tables_are_aligned_and_cut_at_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    found = shell.table(["name", "n", "about"], [["a", 5, "x" * 100], ["longer", 1000, "short"]], right=(1,)).splitlines()
+    found = shell.table(
+        ["name", "n", "about"], [["a", 5, "x" * 100], ["longer", 1000, "short"]], right=(1,)
+    ).splitlines()
     assert found[0] == "name       n  about"
     assert found[2] == "longer  1000  short"
     assert len(found[1]) == 60
@@ -171,22 +209,53 @@ def test_main_takes_arguments_and_leaves_with_the_code(capsys: pytest.CaptureFix
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("words", "expected"), [("crowdsim re", {"recover", "resume"}), ("crowdsim run --th", {"--threads"}), ("crowdsim xyz", set())])
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("crowdsim re", {"recover", "resume"}), ("crowdsim run --th", {"--threads"}), ("crowdsim xyz", set())],
+)
 def test_a_shell_completes_verbs_and_their_options_at_once(words: str, expected: set[str]) -> None:
-    asked = {"_CROWDSIM_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    asked = {
+        "_CROWDSIM_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", "import sys\nfrom crowdsim.cli import main\nsys.argv[0] = 'crowdsim'\nmain()"],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **asked}, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-X",
+            "importtime",
+            "-c",
+            "import sys\nfrom crowdsim.cli import main\nsys.argv[0] = 'crowdsim'\nmain()",
+        ],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
     assert set(done.stdout.split()) == expected
-    assert not {"numba", "pandas", "h5py"} & {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert not {"numba", "pandas", "h5py"} & {
+        line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()
+    }
 
 
 def test_completion_is_installed_for_the_shell_in_use(tmp_path: Path) -> None:
-    asked = f"'{sys.executable}' -m crowdsim.cli --install-completion bash; exit $?"  # a shell that is not there is not "in use", as under cron
+    # a shell that is not there is not "in use", as under cron
+    asked = f"'{sys.executable}' -m crowdsim.cli --install-completion bash; exit $?"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path)}
-    done = subprocess.run(["bash", "-c", asked], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        ["bash", "-c", asked],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0 and "completion installed" in done.stdout
     (script,) = (tmp_path / ".bash_completions").iterdir()
-    assert "complete -o default -F" in script.read_text() and str(script) in (tmp_path / ".bashrc").read_text()
+    assert (
+        "complete -o default -F" in script.read_text() and str(script) in (tmp_path / ".bashrc").read_text()
+    )
     assert "completion" not in command("run", "--help").stdout

@@ -46,19 +46,31 @@ def test_parameters_can_be_limited_and_printed_as_json(capsys: pytest.CaptureFix
     code, out, _ = run(capsys, "parameters", "bodies", "--json")
     assert code == 0
     assert json.loads(out) == [
-        {"name": "bodies.passes", "default": 3, "unit": "", "range": "[0, 100]", "why": "enough for a walking crowd", "source": "[Pathfinding undated], section 8"}
+        {
+            "name": "bodies.passes",
+            "default": 3,
+            "unit": "",
+            "range": "[0, 100]",
+            "why": "enough for a walking crowd",
+            "source": "[Pathfinding undated], section 8",
+        }
     ]
 
 
 def test_parameters_that_are_unknown_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "parameters", "avoidanc.orca")
     assert code == 2
-    assert err == 'No tunable number has a name that begins with "avoidanc.orca". Did you mean "avoidance.orca"?\n'
+    assert (
+        err
+        == 'No tunable number has a name that begins with "avoidanc.orca". Did you mean "avoidance.orca"?\n'
+    )
     assert json.loads(run(capsys, "parameters", "x", "--json")[1])["ok"] is False
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_new_writes_a_scenario_that_works(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_writes_a_scenario_that_works(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "my own.yaml"
     code, out, _ = run(capsys, "new", str(path), "--template", name)
     assert code == 0
@@ -94,30 +106,63 @@ def test_new_never_overwrites(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ("arguments", "message"),
     [
         (["x.txt"], '"x.txt" does not end in .yaml. Write for example "x.yaml".'),
-        (["x.yaml", "-t", "bottelneck"], 'There is no template "bottelneck". Did you mean "bottleneck"? Known are bottleneck, corridor, evacuation, circle.'),
-        (["x.yaml", "-t", "zoo"], 'There is no template "zoo". Known are bottleneck, corridor, evacuation, circle.'),
-        (["no/such/folder/x.yaml"], 'There is no folder "no/such/folder" to write "x.yaml" into. Make it first.'),
+        (
+            ["x.yaml", "-t", "bottelneck"],
+            (
+                'There is no template "bottelneck". Did you mean "bottleneck"? Known are bottleneck, '
+                "corridor, evacuation, circle."
+            ),
+        ),
+        (
+            ["x.yaml", "-t", "zoo"],
+            'There is no template "zoo". Known are bottleneck, corridor, evacuation, circle.',
+        ),
+        (
+            ["no/such/folder/x.yaml"],
+            'There is no folder "no/such/folder" to write "x.yaml" into. Make it first.',
+        ),
     ],
 )
 def test_new_says_what_is_wrong(
-    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(capsys, "new", *arguments) == (2, "", message + "\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_new_makes_a_scenario_of_a_plan_and_replaces_it_only_if_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_new_makes_a_scenario_of_a_plan_and_replaces_it_only_if_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("hall.wkt").write_text("POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))")
     code, out, err = run(capsys, "new", "--plan", "hall.wkt", "--exit", "10,4", "--people", "7")
-    assert (code, err) == (0, "") and out.endswith("hall.yaml written, with its ground in hall-ground.wkt and hall-start.wkt. Run it with: crowdsim run hall.yaml\n")
+    assert (code, err) == (0, "") and out.endswith(
+        "hall.yaml written, with its ground in hall-ground.wkt and hall-start.wkt. Run it with: crowdsim "
+        "run hall.yaml\n"
+    )
     assert load_scenario(Path("hall.yaml")).agent_count == 7
     code, _, err = run(capsys, "run", "hall.wkt")
-    assert (code, err) == (2, "hall.wkt: this is a floor plan, not a scenario\n    Make a scenario of it: crowdsim new --plan hall.wkt --run\n")
+    assert (code, err) == (
+        2,
+        (
+            "hall.wkt: this is a floor plan, not a scenario\n"
+            "    Make a scenario of it: crowdsim new --plan hall.wkt --run\n"
+        ),
+    )
     code, _, err = run(capsys, "new", "--plan", "hall.wkt")
-    assert (code, err) == (2, '"hall.yaml" exists already and is not overwritten. Choose another name, or use --force.\n')
-    assert run(capsys, "new", "--plan", "hall.wkt", "--people", "9", "--force")[0] == 0 and load_scenario(Path("hall.yaml")).agent_count == 9
+    assert (code, err) == (
+        2,
+        '"hall.yaml" exists already and is not overwritten. Choose another name, or use --force.\n',
+    )
+    assert (
+        run(capsys, "new", "--plan", "hall.wkt", "--people", "9", "--force")[0] == 0
+        and load_scenario(Path("hall.yaml")).agent_count == 9
+    )
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     really = os.fdopen
@@ -137,16 +182,38 @@ def test_new_makes_a_scenario_of_a_plan_and_replaces_it_only_if_told(tmp_path: P
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["x.yaml", "--people", "3", "--run"], "--run and --people are about a floor plan. Name it with --plan PLAN."),
-        (["x.yaml", "--plan", "p.wkt", "-t", "circle"], "--template and --plan are both what to start from. Give one of them."),
-        (["--plan", "p.wkt", "--exit", "3"], '--exit is "3", but must be X,Y in metres: for example --exit 12.5,3.'),
-        (["--plan", "p.wkt", "--unit", "ell"], '--unit is "ell", but must be one of mm, cm, dm, m, km, in, ft, yd.'),
-        (["--plan", "p.wkt", "--layer", "wall=A"], '--layer is "wall=A", but must be KIND=NAME, where KIND is one of ground, walls, obstacles, doors, exits, starts, nothing: for example walls=A-WALL.'),
+        (
+            ["x.yaml", "--people", "3", "--run"],
+            "--run and --people are about a floor plan. Name it with --plan PLAN.",
+        ),
+        (
+            ["x.yaml", "--plan", "p.wkt", "-t", "circle"],
+            "--template and --plan are both what to start from. Give one of them.",
+        ),
+        (
+            ["--plan", "p.wkt", "--exit", "3"],
+            '--exit is "3", but must be X,Y in metres: for example --exit 12.5,3.',
+        ),
+        (
+            ["--plan", "p.wkt", "--unit", "ell"],
+            '--unit is "ell", but must be one of mm, cm, dm, m, km, in, ft, yd.',
+        ),
+        (
+            ["--plan", "p.wkt", "--layer", "wall=A"],
+            (
+                '--layer is "wall=A", but must be KIND=NAME, where KIND is one of ground, walls, obstacles, '
+                "doors, exits, starts, nothing: for example walls=A-WALL."
+            ),
+        ),
         (["--plan", "p.wkt"], "p.wkt: there is no such file."),
     ],
 )
 def test_new_says_what_is_wrong_about_a_plan(
-    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(capsys, "new", *arguments) == (2, "", message + "\n")
@@ -167,13 +234,19 @@ def test_list_shows_good_and_broken_scenarios(tmp_path: Path, capsys: pytest.Cap
         ["broken.yaml", "-", "-", '3 problems: line 1: the key "geometry" is missing'],
     ]
     rows = json.loads(run(capsys, "list", str(tmp_path), "--json")[1])
-    assert [(row["file"], row["name"], row["problems"]) for row in rows] == [("a.yml", "a", 0), ("b.yaml", "small", 0), ("broken.yaml", None, 3)]
+    assert [(row["file"], row["name"], row["problems"]) for row in rows] == [
+        ("a.yml", "a", 0),
+        ("b.yaml", "small", 0),
+        ("broken.yaml", None, 3),
+    ]
 
 
-def test_list_without_scenarios_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_without_scenarios_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(capsys, "list") == (2, "", 'There is no folder "scenarios". Name one: crowdsim list FOLDER.\n')
     (tmp_path / "scenarios").mkdir()
     code, _, err = run(capsys, "list")
     assert code == 2
-    assert 'has no scenarios (*.yaml, *.yml). To write one: crowdsim new scenarios/my_scenario.yaml' in err
+    assert "has no scenarios (*.yaml, *.yml). To write one: crowdsim new scenarios/my_scenario.yaml" in err

@@ -21,7 +21,12 @@ def test_a_run_verifies_without_its_scenario_file_and_with_other_threads(tmp_pat
 
 def test_a_changed_digest_is_found_and_named(tmp_path):
     path = tmp_path / "a.h5"
-    assert crowdsim(["run", SCENARIOS / "antipodal-circle.yaml", "-o", path, "-q", "--set", "stop.after=5"]).returncode == 3
+    assert (
+        crowdsim(
+            ["run", SCENARIOS / "antipodal-circle.yaml", "-o", path, "-q", "--set", "stop.after=5"]
+        ).returncode
+        == 3
+    )
     with h5py.File(path, "r+") as file:
         row = file["digests"][60]
         row[1] ^= 1
@@ -47,13 +52,26 @@ def test_a_run_in_milliseconds_verifies_from_its_recorded_budget_only(tmp_path):
     done = crowdsim(["run", SCENARIOS / "room-evacuation.yaml", "-o", path, *sets])
     assert done.returncode == 3 and f"crowdsim verify --budget-from {path}" in done.stdout
     refused = crowdsim(["verify", path])
-    assert refused.returncode != 0 and f"crowdsim verify --budget-from {path}" in refused.stderr and "Traceback" not in refused.stderr
+    assert (
+        refused.returncode != 0
+        and f"crowdsim verify --budget-from {path}" in refused.stderr
+        and "Traceback" not in refused.stderr
+    )
     for arguments in (["--budget-from", path], [path, "--budget-from", path, "-j", "2"]):
         done = crowdsim(["verify", *arguments])
         assert done.returncode == 0 and "identical over" in done.stdout, done.stderr
     assert "not reproducible" in crowdsim(["info", path]).stdout
-    assert crowdsim(["run", SCENARIOS / "room-evacuation.yaml", "-o", work, "--set", "stop.after=2", "-q"]).returncode == 3
-    for arguments, message in (([path, "--budget-from", work], "until tick"), ([work, "--budget-from", path], "verify it without"), ([], "give a recording")):
+    assert (
+        crowdsim(
+            ["run", SCENARIOS / "room-evacuation.yaml", "-o", work, "--set", "stop.after=2", "-q"]
+        ).returncode
+        == 3
+    )
+    for arguments, message in (
+        ([path, "--budget-from", work], "until tick"),
+        ([work, "--budget-from", path], "verify it without"),
+        ([], "give a recording"),
+    ):
         done = crowdsim(["verify", *arguments])
         assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
 

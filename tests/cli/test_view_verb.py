@@ -35,7 +35,10 @@ def test_the_page_lies_beside_the_recording_and_is_not_written_over(folder):
     assert done.stdout.startswith("small.html: 0.0") and ", 8 agents, " in done.stdout
     before = (folder / "small.html").read_bytes()
     again = crowdsim(["view", "small.h5", "--megabytes", "1"], cwd=folder)
-    assert again.returncode == ExitCode.USAGE and again.stderr == "small.html exists already; use --force to replace it, or choose another name\n"
+    assert (
+        again.returncode == ExitCode.USAGE
+        and again.stderr == "small.html exists already; use --force to replace it, or choose another name\n"
+    )
     assert (folder / "small.html").read_bytes() == before
     assert crowdsim(["view", "small.h5", "--force"], cwd=folder).returncode == 0
     assert (folder / "small.html").read_bytes() == before  # the same recording is the same page, to the byte
@@ -44,15 +47,26 @@ def test_the_page_lies_beside_the_recording_and_is_not_written_over(folder):
 def test_programs_are_told_sizes(folder):
     told = json.loads(crowdsim(["view", "small.h5", "--out", "page.html", "--json"], cwd=folder).stdout)
     page = told["page"]
-    assert told["ok"] is True and page["file"] == "page.html" and page["bytes"] == (folder / "page.html").stat().st_size
-    assert page["frames"] == page["frames_recorded"] > 10 and page["agents"] == page["agents_recorded"] == 8 and page["words"] == []
+    assert (
+        told["ok"] is True
+        and page["file"] == "page.html"
+        and page["bytes"] == (folder / "page.html").stat().st_size
+    )
+    assert (
+        page["frames"] == page["frames_recorded"] > 10
+        and page["agents"] == page["agents_recorded"] == 8
+        and page["words"] == []
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--out", "page.pdf"], '"page.pdf": a page ends in .html or .htm. Write for example page.html.'),
-        (["--out", "nowhere/page.html"], 'There is no folder "nowhere" to write "page.html" into. Make it, or choose another output path.'),
+        (
+            ["--out", "nowhere/page.html"],
+            'There is no folder "nowhere" to write "page.html" into. Make it, or choose another output path.',
+        ),
         (["--megabytes", "0"], "--megabytes is 0, but a page needs at least 0.1."),
         (["--megabytes", "nan"], "--megabytes is nan, but a page needs at least 0.1."),
         (["--speed", "2"], "--speed is of films: name one with --gif or --mp4. A page has a control for it."),
@@ -62,7 +76,11 @@ def test_programs_are_told_sizes(folder):
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(folder, words, message):
     done = crowdsim(["view", "small.h5", *words], cwd=folder)
-    assert done.returncode in (ExitCode.USAGE, ExitCode.RECORDING) and done.stderr == message + "\n" and done.stdout == ""
+    assert (
+        done.returncode in (ExitCode.USAGE, ExitCode.RECORDING)
+        and done.stderr == message + "\n"
+        and done.stdout == ""
+    )
     assert names(folder) == ["small.h5"]
 
 
@@ -71,7 +89,9 @@ def test_mistakes_are_one_sentence_and_leave_nothing(folder, words, message):
 def test_a_film_has_the_pictures_that_were_asked_for(folder):
     from PIL import Image
 
-    told = json.loads(crowdsim(["view", "small.h5", "--gif", "film.gif", "--speed", "16", "--json"], cwd=folder).stdout)["gif"]
+    told = json.loads(
+        crowdsim(["view", "small.h5", "--gif", "film.gif", "--speed", "16", "--json"], cwd=folder).stdout
+    )["gif"]
     assert names(folder) == ["film.gif", "small.h5"]  # no page unless it is asked for
     with Image.open(folder / "film.gif") as film:
         assert told["frames"] == film.n_frames > 5 and film.info["duration"] in (60, 70)
@@ -79,13 +99,21 @@ def test_a_film_has_the_pictures_that_were_asked_for(folder):
         film.seek(film.n_frames // 2)
         assert film.convert("RGB").tobytes() != first
     slow = crowdsim(["view", "small.h5", "--gif", "slow.gif", "--speed", "0.001"], cwd=folder)
-    assert slow.returncode == ExitCode.USAGE and "but at most 3,000 are drawn" in slow.stderr and "slow.gif" not in names(folder)
+    assert (
+        slow.returncode == ExitCode.USAGE
+        and "but at most 3,000 are drawn" in slow.stderr
+        and "slow.gif" not in names(folder)
+    )
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is not None, reason="ffmpeg is installed")
 def test_without_ffmpeg_the_way_out_is_said(folder):
     done = crowdsim(["view", "small.h5", "--mp4", "film.mp4"], cwd=folder)
-    assert done.returncode == ExitCode.USAGE and "ffmpeg, which is not installed" in done.stderr and names(folder) == ["small.h5"]
+    assert (
+        done.returncode == ExitCode.USAGE
+        and "ffmpeg, which is not installed" in done.stderr
+        and names(folder) == ["small.h5"]
+    )
 
 
 @pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is missing")

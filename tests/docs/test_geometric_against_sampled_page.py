@@ -1,4 +1,6 @@
-"""The study of geometric against sampled velocities: a tiny one runs from end to end, and the page's tables are of the form that the command makes."""
+"""The study of geometric against sampled velocities:
+a tiny one runs from end to end, and the page's tables are of the form that the command makes.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +34,59 @@ def cells_of(table):
 def made_up(specs):
     """Return a table of runs as the study has it, with numbers that nobody measured."""
     rows = [{**spec._asdict(), "sets": " ".join(spec.sets)} for spec in dict.fromkeys(specs)]
-    names = ("arrived_share", "time_over_ideal", "path_over_optimal", "stuck_each_s", "overlaps_each", "steerbench_score", "mean_acceleration_m_s2")
+    names = (
+        "arrived_share",
+        "time_over_ideal",
+        "path_over_optimal",
+        "stuck_each_s",
+        "overlaps_each",
+        "steerbench_score",
+        "mean_acceleration_m_s2",
+    )
     return pd.DataFrame(rows).assign(**{name: 1.0 + 0.01 * place for place, name in enumerate(names)})
 
 
 @pytest.mark.full
-def test_a_tiny_study_makes_tables_pictures_and_page_and_goes_on_where_it_was(study, tmp_path, monkeypatch, capsys):
-    for name, value in (("GEOMETRIES", {"circle": study.circle}), ("REMEDIES_IN", ("circle",)), ("TRAILS_IN", ("circle",)), ("MODELS", ("orca", "toi")), ("AFTER_S", 0.5),
-                        ("HORIZONS", (1.0, 2.0)), ("SAMPLES", ("samples=64", "samples=16")), ("ROUNDS", 1), ("COST_TICKS", 3), ("COST_PEOPLE", 40)):
+def test_a_tiny_study_makes_tables_pictures_and_page_and_goes_on_where_it_was(
+    study, tmp_path, monkeypatch, capsys
+):
+    for name, value in (
+        ("GEOMETRIES", {"circle": study.circle}),
+        ("REMEDIES_IN", ("circle",)),
+        ("TRAILS_IN", ("circle",)),
+        ("MODELS", ("orca", "toi")),
+        ("AFTER_S", 0.5),
+        ("HORIZONS", (1.0, 2.0)),
+        ("SAMPLES", ("samples=64", "samples=16")),
+        ("ROUNDS", 1),
+        ("COST_TICKS", 3),
+        ("COST_PEOPLE", 40),
+    ):
         monkeypatch.setattr(study, name, value)
-    (tmp_path / "page.md").write_text("".join(f"<!-- made: {name} -->\nold\n<!-- end: {name} -->\nprose\n" for name in study.TABLES))
-    words = ["study", "--seeds", "1:3", "--levels", "1", "--workers", "1", "--out", str(tmp_path / "runs"), "--page", str(tmp_path / "page.md")]
+    (tmp_path / "page.md").write_text(
+        "".join(f"<!-- made: {name} -->\nold\n<!-- end: {name} -->\nprose\n" for name in study.TABLES)
+    )
+    words = [
+        "study",
+        "--seeds",
+        "1:3",
+        "--levels",
+        "1",
+        "--workers",
+        "1",
+        "--out",
+        str(tmp_path / "runs"),
+        "--page",
+        str(tmp_path / "page.md"),
+    ]
     monkeypatch.setattr(sys, "argv", words)
     study.main()
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "old" not in page and page.count("prose") == 7 and "| circle | toi |" in page
-    assert {file.name for file in tmp_path.glob("*.png")} == {"geometric-against-sampled-densities.png", "geometric-against-sampled-trails.png"}
+    assert {file.name for file in tmp_path.glob("*.png")} == {
+        "geometric-against-sampled-densities.png",
+        "geometric-against-sampled-trails.png",
+    }
     runs = len((tmp_path / "runs" / "runs.jsonl").read_text().splitlines())
     assert f"{runs} runs to do, 0 known" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", [*words, "--go-on"])
@@ -55,7 +94,10 @@ def test_a_tiny_study_makes_tables_pictures_and_page_and_goes_on_where_it_was(st
     assert f"0 runs to do, {runs} known" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="no markers"):
         study.put_between("prose", "models", "")
-    without_clocks = [TABLE.sub(lambda match: "" if match[1] == "cost" else match[0], text) for text in (page, (tmp_path / "page.md").read_text(encoding="utf-8"))]
+    without_clocks = [
+        TABLE.sub(lambda match: "" if match[1] == "cost" else match[0], text)
+        for text in (page, (tmp_path / "page.md").read_text(encoding="utf-8"))
+    ]
     assert without_clocks[0] == without_clocks[1]
 
 
@@ -65,8 +107,11 @@ def test_the_tables_of_the_page_are_of_the_form_that_the_command_makes(study):
     runs = made_up(spec for part in parts.values() for spec in part)
     crowds = runs[runs["seed"] > 0]
     expected = {
-        "models": study.models_section(crowds), "densities": study.densities_section(crowds, levels), "families": study.families_section(crowds),
-        "horizons": study.horizons_section(crowds, study.CHOSEN_LEVEL), "samples": study.samples_section(crowds, study.CHOSEN_LEVEL),
+        "models": study.models_section(crowds),
+        "densities": study.densities_section(crowds, levels),
+        "families": study.families_section(crowds),
+        "horizons": study.horizons_section(crowds, study.CHOSEN_LEVEL),
+        "samples": study.samples_section(crowds, study.CHOSEN_LEVEL),
         "remedies": study.remedies_section(runs, study.CHOSEN_LEVEL, seeds),
     }
     found = dict(TABLE.findall(FILE.read_text(encoding="utf-8")))
@@ -84,7 +129,10 @@ def test_a_column_of_the_page_comes_out_again(study, where, tmp_path):
     """Forty runs at level 1: no number of the page but the costs depends on the machine."""
     specs = [spec for spec in study.plan(range(1, 9), [1])["densities"] if spec.geometry == where]
     runs = study.run_all(specs, tmp_path / "runs.jsonl", 1, go_on=False, minutes=math.inf)
-    page = {tuple(row[:2]): row[2] for row in cells_of(dict(TABLE.findall(FILE.read_text(encoding="utf-8")))["densities"])}
+    page = {
+        tuple(row[:2]): row[2]
+        for row in cells_of(dict(TABLE.findall(FILE.read_text(encoding="utf-8")))["densities"])
+    }
     for model in study.MODELS:
         assert study.short(study.part_of(runs, model=model)) == page[where, model], model
 
@@ -101,9 +149,18 @@ def test_an_interval_is_students(study):
 
 def test_a_difference_is_bold_only_where_its_interval_does_not_hold_zero(study):
     rows = [
-        {"geometry": where, "level": 1, "model": model, "sets": "", "seed": seed, **dict.fromkeys(study.MEASURES, 1.0 + (0.5 + 0.01 * seed) * (model == "toi"))}
-        for where in study.GEOMETRIES for model in ("orca", "toi") for seed in (1, 2, 3)
-    ]  # fmt: skip
+        {
+            "geometry": where,
+            "level": 1,
+            "model": model,
+            "sets": "",
+            "seed": seed,
+            **dict.fromkeys(study.MEASURES, 1.0 + (0.5 + 0.01 * seed) * (model == "toi")),
+        }
+        for where in study.GEOMETRIES
+        for model in ("orca", "toi")
+        for seed in (1, 2, 3)
+    ]
     line = study.families_section(pd.DataFrame(rows)).splitlines()[2]
     assert "**+0.52 ± 0.02**" in line
     for row in rows:

@@ -15,7 +15,12 @@ from tests.cli.command import crowdsim
 from tests.crowds import ROOT, SCENARIOS
 
 PAGE = (ROOT / "docs" / "guides" / "measures.md").read_text(encoding="utf-8")
-COMMANDS = [shlex.split(line[2:]) for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines() if line.startswith("$ ")]
+COMMANDS = [
+    shlex.split(line[2:])
+    for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+    for line in block.splitlines()
+    if line.startswith("$ ")
+]
 SNIPPET = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)[0]
 
 
@@ -36,8 +41,16 @@ def test_the_commands_and_the_snippet_run_and_say_what_the_page_says(tmp_path, m
 
 
 STUDIES = {
-    "avoidance_comparison": ("--models orca --densities 0.1 --seeds 1", "comparison.png", "orca            0.1       6  100.0 %   1.0"),
-    "fundamental_diagram": ("--models orca --densities 0.2 --laws weidmann", "diagram.png", "orca           weidmann "),
+    "avoidance_comparison": (
+        "--models orca --densities 0.1 --seeds 1",
+        "comparison.png",
+        "orca            0.1       6  100.0 %   1.0",
+    ),
+    "fundamental_diagram": (
+        "--models orca --densities 0.2 --laws weidmann",
+        "diagram.png",
+        "orca           weidmann ",
+    ),
     "evacuation_curves": ("{run}", "", "6 left by"),
 }
 
@@ -50,7 +63,9 @@ def test_every_study_of_the_page_prints_its_table_and_draws_its_picture(tmp_path
     study.run("orca", 0.1, 1, tmp_path)
     for name, (options, picture, line) in STUDIES.items():
         out = tmp_path / name if picture else tmp_path / "curves.png"
-        monkeypatch.setattr(sys, "argv", [name, *options.format(run=tmp_path / "orca-0.1-1.h5").split(), "--out", str(out)])
+        monkeypatch.setattr(
+            sys, "argv", [name, *options.format(run=tmp_path / "orca-0.1-1.h5").split(), "--out", str(out)]
+        )
         importlib.import_module(name).main()
         assert line in capsys.readouterr().out, name
         assert (out / picture).read_bytes().startswith(b"\x89PNG"), name

@@ -28,14 +28,19 @@ def test_the_scenario_of_the_page_runs():
     (text,) = blocks("yaml")
     scenario = parse_scenario(text)
     assert scenario.notes == () and [chosen.name for chosen in scenario.models] == ["orca", "none", "orca"]
-    assert scenario.groups[0].name == "couriers" and scenario.groups[0].avoidance.values["time_horizon"] == 1.0
+    assert (
+        scenario.groups[0].name == "couriers" and scenario.groups[0].avoidance.values["time_horizon"] == 1.0
+    )
     with Simulation(scenario) as run:
         for _ in range(20):
             run.step()
 
 
 def test_the_page_names_every_model_reason_and_column_of_the_table():
-    for word in (*(name for name in available_models() if origin_of(name) is None), *(reason.name for reason in Reason)):
+    for word in (
+        *(name for name in available_models() if origin_of(name) is None),
+        *(reason.name for reason in Reason),
+    ):
         assert f"`{word}`" in PAGE, word
     table = next(block for block in blocks("console") if "crowdsim models" in block).splitlines()
     assert re.split(r"\s{2,}", table[1].strip()) == list(HEADERS)

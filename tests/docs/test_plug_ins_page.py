@@ -1,4 +1,6 @@
-"""docs/guides/plug-ins.md: its examples are the files that are tested, what it tells works, and its messages are those that are printed."""
+"""docs/guides/plug-ins.md: its examples are the files that are tested, what it tells works,
+and its messages are those that are printed.
+"""
 
 import re
 import shlex
@@ -34,7 +36,9 @@ def tire(monkeypatch):
 
 
 def test_the_system_and_the_planner_of_the_page_are_the_files_that_are_tested():
-    assert blocks("python") == [file.read_text(encoding="utf-8") for file in (FATIGUE, FATIGUE.with_name("straight_line.py"))]
+    assert blocks("python") == [
+        file.read_text(encoding="utf-8") for file in (FATIGUE, FATIGUE.with_name("straight_line.py"))
+    ]
 
 
 def test_the_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
@@ -45,7 +49,9 @@ def test_the_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
     code, _, err = outcome(capsys, *words, "--set", "stop.after=3", "-o", str(tmp_path / "run.h5"), "-q")
     assert (code, err) == (3, "")
     with open_run(tmp_path / "run.h5") as run:
-        assert run.table("agents/fatigue").max() > 0.2 and {"resting", "mean_fatigue"} <= set(run.ticks().columns)
+        assert run.table("agents/fatigue").max() > 0.2 and {"resting", "mean_fatigue"} <= set(
+            run.ticks().columns
+        )
 
 
 def test_the_scenario_of_the_page_names_it(tire):
@@ -58,8 +64,14 @@ def test_the_scenario_of_the_page_names_it(tire):
 
 
 def test_the_table_has_every_attribute_and_every_call():
-    first = [cell for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE) for cell in re.findall(r"`(\w+)`", row)]
-    assert {"after", "before", "reads", "writes", "counts", "columns", "components", "Parameters"} <= set(first)
+    first = [
+        cell
+        for row in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
+        for cell in re.findall(r"`(\w+)`", row)
+    ]
+    assert {"after", "before", "reads", "writes", "counts", "columns", "components", "Parameters"} <= set(
+        first
+    )
     assert all(hasattr(System, name) for name in first)
 
 
@@ -75,10 +87,22 @@ def exaggerates(self, tick):
     self.world.agents.fatigue[3] = 1.5
 
 
-@pytest.mark.parametrize(("number", "process", "reads"), [(0, looks, ()), (1, changes, ("velocity",)), (2, exaggerates, ())])
+@pytest.mark.parametrize(
+    ("number", "process", "reads"), [(0, looks, ()), (1, changes, ("velocity",)), (2, exaggerates, ())]
+)
 def test_the_messages_of_the_page_are_those_that_are_told(tire, number, process, reads):
     message = re.findall(r"^tick \d+: (.*)$", PAGE, re.MULTILINE)[number]
-    wrong = type("Tire", (System,), {"after": tire.after, "columns": tire.columns, "writes": ("fatigue",), "reads": reads, "process": process})
+    wrong = type(
+        "Tire",
+        (System,),
+        {
+            "after": tire.after,
+            "columns": tire.columns,
+            "writes": ("fatigue",),
+            "reads": reads,
+            "process": process,
+        },
+    )
     registry.forget("Tire")
     with simulation(systems=[wrong], warm=False) as run, pytest.raises(OwnSystemError) as caught:
         run.step()

@@ -1,4 +1,6 @@
-"""What code, pages and printed output cite is listed in docs/references.md, and nothing is cited in another way."""
+"""What code, pages and printed output cite is listed in docs/references.md,
+and nothing is cited in another way.
+"""
 
 import json
 import re
@@ -14,17 +16,33 @@ KEY = re.compile(r"\[((?:[A-Za-z][\w.&-]* )+(?:(?:19|20)\d\d[a-z]?|undated))\]")
 TAGS = [
     re.compile(pattern)
     for pattern in (
-        r"S[0-4](?![\w\"])(?<![\w\"]..)", *(rf"{page}(?:\.md|,? (?:rows? )?[A-Z]\d|(?<=\({page}):)" for page in ("SYSTEMS", "PEERS", "STANDARDS", "CHECKS")),
-        r"hecks? O\d", r"et al\b(?<!\w.....)", r"\((?:19|20)\d\d\)(?<=[a-z] ......)",
+        r"S[0-4](?![\w\"])(?<![\w\"]..)",
+        *(
+            rf"{page}(?:\.md|,? (?:rows? )?[A-Z]\d|(?<=\({page}):)"
+            for page in ("SYSTEMS", "PEERS", "STANDARDS", "CHECKS")
+        ),
+        r"hecks? O\d",
+        r"et al\b(?<!\w.....)",
+        r"\((?:19|20)\d\d\)(?<=[a-z] ......)",
     )
-]  # fmt: skip
+]
 PAGE = ROOT / "docs" / "references.md"
-PLACES = {"crowdsim": ("py", "js"), "docs": ("md", "py"), "scenarios": ("yaml",), "tests": ("py", "txt"), "benchmarks": ("py",), "analysis": ("py",), ".": ("md", "cff", "toml")}
+PLACES = {
+    "crowdsim": ("py", "js"),
+    "docs": ("md", "py"),
+    "scenarios": ("yaml",),
+    "tests": ("py", "txt"),
+    "benchmarks": ("py",),
+    "analysis": ("py",),
+    ".": ("md", "cff", "toml"),
+}
 
 
 @cache
 def texts():
-    """Return what may cite, by path: code, pages, scenarios, tests; not the list itself, and not this file."""
+    """Return what may cite, by path: code, pages, scenarios, tests;
+    not the list itself, and not this file.
+    """
     found = {}
     for folder, endings in PLACES.items():
         for ending in endings:
@@ -36,7 +54,11 @@ def texts():
 
 def listed():
     """Return the rows of the page by their keys: what each is, and where it can be found."""
-    rows = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| [")]
+    rows = [
+        [cell.strip() for cell in line.strip("| ").split(" | ")]
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| [")
+    ]
     assert len({row[0] for row in rows}) == len(rows), "a key is listed twice"
     return {row[0].strip("[]"): row[1:] for row in rows}
 
@@ -56,18 +78,31 @@ def test_every_key_that_is_cited_is_listed_and_every_listed_one_is_cited():
 
 
 def test_every_entry_says_what_it_is_and_where_it_can_be_found():
-    assert {key: row for key, row in listed().items() if not (KEY.fullmatch(f"[{key}]") and len(row) == 2 and all(row))} == {}
+    assert {
+        key: row
+        for key, row in listed().items()
+        if not (KEY.fullmatch(f"[{key}]") and len(row) == 2 and all(row))
+    } == {}
 
 
 def test_nothing_is_cited_by_a_tag_or_by_name_and_year():
-    found = [f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}" for name, text in texts().items() for tag in TAGS for match in tag.finditer(text)]
+    found = [
+        f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]}"
+        for name, text in texts().items()
+        for tag in TAGS
+        for match in tag.finditer(text)
+    ]
     assert found == []
 
 
 def test_every_tunable_number_says_that_it_is_ours_or_what_it_is_from():
     rows = parameter_rows()
     assert len(rows) > 100
-    assert {row["name"]: row["source"] for row in rows if row["source"] and not row["source"].startswith("ours") and not KEY.search(row["source"])} == {}
+    assert {
+        row["name"]: row["source"]
+        for row in rows
+        if row["source"] and not row["source"].startswith("ours") and not KEY.search(row["source"])
+    } == {}
 
 
 def test_what_is_printed_cites_listed_keys_alone():

@@ -23,6 +23,11 @@ def need(*parts: str) -> Path:
 
 
 def _lack(path: Path) -> str:
-    """Return what is missing, in the words by which the end of a run counts what was not tested (`tests/conftest.py`)."""
+    """Return what is missing, in the words by which the end of a run counts what was not tested
+    (`tests/conftest.py`).
+    """
     known = path if DATA.exists() else DATA
-    return f"../shared/{known.relative_to(DATA.parent)} is missing: this check needs data that is not part of the project"
+    return (
+        f"../shared/{known.relative_to(DATA.parent)} is missing: this check needs data that is not part of "
+        "the project"
+    )

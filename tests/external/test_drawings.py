@@ -1,4 +1,6 @@
-"""DXF drawings made by others run as they are: ground, obstacles, exits and where people stand, each from its layers."""
+"""DXF drawings made by others run as they are:
+ground, obstacles, exits and where people stand, each from its layers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ groups: [{{name: people, count: 24, region: {{{layer}[jps-distributions]}}, goal
     scenario = parse_scenario(text, folder=FOLDER)
     ground = scenario.geometry.walkable
     assert ground.is_valid and ground.geom_type == "Polygon"
-    assert ground.area == pytest.approx({"Bottleneck": 220.0, "Corner": 44.0, "Office": 204.91}[name.rpartition("-")[2].removesuffix(".dxf")], abs=0.1)
+    assert ground.area == pytest.approx(
+        {"Bottleneck": 220.0, "Corner": 44.0, "Office": 204.91}[name.rpartition("-")[2].removesuffix(".dxf")],
+        abs=0.1,
+    )
     with Simulation(scenario) as run:
         assert shapely.contains_xy(ground, run.world.agents.position).all()
         while not run.why_over():

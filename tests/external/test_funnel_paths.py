@@ -1,4 +1,6 @@
-"""Ways over meshes and queries that others made: an any-angle oracle, Detour's own polygons, and meshes built to break planners."""
+"""Ways over meshes and queries that others made:
+an any-angle oracle, Detour's own polygons, and meshes built to break planners.
+"""
 
 import json
 
@@ -41,7 +43,9 @@ def arena(kind):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["its own polygons", "polygons", "triangles"])
-def test_ways_over_the_arena_are_at_least_as_long_as_the_oracle_and_on_average_five_per_cent_longer_at_most(kind):
+def test_ways_over_the_arena_are_at_least_as_long_as_the_oracle_and_on_average_five_per_cent_longer_at_most(
+    kind,
+):
     queries = json.loads(need("polyanya", "arena_anyangle_expected.json").read_text())
     planner = arena(kind)
     ratios = []
@@ -63,7 +67,14 @@ def test_the_oracle_agrees_with_the_visibility_graph():
 
 
 # The first file gives the length between two corners for points that lie 1.4 mm off them.
-@pytest.mark.parametrize("name, off", [("bad-collinear", 3e-3), *((f"bad-collinear2-rot{turn}", 1e-9) for turn in (0, 45, 90)), ("square", 1e-9)])
+@pytest.mark.parametrize(
+    "name, off",
+    [
+        ("bad-collinear", 3e-3),
+        *((f"bad-collinear2-rot{turn}", 1e-9) for turn in (0, 45, 90)),
+        ("square", 1e-9),
+    ],
+)
 def test_meshes_with_collinear_corners_have_the_expected_ways(name, off):
     planner = OnePlanner(mesh_from_polygons(*read_mesh(need("polyanya", "tiny", f"{name}.mesh")))[0])
     for line in need("polyanya", "tiny", f"{name}.scen").read_text().splitlines()[1:]:
@@ -91,7 +102,11 @@ def test_on_its_own_polygons_ways_are_found_as_by_detour_and_are_on_average_no_l
     ours, theirs = [], []
     for query in data["queries"]:
         start, goal = np.array(query["start"][:2]), np.array(query["goal"][:2])
-        goals = one._replace(piece_polygon=np.array([query["goal_polygon"]], dtype=np.int32), vertex=goal[None], pole=goal[None])
+        goals = one._replace(
+            piece_polygon=np.array([query["goal_polygon"]], dtype=np.int32),
+            vertex=goal[None],
+            pole=goal[None],
+        )
         status = planner.search(start, goals, 0.0, polygon=query["start_polygon"])
         assert (status == FOUND) == query["reached"]
         if status == FOUND:

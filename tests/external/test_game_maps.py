@@ -1,4 +1,6 @@
-"""Game maps as ground: shortest ways are the same over triangles, polygons and points of visibility, and never longer than the grid's optimum ([Cui 2012])."""
+"""Game maps as ground: shortest ways are the same over triangles, polygons and points of visibility,
+and never longer than the grid's optimum ([Cui 2012]).
+"""
 
 from functools import cache
 
@@ -25,7 +27,10 @@ def ground_of(name):
     runs = []
     for row, free in enumerate(grid.walkable(0.0)):
         ends = np.flatnonzero(np.diff(np.concatenate([[0], free.astype(np.int8), [0]])))
-        runs += [shapely.box(grid.x + a, grid.y + row, grid.x + b, grid.y + row + 1) for a, b in ends.reshape(-1, 2).tolist()]
+        runs += [
+            shapely.box(grid.x + a, grid.y + row, grid.x + b, grid.y + row + 1)
+            for a, b in ends.reshape(-1, 2).tolist()
+        ]
     return shapely.simplify(shapely.union_all(runs), 0.0)
 
 
@@ -38,7 +43,18 @@ def lengths(mesh, kind, starts, ends):
     answers, _ = planner.advance(1 << 60, Team(1))
     assert (answers.status == FOUND).all()
     out, ahead = np.empty(len(starts)), np.diff(answers.start).astype(np.int32)
-    measure_corridors(mesh, goals, answers.cells, answers.start[:-1].copy(), ahead, polygon, answers.piece, starts, np.zeros(len(starts)), out)
+    measure_corridors(
+        mesh,
+        goals,
+        answers.cells,
+        answers.start[:-1].copy(),
+        ahead,
+        polygon,
+        answers.piece,
+        starts,
+        np.zeros(len(starts)),
+        out,
+    )
     return out
 
 
@@ -48,7 +64,10 @@ def test_shortest_ways_are_those_of_every_optimal_planner_on_either_mesh_and_no_
     _, starts, ends, optimum = benchmark(name)
     chosen = np.random.default_rng(0).permutation(len(starts))[:60]
     starts, ends, optimum = starts[chosen].copy(), ends[chosen].copy(), optimum[chosen]
-    meshes = {cells: build_mesh(ground_of(name), parameters=MeshParameters(cells=cells)).mesh for cells in ("polygons", "triangles")}
+    meshes = {
+        cells: build_mesh(ground_of(name), parameters=MeshParameters(cells=cells)).mesh
+        for cells in ("polygons", "triangles")
+    }
     best = lengths(meshes["polygons"], "optimal", starts, ends)
     assert lengths(meshes["triangles"], "optimal", starts, ends) == pytest.approx(best, rel=1e-9)
     assert lengths(meshes["polygons"], "visibility", starts, ends) == pytest.approx(best, rel=1e-9)

@@ -14,10 +14,15 @@ def difference(case, apex):
     """Greatest difference of the recorded agent's velocity, m/s."""
     agents = case["agents"]
     view = view_of(
-        [agent["pos"] for agent in agents], [agent["vel"] for agent in agents], [agent["pref"] for agent in agents],
-        radius=case["radius"], speed=case["max_speed"],
-    )  # fmt: skip
-    out = choose("hrvo", view, case["dt"], apex=apex, side_pull=0.0, neighbour_count=20, neighbour_distance=100.0)
+        [agent["pos"] for agent in agents],
+        [agent["vel"] for agent in agents],
+        [agent["pref"] for agent in agents],
+        radius=case["radius"],
+        speed=case["max_speed"],
+    )
+    out = choose(
+        "hrvo", view, case["dt"], apex=apex, side_pull=0.0, neighbour_count=20, neighbour_distance=100.0
+    )
     return np.abs(out.velocity[case["subject"]] - case["new_vel"]).max()
 
 
@@ -34,6 +39,7 @@ def test_every_velocity_is_that_of_the_library_with_the_library_s_apex(cases):
 
 
 def test_the_paper_s_apex_differs_where_the_library_slips(cases):
-    # Only those whose preferred velocity leads past the other one's left are concerned, and only where that cone binds.
+    # Only those whose preferred velocity leads past the other one's left are concerned, and only where that
+    # cone binds.
     same = np.mean([difference(case, "paper") < 1e-3 for case in cases])
     assert 0.7 < same < 0.95  # measured: 0.82

@@ -1,4 +1,6 @@
-"""A world under load: everybody asks for a new path at once on the largest plan, a small crowd of it by default."""
+"""A world under load: everybody asks for a new path at once on the largest plan,
+a small crowd of it by default.
+"""
 
 import time
 
@@ -36,7 +38,9 @@ def test_a_slice_is_no_more_work_than_it_may_be_and_one_answer_for_each_slot_tha
                 answers, expansions = planner.advance(most, Team(1))
                 longest = int(np.diff(answers.start).max(initial=0))
                 assert expansions <= most
-                assert expansions + answers.work <= most + max(1, most // LEAST_GRANT) * (ANSWER_WORK + longest)
+                assert expansions + answers.work <= most + max(1, most // LEAST_GRANT) * (
+                    ANSWER_WORK + longest
+                )
 
 
 @pytest.mark.full
@@ -48,8 +52,10 @@ def test_everybody_is_answered_in_turn_and_the_longest_wait_is_told():
             run.step()
             ticks, work = ticks + 1, work + run.counts["expansions"]
             assert run.counts["slices"] == 1 and run.counts["oldest_request_ticks"] < ticks
-        assert ticks <= 1 + (work + 300 * (ANSWER_WORK + 100)) / (0.5 * 500)  # half of every slice at least is put to use
-        assert run.verdict().longest_wait_s == pytest.approx((ticks - 2) * 0.05)  # at the end of the last tick but one
+        # half of every slice at least is put to use
+        assert ticks <= 1 + (work + 300 * (ANSWER_WORK + 100)) / (0.5 * 500)
+        # at the end of the last tick but one
+        assert run.verdict().longest_wait_s == pytest.approx((ticks - 2) * 0.05)
 
 
 @pytest.mark.full
@@ -70,16 +76,22 @@ def test_a_loaded_run_by_the_clock_is_run_again_from_its_schedule_and_work_is_th
 
 @pytest.mark.full
 def test_slices_do_not_cost_more_the_more_requests_wait():
-    """Slices of 1,000 expansions took 8 times as long as the search at once while handing out looked at every request."""
+    """Slices of 1,000 expansions took 8 times as long as the search at once while handing out looked at every
+    request.
+    """
     with world(1000, 250, {"work": 10**9}) as run:
-        ratios = [search_seconds(run, 250, 1000, Team(1)) / search_seconds(run, 250, ALL, Team(1)) for _ in range(5)]
+        ratios = [
+            search_seconds(run, 250, 1000, Team(1)) / search_seconds(run, 250, ALL, Team(1)) for _ in range(5)
+        ]
         assert min(ratios) < 2.5, ratios
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("goals", [5, 500])
 def test_planning_overruns_its_share_by_less_than_a_slice_and_half_of_one_on_average(goals):
-    """By the clock of the thread, so that what else the machine does is not measured; the best of three, since caches are shared all the same."""
+    """By the clock of the thread, so that what else the machine does is not measured;
+    the best of three, since caches are shared all the same.
+    """
     with world(2000, goals, {"milliseconds": 20}) as run:
         found = []
         for shift in (1, 2, 3):
@@ -87,7 +99,8 @@ def test_planning_overruns_its_share_by_less_than_a_slice_and_half_of_one_on_ave
             found.append(until_answered(run, time.thread_time_ns))
         assert any(each["p99_overrun_ms"] <= each["slice_p99_ms"] for each in found), found
         assert any(each["mean_overrun_ms"] <= 0.75 * each["slice_ms"] for each in found), found
-        # What the slicer takes of it, in ticks with room for many slices, by a clock that costs nothing to look at.
+        # What the slicer takes of it, in ticks with room for many slices, by a clock that costs nothing to
+        # look at.
         run.budget.milliseconds, slicer = 300.0, []
         for shift in (4, 5, 6):
             send_all(run, goals, shift)

@@ -1,4 +1,6 @@
-"""Ways on the MovingAI benchmark ([Sturtevant 2012]) are as long as it says, in both directions, and strings are pulled taut on walkable ground."""
+"""Ways on the MovingAI benchmark ([Sturtevant 2012]) are as long as it says, in both directions,
+and strings are pulled taut on walkable ground.
+"""
 
 from functools import cache
 from itertools import pairwise
@@ -22,7 +24,11 @@ EVERY_TENTH_BUCKET = ("16room_000", "maze512-32-9")
 def benchmark(name):
     """Return (grid, starts, goals, optimal lengths); starts and goals are the centres of cells, m."""
     grid = load_grid(need("movingai", f"{name}.map"))
-    rows = [line.split() for line in need("movingai", f"{name}.map.scen").read_text().split("\n")[1:] if line.strip()]
+    rows = [
+        line.split()
+        for line in need("movingai", f"{name}.map.scen").read_text().split("\n")[1:]
+        if line.strip()
+    ]
     if name in EVERY_TENTH_BUCKET:
         first = {}
         for row in rows:
@@ -36,7 +42,9 @@ def benchmark(name):
 def answers_of(grid, start, goal):
     planner = GridPlanner(grid, goal)
     count = len(start)
-    planner.submit(0, np.arange(count), start, np.full(count, -1), np.arange(count, dtype=np.int32), np.zeros(count))
+    planner.submit(
+        0, np.arange(count), start, np.full(count, -1), np.arange(count, dtype=np.int32), np.zeros(count)
+    )
     answers, _ = planner.advance(1 << 60, Team(1))
     assert len(answers.entity) == count
     return answers

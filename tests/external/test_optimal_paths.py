@@ -32,7 +32,10 @@ def arena(kind):
     """Return the mesh of the arena: the oracle's own polygons, those merged, or a mesh of its outline."""
     if kind in ("arena", "arena-merged"):
         return mesh_from_polygons(*read_mesh(need("polyanya", f"{kind}.mesh")))[0]
-    return build_mesh(shapely.from_wkt(need("polyanya", "arena_boundary.wkt").read_text()), parameters=MeshParameters(cells=kind)).mesh
+    return build_mesh(
+        shapely.from_wkt(need("polyanya", "arena_boundary.wkt").read_text()),
+        parameters=MeshParameters(cells=kind),
+    ).mesh
 
 
 @pytest.mark.sample(1)
@@ -44,18 +47,29 @@ def test_ways_over_the_arena_are_those_of_the_oracle(kind):
     agree = 0
     for query in queries:
         start = np.array(query["start"])
-        status, length = way(mesh, slots, point_goals(mesh, [query["goal"]]), start, int(located(mesh, start[None])[0]))
+        status, length = way(
+            mesh, slots, point_goals(mesh, [query["goal"]]), start, int(located(mesh, start[None])[0])
+        )
         agree += status == FOUND and abs(length - query["length"]) <= 1e-3
     assert agree == len(queries) == 160
 
 
-@pytest.mark.parametrize("name, off", [("bad-collinear", 3e-3), *((f"bad-collinear2-rot{turn}", 1e-9) for turn in (0, 45, 90)), ("square", 1e-9)])
+@pytest.mark.parametrize(
+    "name, off",
+    [
+        ("bad-collinear", 3e-3),
+        *((f"bad-collinear2-rot{turn}", 1e-9) for turn in (0, 45, 90)),
+        ("square", 1e-9),
+    ],
+)
 def test_meshes_with_collinear_corners_have_the_expected_ways(name, off):
     mesh, _ = mesh_from_polygons(*read_mesh(need("polyanya", "tiny", f"{name}.mesh")))
     slots = make_interval_slots(1, mesh, ROOM)
     for line in need("polyanya", "tiny", f"{name}.scen").read_text().splitlines()[1:]:
         *start, gx, gy, expected = map(float, line.split()[4:])
-        status, length = way(mesh, slots, point_goals(mesh, [(gx, gy)]), start, int(located(mesh, np.array([start]))[0]))
+        status, length = way(
+            mesh, slots, point_goals(mesh, [(gx, gy)]), start, int(located(mesh, np.array([start]))[0])
+        )
         assert status == FOUND
         assert length == pytest.approx(expected, abs=off)
 
@@ -63,12 +77,20 @@ def test_meshes_with_collinear_corners_have_the_expected_ways(name, off):
 def test_a_point_does_not_slip_through_where_two_polygons_meet_in_a_corner_only():
     mesh, _ = mesh_from_polygons(*read_mesh(need("polyanya", "tiny", "bad-ambig.mesh")))
     start = np.array([[0.99, 1.01]])
-    status, length = way(mesh, make_interval_slots(1, mesh, ROOM), point_goals(mesh, [(1.01, 0.99)]), start[0], int(located(mesh, start)[0]))
+    status, length = way(
+        mesh,
+        make_interval_slots(1, mesh, ROOM),
+        point_goals(mesh, [(1.01, 0.99)]),
+        start[0],
+        int(located(mesh, start)[0]),
+    )
     assert status == UNREACHABLE or length > 2.0
 
 
 def ways_on_detours_polygons(name):
-    """Return for each query of a file that Detour answered: our length, Detour's, the straight line, and how much six digits may hide."""
+    """Return for each query of a file that Detour answered:
+    our length, Detour's, the straight line, and how much six digits may hide.
+    """
     data = json.loads(need("detour", f"{name}.json").read_text())
     mesh, _ = mesh_from_polygons(np.array(data["vertices"]), data["polygons"])
     slots = make_interval_slots(1, mesh, ROOM)
@@ -76,11 +98,19 @@ def ways_on_detours_polygons(name):
     rows = []
     for query in data["queries"]:
         start, goal = np.array(query["start"][:2]), np.array(query["goal"][:2])
-        goals = one._replace(piece_polygon=np.array([query["goal_polygon"]], dtype=np.int32), vertex=goal[None], pole=goal[None])
+        goals = one._replace(
+            piece_polygon=np.array([query["goal_polygon"]], dtype=np.int32),
+            vertex=goal[None],
+            pole=goal[None],
+        )
         status, length = way(mesh, slots, goals, start, query["start_polygon"])
         assert (status == FOUND) == query["reached"]
         if status == FOUND:
-            hidden = half_a_digit(query["length_xy"]) + np.hypot(*map(half_a_digit, start)) + np.hypot(*map(half_a_digit, goal))
+            hidden = (
+                half_a_digit(query["length_xy"])
+                + np.hypot(*map(half_a_digit, start))
+                + np.hypot(*map(half_a_digit, goal))
+            )
             rows.append((length, query["length_xy"], np.hypot(*(goal - start)), hidden))
     assert len(rows) > 250
     return np.array(rows).T
@@ -98,7 +128,13 @@ def test_ways_on_detours_polygons_are_never_longer_than_detours_nor_shorter_than
     assert np.all(ours <= theirs + 1e-4 + hidden)
 
 
-@pytest.mark.xfail(strict=True, reason="measured 1.8e-4 (nav_test, 6 of 275) and 4.9e-4 (dungeon, 21 of 839): the file's numbers have six digits")
+@pytest.mark.xfail(
+    strict=True,
+    reason=(
+        "measured 1.8e-4 (nav_test, 6 of 275) and 4.9e-4 (dungeon, 21 of 839): the file's numbers have six "
+        "digits"
+    ),
+)
 @pytest.mark.parametrize("name", ["nav_test", "dungeon"])
 def test_ways_on_detours_polygons_are_longer_by_a_tenth_of_a_millimetre_at_most(name):
     ours, theirs, _, _ = ways_on_detours_polygons(name)

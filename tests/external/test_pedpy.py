@@ -60,7 +60,8 @@ def test_the_archive_loaders_read_an_interrupted_run(tmp_path):
 def test_ground_in_pieces_is_refused_as_a_whole_and_read_piece_by_piece(tmp_path):
     path = two_floors(tmp_path / "run.h5")
     with open_run(path) as run:
-        assert run.header.wkt_geometry().startswith("POLYGON")  # seen from above the floor upstairs closes the gap
+        # seen from above the floor upstairs closes the gap
+        assert run.header.wkt_geometry().startswith("POLYGON")
         pieces = export_pedpy(run, tmp_path / "pieces.h5")
     for piece in pieces:
         data, ground = load(piece)
@@ -68,7 +69,9 @@ def test_ground_in_pieces_is_refused_as_a_whole_and_read_piece_by_piece(tmp_path
         assert len(pedpy.get_invalid_trajectory(traj_data=data, walkable_area=ground)) == 0
     apart = ("POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))", "POLYGON ((2 0, 3 0, 3 1, 2 1, 2 0))")
     writer = new_writer(tmp_path / "apart.h5", header_changes={"ground": apart})
-    with pytest.raises(pedpy.GeometryError if hasattr(pedpy, "GeometryError") else Exception, match="MULTIPOLYGON"):
+    with pytest.raises(
+        pedpy.GeometryError if hasattr(pedpy, "GeometryError") else Exception, match="MULTIPOLYGON"
+    ):
         load(writer.close({}).path)
 
 

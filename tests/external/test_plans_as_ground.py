@@ -27,13 +27,19 @@ def _fixed_owners() -> Iterator[None]:
 
 
 def scenario(name: str, agents: int = 0) -> Scenario:
-    text = f"version: 1\ngeometry: {{walkable: {{wkt_file: {name}}}}}\ngroups: [{{name: a, count: {agents}}}]\n"
+    text = (
+        f"version: 1\ngeometry: {{walkable: {{wkt_file: {name}}}}}\ngroups: [{{name: a, count: {agents}}}]\n"
+    )
     return parse_scenario(text, folder=FOLDER)
 
 
 def raw_polygons(name: str) -> list[shapely.Polygon]:
     def parts(geometry: shapely.Geometry) -> list[shapely.Polygon]:
-        return [geometry] if geometry.geom_type == "Polygon" else [part for each in geometry.geoms for part in parts(each)]
+        return (
+            [geometry]
+            if geometry.geom_type == "Polygon"
+            else [part for each in geometry.geoms for part in parts(each)]
+        )
 
     return parts(shapely.from_wkt((FOLDER / name).read_text()))
 
@@ -50,7 +56,10 @@ def test_a_plan_becomes_valid_oriented_ground_on_the_grid_of_the_same_area(name:
     assert np.array_equal(points / GRID_M, np.round(points / GRID_M))
     assert abs(ground.area - raw.area) <= 1.5 * GRID_M * raw.length
     holes = [shapely.Polygon(ring) for part in shapely.get_parts(raw) for ring in part.interiors]
-    assert len(ground.interiors) == len([hole for hole in holes if 2.0 * hole.area / hole.length > SLIVER_WIDTH_M])  # one plan has three that are 1 nm wide
+    # one plan has three that are 1 nm wide
+    assert len(ground.interiors) == len(
+        [hole for hole in holes if 2.0 * hole.area / hole.length > SLIVER_WIDTH_M]
+    )
     if len(ground.interiors) == len(holes):
         assert shapely.hausdorff_distance(ground.boundary, raw.boundary) < 2 * GRID_M
 
@@ -78,17 +87,24 @@ def test_agents_find_room_on_every_plan(name: str) -> None:
 
 
 def test_the_plan_of_a_town_can_be_had_from_its_polygons() -> None:
-    """The street plan is a list of obstacles in the format of another simulator; its polygons are obstacles of ours."""
+    """The street plan is a list of obstacles in the format of another simulator;
+    its polygons are obstacles of ours.
+    """
     path = need("geometry", "vadere_osm_03-Kaiserslautern-Klein.scenario")
     import json
 
     topography = json.loads(path.read_text())["scenario"]["topography"]
     bounds = topography["attributes"]["bounds"]
     width, height = bounds["width"], bounds["height"]
-    obstacles = [[[point["x"], point["y"]] for point in each["shape"]["points"]] for each in topography["obstacles"]]
+    obstacles = [
+        [[point["x"], point["y"]] for point in each["shape"]["points"]] for each in topography["obstacles"]
+    ]
     text = {
         "version": 1,
-        "geometry": {"walkable": {"box": [0, 0, width, height]}, "obstacles": [ring for ring in obstacles if shapely.Polygon(ring).is_valid]},
+        "geometry": {
+            "walkable": {"box": [0, 0, width, height]},
+            "obstacles": [ring for ring in obstacles if shapely.Polygon(ring).is_valid],
+        },
         "groups": [{"name": "a", "count": 500}],
     }
     found = parse_scenario(json.dumps(text))

@@ -1,4 +1,6 @@
-"""Meshes of real and awkward plans cover them exactly, near the origin and at map coordinates; walking on them stays on them."""
+"""Meshes of real and awkward plans cover them exactly, near the origin and at map coordinates;
+walking on them stays on them.
+"""
 
 import numpy as np
 import pytest
@@ -13,13 +15,19 @@ from tests.navigation.test_clearance import check_paths
 from tests.navigation.worlds import UTM, free_points, located, outlines
 
 PLANS = sorted(path.name for path in (DATA / "geometry").glob("*.wkt")) or ["missing"]
-QUICK = [name for name in PLANS if any(part in name for part in ("BUW", "office", "triangular", "verwinkelt", "rotated", "missing"))]
+QUICK = [
+    name
+    for name in PLANS
+    if any(part in name for part in ("BUW", "office", "triangular", "verwinkelt", "rotated", "missing"))
+]
 
 
 def ground_of(name, offset=(0.0, 0.0)):
     """Return a plan on a grid of a micrometre, as scenarios load it."""
     parts = shapely.get_parts(shapely.from_wkt(need("geometry", name).read_text()))
-    ground = shapely.set_precision(shapely.union_all([part for each in parts for part in shapely.get_parts(each)]), 2.0**-20)
+    ground = shapely.set_precision(
+        shapely.union_all([part for each in parts for part in shapely.get_parts(each)]), 2.0**-20
+    )
     return affinity.translate(ground, *offset)
 
 

@@ -9,11 +9,18 @@ from tests.crowds import simulation
 
 def corridor(speed):
     return {
-        "version": 1, "name": "rimea-1", "seed": 1, "tick": 0.05, "stop": {"after": 60}, "record": {"rate": 10},
+        "version": 1,
+        "name": "rimea-1",
+        "seed": 1,
+        "tick": 0.05,
+        "stop": {"after": 60},
+        "record": {"rate": 10},
         "geometry": {"walkable": [[0, 0], [40, 0], [40, 2], [0, 2]]},
         "goals": {"end": {"exit": [[39.6, 0], [40, 0], [40, 2], [39.6, 2]]}},
-        "groups": [{"name": "one", "positions": [[0.3, 1.0]], "speed": speed, "radius": 0.2, "goals": ["end"]}],
-    }  # fmt: skip
+        "groups": [
+            {"name": "one", "positions": [[0.3, 1.0]], "speed": speed, "radius": 0.2, "goals": ["end"]}
+        ],
+    }
 
 
 @pytest.mark.full
@@ -40,11 +47,24 @@ def test_imo_1_a_walker_of_1_metre_a_second_walks_1_metre_a_second_and_bit_exact
 def test_rimea_6_twenty_people_go_round_a_corner(seed):
     ground = shapely.from_wkt("POLYGON((0 0,12 0,12 12,10 12,10 2,0 2,0 0))")
     document = {
-        "version": 1, "name": "rimea-6", "seed": seed, "tick": 0.05, "stop": {"after": 60}, "record": {"rate": 10},
+        "version": 1,
+        "name": "rimea-6",
+        "seed": seed,
+        "tick": 0.05,
+        "stop": {"after": 60},
+        "record": {"rate": 10},
         "geometry": {"walkable": {"wkt": ground.wkt}},
         "goals": {"end": {"exit": [[10, 11.5], [12, 11.5], [12, 12], [10, 12]]}},
-        "groups": [{"name": "crowd", "count": 20, "region": [[0, 0], [6, 0], [6, 2], [0, 2]], "goals": ["end"], "radius": 0.2}],
-    }  # fmt: skip
+        "groups": [
+            {
+                "name": "crowd",
+                "count": 20,
+                "region": [[0, 0], [6, 0], [6, 2], [0, 2]],
+                "goals": ["end"],
+                "radius": 0.2,
+            }
+        ],
+    }
     with simulation(document) as run:
         deepest = 0.0
         while not run.why_over():

@@ -1,4 +1,6 @@
-"""The forty steering cases of SteerBench's collection ([Singh 2009]), under the terms of arrival within 0.5 m and removal on arrival."""
+"""The forty steering cases of SteerBench's collection ([Singh 2009]),
+under the terms of arrival within 0.5 m and removal on arrival.
+"""
 
 import json
 
@@ -9,40 +11,71 @@ from crowdsim.setup.paths import lengths_of
 from tests.crowds import simulation
 from tests.external.data import DATA, need
 
-# In these all must arrive; how long it takes is shown beside the original RVO2's, which does not finish all of them.
+# In these all must arrive; how long it takes is shown beside the original RVO2's, which does not finish all
+# of them.
 UNBOUND = {
-    "3-squeeze", "fun", "doorway-one-way", "oncoming-groups", "circle-20", "fan-in", "oncoming-trick", "overtake-obstacle", "4-way-confusion-obstacle",
-}  # fmt: skip
+    "3-squeeze",
+    "fun",
+    "doorway-one-way",
+    "oncoming-groups",
+    "circle-20",
+    "fan-in",
+    "oncoming-trick",
+    "overtake-obstacle",
+    "4-way-confusion-obstacle",
+}
 FILE = DATA / "steering" / "cases.json"
 CASES = json.loads(FILE.read_text()) if FILE.exists() else {"missing": None}
 
 
 def document(name, case):
-    points = [agent["start"] for agent in case["agents"]] + [goal["target"] for agent in case["agents"] for goal in agent["goals"]]
+    points = [agent["start"] for agent in case["agents"]] + [
+        goal["target"] for agent in case["agents"] for goal in agent["goals"]
+    ]
     points += [box[:2] for box in case["boxes"]] + [box[2:] for box in case["boxes"]]
     (west, south), (east, north) = np.min(points, axis=0) - 5.0, np.max(points, axis=0) + 5.0
     agents = [
         {
-            "id": number, "position": agent["start"], "radius": agent["radius"], "speed": agent["goals"][0]["speed"],
-            "goals": [{"point": goal["target"], "arrive_within": 0.5, "speed": goal["speed"]} for goal in agent["goals"]],
+            "id": number,
+            "position": agent["start"],
+            "radius": agent["radius"],
+            "speed": agent["goals"][0]["speed"],
+            "goals": [
+                {"point": goal["target"], "arrive_within": 0.5, "speed": goal["speed"]}
+                for goal in agent["goals"]
+            ],
         }
         for number, agent in enumerate(case["agents"])
-    ]  # fmt: skip
+    ]
     obstacles = {"obstacles": [{"box": box} for box in case["boxes"]]} if case["boxes"] else {}
     return {
-        "version": 1, "name": name, "seed": 1, "tick": 0.05, "stop": {"after": 300, "when": "all_arrived"}, "record": {"rate": 1},
-        "geometry": {"walkable": [[west, south], [east, south], [east, north], [west, north]], **obstacles}, "groups": [{"name": "all", "agents": agents}],
-    }  # fmt: skip
+        "version": 1,
+        "name": name,
+        "seed": 1,
+        "tick": 0.05,
+        "stop": {"after": 300, "when": "all_arrived"},
+        "record": {"rate": 1},
+        "geometry": {"walkable": [[west, south], [east, south], [east, north], [west, north]], **obstacles},
+        "groups": [{"name": "all", "agents": agents}],
+    }
 
 
 def ideal_time(run):
-    """Return the longest of the agents' shortest ways over their desired speeds, up to the arrival radius (s)."""
+    """Return the longest of the agents' shortest ways over their desired speeds,
+    up to the arrival radius (s).
+    """
     world, built, longest = run.world, run.built, 0.0
     for row in range(len(built.agents)):
         itinerary = world.itineraries[built.agents.itinerary[row]]
         place, polygon, total = built.agents.position[row], built.polygon[row], 0.0
         for goal, speed in zip(itinerary.goals, itinerary.speeds, strict=True):
-            _, length, piece = lengths_of(world, place[None], np.array([polygon]), np.array([goal], dtype=np.int32), built.agents.radius[row : row + 1])
+            _, length, piece = lengths_of(
+                world,
+                place[None],
+                np.array([polygon]),
+                np.array([goal], dtype=np.int32),
+                built.agents.radius[row : row + 1],
+            )
             total += max(0.0, length[0] - 0.5) / speed
             place, polygon = world.goals.pole[piece[0]], world.goals.piece_polygon[piece[0]]
         longest = max(longest, total)

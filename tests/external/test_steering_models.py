@@ -1,4 +1,6 @@
-"""The forty steering cases under the other models that claim them; the terms are those of `test_steering_cases`."""
+"""The forty steering cases under the other models that claim them;
+the terms are those of `test_steering_cases`.
+"""
 
 import random
 
@@ -9,13 +11,19 @@ from tests.external.data import need
 from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_time
 
 MODELS = ("clearpath", "hrvo")
-# Each case under one of the models by default, drawn once, so that all cases are; under the other one in full.
+# Each case under one of the models by default, drawn once, so that all cases are; under the other one in
+# full.
 DRAWN = {name: random.Random(name).choice(MODELS) for name in CASES}
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
-    ("name", "model"), [pytest.param(name, model, marks=() if model == DRAWN[name] else pytest.mark.full) for name in sorted(CASES) for model in MODELS]
+    ("name", "model"),
+    [
+        pytest.param(name, model, marks=() if model == DRAWN[name] else pytest.mark.full)
+        for name in sorted(CASES)
+        for model in MODELS
+    ],
 )
 def test_everybody_arrives_in_time(name, model):
     need("steering", "cases.json")

@@ -1,4 +1,6 @@
-"""The steering cases under every model: bodies do not overlap by more than 5 cm, and everybody arrives; exact, and with starts moved by up to 2.5 cm."""
+"""The steering cases under every model: bodies do not overlap by more than 5 cm, and everybody arrives;
+exact, and with starts moved by up to 2.5 cm.
+"""
 
 import copy
 
@@ -23,7 +25,14 @@ def check(name, model, seed):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("name", [name for name in sorted(CASES) if name in {"circle-20", "fan-in", "oncoming-groups", "doorway-one-way", "3-squeeze", "missing"}])
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in sorted(CASES)
+        if name in {"circle-20", "fan-in", "oncoming-groups", "doorway-one-way", "3-squeeze", "missing"}
+    ],
+)
 def test_the_crowded_cases_leave_no_overlap(name, model):
     need("steering", "cases.json")
     check(name, model, 1)

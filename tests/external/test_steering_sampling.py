@@ -9,15 +9,25 @@ from tests.external.test_steering_cases import CASES, UNBOUND, document, ideal_t
 
 MODELS = ("sampled-hrvo", "toi")
 SAMPLE = sorted(np.random.default_rng(4).permutation(sorted(CASES))[:8].tolist())
-SLOW = {("sampled-hrvo", "crossing-obstacle"): "two press at the corner of a box: 21.9 s of 19.8 (docs/learn/models.md)"}
+SLOW = {
+    (
+        "sampled-hrvo",
+        "crossing-obstacle",
+    ): "two press at the corner of a box: 21.9 s of 19.8 (docs/learn/models.md)"
+}
 
 
 def under_each_model(names):
     """Return models with names of cases as parameters; what is known to be too slow is expected to fail."""
     return [
-        pytest.param(model, name, marks=pytest.mark.xfail(reason=SLOW[model, name], strict=True) if (model, name) in SLOW else ())
-        for model in MODELS for name in names
-    ]  # fmt: skip
+        pytest.param(
+            model,
+            name,
+            marks=pytest.mark.xfail(reason=SLOW[model, name], strict=True) if (model, name) in SLOW else (),
+        )
+        for model in MODELS
+        for name in names
+    ]
 
 
 def check_case(model, name):

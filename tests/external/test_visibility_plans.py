@@ -1,4 +1,6 @@
-"""Points of visibility on real and awkward plans: ways exist exactly where a body fits, at map coordinates too; size and time of large graphs."""
+"""Points of visibility on real and awkward plans:
+ways exist exactly where a body fits, at map coordinates too; size and time of large graphs.
+"""
 
 import time
 

@@ -10,7 +10,9 @@ from tests.reference import cells as twin
 def worlds():
     """Positions and layers of awkward crowds, by name."""
     rng = np.random.default_rng(11)
-    clusters = np.concatenate([rng.normal(centre, 2.0, (60, 2)) for centre in ((0.0, 0.0), (1e5, 3.0), (-4e4, 9e5))])
+    clusters = np.concatenate(
+        [rng.normal(centre, 2.0, (60, 2)) for centre in ((0.0, 0.0), (1e5, 3.0), (-4e4, 9e5))]
+    )
     spread = rng.uniform(0.0, 30.0, (200, 2))
     return {
         "one agent": (np.array([[3.0, 4.0]]), [0]),
@@ -23,7 +25,10 @@ def worlds():
         "a straggler": (np.concatenate([spread, [[1e9, -1e9]]]), np.zeros(201)),
         "a line": (np.stack([np.arange(200) * 50.0, np.zeros(200)], axis=1), np.zeros(200)),
         "all in one place": (np.full((50, 2), 7.25), np.zeros(50)),
-        "a lattice": (np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), axis=-1).reshape(-1, 2), np.zeros(225)),
+        "a lattice": (
+            np.stack(np.meshgrid(np.arange(15.0), np.arange(15.0)), axis=-1).reshape(-1, 2),
+            np.zeros(225),
+        ),
     }
 
 
@@ -37,7 +42,12 @@ def test_a_window_holds_all_agents_within_reach_and_nobody_twice(name, cell_size
         slot = int(cells.slot[row])
         assert cells.row[slot] == row
         for reach in (0.2, 1.0, 6.0):
-            found = window(plane_numbers(cells.origin, cells.shape, cells.plane[slot]), cells.per_metre, *position[row], reach)
+            found = window(
+                plane_numbers(cells.origin, cells.shape, cells.plane[slot]),
+                cells.per_metre,
+                *position[row],
+                reach,
+            )
             rows = twin.rows_of_window(cells, cells.plane[slot], found)
             assert len(rows) == len(set(rows))
             assert all(layer[other] == layer[row] for other in rows)

@@ -9,13 +9,21 @@ from crowdsim.geometry.cover import BEYOND_M, cover
 
 def check(corners, beyond):
     centre, radius = cover(np.asarray(corners, dtype=float), beyond)
-    discs = shapely.union_all([shapely.Point(c).buffer(r + 1e-9, quad_segs=64) for c, r in zip(centre, radius, strict=True)])
+    discs = shapely.union_all(
+        [shapely.Point(c).buffer(r + 1e-9, quad_segs=64) for c, r in zip(centre, radius, strict=True)]
+    )
     polygon = shapely.Polygon(corners)
     rng = np.random.default_rng(0)
     left, bottom, right, top = polygon.bounds
     points = shapely.points(rng.uniform((left, bottom), (right, top), (2000, 2)))
-    points = np.append(points[shapely.contains(polygon, points)], shapely.line_interpolate_point(polygon.exterior, np.linspace(0, 1, 200), normalized=True))
-    reach = np.hypot(*(shapely.get_coordinates(points)[:, None] - centre[None]).transpose(2, 0, 1)) <= radius + 1e-9
+    points = np.append(
+        points[shapely.contains(polygon, points)],
+        shapely.line_interpolate_point(polygon.exterior, np.linspace(0, 1, 200), normalized=True),
+    )
+    reach = (
+        np.hypot(*(shapely.get_coordinates(points)[:, None] - centre[None]).transpose(2, 0, 1))
+        <= radius + 1e-9
+    )
     assert reach.any(axis=1).all()
     assert shapely.difference(discs, polygon.buffer(beyond + 1e-6, quad_segs=256)).area < 1e-3 * beyond
     return len(centre)

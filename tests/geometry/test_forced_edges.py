@@ -12,8 +12,12 @@ from tests.reference.forced_edges import area_of, has_edges
 def triangulated(points):
     """Return a Delaunay triangulation of points by their numbers, counter-clockwise."""
     number = {tuple(point): place for place, point in enumerate(points.tolist())}
-    corners = shapely.get_coordinates(shapely.orient_polygons(shapely.get_parts(shapely.delaunay_triangles(shapely.MultiPoint(points))))).reshape(-1, 4, 2)
-    return np.array([[number[tuple(point)] for point in triangle[:3].tolist()] for triangle in corners], dtype=np.int32)
+    corners = shapely.get_coordinates(
+        shapely.orient_polygons(shapely.get_parts(shapely.delaunay_triangles(shapely.MultiPoint(points))))
+    ).reshape(-1, 4, 2)
+    return np.array(
+        [[number[tuple(point)] for point in triangle[:3].tolist()] for triangle in corners], dtype=np.int32
+    )
 
 
 @pytest.mark.sample(14)
@@ -27,7 +31,11 @@ def test_forced_edges_are_there_and_the_ground_is_covered(seed, offset):
     for _ in range(200):
         a, b = (int(each) for each in rng.integers(len(points), size=2))
         line = shapely.LineString([points[a], points[b]])
-        if a != b and not any(shapely.crosses(line, other) for other in lines) and {a, b} not in [set(pair) for pair in wanted]:
+        if (
+            a != b
+            and not any(shapely.crosses(line, other) for other in lines)
+            and {a, b} not in [set(pair) for pair in wanted]
+        ):
             wanted.append((a, b))
             lines.append(line)
     forced, edges = force_edges(points, triangles, wanted)

@@ -12,7 +12,12 @@ from tests.reference import plane as twin
 
 # Whole numbers make collinear and cocircular cases likely; their tiny multiples and offsets make them hard.
 small = st.integers(-6, 6).map(float)
-hard = st.builds(lambda k, e, o: k * 2.0**-e + o, st.integers(-9, 9), st.integers(0, 50), st.sampled_from([0.0, 1.0, 5e6, 1e7]))
+hard = st.builds(
+    lambda k, e, o: k * 2.0**-e + o,
+    st.integers(-9, 9),
+    st.integers(0, 50),
+    st.sampled_from([0.0, 1.0, 5e6, 1e7]),
+)
 coordinate = st.one_of(small, hard, st.floats(-1e7, 1e7))
 
 
@@ -37,7 +42,12 @@ def test_a_point_that_is_in_a_circle_for_sure_is_in_it(p):
 
 def test_cocircular_points_are_never_in_the_circle_for_sure():
     for scale in (1.0, 0.1, 1e-5, 1e6):
-        ring = [(3 * scale, 4 * scale), (-4 * scale, 3 * scale), (-3 * scale, -4 * scale), (4 * scale, -3 * scale)]
+        ring = [
+            (3 * scale, 4 * scale),
+            (-4 * scale, 3 * scale),
+            (-3 * scale, -4 * scale),
+            (4 * scale, -3 * scale),
+        ]
         for k in range(4):
             a, b, c, d = (ring[(k + i) % 4] for i in range(4))
             assert not plane.in_circle_for_sure(*a, *b, *c, *d)
@@ -47,7 +57,9 @@ def test_cocircular_points_are_never_in_the_circle_for_sure():
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.one_of(small, st.floats(-100.0, 100.0)), min_size=8, max_size=8))
 def test_distances_agree_with_exact_arithmetic(p):
-    assert plane.distance_to_segment(*p[:6]) == pytest.approx(twin.distance_to_segment(*p[:6]), rel=1e-9, abs=1e-9)
+    assert plane.distance_to_segment(*p[:6]) == pytest.approx(
+        twin.distance_to_segment(*p[:6]), rel=1e-9, abs=1e-9
+    )
     assert plane.segments_apart(*p) == pytest.approx(twin.segments_apart(*p), rel=1e-9, abs=1e-7)
     x, y = plane.nearest_on_segment(*p[:6])
     ex, ey = twin.nearest_on_segment(*p[:6])
@@ -67,13 +79,24 @@ def test_segments_that_cross_or_touch_are_no_distance_apart():
 def test_arc_tangents_are_right_to_four_units_in_the_last_place():
     for x in [0.0, 1e-300, 1e-9, *np.linspace(0.0, 3.0, 1001), *np.logspace(0, 300, 301), 1.7e308]:
         value, exact = plane.arc_tangent(float(x)), twin.arc_tangent(float(x))
-        assert abs(value - exact) <= 4 * math.ulp(exact) if exact > 1e-290 else value == pytest.approx(exact, abs=1e-300)
+        assert (
+            abs(value - exact) <= 4 * math.ulp(exact)
+            if exact > 1e-290
+            else value == pytest.approx(exact, abs=1e-300)
+        )
 
 
 @pytest.mark.parametrize("degrees", [0.0, 1e-7, 0.5, 30.0, 89.999, 90.0, 120.0, 179.9999, 180.0])
 def test_angles_between_directions_are_what_they_were_made_of(degrees):
     angle = math.radians(degrees)
     for turn in (0.3, 2.0, 4.5):
-        value = plane.angle_between(math.cos(turn), math.sin(turn), math.cos(turn + angle), math.sin(turn + angle))
+        value = plane.angle_between(
+            math.cos(turn), math.sin(turn), math.cos(turn + angle), math.sin(turn + angle)
+        )
         assert value == pytest.approx(angle, abs=5e-16 * 8)
-        assert value == pytest.approx(twin.angle_between(math.cos(turn), math.sin(turn), math.cos(turn + angle), math.sin(turn + angle)), abs=4e-15)
+        assert value == pytest.approx(
+            twin.angle_between(
+                math.cos(turn), math.sin(turn), math.cos(turn + angle), math.sin(turn + angle)
+            ),
+            abs=4e-15,
+        )

@@ -17,12 +17,16 @@ def area_of(soup):
 
 def test_a_clean_square_is_left_alone():
     soup = repaired(SQUARE, HALVES)
-    assert soup.repairs == () and soup.faces.tolist() == HALVES.tolist() and area_of(soup) == pytest.approx(16.0)
+    assert (
+        soup.repairs == () and soup.faces.tolist() == HALVES.tolist() and area_of(soup) == pytest.approx(16.0)
+    )
 
 
 def test_double_faces_count_once():
     soup = repaired(SQUARE, np.array([*HALVES, [2, 0, 1]]))
-    assert soup.repairs == ("face 3 that repeats others is left out",) and area_of(soup) == pytest.approx(16.0)
+    assert soup.repairs == ("face 3 that repeats others is left out",) and area_of(soup) == pytest.approx(
+        16.0
+    )
 
 
 def test_vertices_that_differ_by_rounding_are_one():
@@ -33,17 +37,25 @@ def test_vertices_that_differ_by_rounding_are_one():
 
 
 def test_a_reversed_face_is_turned():
-    soup = repaired(np.concatenate([SQUARE, [[8, 0, 0], [8, 4, 0]]]), np.array([[0, 1, 2], [0, 2, 3], [1, 2, 4], [2, 4, 5]]))
+    soup = repaired(
+        np.concatenate([SQUARE, [[8, 0, 0], [8, 4, 0]]]),
+        np.array([[0, 1, 2], [0, 2, 3], [1, 2, 4], [2, 4, 5]]),
+    )
     assert soup.repairs == ("face 3 that faces the other way than those around is turned",)
     assert area_of(soup) == pytest.approx(32.0)
 
 
 def test_slivers_are_left_out_and_the_edge_that_they_hid_is_split():
     """A triangle of no height lies between a large face and two small ones: a T-junction once it is gone."""
-    vertices = np.array([[0, 0, 0], [4, 0, 0], [2, 4, 0], [2, 0, 0], [1, -2, 0], [3, -2, 0]], dtype=np.float64)
+    vertices = np.array(
+        [[0, 0, 0], [4, 0, 0], [2, 4, 0], [2, 0, 0], [1, -2, 0], [3, -2, 0]], dtype=np.float64
+    )
     faces = np.array([[0, 1, 2], [0, 3, 1], [0, 4, 3], [3, 5, 1]])
     soup = repaired(vertices, faces)
-    assert soup.repairs == ("face 2 without area is left out", "face 1 with vertices of others on its edges is split there")
+    assert soup.repairs == (
+        "face 2 without area is left out",
+        "face 1 with vertices of others on its edges is split there",
+    )
     patches = walkable_patches(soup)
     assert len({patch.sheet for patch in patches}) == 1 and area_of(soup) == pytest.approx(12.0)
 
@@ -52,7 +64,9 @@ def test_a_one_sided_band_is_refused_with_its_faces():
     steps = 12
     angle = np.linspace(0.0, 2.0 * np.pi, steps, endpoint=False)
     rim = [
-        [(2 + s * np.cos(a / 2)) * np.cos(a), (2 + s * np.cos(a / 2)) * np.sin(a), s * np.sin(a / 2)] for a in angle for s in (-0.5, 0.5)
+        [(2 + s * np.cos(a / 2)) * np.cos(a), (2 + s * np.cos(a / 2)) * np.sin(a), s * np.sin(a / 2)]
+        for a in angle
+        for s in (-0.5, 0.5)
     ]
     faces = []
     for k in range(steps):
@@ -78,12 +92,22 @@ def test_what_cannot_be_repaired_is_refused(vertices, faces, told):
 
 
 def test_three_faces_at_one_edge_leave_the_upper_ramp_joined():
-    """A floor that runs on below a ramp which begins on it: one goes up the ramp; below its low part nobody walks."""
-    vertices = np.array([[0, 0, 0], [5, 0, 0], [5, 2, 0], [0, 2, 0], [15, 0, 0], [15, 2, 0], [15, 0, 5], [15, 2, 5]], dtype=np.float64)
+    """A floor that runs on below a ramp which begins on it: one goes up the ramp;
+    below its low part nobody walks.
+    """
+    vertices = np.array(
+        [[0, 0, 0], [5, 0, 0], [5, 2, 0], [0, 2, 0], [15, 0, 0], [15, 2, 0], [15, 0, 5], [15, 2, 5]],
+        dtype=np.float64,
+    )
     faces = np.array([[0, 1, 2], [0, 2, 3], [1, 4, 5], [1, 5, 2], [1, 6, 7], [1, 7, 2]])
     patches = walkable_patches(repaired(vertices, faces))
-    first = next(patch for patch in patches if patch.ground.contains_properly(patch.ground.centroid) and patch.ground.bounds[0] == 0.0)
+    first = next(
+        patch
+        for patch in patches
+        if patch.ground.contains_properly(patch.ground.centroid) and patch.ground.bounds[0] == 0.0
+    )
     ramp = next(patch for patch in patches if patch.plane.slope[0] > 0.4)
     assert first.sheet == ramp.sheet
     under = [patch for patch in patches if patch.sheet != ramp.sheet]
-    assert min(patch.ground.bounds[0] for patch in under) == pytest.approx(9.0, abs=1e-5)  # where the ramp is 2 m high
+    # where the ramp is 2 m high
+    assert min(patch.ground.bounds[0] for patch in under) == pytest.approx(9.0, abs=1e-5)

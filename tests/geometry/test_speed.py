@@ -29,7 +29,11 @@ def test_limited_keeps_huge_velocities_finite():
 
 def test_limit_speed_agrees_with_reference_and_stops_those_that_are_not_active():
     rng = np.random.default_rng(2)
-    velocity, speed, active = rng.normal(size=(50, 2)), rng.uniform(0.0, 2.0, 50), rng.integers(0, 2, 50).astype(np.uint8)
+    velocity, speed, active = (
+        rng.normal(size=(50, 2)),
+        rng.uniform(0.0, 2.0, 50),
+        rng.integers(0, 2, 50).astype(np.uint8),
+    )
     out = np.full((50, 2), 9.0)
     limit_speed(0, 50, velocity, speed, active, out)
     assert np.allclose(out, twin.limit_speed(velocity.tolist(), speed.tolist(), active.tolist()), atol=1e-15)

@@ -16,7 +16,8 @@ from tests.reference.triangulation import edges_that_are_not_delaunay
 def test_no_edge_has_a_far_corner_well_inside_its_circle(seed):
     triangulation = triangulate(random_ground(seed), widest_gap=4.0)
     for t, i in edges_that_are_not_delaunay(*triangulation.__dict__.values()):
-        # Feet are rounded, so that exact arithmetic finds some corners inside by less than a rounding: these must be next to nothing.
+        # Feet are rounded, so that exact arithmetic finds some corners inside by less than a rounding: these
+        # must be next to nothing.
         corners = triangulation.triangles[t]
         other = triangulation.triangles[triangulation.neighbours[t, i]]
         far = next(v for v in other if v not in (corners[i], corners[(i + 1) % 3]))
@@ -27,7 +28,10 @@ def test_no_edge_has_a_far_corner_well_inside_its_circle(seed):
 
 def test_an_exact_grid_of_squares_is_left_alone_by_ties():
     triangulation = triangulate(pillar_hall(4), widest_gap=4.0)
-    assert edges_that_are_not_delaunay(triangulation.vertices, triangulation.triangles, triangulation.neighbours) == []
+    assert (
+        edges_that_are_not_delaunay(triangulation.vertices, triangulation.triangles, triangulation.neighbours)
+        == []
+    )
 
 
 @pytest.mark.parametrize("offset", [(0.0, 0.0), UTM], ids=["near the origin", "UTM"])
@@ -37,7 +41,9 @@ def test_the_feet_are_those_that_brute_force_finds(seed, widest, offset):
     ground = affinity.translate(random_ground(seed), *offset)
     expected = np.array([foot for _, foot in gaps_at_walls(ground, widest)])
     outline = set(map(tuple, shapely.get_coordinates(ground).tolist()))
-    made = np.array([v for v in triangulate(ground, widest_gap=widest).vertices.tolist() if tuple(v) not in outline])
+    made = np.array(
+        [v for v in triangulate(ground, widest_gap=widest).vertices.tolist() if tuple(v) not in outline]
+    )
     tolerance = 1e-8 if offset[0] else 2e-6
     assert len(expected) > 5 and len(made) > 5
     for foot in expected:  # a foot within a micrometre of another is left to that
@@ -51,10 +57,16 @@ def test_the_feet_are_those_that_brute_force_finds(seed, widest, offset):
 def test_every_gap_is_an_edge(seed):
     ground = random_ground(seed)
     triangulation = triangulate(ground, widest_gap=2.0)
-    pairs = np.stack([triangulation.triangles, np.roll(triangulation.triangles, -1, axis=1)], axis=-1).reshape(-1, 2)
+    pairs = np.stack(
+        [triangulation.triangles, np.roll(triangulation.triangles, -1, axis=1)], axis=-1
+    ).reshape(-1, 2)
     edges = {(a, b) for a, b in np.concatenate([pairs, pairs[:, ::-1]]).tolist()}
     # Two corners of one obstacle may have an empty disc inside it.
-    gaps = [gap for gap in gaps_at_walls(ground, 2.0) + gaps_between_corners(ground, 2.0) if ground.covers(shapely.LineString(gap).centroid)]
+    gaps = [
+        gap
+        for gap in gaps_at_walls(ground, 2.0) + gaps_between_corners(ground, 2.0)
+        if ground.covers(shapely.LineString(gap).centroid)
+    ]
     assert len(gaps) > 20
     for gap in gaps:
         a, b = (np.flatnonzero(np.hypot(*(triangulation.vertices - end).T) <= 2e-6).tolist() for end in gap)

@@ -1,4 +1,6 @@
-"""Programs with kernels of their own, without the second that importing the compiler takes: each is forked where it has been imported, and has compiled."""
+"""Programs with kernels of their own, without the second that importing the compiler takes:
+each is forked where it has been imported, and has compiled.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def _server() -> Server:
     return Server(os.environ, "tests.kernels.forked")
 
 
-def run(program: str, folder: Path, cwd: Path, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+def run(
+    program: str, folder: Path, cwd: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
     """Run a program to its end in a process of its own, in which modules of a folder can be imported."""
     return _server().run([str(folder), program], cwd, environment=environment)
 
@@ -41,7 +45,8 @@ def main() -> None:
     if becomes_a_command(socket.socket(fileno=int(sys.argv.pop()))):
         _, folder, program = sys.argv
         sys.path.insert(0, folder)
-        sys.dont_write_bytecode = True  # of sources that are edited within a second Python would believe the bytecode
+        # of sources that are edited within a second Python would believe the bytecode
+        sys.dont_write_bytecode = True
         sources._BEGAN_NS = time.time_ns()
         end(lambda: exec(compile(program, "<program>", "exec"), {"__name__": "__main__"}))
 

@@ -21,7 +21,8 @@ from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.kernels.front_end import front_end_of
 from tests.crowds import ROOT
 
-# Compiles kernels in a process of its own, since names in machine code are numbered, and prints a hash of each one's machine code.
+# Compiles kernels in a process of its own, since names in machine code are numbered, and prints a hash of
+# each one's machine code.
 PROGRAM = """
 import contextlib, hashlib, json, sys
 from numba.core import compiler
@@ -43,14 +44,25 @@ for kernel in needed_by(the_list().scenes):
 
 def machine_code(front_end: str, wanted: str) -> list[list[str]]:
     command = [sys.executable, "-c", PROGRAM, front_end, wanted]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.full
-@pytest.mark.skipif(numba.version_info.short < (0, 68), reason="older versions make other machine code each time")
+@pytest.mark.skipif(
+    numba.version_info.short < (0, 68), reason="older versions make other machine code each time"
+)
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("wanted", ["hold_ground", "list_zone_walls", "planner.serve_waypoints", "walk_many", "find_crowds"])
+@pytest.mark.parametrize(
+    "wanted", ["hold_ground", "list_zone_walls", "planner.serve_waypoints", "walk_many", "find_crowds"]
+)
 def test_machine_code_is_that_of_all_of_numbas_steps(wanted):
     short = machine_code("short", wanted)
     assert short
@@ -86,11 +98,16 @@ def left_out_by_a_constant(values, other=None):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("function", [comprehension, function_within, kind_of_argument, tuple_of_mixed_types, left_out_by_a_constant])
+@pytest.mark.parametrize(
+    "function",
+    [comprehension, function_within, kind_of_argument, tuple_of_mixed_types, left_out_by_a_constant],
+)
 def test_what_the_short_front_end_cannot_do_is_compiled_as_numba_does(function):
     values = np.array([1.5, 2.0, 4.0])
     assert kernel(function)(values) == function(values)
-    assert front_end_of(function) is (compiler.Compiler if function is not left_out_by_a_constant else front_end_of(plain))
+    assert front_end_of(function) is (
+        compiler.Compiler if function is not left_out_by_a_constant else front_end_of(plain)
+    )
 
 
 def plain(values):
@@ -104,7 +121,12 @@ def lean(values):
 
 
 def numba_now():
-    return BaseFunction.get_call_type, BaseContext.get_abi_sizeof, PostProcessor.run, _OverloadFunctionTemplate._get_jit_decorator
+    return (
+        BaseFunction.get_call_type,
+        BaseContext.get_abi_sizeof,
+        PostProcessor.run,
+        _OverloadFunctionTemplate._get_jit_decorator,
+    )
 
 
 def test_numba_is_left_as_it_was():
@@ -118,8 +140,17 @@ def test_numba_is_left_as_it_was():
 
 
 def test_what_numba_has_is_shared_by_kernels_and_by_functions_of_numba_s_own():
-    """Kernels that count references, those that do not, and `numba.njit` have code of their own for `min`: what is remembered of one is not taken for another."""
+    """Kernels that count references, those that do not, and `numba.njit` have code of their own for `min`:
+    what is remembered of one is not taken for another.
+    """
     values = np.array([1.5, 2.0, 4.0])
     alike = numba.njit(nogil=True, error_model="numpy")
-    for decorator, function in ((kernel, plain), (alike, plain), (lean_kernel, lean), (alike, lean), (kernel, lean), (numba.njit, plain)):
+    for decorator, function in (
+        (kernel, plain),
+        (alike, plain),
+        (lean_kernel, lean),
+        (alike, lean),
+        (kernel, lean),
+        (numba.njit, plain),
+    ):
         assert decorator(function)(values) == 5.5

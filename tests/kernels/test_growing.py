@@ -1,4 +1,6 @@
-"""Arrays that grow: what was in them stays, and the one that makes them grow does not pay for all that is in them."""
+"""Arrays that grow: what was in them stays, and the one that makes them grow does not pay for all that is in
+them.
+"""
 
 import os
 import resource
@@ -23,7 +25,10 @@ def test_values_stay_and_what_is_added_is_zeros(dtype):
     for count in (4, 1000, 5000, 1 << 20):
         array.grow(count)
         assert array.values.shape == (count,) and array.values.dtype == dtype
-        assert np.array_equal(array.values[: len(expected)], expected) and not array.values[len(expected) :].any()
+        assert (
+            np.array_equal(array.values[: len(expected)], expected)
+            and not array.values[len(expected) :].any()
+        )
         array.values[:] = expected = np.arange(1, count + 1)
 
 

@@ -1,4 +1,6 @@
-"""What takes long is made once: kept under a hash of what it is made of, and made anew when that changes or the file is spoilt."""
+"""What takes long is made once: kept under a hash of what it is made of,
+and made anew when that changes or the file is spoilt.
+"""
 
 from __future__ import annotations
 

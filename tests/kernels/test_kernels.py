@@ -76,8 +76,20 @@ def package(tmp_path: Path) -> Path:
 
 
 def start(package: Path, program: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}", "CROWDSIM_CACHE_DIR": str(package.parent / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
-    return subprocess.Popen([sys.executable, "-c", program], cwd=package.parent, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{package}{os.pathsep}{ROOT}",
+        "CROWDSIM_CACHE_DIR": str(package.parent / "cache"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    return subprocess.Popen(
+        [sys.executable, "-c", program],
+        cwd=package.parent,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def ended(process: subprocess.Popen[str]) -> list[str]:
@@ -87,13 +99,20 @@ def ended(process: subprocess.Popen[str]) -> list[str]:
 
 
 def outcome(package: Path, module: str = "walkers.outer", **options: str | Path) -> list[str]:
-    """Run the program in a process of its own; return what it printed: the number, then the kernels that were compiled."""
+    """Run the program in a process of its own; return what it printed:
+    the number, then the kernels that were compiled.
+    """
     return printed(package, PROGRAM.format(module=module), **options)  # type: ignore[arg-type]
 
 
 def printed(package: Path, program: str, *, cwd: Path | None = None, cache: Path | None = None) -> list[str]:
     """Run a program in a process of its own, to its end; return the words that it printed."""
-    done = forked.run(program, package, cwd or package.parent, {"CROWDSIM_CACHE_DIR": str(cache or package.parent / "cache")})
+    done = forked.run(
+        program,
+        package,
+        cwd or package.parent,
+        {"CROWDSIM_CACHE_DIR": str(cache or package.parent / "cache")},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.split()
 
@@ -191,9 +210,17 @@ def test_a_cache_that_cannot_be_written_costs_only_the_compilation(package):
 
 def test_a_cache_on_a_read_only_disk_is_still_read(package):
     outcome(package)
-    program = "import pathlib\ndef refuse(*_, **__): raise OSError(30, 'Read-only file system')\npathlib.os.makedirs = pathlib.os.mkdir = pathlib.os.replace = refuse\n"
+    program = (
+        "import pathlib\ndef refuse(*_, **__): raise OSError(30, 'Read-only file system')\n"
+        "pathlib.os.makedirs = pathlib.os.mkdir = pathlib.os.replace = refuse\n"
+    )
     assert printed(package, program + PROGRAM.format(module="walkers.outer")) == ["203.0"]
-    assert printed(package, program + PROGRAM.format(module="walkers.outer").replace("outer(1.0)", "outer(1)"))[0] == "203.0"
+    assert (
+        printed(package, program + PROGRAM.format(module="walkers.outer").replace("outer(1.0)", "outer(1)"))[
+            0
+        ]
+        == "203.0"
+    )
 
 
 def test_damaged_cache_files_are_made_again(package):
@@ -206,7 +233,18 @@ def test_damaged_cache_files_are_made_again(package):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("damage", [b"", b"[[0, 3", b"[]", b'{"PATH": 3}', b'{"PATH": [[1, 2, 3, "x"], "", []]}', b'{"PATH": [[1, 2, 3], "", []]}', b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"[[0, 3",
+        b"[]",
+        b'{"PATH": 3}',
+        b'{"PATH": [[1, 2, 3, "x"], "", []]}',
+        b'{"PATH": [[1, 2, 3], "", []]}',
+        b"\xff\xfe",
+    ],
+)
 def test_a_damaged_index_of_sources_is_made_again(package, damage):
     outcome(package)
     (index,) = (package.parent / "cache").glob("sources-*.json")
@@ -221,7 +259,9 @@ def test_sources_are_read_again_where_the_file_system_says_that_they_changed(tmp
     helper.write_text("A = 1\n")
     reads: list[str] = []
     parsed = sources._parsed_imports
-    monkeypatch.setattr(sources, "_parsed_imports", lambda content: reads.append(content.decode()) or parsed(content))
+    monkeypatch.setattr(
+        sources, "_parsed_imports", lambda content: reads.append(content.decode()) or parsed(content)
+    )
 
     def key() -> str:
         """As another process would find it."""
@@ -267,18 +307,41 @@ def test_a_source_that_has_just_changed_is_read_again(tmp_path, monkeypatch):
     assert index.read_bytes() == b"{}"
 
 
-@pytest.mark.parametrize("values", [["1.0", "1", "True", "1j", "1.0"], pytest.param(["1.0", "1", "True", "1j", "1.0", "1"], marks=pytest.mark.full)], ids=len)
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["1.0", "1", "True", "1j", "1.0"],
+        pytest.param(["1.0", "1", "True", "1j", "1.0", "1"], marks=pytest.mark.full),
+    ],
+    ids=len,
+)
 def test_processes_that_compile_at_once_do_not_disturb_each_other(package, values):
     """Each compiles for other types first; none may be given the code of another."""
     gate = package.parent / "gate"
-    program = "import time, pathlib\nfrom walkers.outer import outer, alone\nwhile not pathlib.Path({gate!r}).exists(): time.sleep(0.001)\nprint(outer({value}), alone({value}))"
+    program = (
+        "import time, pathlib\nfrom walkers.outer import outer, alone\n"
+        "while not pathlib.Path({gate!r}).exists(): time.sleep(0.001)\nprint(outer({value}), alone({value}))"
+    )
     running = [start(package, program.format(gate=str(gate), value=value)) for value in values]
     time.sleep(1.0)
     gate.write_text("")
-    expected = {"1.0": ["203.0", "1.5"], "1": ["203.0", "1.5"], "True": ["203.0", "1.5"], "1j": ["(201+2j)", "(0.5+1j)"]}
+    expected = {
+        "1.0": ["203.0", "1.5"],
+        "1": ["203.0", "1.5"],
+        "True": ["203.0", "1.5"],
+        "1j": ["(201+2j)", "(0.5+1j)"],
+    }
     assert [ended(process) for process in running] == [expected[value] for value in values]
-    check = "\nfrom crowdsim.kernels.decorator import on_compile\nnames = []\non_compile(names.append)\nprint(outer(1.0), outer(1), outer(True), outer(1j), *names)"
-    assert ended(start(package, program.format(gate=str(gate), value="1.0") + check))[2:] == ["203.0", "203.0", "203.0", "(201+2j)"]
+    check = (
+        "\nfrom crowdsim.kernels.decorator import on_compile\nnames = []\non_compile(names.append)\n"
+        "print(outer(1.0), outer(1), outer(True), outer(1j), *names)"
+    )
+    assert ended(start(package, program.format(gate=str(gate), value="1.0") + check))[2:] == [
+        "203.0",
+        "203.0",
+        "203.0",
+        "(201+2j)",
+    ]
     assert not list((package.parent / "cache").rglob("*.tmp.*"))
 
 
@@ -293,26 +356,49 @@ def test_of_two_processes_that_need_a_kernel_one_compiles_it(package):
 
 
 def test_a_process_that_dies_while_it_compiles_holds_nobody_up(package):
-    program = "import os\nfrom walkers.outer import outer\nfrom crowdsim.kernels.compiling import KernelDispatcher\nKernelDispatcher._whole = lambda *_: os._exit(9)\nouter(1.0)"
+    program = (
+        "import os\nfrom walkers.outer import outer\n"
+        "from crowdsim.kernels.compiling import KernelDispatcher\n"
+        "KernelDispatcher._whole = lambda *_: os._exit(9)\nouter(1.0)"
+    )
     assert start(package, program).wait(timeout=120) == 9
     assert outcome(package) == ["203.0", "outer"]
 
 
 def test_machine_code_that_came_with_the_package_is_used_where_the_sources_are_the_same(package):
     """Compiled for another processor than the cache would be, in a folder of the package."""
-    made = {"CROWDSIM_CACHE_DIR": str(package.parent / "made"), "NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}
+    made = {
+        "CROWDSIM_CACHE_DIR": str(package.parent / "made"),
+        "NUMBA_CPU_NAME": "x86-64-v3",
+        "NUMBA_CPU_FEATURES": "",
+    }
     environment = {**os.environ, **made, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}"}
-    done = subprocess.run([sys.executable, "-c", PROGRAM.format(module="walkers.outer")], env=environment, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.format(module="walkers.outer")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.stdout.split() == ["203.0", "outer"], done.stderr
     (folder,) = (package.parent / "made").glob("x86-64-v3-*")
-    carried = f"import pathlib, crowdsim.kernels.decorator\ncrowdsim.kernels.decorator.CARRIED = pathlib.Path({str(package.parent / 'carried')!r})\n"
+    carried = (
+        "import pathlib, crowdsim.kernels.decorator\n"
+        f"crowdsim.kernels.decorator.CARRIED = pathlib.Path({str(package.parent / 'carried')!r})\n"
+    )
     carried += "crowdsim.kernels.decorator.carried_folders.cache_clear()\n"
     (package.parent / "carried").mkdir()
     folder.rename(package.parent / "carried" / folder.name)
     assert printed(package, carried + PROGRAM.format(module="walkers.outer")) == ["203.0"]
     assert not list((package.parent / "cache").rglob("*.nbc"))
-    old = "from llvmlite import binding\nhas = binding.get_host_cpu_features()\nhas['avx2'] = False\nbinding.get_host_cpu_features = lambda: has\n"
-    assert printed(package, old + carried + PROGRAM.format(module="walkers.outer"), cache=package.parent / "other") == ["203.0", "outer"]
+    old = (
+        "from llvmlite import binding\nhas = binding.get_host_cpu_features()\nhas['avx2'] = False\n"
+        "binding.get_host_cpu_features = lambda: has\n"
+    )
+    assert printed(
+        package, old + carried + PROGRAM.format(module="walkers.outer"), cache=package.parent / "other"
+    ) == ["203.0", "outer"]
     edit(package / "walkers/deep.py", "100.0", "200.0")
     assert printed(package, carried + PROGRAM.format(module="walkers.outer")) == ["403.0", "outer"]
 
@@ -332,7 +418,9 @@ print(theirs(1.0), walkers_outer(1.0), theirs(1), walkers_step(1))
 
 
 def test_a_kernel_that_returns_arrays_is_loaded_also_after_another_was_compiled_with_it(package):
-    """The part of the other knows nothing of arrays for Python, and numba takes its environment for that of what is loaded, which has the same name."""
+    """The part of the other knows nothing of arrays for Python, and numba takes its environment for that of
+    what is loaded, which has the same name.
+    """
     text = """
 import numpy as np
 from crowdsim.kernels.decorator import kernel, on_compile
@@ -345,7 +433,10 @@ def summed(x):
     return here.sum() + there.sum() + x
 """
     (package / "arrays.py").write_text(text)
-    program = "from arrays import *; names = []; on_compile(names.append); print(summed(1.0), *[each.dtype for each in places()], *names)"
+    program = (
+        "from arrays import *; names = []; on_compile(names.append); print(summed(1.0), *[each.dtype for "
+        "each in places()], *names)"
+    )
     assert printed(package, program) == ["6.0", "float64", "int32", "summed", "places"]
     (kept,) = (package.parent / "cache").rglob("arrays.summed*.nbc")
     kept.unlink()
@@ -355,7 +446,8 @@ def summed(x):
 def test_kernels_can_be_made_where_there_is_no_file(package):
     """In a notebook's cell or at the prompt."""
     program = PROGRAM.split("from {module}")[0] + (
-        "space = {}\nexec('from crowdsim.kernels.decorator import kernel\\n@kernel\\ndef outer(x):\\n    return x + 1', space)\nprint(space['outer'](1), *names)"
+        "space = {}\nexec('from crowdsim.kernels.decorator import kernel\\n@kernel\\ndef outer(x):\\n    "
+        "return x + 1', space)\nprint(space['outer'](1), *names)"
     )
     for _ in range(2):
         assert printed(package, program) == ["2", "outer"]
@@ -417,7 +509,11 @@ def test_inlined_kernels_are_a_part_of_their_callers_and_lean_ones_can_be(tmp_pa
 
     assert outer(np.arange(4.0)) == 18.0
     code = outer.inspect_llvm(outer.signatures[0])
-    assert not [line for line in code.splitlines() if re.search(r"\bcall\b.*@", line) and "inner" in line.split("@", 1)[1]]
+    assert not [
+        line
+        for line in code.splitlines()
+        if re.search(r"\bcall\b.*@", line) and "inner" in line.split("@", 1)[1]
+    ]
 
 
 class Named(NamedTuple):
@@ -433,7 +529,14 @@ class Named(NamedTuple):
 @kernel
 def sums(named, more, numbers):
     named.values[0] += 1.0
-    return named.values.sum() + named.table[1, 2] + named.count * named.size + more[1] + len(numbers) + (1 if named.is_open else 0)
+    return (
+        named.values.sum()
+        + named.table[1, 2]
+        + named.count * named.size
+        + more[1]
+        + len(numbers)
+        + (1 if named.is_open else 0)
+    )
 
 
 @kernel
@@ -447,7 +550,10 @@ def looks(named, more):
 
 
 def test_kernels_are_given_named_tuples_and_hold_no_references_to_them_afterwards():
-    named, more = Named(np.arange(5.0), np.arange(6, dtype=np.int32).reshape(2, 3), 7, 0.5, True), np.arange(3.0)
+    named, more = (
+        Named(np.arange(5.0), np.arange(6, dtype=np.int32).reshape(2, 3), 7, 0.5, True),
+        np.arange(3.0),
+    )
     assert sums(named, more, (1, 2)) == 11.0 + 5.0 + 3.5 + 1.0 + 2.0 + 1.0
     assert looks(named, more) == 2.0
     held = [sys.getrefcount(named.values), sys.getrefcount(named.table), sys.getrefcount(more)]
@@ -459,7 +565,10 @@ def test_kernels_are_given_named_tuples_and_hold_no_references_to_them_afterward
 
 
 def test_what_a_kernel_returns_of_its_arguments_lives_on_without_them():
-    named, more = Named(np.arange(1000.0), np.arange(6, dtype=np.int32).reshape(2, 3), 7, 0.5, True), np.arange(1000.0)
+    named, more = (
+        Named(np.arange(1000.0), np.arange(6, dtype=np.int32).reshape(2, 3), 7, 0.5, True),
+        np.arange(1000.0),
+    )
     piece, same, table = parts(named, more)
     assert same is more and table is named.table
     held = weakref.ref(named.values)
@@ -477,7 +586,9 @@ def test_a_kernel_says_so_when_an_argument_is_no_array_of_its_type():
     looks(Named(more, np.zeros((2, 3), dtype=np.int32), 7, 0.5, True), more)
     (whole,) = looks.overloads.values()
     with pytest.raises(TypeError, match="an array has another type"):
-        whole.entry_point(Named(more.astype(np.float32), np.zeros((2, 3), dtype=np.int32), 7, 0.5, True), more)
+        whole.entry_point(
+            Named(more.astype(np.float32), np.zeros((2, 3), dtype=np.int32), 7, 0.5, True), more
+        )
     with pytest.raises(TypeError, match="an array has another type"):
         whole.entry_point(Named(more, "no array", 7, 0.5, True), more)
 
@@ -513,12 +624,23 @@ def test_a_file_from_the_future_is_no_edit(package):
     soon = time.time() + 3600.0
     os.utime(path, (soon, soon))
     assert {module.name for module in sources.closure(path)} == {
-        "__init__.py", "front_doors.py", "decorator.py", "compiling.py", "front_end.py", "wrapping.py", "sources.py", "cache_folder.py", "deep.py",
-    }  # fmt: skip
+        "__init__.py",
+        "front_doors.py",
+        "decorator.py",
+        "compiling.py",
+        "front_end.py",
+        "wrapping.py",
+        "sources.py",
+        "cache_folder.py",
+        "deep.py",
+    }
     assert not sources.edited_since_start(path)
 
 
 def test_a_module_is_made_of_what_it_imports_and_not_of_the_whole_package():
-    found = {path.relative_to(ROOT / "crowdsim").as_posix() for path in sources.closure(ROOT / "crowdsim/bodies/integrate.py")}
+    found = {
+        path.relative_to(ROOT / "crowdsim").as_posix()
+        for path in sources.closure(ROOT / "crowdsim/bodies/integrate.py")
+    }
     assert {"bodies/integrate.py", "kernels/decorator.py", "kernels/sources.py"} <= found
     assert "__init__.py" not in found and len(found) < 10

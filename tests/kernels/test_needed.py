@@ -1,4 +1,6 @@
-"""The list of needed kernels: what runs call is in it, it is read as it is written, and several processes make what it names."""
+"""The list of needed kernels: what runs call is in it, it is read as it is written,
+and several processes make what it names.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,15 @@ def scenes() -> list[str]:
 
 def missing(names: list[str]) -> list[Any]:
     """Return for each scene what it calls that is not in the list."""
-    done = subprocess.run([sys.executable, "-c", CALLED, *names], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=1200)
+    done = subprocess.run(
+        [sys.executable, "-c", CALLED, *names],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1200,
+    )
     assert done.returncode == 0, done.stderr
     found = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(found) == len(names)
@@ -73,8 +83,20 @@ def test_types_are_read_as_they_were_written():
     fixed = types.Array(types.float64, 1, "C", readonly=True)
     other = types.Array(types.uint8, 2, "A", aligned=False)
     named = types.NamedTuple([other, *[fixed] * (len(Walls._fields) - 1)], Walls)
-    kinds = [types.int64, types.boolean, types.none, types.float32, fixed, other, types.Tuple([types.int64, fixed]), types.UniTuple(types.float64, 3), named]
-    kinds.append(types.Array(numba.from_dtype(np.dtype([("order", "int64"), ("x", "float32")])), 1, "C", aligned=False))
+    kinds = [
+        types.int64,
+        types.boolean,
+        types.none,
+        types.float32,
+        fixed,
+        other,
+        types.Tuple([types.int64, fixed]),
+        types.UniTuple(types.float64, 3),
+        named,
+    ]
+    kinds.append(
+        types.Array(numba.from_dtype(np.dtype([("order", "int64"), ("x", "float32")])), 1, "C", aligned=False)
+    )
     tuples: dict[str, list[str]] = {}
     for kind in kinds:
         text = type_text(kind, tuples)
@@ -85,7 +107,10 @@ def test_types_are_read_as_they_were_written():
     with pytest.raises(ValueError, match="cannot be written"):
         type_text(types.unicode_type, tuples)
     with pytest.raises(ValueError, match="cannot be written"):
-        type_text(types.Array(numba.from_dtype(np.dtype([("flag", "int8"), ("x", "float64")], align=True)), 1, "C"), tuples)
+        type_text(
+            types.Array(numba.from_dtype(np.dtype([("flag", "int8"), ("x", "float64")], align=True)), 1, "C"),
+            tuples,
+        )
     with pytest.raises(ValueError, match="cannot be written"):
         type_text(types.Tuple([types.int64, types.UniTuple(types.float64, 3)]), tuples)
 
@@ -109,12 +134,16 @@ def test_each_choice_needs_what_is_called_with_it_and_not_what_the_others_beside
 
 def test_work_is_shared_out_so_that_all_end_together_and_nobody_makes_the_same_parts(monkeypatch):
     sizes = [100, 100, 1, 1, 1, 1]
-    monkeypatch.setattr("crowdsim.kernels.needed.the_list", lambda: the_list.__wrapped__()._replace(sizes=sizes))
+    monkeypatch.setattr(
+        "crowdsim.kernels.needed.the_list", lambda: the_list.__wrapped__()._replace(sizes=sizes)
+    )
     wanted = [Needed(f"m.{k}", (), (k % 2, 2 + k % 4)) for k in range(8)]
     lists = shared_out(wanted, 2)
     assert sorted(each for own in lists for each in own) == sorted(wanted)
     assert [{kernel.parts[0] for kernel in own} for own in lists] == [{0}, {1}]
-    assert shared_out(wanted, 1) == [sorted(wanted, key=lambda each: -sum(sizes[part] for part in each.parts))]
+    assert shared_out(wanted, 1) == [
+        sorted(wanted, key=lambda each: -sum(sizes[part] for part in each.parts))
+    ]
 
 
 PROGRAM = """
@@ -148,12 +177,29 @@ def test_several_processes_compile_and_one_that_comes_later_loads(tmp_path: Path
     folder = tmp_path / "code" / "walkers"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")
-    one = "@kernel\ndef outer{0}(x):\n    s = 0.0\n    for i in range({0}):\n        s += x\n    return s + 1.0\n"
-    (folder / "many.py").write_text("from crowdsim.kernels.decorator import kernel\n" + "".join(one.format(k) for k in range(count)))
-    own = {**environment(), "PYTHONPATH": f"{tmp_path / 'code'}:{ROOT}", "CROWDSIM_CACHE_DIR": str(tmp_path / "cache"), "CROWDSIM_COMPILE_PROCESSES": str(processes)}
+    one = (
+        "@kernel\ndef outer{0}(x):\n    s = 0.0\n    for i in range({0}):\n        s += x\n"
+        "    return s + 1.0\n"
+    )
+    (folder / "many.py").write_text(
+        "from crowdsim.kernels.decorator import kernel\n" + "".join(one.format(k) for k in range(count))
+    )
+    own = {
+        **environment(),
+        "PYTHONPATH": f"{tmp_path / 'code'}:{ROOT}",
+        "CROWDSIM_CACHE_DIR": str(tmp_path / "cache"),
+        "CROWDSIM_COMPILE_PROCESSES": str(processes),
+    }
 
     def run() -> list[str]:
-        done = subprocess.run([sys.executable, "-c", PROGRAM.replace("COUNT", str(count))], env=own, capture_output=True, text=True, check=False, timeout=300)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM.replace("COUNT", str(count))],
+            env=own,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 
@@ -174,6 +220,10 @@ def test_progress_says_how_many_of_how_many(monkeypatch, capsys):
         for done in range(3):
             kernels.tell_progress(done, 2)
     shown = [state.strip() for state in capsys.readouterr().err.split("\r") if state.strip()]
-    assert shown == ["compiling, first run only: 1 of 2", "compiling, first run only: 2 of 2", "compiling, first run only: 2 of 2"]
+    assert shown == [
+        "compiling, first run only: 1 of 2",
+        "compiling, first run only: 2 of 2",
+        "compiling, first run only: 2 of 2",
+    ]
     kernels.tell_progress(1, 2)
     assert capsys.readouterr().err == ""

@@ -47,7 +47,8 @@ def test_answers_come_in_row_order_and_few_rows_are_not_split():
 def test_ranges_run_side_by_side():
     meeting = threading.Barrier(3, timeout=10)
     team = Team(3)
-    places = team.run(lambda start, stop: meeting.wait(), 3, at_least=1)  # passes only if all three are there at once
+    # passes only if all three are there at once
+    places = team.run(lambda start, stop: meeting.wait(), 3, at_least=1)
     assert sorted(places) == [0, 1, 2]
     team.close()
 
@@ -84,7 +85,9 @@ def test_a_kernel_may_use_its_own_team(threads):
     team = Team(threads)
 
     def outer(start: int, stop: int) -> int:
-        inner = team.run(lambda low, high: team.run(lambda a, b: b - a, high - low, at_least=1), stop - start, at_least=1)
+        inner = team.run(
+            lambda low, high: team.run(lambda a, b: b - a, high - low, at_least=1), stop - start, at_least=1
+        )
         return sum(map(sum, inner))
 
     found: list[int] = []
@@ -129,7 +132,9 @@ def test_no_threads_are_started_before_they_are_needed():
 
 @pytest.mark.parametrize("threads", [-1, MOST_THREADS + 1, 2.0, "2", True, None])
 def test_a_number_of_threads_that_makes_no_sense_is_one_sentence(threads):
-    with pytest.raises(CrowdsimError, match=r"must be a whole number from 1 to 1,024, or 0 for one for each core\.") as caught:
+    with pytest.raises(
+        CrowdsimError, match=r"must be a whole number from 1 to 1,024, or 0 for one for each core\."
+    ) as caught:
         Team(threads)
     assert repr(threads) in str(caught.value)
 

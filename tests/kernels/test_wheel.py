@@ -29,7 +29,14 @@ print(crowdsim.__file__, run.digest, len(compiled))
 def test_a_wheel_is_made_of_a_source_tree_only(tmp_path: Path):
     with pytest.raises(CrowdsimError, match="no source tree"):
         make_wheel(tmp_path, tmp_path)
-    done = subprocess.run([sys.executable, "-m", "crowdsim.build_kernels"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "crowdsim.build_kernels"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 2 and "one of the arguments --list --wheel is required" in done.stderr
 
 
@@ -43,10 +50,22 @@ def test_the_first_run_from_a_wheel_compiles_nothing(tmp_path: Path):
     carried = list((tmp_path / "installed/crowdsim/carried").rglob("*.nbc"))
     assert len(carried) == len(the_list().kernels)
     (tmp_path / "room-evacuation.yaml").write_text((ROOT / "scenarios/room-evacuation.yaml").read_text())
-    variables = {**os.environ, "PYTHONPATH": str(tmp_path / "installed"), "CROWDSIM_CACHE_DIR": str(tmp_path / "cache")}
+    variables = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "installed"),
+        "CROWDSIM_CACHE_DIR": str(tmp_path / "cache"),
+    }
 
     def run(**more: str) -> list[str]:
-        done = subprocess.run([sys.executable, "-c", FIRST_RUN], cwd=tmp_path, env={**variables, **more}, capture_output=True, text=True, check=False, timeout=600)
+        done = subprocess.run(
+            [sys.executable, "-c", FIRST_RUN],
+            cwd=tmp_path,
+            env={**variables, **more},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=600,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 

@@ -16,10 +16,18 @@ BOX = box_area(0, 0, 2, 1, "box")
 
 
 def test_people_density_speed_and_flow_by_hand():
-    table = area_states(tracks({1: straight((-0.15, 0.5), (1, 0), 30), 2: straight((1.95, 0.5), (-2, 0), 30)}), BOX)
-    assert table.loc[1, ["people", "density_per_m2", "speed_m_s", "flow_per_m_s"]].tolist() == pytest.approx([1, 0.5, 2.0, 1.0])
-    assert table.loc[2, ["people", "density_per_m2", "speed_m_s", "flow_per_m_s"]].tolist() == pytest.approx([2, 1.0, 1.5, 1.5])
-    assert table.loc[25, ["people", "density_per_m2", "flow_per_m_s"]].tolist() == [0, 0, 0] and np.isnan(table.loc[25, "speed_m_s"])
+    table = area_states(
+        tracks({1: straight((-0.15, 0.5), (1, 0), 30), 2: straight((1.95, 0.5), (-2, 0), 30)}), BOX
+    )
+    assert table.loc[1, ["people", "density_per_m2", "speed_m_s", "flow_per_m_s"]].tolist() == pytest.approx(
+        [1, 0.5, 2.0, 1.0]
+    )
+    assert table.loc[2, ["people", "density_per_m2", "speed_m_s", "flow_per_m_s"]].tolist() == pytest.approx(
+        [2, 1.0, 1.5, 1.5]
+    )
+    assert table.loc[25, ["people", "density_per_m2", "flow_per_m_s"]].tolist() == [0, 0, 0] and np.isnan(
+        table.loc[25, "speed_m_s"]
+    )
 
 
 def test_an_area_is_as_large_as_the_ground_in_it():
@@ -35,16 +43,35 @@ def test_frames_without_people_have_rows_too():
 
 
 def test_stays_by_hand():
-    table = area_stays(tracks({1: [(-1, 0.5), (1, 0.5), (1, 0.5), (3, 0.5), (1, 0.5)], 2: [(1, 0.5), None, (1, 0.5), (5, 5)]}), BOX)
-    assert table["id"].tolist() == [2, 1, 2, 1] and table["enter_s"].tolist() == pytest.approx([0.0, 0.1, 0.2, 0.4])
+    table = area_stays(
+        tracks(
+            {1: [(-1, 0.5), (1, 0.5), (1, 0.5), (3, 0.5), (1, 0.5)], 2: [(1, 0.5), None, (1, 0.5), (5, 5)]}
+        ),
+        BOX,
+    )
+    assert table["id"].tolist() == [2, 1, 2, 1] and table["enter_s"].tolist() == pytest.approx(
+        [0.0, 0.1, 0.2, 0.4]
+    )
     assert table["stay_s"].tolist() == pytest.approx([0.1, 0.2, 0.1, 0.1])
-    assert table["entered"].tolist() == [False, True, False, True] and table["left"].tolist() == [False, True, True, False]
+    assert table["entered"].tolist() == [False, True, False, True] and table["left"].tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_steady_state_leaves_out_the_begin_and_the_end():
-    states = area_states(tracks({1: [(9, 9)] * 3 + straight((0.5, 0.5), (0.1, 0), 5) + [(9, 9)] * 2}, fps=1.0), BOX, over_s=0.1)
+    states = area_states(
+        tracks({1: [(9, 9)] * 3 + straight((0.5, 0.5), (0.1, 0), 5) + [(9, 9)] * 2}, fps=1.0), BOX, over_s=0.1
+    )
     found = steady_state(states, skip_begin_s=4.0, skip_end_s=3.0)
-    assert found["frames"] == 3 and found["density_per_m2"] == 0.5 and found["density_sd_per_m2"] == 0.0 and (found["from_s"], found["until_s"]) == (4.0, 6.0)
+    assert (
+        found["frames"] == 3
+        and found["density_per_m2"] == 0.5
+        and found["density_sd_per_m2"] == 0.0
+        and (found["from_s"], found["until_s"]) == (4.0, 6.0)
+    )
     with pytest.raises(CrowdsimError, match=r"Between 6 s and 5 s there is no frame"):
         steady_state(states, skip_begin_s=6.0, skip_end_s=4.0)
 

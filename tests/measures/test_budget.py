@@ -7,13 +7,23 @@ from crowdsim.measures import budget as measured
 from crowdsim.simulation import budget
 
 MS = 1_000_000
-TIMINGS = pd.DataFrame({"tick": [1, 2, 3, 4], "Plan": [1 * MS, 1 * MS, 5 * MS, 1 * MS], "Avoid": [2 * MS, 2 * MS, 2 * MS, 6 * MS]})
+TIMINGS = pd.DataFrame(
+    {
+        "tick": [1, 2, 3, 4],
+        "Plan": [1 * MS, 1 * MS, 5 * MS, 1 * MS],
+        "Avoid": [2 * MS, 2 * MS, 2 * MS, 6 * MS],
+    }
+)
 
 
 def test_costs_shares_and_the_worst_tick_of_each_system():
     table = measured.system_costs(TIMINGS).set_index("system")
     assert table.loc["Plan", ["p50_ms", "worst_ms", "worst_tick", "share"]].tolist() == [1.0, 5.0, 3, 0.4]
-    assert table.loc["Avoid", "share"] == 0.6 and table.loc["tick_total", "worst_ms"] == 7.0 and table.attrs["units"]["p99_ms"] == "ms"
+    assert (
+        table.loc["Avoid", "share"] == 0.6
+        and table.loc["tick_total", "worst_ms"] == 7.0
+        and table.attrs["units"]["p99_ms"] == "ms"
+    )
 
 
 def test_the_culprit_is_the_system_farthest_above_its_own_median_not_the_dearest():

@@ -16,9 +16,15 @@ DOOR = shapely.union_all([ROOM, shapely.box(5, -0.2, 6.2, 0)])  # an opening of 
         (DOOR, shapely.box(5, -0.3, 6.2, -0.1), 1.2),  # in the opening
         (DOOR, shapely.box(4, -0.3, 7, 0.05), 3.0),  # reaches into the room on both sides of it
         (ROOM, shapely.box(9.5, 0, 10, 8), 8.0),  # along a whole wall
-        (ROOM, shapely.box(9.5, 3, 12, 5), 2.0),  # at a wall: as wide as along the wall, whichever way people go in
+        # at a wall: as wide as along the wall, whichever way people go in
+        (ROOM, shapely.box(9.5, 3, 12, 5), 2.0),
         (ROOM, shapely.box(4, 4, 5, 5), 4.0),  # stands free: from all sides
-        (shapely.union_all([ROOM, shapely.box(10, 0, 14, 2), shapely.box(10, 6, 14, 8)]), shapely.box(12, -1, 15, 9), 4.0),  # two corridors lead to it
+        # two corridors lead to it
+        (
+            shapely.union_all([ROOM, shapely.box(10, 0, 14, 2), shapely.box(10, 6, 14, 8)]),
+            shapely.box(12, -1, 15, 9),
+            4.0,
+        ),
         (ROOM, shapely.box(20, 0, 21, 1), 0.0),  # nowhere near
     ],
 )

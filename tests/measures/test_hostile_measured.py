@@ -1,4 +1,6 @@
-"""Trajectories from strangers: whatever a file holds, the answer is people or one sentence, in little time and memory, and nothing but the file is read."""
+"""Trajectories from strangers: whatever a file holds, the answer is people or one sentence,
+in little time and memory, and nothing but the file is read.
+"""
 
 from __future__ import annotations
 
@@ -77,37 +79,110 @@ def real(*names: str) -> np.ndarray:
 
 # What is wrong with a file, and what the sentence says.
 HARM: dict[str, tuple[Callable[[h5py.File], object], str]] = {
-    "a frame far away": (lambda file: values(file, frame=10**9), "has frames from 0 to 1,000,000,000, but at most 10,000,000 are read"),
-    "a frame before all time": (lambda file: values(file, frame=-(2**63)), "frame is -9223372036854775808, but the first two columns"),
-    "an id beyond whole numbers": (lambda file: values(file, id=2**62), "id is 4611686018427387904, but the first two columns"),
-    "half a frame": (lambda file: (lambda table: (table["frame"].__setitem__(2, 0.5), instead(file, data=table)))(real("frame")), "frame is 0.5, but"),
+    "a frame far away": (
+        lambda file: values(file, frame=10**9),
+        "has frames from 0 to 1,000,000,000, but at most 10,000,000 are read",
+    ),
+    "a frame before all time": (
+        lambda file: values(file, frame=-(2**63)),
+        "frame is -9223372036854775808, but the first two columns",
+    ),
+    "an id beyond whole numbers": (
+        lambda file: values(file, id=2**62),
+        "id is 4611686018427387904, but the first two columns",
+    ),
+    "half a frame": (
+        lambda file: (lambda table: (table["frame"].__setitem__(2, 0.5), instead(file, data=table)))(
+            real("frame")
+        ),
+        "frame is 0.5, but",
+    ),
     "no number": (lambda file: values(file, x=np.nan), "x is nan m, but places are numbers"),
-    "a place beyond the world": (lambda file: values(file, y=-1e300), "y is -1e+300 m, but places are numbers"),
-    "a bomb of rows": (lambda file: instead(file, shape=(2 * 10**8,), chunks=(10**6,), dtype=ROW, compression="gzip", data=None), "more than can be packed"),
+    "a place beyond the world": (
+        lambda file: values(file, y=-1e300),
+        "y is -1e+300 m, but places are numbers",
+    ),
+    "a bomb of rows": (
+        lambda file: instead(
+            file, shape=(2 * 10**8,), chunks=(10**6,), dtype=ROW, compression="gzip", data=None
+        ),
+        "more than can be packed",
+    ),
     "a bomb of rows that are there": (
         lambda file: bomb(file, 250),
         "2,500,000 rows, 5.1 GB, but at most 50,000,000 rows and 4.3 GB are read",
     ),
-    "an external file": (lambda file: instead(file, shape=(10,), dtype=ROW, external=[("/etc/passwd", 0, 400)]), "is stored in other files"),
+    "an external file": (
+        lambda file: instead(file, shape=(10,), dtype=ROW, external=[("/etc/passwd", 0, 400)]),
+        "is stored in other files",
+    ),
     "a virtual table": (virtual, "is stored in other files"),
     "a link to another file": (
-        lambda file: (file.__delitem__("trajectory"), file.__setitem__("trajectory", h5py.ExternalLink("/etc/passwd", "/x"))), "is a link to somewhere else",
+        lambda file: (
+            file.__delitem__("trajectory"),
+            file.__setitem__("trajectory", h5py.ExternalLink("/etc/passwd", "/x")),
+        ),
+        "is a link to somewhere else",
     ),
-    "a soft link": (lambda file: (file.move("trajectory", "there"), file.__setitem__("trajectory", h5py.SoftLink("/there"))), "is a link to somewhere else"),
-    "a filter of a plug-in": (lambda file: instead(file, data=people(), chunks=(40,), compression="lzf"), "has the filter lzf"),
-    "a group": (lambda file: (file.__delitem__("trajectory"), file.create_group("trajectory")), "trajectory is no dataset"),
-    "two dimensions": (lambda file: instead(file, data=people().reshape(4, 10)), "has 2 dimensions, but a table has one"),
+    "a soft link": (
+        lambda file: (
+            file.move("trajectory", "there"),
+            file.__setitem__("trajectory", h5py.SoftLink("/there")),
+        ),
+        "is a link to somewhere else",
+    ),
+    "a filter of a plug-in": (
+        lambda file: instead(file, data=people(), chunks=(40,), compression="lzf"),
+        "has the filter lzf",
+    ),
+    "a group": (
+        lambda file: (file.__delitem__("trajectory"), file.create_group("trajectory")),
+        "trajectory is no dataset",
+    ),
+    "two dimensions": (
+        lambda file: instead(file, data=people().reshape(4, 10)),
+        "has 2 dimensions, but a table has one",
+    ),
     "no columns": (lambda file: instead(file, data=np.zeros(10)), "has no column id, frame, x, y"),
-    "texts as columns": (lambda file: instead(file, data=np.zeros(3, dtype=[("id", "S4"), *ROW.descr[1:]])), "the column id of its table of trajectories"),
-    "vectors as columns": (lambda file: instead(file, data=np.zeros(3, dtype=[("id", "i8", (3,)), *ROW.descr[1:]])), "the column id of its table"),
-    "a frame rate of no number": (lambda file: file["trajectory"].attrs.__setitem__("fps", np.nan), "has nan frames a second"),
-    "many frame rates": (lambda file: file["trajectory"].attrs.__setitem__("fps", np.arange(5.0)), "the attribute fps claims 5 values"),
-    "ground that is no text of shapes": (lambda file: file.attrs.__setitem__("wkt_geometry", "((((("), "wkt_geometry, cannot be read"),
-    "ground that is a curve": (lambda file: file.attrs.__setitem__("wkt_geometry", "CURVEPOLYGON (CIRCULARSTRING (0 0, 4 0, 4 4, 0 4, 0 0))"), "this has curves"),
-    "ground that is a line": (lambda file: file.attrs.__setitem__("wkt_geometry", "LINESTRING (0 0, 1 1)"), "this is a LINESTRING, not a polygon"),
-    "ground nested without end": (lambda file: file.attrs.__setitem__("wkt_geometry", "GEOMETRYCOLLECTION(" * 5000 + ")" * 5000), "collections are nested"),
-    "ground that crosses itself": (lambda file: file.attrs.__setitem__("wkt_geometry", "POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))"), "is no area: Self-inters"),
-}  # fmt: skip
+    "texts as columns": (
+        lambda file: instead(file, data=np.zeros(3, dtype=[("id", "S4"), *ROW.descr[1:]])),
+        "the column id of its table of trajectories",
+    ),
+    "vectors as columns": (
+        lambda file: instead(file, data=np.zeros(3, dtype=[("id", "i8", (3,)), *ROW.descr[1:]])),
+        "the column id of its table",
+    ),
+    "a frame rate of no number": (
+        lambda file: file["trajectory"].attrs.__setitem__("fps", np.nan),
+        "has nan frames a second",
+    ),
+    "many frame rates": (
+        lambda file: file["trajectory"].attrs.__setitem__("fps", np.arange(5.0)),
+        "the attribute fps claims 5 values",
+    ),
+    "ground that is no text of shapes": (
+        lambda file: file.attrs.__setitem__("wkt_geometry", "((((("),
+        "wkt_geometry, cannot be read",
+    ),
+    "ground that is a curve": (
+        lambda file: file.attrs.__setitem__(
+            "wkt_geometry", "CURVEPOLYGON (CIRCULARSTRING (0 0, 4 0, 4 4, 0 4, 0 0))"
+        ),
+        "this has curves",
+    ),
+    "ground that is a line": (
+        lambda file: file.attrs.__setitem__("wkt_geometry", "LINESTRING (0 0, 1 1)"),
+        "this is a LINESTRING, not a polygon",
+    ),
+    "ground nested without end": (
+        lambda file: file.attrs.__setitem__("wkt_geometry", "GEOMETRYCOLLECTION(" * 5000 + ")" * 5000),
+        "collections are nested",
+    ),
+    "ground that crosses itself": (
+        lambda file: file.attrs.__setitem__("wkt_geometry", "POLYGON ((0 0, 4 4, 4 0, 0 4, 0 0))"),
+        "is no area: Self-inters",
+    ),
+}
 
 
 @pytest.fixture
@@ -123,24 +198,39 @@ def test_a_file_made_to_do_harm_is_refused_in_one_sentence(tmp_path: Path, here:
     for read in (read_measured, tracks_of):
         with pytest.raises(RecordingError) as told:
             read(path)
-        assert words in str(told.value) and str(path) in str(told.value) and "\n" not in str(told.value) and len(str(told.value)) < 600
+        assert (
+            words in str(told.value)
+            and str(path) in str(told.value)
+            and "\n" not in str(told.value)
+            and len(str(told.value)) < 600
+        )
 
 
 def test_a_file_without_harm_is_read(tmp_path: Path) -> None:
-    for libver, options in (("latest", {}), ("earliest", {"compression": "gzip", "chunks": (7,), "shuffle": True, "fletcher32": True})):
+    for libver, options in (
+        ("latest", {}),
+        ("earliest", {"compression": "gzip", "chunks": (7,), "shuffle": True, "fletcher32": True}),
+    ):
         tracks = tracks_of(archive(tmp_path / "people.h5", libver, **options))
         assert len(tracks) == 40 and tracks.fps == 25.0 and tracks.ground.area == 80.5 and tracks.x[-1] == 3.9
 
 
-def test_what_the_reader_refuses_is_said_with_the_name_that_was_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_reader_refuses_is_said_with_the_name_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(tmp_path / "people.h5", HARM["a group"][0])
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(RecordingError, match=r"^people.h5: is damaged or made by another program \(trajectory is no dataset\)"):
+    with pytest.raises(
+        RecordingError,
+        match=r"^people.h5: is damaged or made by another program \(trajectory is no dataset\)",
+    ):
         read_measured("people.h5")
 
 
 @pytest.mark.full
-def test_a_file_that_the_library_never_comes_to_an_end_with_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_the_library_never_comes_to_an_end_with_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The text of the ground lies in a heap without a checksum: an object that leads back to itself."""
     path = archive(tmp_path / "people.h5")
     data = bytearray(path.read_bytes())
@@ -173,9 +263,18 @@ for name in sys.argv[1:]:
 
 
 def test_small_files_cannot_fill_the_memory(tmp_path: Path) -> None:
-    """Every harmful file within 1 GB of address space more than Python and its packages have, all together within a minute of the processor."""
+    """Every harmful file within 1 GB of address space more than Python and its packages have,
+    all together within a minute of the processor.
+    """
     names = [put(tmp_path / f"{number}.h5", HARM[harm][0]) for number, harm in enumerate(HARM)]
-    done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY, *map(str, names)], capture_output=True, text=True, cwd=ROOT, check=False, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE_MEMORY, *map(str, names)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=600,
+    )
     assert done.stderr == ""
     assert done.stdout.split() == ["refused"] * len(names)
 
@@ -183,9 +282,14 @@ def test_small_files_cannot_fill_the_memory(tmp_path: Path) -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("libver", ["latest", "earliest"])
 @pytest.mark.parametrize("count", [6, pytest.param(2500, marks=pytest.mark.full)])
-def test_flipped_bytes_are_read_or_refused_and_nothing_else(tmp_path: Path, libver: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flipped_bytes_are_read_or_refused_and_nothing_else(
+    tmp_path: Path, libver: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(archives, "LEAST_SECONDS", 5)
-    data, path = archive(tmp_path / "whole.h5", libver, chunks=(40,), fletcher32=True).read_bytes(), tmp_path / "flipped.h5"
+    data, path = (
+        archive(tmp_path / "whole.h5", libver, chunks=(40,), fletcher32=True).read_bytes(),
+        tmp_path / "flipped.h5",
+    )
     refused = 0
     for seed in range(count):
         rng, spoilt = np.random.default_rng(seed), bytearray(data)
@@ -202,16 +306,22 @@ def test_flipped_bytes_are_read_or_refused_and_nothing_else(tmp_path: Path, libv
 
 # Texts, and what the sentence says: with the line.
 TEXTS = {
-    "a frame far away": ("1 0 1 1\n1 1000000000 1 1\n", "has frames from 0 to 1,000,000,000, but at most 10,000,000 are read"),
+    "a frame far away": (
+        "1 0 1 1\n1 1000000000 1 1\n",
+        "has frames from 0 to 1,000,000,000, but at most 10,000,000 are read",
+    ),
     "a frame beyond whole numbers": ("1 0 1 1\n1 1e300 1 1\n", ":2: frame is 1e+300, but"),
     "an endless id": ("inf 0 1 1\n", ":1: id is inf, but"),
-    "a place beyond the world": ("1 0 1 1\n\n# so far\n1 1 1e9 1\n", ":4: x is 1000000000.0 m, but places are numbers"),
+    "a place beyond the world": (
+        "1 0 1 1\n\n# so far\n1 1 1e9 1\n",
+        ":4: x is 1000000000.0 m, but places are numbers",
+    ),
     "a quote that is never closed": ('1 0 1 1\n1 1 "1 1\n1 2 1 1\n', ":2: is no row"),
     "bytes that are no text": ("1 0 1 1\n1 1 1 \udcff\n", ":2: is no row"),
     "a zero byte": ("1 0 1 1\n1 1 1 \0\n", ":2: is no row"),
     "HDF5 under another name": ("\x89HDF\r\n\x1a\n", ":1: is no row"),
     "one endless line": ("1 0 1 1 " + "5 " * 200_000 + "\n1 1 x 1\n", "is no row"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -224,7 +334,9 @@ def test_a_text_made_to_do_harm_is_refused_with_its_line(tmp_path: Path, text: s
     assert words in str(told.value) and str(path) in str(told.value) and "\n" not in str(told.value)
 
 
-def test_texts_that_are_too_long_are_refused_before_they_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_are_too_long_are_refused_before_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "people.txt"
     path.write_text("1 0 1 1\n1 1 1 1\n1 2 1 1\n")
     monkeypatch.setattr(module, "MOST_ROWS", 2)
@@ -238,7 +350,33 @@ def test_texts_that_are_too_long_are_refused_before_they_are_read(tmp_path: Path
 @pytest.mark.parametrize("count", [300, pytest.param(20_000, marks=pytest.mark.full)])
 def test_texts_at_random_are_read_or_refused_and_nothing_else(tmp_path: Path, count: int) -> None:
     rng, path = np.random.default_rng(count), tmp_path / "people.txt"
-    words = ["1", "0", "-3", "2.5", "1e9", "1e400", "nan", "inf", "x", "#", "\n", "\n", " ", "\t", '"', "'", ",", ";", "\0", "\r", "\ufeff", "é", "0x1F", "1_0", "--1"]
+    words = [
+        "1",
+        "0",
+        "-3",
+        "2.5",
+        "1e9",
+        "1e400",
+        "nan",
+        "inf",
+        "x",
+        "#",
+        "\n",
+        "\n",
+        " ",
+        "\t",
+        '"',
+        "'",
+        ",",
+        ";",
+        "\0",
+        "\r",
+        "\ufeff",
+        "é",
+        "0x1F",
+        "1_0",
+        "--1",
+    ]
     read = 0
     for _ in range(count):
         rows = "".join(f"{i % 3} {i} {i / 7} 1\n" for i in range(4))

@@ -21,7 +21,11 @@ def test_a_recording_is_the_same_by_its_name_and_open(tmp_path):
     by_name = tracks_of(path)
     with open_run(path) as run:
         opened, expected = tracks_of(run), run.trajectories(columns=["x", "y"]).sort_values(["id", "frame"])
-    assert (by_name.person == expected["id"]).all() and (by_name.frame == expected["frame"]).all() and (by_name.x == expected["x"]).all()
+    assert (
+        (by_name.person == expected["id"]).all()
+        and (by_name.frame == expected["frame"]).all()
+        and (by_name.x == expected["x"]).all()
+    )
     assert (opened.y == by_name.y).all() and by_name.fps == 10.0 and by_name.ground.area == 90000.0
     assert by_name.people["radius_m"].tolist() == [0.25] * 9 and set(by_name.events["kind"]) == {"SPAWN"}
     assert by_name.time_s[by_name.frame == 10].tolist() == [1.0] * 9
@@ -38,7 +42,11 @@ def test_text_says_its_unit_and_frame_rate_itself_or_is_told(tmp_path):
     said.write_text("# framerate: 12.5 fps\n# id frame x/cm y/cm z/cm\n" + ROWS)
     told, read = read_measured(bare, fps=12.5, unit="cm"), tracks_of(said)
     for people in (told, read):
-        assert people.fps == 12.5 and people.x.tolist() == [1.0, 1.1, 0.0] and people.y.tolist() == [2.0, 2.0, 0.0]
+        assert (
+            people.fps == 12.5
+            and people.x.tolist() == [1.0, 1.1, 0.0]
+            and people.y.tolist() == [2.0, 2.0, 0.0]
+        )
         assert not people.has_events and np.isnan(people.people["radius_m"]).all() and (people.z == 0.0).all()
     assert read_measured(bare, fps=12.5, unit="m").x[0] == 100.0
 
@@ -46,17 +54,45 @@ def test_text_says_its_unit_and_frame_rate_itself_or_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "given", "message"),
     [
-        (ROWS, {"unit": "cm"}, "does not say its frames a second. Give it: fps=25, or on the command line --fps 25."),
-        (ROWS, {"fps": 16.0}, "does not say its unit of places. Give it: unit='cm', or on the command line --unit cm."),
+        (
+            ROWS,
+            {"unit": "cm"},
+            "does not say its frames a second. Give it: fps=25, or on the command line --fps 25.",
+        ),
+        (
+            ROWS,
+            {"fps": 16.0},
+            "does not say its unit of places. Give it: unit='cm', or on the command line --unit cm.",
+        ),
         (ROWS, {"fps": 16.0, "unit": "feet"}, '"feet" is no unit of places. Known are m, cm, mm.'),
-        ("# framerate: 25 fps\n" + ROWS, {"fps": 16.0, "unit": "m"}, "says that its frames a second is 25.0, not 16.0."),
+        (
+            "# framerate: 25 fps\n" + ROWS,
+            {"fps": 16.0, "unit": "m"},
+            "says that its frames a second is 25.0, not 16.0.",
+        ),
         ("", {"fps": 16.0, "unit": "m"}, "holds nobody"),
         ("# nothing\n", {"fps": 16.0, "unit": "m"}, "holds nobody"),
-        ("1 0 1 1\n1 1 here there\n", {"fps": 16.0, "unit": "m"}, "people.txt:2: is no row of a table of trajectories"),
-        ("# none\n\n1 0\n", {"fps": 16.0, "unit": "m"}, "people.txt:3: has 2 columns, but each line has id, frame, x, y"),
-        ("1 0.5 1 1\n", {"fps": 16.0, "unit": "m"}, "people.txt:1: frame is 0.5, but the first two columns, id and frame, are whole numbers"),
+        (
+            "1 0 1 1\n1 1 here there\n",
+            {"fps": 16.0, "unit": "m"},
+            "people.txt:2: is no row of a table of trajectories",
+        ),
+        (
+            "# none\n\n1 0\n",
+            {"fps": 16.0, "unit": "m"},
+            "people.txt:3: has 2 columns, but each line has id, frame, x, y",
+        ),
+        (
+            "1 0.5 1 1\n",
+            {"fps": 16.0, "unit": "m"},
+            "people.txt:1: frame is 0.5, but the first two columns, id and frame, are whole numbers",
+        ),
         ("1 0 1 1\n1 0 2 2\n", {"fps": 16.0, "unit": "m"}, "person 1 is twice in frame 0"),
-        ("1 0 nan 1\n", {"fps": 16.0, "unit": "m"}, "people.txt:1: x is nan m, but places are numbers up to 1e+08 m"),
+        (
+            "1 0 nan 1\n",
+            {"fps": 16.0, "unit": "m"},
+            "people.txt:1: x is nan m, but places are numbers up to 1e+08 m",
+        ),
         (ROWS, {"fps": 0.0, "unit": "m"}, "has 0 frames a second"),
     ],
 )
@@ -72,7 +108,10 @@ def test_what_is_wrong_with_a_text_is_one_sentence(tmp_path, text, given, messag
 @pytest.mark.parametrize("fps", [16.0, "16.0", b"16.0", np.array([16.0])])
 def test_archive_files_give_their_frame_rate_as_a_number_or_as_text(tmp_path, fps):
     path = tmp_path / "people.h5"
-    table = np.array([(1, 0, 1.0, 2.0, 1.7), (2, 0, 3.0, 4.0, 1.8)], dtype=[("id", "i8"), ("frame", "i8"), ("x", "f8"), ("y", "f8"), ("z", "f8")])
+    table = np.array(
+        [(1, 0, 1.0, 2.0, 1.7), (2, 0, 3.0, 4.0, 1.8)],
+        dtype=[("id", "i8"), ("frame", "i8"), ("x", "f8"), ("y", "f8"), ("z", "f8")],
+    )
     with h5py.File(path, "w") as file:
         file["trajectory"] = table
         file["trajectory"].attrs["fps"] = fps

@@ -33,7 +33,9 @@ class Sights:
 
     def planner(self, shapes):
         """Return a planner for goals: points, or shapely shapes."""
-        goals = cut_goals(self.mesh, [GoalShape(shapely.Point(s) if not hasattr(s, "geom_type") else s) for s in shapes])
+        goals = cut_goals(
+            self.mesh, [GoalShape(shapely.Point(s) if not hasattr(s, "geom_type") else s) for s in shapes]
+        )
         return VisibilityPlanner(self.mesh, goals, self.parameters)
 
     def paths(self, starts, ends, radius, slice_size: int = ALL):
@@ -45,7 +47,9 @@ class Sights:
         return ask(planner, starts, np.arange(len(starts), dtype=np.int32), radius, slice_size)
 
     def path(self, start, end, radius: float = 0.0):
-        """Return what one path costs (inf if there is none) and the positions of the corners that it bends round."""
+        """Return what one path costs (inf if there is none) and the positions of the corners that it bends
+        round.
+        """
         paths = self.paths([start], [end], radius)
         return paths.cost[0], paths.corners(0)
 
@@ -70,7 +74,9 @@ class Paths:
             self.cost[entity] = self.planner.costs[entity] if answers.status[k] == FOUND else np.inf
 
     def corners(self, row: int):
-        """Return the corners of the last path that the first slot found; only sensible where one path was requested."""
+        """Return the corners of the last path that the first slot found;
+        only sensible where one path was requested.
+        """
         slots, graph = self.planner._slots, self.planner.graph
         slot = int(np.flatnonzero(slots.measure[:, RADIUS] == self.radius[row])[0])
         node, found = int(slots.header[slot, BEST_NODE]), []
@@ -83,14 +89,23 @@ class Paths:
     def line(self, row: int, goal):
         """Return a path as a line, arcs by chords of a degree; as `corners`."""
         radius = self.radius[row]
-        discs = [(*self.starts[row], 0.0), *((x, y, radius if side == "left" else -radius) for x, y, side in self.corners(row)), (*goal, 0.0)]
+        discs = [
+            (*self.starts[row], 0.0),
+            *((x, y, radius if side == "left" else -radius) for x, y, side in self.corners(row)),
+            (*goal, 0.0),
+        ]
         points, before = [], None
         for a, b in itertools.pairwise(discs):
             u, length, _ = _direction(a, b)
             if before is not None and radius > 0.0:
                 angle = np.arctan2(before[0] * u[1] - before[1] * u[0], before @ u)
                 for t in np.linspace(0.0, angle, 2 + int(abs(angle) / 0.017))[:-1]:
-                    w = np.array([np.cos(t) * before[0] - np.sin(t) * before[1], np.sin(t) * before[0] + np.cos(t) * before[1]])
+                    w = np.array(
+                        [
+                            np.cos(t) * before[0] - np.sin(t) * before[1],
+                            np.sin(t) * before[0] + np.cos(t) * before[1],
+                        ]
+                    )
                     points.append((a[0] + a[2] * w[1], a[1] - a[2] * w[0]))
             begin = (a[0] + a[2] * u[1], a[1] - a[2] * u[0])
             points += [begin, (begin[0] + length * u[0], begin[1] + length * u[1])]
@@ -104,7 +119,18 @@ class Paths:
         ahead = np.array([len(c) for c in self.cells], dtype=np.int32)
         block = 1 + np.cumsum([0, *ahead[:-1]]).astype(np.int64)
         goals = self.planner.terrain.goals
-        measure_corridors(mesh, goals, cells, block, ahead, located(mesh, self.starts), self.piece, self.starts, self.radius, out)
+        measure_corridors(
+            mesh,
+            goals,
+            cells,
+            block,
+            ahead,
+            located(mesh, self.starts),
+            self.piece,
+            self.starts,
+            self.radius,
+            out,
+        )
         return out
 
 
@@ -118,7 +144,9 @@ def ask(planner, starts, goal, radius, slice_size: int = ALL):
 
 
 def _direction(a, b):
-    """Return the unit direction of the tangent from disc a to disc b, its length, and the sine by which it turns off the line of centres."""
+    """Return the unit direction of the tangent from disc a to disc b, its length,
+    and the sine by which it turns off the line of centres.
+    """
     d = np.array([b[0] - a[0], b[1] - a[1]])
     length = float(np.hypot(*d))
     d /= length

@@ -1,4 +1,6 @@
-"""An agent of any radius finds a path exactly if there is one, and its path keeps its radius from all walls."""
+"""An agent of any radius finds a path exactly if there is one,
+and its path keeps its radius from all walls.
+"""
 
 import numpy as np
 import pytest
@@ -9,22 +11,38 @@ from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from tests.navigation.worlds import UTM, OnePlanner, free_points, pillar_hall, random_ground, rooms, with_arcs
 
-TIE_M = 1e-5  # Half a gap and a radius that are nearer to each other than this are a tie: the eroded ground is itself only known to 5e-6 r.
+# Half a gap and a radius that are nearer to each other than this are a tie: the eroded ground is itself only
+# known to 5e-6 r.
+TIE_M = 1e-5
 RADII = (0.0, 0.1, 0.2, 0.35, 0.7)
-# Paths that came up to 3 cm too near to the wall that they begin or end beside, before vertices there were looked for at each end by itself.
-ONCE_TOO_NEAR = [(502, "triangles"), (604, "triangles"), (624, "triangles"), (764, "triangles"), (1366, "triangles"), (1481, "polygons")]
+# Paths that came up to 3 cm too near to the wall that they begin or end beside, before vertices there were
+# looked for at each end by itself.
+ONCE_TOO_NEAR = [
+    (502, "triangles"),
+    (604, "triangles"),
+    (624, "triangles"),
+    (764, "triangles"),
+    (1366, "triangles"),
+    (1481, "polygons"),
+]
 
 
 def connected(ground, a, b, radius):
     """Return whether the ground eroded by a radius connects two points."""
     eroded = ground.buffer(-radius, quad_segs=512)
-    return any(part.covers(shapely.Point(a)) and part.covers(shapely.Point(b)) for part in shapely.get_parts(eroded))
+    return any(
+        part.covers(shapely.Point(a)) and part.covers(shapely.Point(b)) for part in shapely.get_parts(eroded)
+    )
 
 
 def check_paths(ground, seed, cells, radii, pairs=6, parameters=None):
-    """Assert for random starts and goals that a path is found exactly if there is one, and that it is clear; return how many were found."""
+    """Assert for random starts and goals that a path is found exactly if there is one, and that it is clear;
+    return how many were found.
+    """
     rng = np.random.default_rng(seed + 10**6)
-    planner = OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells, **(parameters or {}))).mesh)
+    planner = OnePlanner(
+        build_mesh(ground, parameters=MeshParameters(cells=cells, **(parameters or {}))).mesh
+    )
     walls = ground.boundary
     shapely.prepare(walls)
     found = 0
@@ -36,7 +54,10 @@ def check_paths(ground, seed, cells, radii, pairs=6, parameters=None):
             expected = part[k] == part[k + 1]
             if (status == FOUND) != expected:
                 is_tie = connected(ground, a, b, radius - TIE_M) != connected(ground, a, b, radius + TIE_M)
-                assert is_tie, f"radius {radius}: from {a} to {b} there {'is' if expected else 'is no'} path, but the status is {status}"
+                assert is_tie, (
+                    f"radius {radius}: from {a} to {b} there {'is' if expected else 'is no'} path, but the "
+                    f"status is {status}"
+                )
                 continue
             if status != FOUND:
                 assert status == UNREACHABLE
@@ -53,7 +74,13 @@ def check_paths(ground, seed, cells, radii, pairs=6, parameters=None):
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(4))
 def test_a_path_is_found_exactly_if_there_is_one_and_keeps_clear(block, cells):
-    assert sum(check_paths(random_ground(seed), seed, cells, RADII, pairs=3) for seed in range(10 * block, 10 * block + 10)) > 100
+    assert (
+        sum(
+            check_paths(random_ground(seed), seed, cells, RADII, pairs=3)
+            for seed in range(10 * block, 10 * block + 10)
+        )
+        > 100
+    )
 
 
 @pytest.mark.sample(2)
@@ -76,7 +103,10 @@ def test_widths_are_exact_at_utm_coordinates(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_widths_are_exact_for_agents_as_wide_as_the_mesh_can_answer_for(seed):
     ground = affinity.scale(random_ground(seed), 4.0, 4.0, origin=(0.0, 0.0))
-    assert check_paths(ground, seed, "polygons", (1.0, 1.5, 2.0, 3.0), pairs=6, parameters={"widest_body": 3.0}) > 4
+    assert (
+        check_paths(ground, seed, "polygons", (1.0, 1.5, 2.0, 3.0), pairs=6, parameters={"widest_body": 3.0})
+        > 4
+    )
 
 
 @pytest.mark.full
@@ -88,20 +118,29 @@ def test_tens_of_thousands_of_paths_are_found_exactly_and_keep_clear(block):
 
 
 def funnel_with_a_beam(gap):
-    """Return a room of 10 x 5 m in which a beam from above ends `gap` above the floor: the edges beside it are 5 m long, the path under it is not."""
+    """Return a room of 10 x 5 m in which a beam from above ends `gap` above the floor:
+    the edges beside it are 5 m long, the path under it is not.
+    """
     return shapely.box(0.0, 0.0, 10.0, 5.0).difference(shapely.Polygon([(4.9, 5.0), (5.0, gap), (5.1, 5.0)]))
 
 
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 def test_portals_of_five_metres_with_a_gap_of_0_3_metres_inside_stop_wide_agents(cells):
     planner = OnePlanner.on(funnel_with_a_beam(0.3), cells=cells)
-    for radius, status in ((0.14, FOUND), (0.1499, FOUND), (0.1501, UNREACHABLE), (0.2, UNREACHABLE), (1.5, UNREACHABLE)):
+    for radius, status in (
+        (0.14, FOUND),
+        (0.1499, FOUND),
+        (0.1501, UNREACHABLE),
+        (0.2, UNREACHABLE),
+        (1.5, UNREACHABLE),
+    ):
         assert planner.path((2.0, 2.5), (8.0, 2.5), radius)[0] == status, radius
 
 
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 def test_a_vertex_opposite_a_wall_inside_one_polygon_parts_it_for_wide_agents(cells):
-    # The needle's point lies 0.3 m from the floor; without a foot in the floor there is no edge of 0.3 m that a search could measure.
+    # The needle's point lies 0.3 m from the floor; without a foot in the floor there is no edge of 0.3 m that
+    # a search could measure.
     needle = shapely.Polygon([(5.0, 0.3), (5.02, 4.0), (4.98, 4.0)])
     planner = OnePlanner.on(shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle), cells=cells)
     assert planner.path((1.0, 0.2), (9.0, 0.2), 0.14)[3] < 8.1
@@ -111,14 +150,18 @@ def test_a_vertex_opposite_a_wall_inside_one_polygon_parts_it_for_wide_agents(ce
 
 
 def test_a_agent_exactly_as_wide_as_the_door_passes_it():
-    door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
+    door = shapely.box(0, 0, 9, 4).difference(
+        shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)])
+    )
     planner = OnePlanner.on(door)
     assert planner.path((1.0, 2.0), (8.0, 2.0), 0.5)[0] == FOUND
     assert planner.path((1.0, 2.0), (8.0, 2.0), np.nextafter(0.5, 1.0))[0] == UNREACHABLE
 
 
 def test_a_agent_takes_the_longer_path_where_the_shorter_is_too_narrow():
-    walls = shapely.union_all([shapely.box(4, 0, 4.2, 1.8), shapely.box(4, 2.2, 4.2, 7), shapely.box(4, 8.2, 4.2, 10)])
+    walls = shapely.union_all(
+        [shapely.box(4, 0, 4.2, 1.8), shapely.box(4, 2.2, 4.2, 7), shapely.box(4, 8.2, 4.2, 10)]
+    )
     planner = OnePlanner.on(shapely.box(0, 0, 8, 10).difference(walls))
     narrow, wide = planner.path((2, 2), (6, 2), 0.19), planner.path((2, 2), (6, 2), 0.21)
     assert narrow[3] == pytest.approx(4.0, abs=1e-9)

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-EXAMPLES = [("learn/navigation.md", ""), ("learn/visibility.md", ""), ("guides/changing-ground.md", "## Tiles\n")]  # page, and where its section begins
+# page, and where its section begins
+EXAMPLES = [
+    ("learn/navigation.md", ""),
+    ("learn/visibility.md", ""),
+    ("guides/changing-ground.md", "## Tiles\n"),
+]
 
 
 @pytest.mark.sample(1)

@@ -14,7 +14,13 @@ from crowdsim.navigation.corridor.portal_vertices import VERTEX, String, list_po
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.mesh import locate, locate_many, make_flood
-from crowdsim.navigation.search.a_star import advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search.a_star import (
+    advance_search,
+    begin_search,
+    copy_corridor,
+    corridor_size,
+    make_slots,
+)
 from crowdsim.navigation.search.goal_entries import make_scratch
 from crowdsim.navigation.search.portal_points import place_points
 from crowdsim.navigation.search.slot_fields import FOUND, START_POLYGON, STATUS
@@ -24,29 +30,48 @@ UTM = (400_000.0, 5_000_000.0)
 
 
 def random_ground(seed: int):
-    """Return a 12 m square less 3 to 39 random obstacles: irregular polygons, turned boxes, thin walls; islands and pinched corners occur."""
+    """Return a 12 m square less 3 to 39 random obstacles: irregular polygons, turned boxes, thin walls;
+    islands and pinched corners occur.
+    """
     rng = np.random.default_rng(seed)
     obstacles = []
     for _ in range(int(rng.integers(3, 40))):
         centre, kind = rng.uniform(0.0, SIZE, 2), rng.integers(3)
         if kind == 0:
             angle = np.sort(rng.uniform(0.0, 2.0 * np.pi, int(rng.integers(3, 8))))
-            obstacles.append(shapely.Polygon(centre + rng.uniform(0.3, 1.8) * np.c_[np.cos(angle), np.sin(angle)]))
+            obstacles.append(
+                shapely.Polygon(centre + rng.uniform(0.3, 1.8) * np.c_[np.cos(angle), np.sin(angle)])
+            )
         elif kind == 1:
             box = shapely.box(*centre, *(centre + rng.uniform(0.05, 3.0, 2)))
             obstacles.append(affinity.rotate(box, rng.uniform(0.0, 180.0)) if rng.random() < 0.5 else box)
         else:
-            obstacles.append(shapely.LineString([centre, centre + rng.uniform(-4.0, 4.0, 2)]).buffer(0.03, cap_style="flat"))
+            obstacles.append(
+                shapely.LineString([centre, centre + rng.uniform(-4.0, 4.0, 2)]).buffer(
+                    0.03, cap_style="flat"
+                )
+            )
     ground = shapely.box(0.0, 0.0, SIZE, SIZE).difference(shapely.union_all(obstacles))
     return shapely.set_precision(ground, 2.0**-20)
 
 
 def simple_polygon(seed: int):
-    """Return ground without holes: rooms and crooked corridors, grown together; between any two points there is one way only, up to bending."""
+    """Return ground without holes: rooms and crooked corridors, grown together;
+    between any two points there is one way only, up to bending.
+    """
     rng = np.random.default_rng(seed)
     line = [rng.uniform(0.0, SIZE, 2) for _ in range(int(rng.integers(5, 12)))]
-    parts = [shapely.LineString([a, b]).buffer(rng.uniform(0.4, 1.0), cap_style="square", join_style="mitre") for a, b in itertools.pairwise(line)]
-    parts += [affinity.rotate(shapely.box(*(p - rng.uniform(0.5, 1.5, 2)), *(p + rng.uniform(0.5, 1.5, 2))), rng.uniform(0.0, 90.0)) for p in line]
+    parts = [
+        shapely.LineString([a, b]).buffer(rng.uniform(0.4, 1.0), cap_style="square", join_style="mitre")
+        for a, b in itertools.pairwise(line)
+    ]
+    parts += [
+        affinity.rotate(
+            shapely.box(*(p - rng.uniform(0.5, 1.5, 2)), *(p + rng.uniform(0.5, 1.5, 2))),
+            rng.uniform(0.0, 90.0),
+        )
+        for p in line
+    ]
     return shapely.set_precision(shapely.Polygon(shapely.union_all(parts).exterior), 2.0**-20)
 
 
@@ -60,7 +85,9 @@ def pillar_hall(columns: int, gap: float = 1.0, pillar: float = 0.5):
 
 
 def rooms(seed: int, count: int = 4, wall: float = 0.1):
-    """Return `count` x `count` rooms of 4 m with doors of 0.3 to 1.5 m somewhere in their walls; a tenth of the walls have none."""
+    """Return `count` x `count` rooms of 4 m with doors of 0.3 to 1.5 m somewhere in their walls;
+    a tenth of the walls have none.
+    """
     rng = np.random.default_rng(seed)
     size = 4.0 * count
     walls = []
@@ -72,13 +99,24 @@ def rooms(seed: int, count: int = 4, wall: float = 0.1):
                 door = rng.uniform(low + wall, low + 4.0 - wall - width)
                 spans = [(low, low + 4.0)] if rng.random() < 0.1 else [(low, door), (door + width, low + 4.0)]
                 for a, b in spans:
-                    box = (at - wall / 2, a - wall / 2 * (a == low), at + wall / 2, b + wall / 2 * (b == low + 4.0))
-                    walls.append(shapely.box(*box) if is_upright else shapely.box(box[1], box[0], box[3], box[2]))
-    return shapely.set_precision(shapely.box(0.0, 0.0, size, size).difference(shapely.union_all(walls)), 2.0**-20)
+                    box = (
+                        at - wall / 2,
+                        a - wall / 2 * (a == low),
+                        at + wall / 2,
+                        b + wall / 2 * (b == low + 4.0),
+                    )
+                    walls.append(
+                        shapely.box(*box) if is_upright else shapely.box(box[1], box[0], box[3], box[2])
+                    )
+    return shapely.set_precision(
+        shapely.box(0.0, 0.0, size, size).difference(shapely.union_all(walls)), 2.0**-20
+    )
 
 
 def round_polygon(sides: int, radius: float, centre=(0.0, 0.0), wiggle: float = 0.0, seed: int = 0):
-    """Return a regular polygon, or one whose vertices lie up to a share `wiggle` of the radius nearer or farther."""
+    """Return a regular polygon, or one whose vertices lie up to a share `wiggle` of the radius nearer or
+    farther.
+    """
     rng = np.random.default_rng(seed)
     angle = np.linspace(0.0, 2.0 * np.pi, sides, endpoint=False)
     reach = radius * (1.0 + wiggle * rng.uniform(-1.0, 1.0, sides))
@@ -87,11 +125,16 @@ def round_polygon(sides: int, radius: float, centre=(0.0, 0.0), wiggle: float = 
 
 def outlines(mesh):
     """Return the polygons of a mesh as shapely polygons."""
-    return [shapely.Polygon(mesh.vertex[mesh.edge_vertex[a:b], :2]) for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)]
+    return [
+        shapely.Polygon(mesh.vertex[mesh.edge_vertex[a:b], :2])
+        for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)
+    ]
 
 
 def free_points(ground, radius: float, count: int, rng: np.random.Generator):
-    """Return up to `count` points that keep `radius` (and 0.1 mm) from walls, and the part of the eroded ground that each is in."""
+    """Return up to `count` points that keep `radius` (and 0.1 mm) from walls,
+    and the part of the eroded ground that each is in.
+    """
     eroded = ground.buffer(-radius, quad_segs=512) if radius > 0.0 else ground
     parts = [part for part in shapely.get_parts(eroded) if part.area > 1e-9]
     candidates = rng.uniform(ground.bounds[:2], ground.bounds[2:], (200 * count, 2))
@@ -110,7 +153,9 @@ def free_points(ground, radius: float, count: int, rng: np.random.Generator):
 def located(mesh, points, layer: int = -1):
     """Return the polygons under points."""
     out = np.empty(len(points), dtype=np.int64)
-    locate_many(0, len(points), mesh, np.ascontiguousarray(points), np.full(len(points), layer, dtype=np.int32), out)
+    locate_many(
+        0, len(points), mesh, np.ascontiguousarray(points), np.full(len(points), layer, dtype=np.int32), out
+    )
     return out
 
 
@@ -133,12 +178,34 @@ class OnePlanner:
         """Return a planner on the mesh of some ground."""
         return cls(build_mesh(ground, parameters=MeshParameters(**parameters)).mesh)
 
-    def search(self, start, goals, radius: float, slice_size: int = 1 << 40, polygon: int = -1, goal: int = 0, is_shared: int = 0) -> int:
+    def search(
+        self,
+        start,
+        goals,
+        radius: float,
+        slice_size: int = 1 << 40,
+        polygon: int = -1,
+        goal: int = 0,
+        is_shared: int = 0,
+    ) -> int:
         """Run a search in slices; return its status."""
         x, y = float(start[0]), float(start[1])
         polygon = polygon if polygon >= 0 else locate(self.mesh, x, y, -1)
         self.goals = goals
-        begin_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, goal, 2.0 * radius, x, y, polygon, is_shared)
+        begin_search(
+            self.slots,
+            0,
+            self.mesh,
+            goals,
+            self.points,
+            self.scratch,
+            goal,
+            2.0 * radius,
+            x,
+            y,
+            polygon,
+            is_shared,
+        )
         while self.slots.header[0, STATUS] == 1:
             advance_search(self.slots, 0, self.mesh, goals, self.points, self.scratch, slice_size)
         return int(self.slots.header[0, STATUS])
@@ -150,7 +217,9 @@ class OnePlanner:
         return cells[:count], piece
 
     def path(self, start, goal, radius: float, slice_size: int = 1 << 40):
-        """Return (status, points, vertex of the bend at each point or -1, length); points is None unless found."""
+        """Return (status, points, vertex of the bend at each point or -1, length);
+        points is None unless found.
+        """
         goals = point_goals(self.mesh, [goal])
         status = self.search(start, goals, radius, slice_size)
         if status != FOUND:
@@ -160,11 +229,22 @@ class OnePlanner:
     def string(self, start, goals, radius: float):
         """Pull the string through the found corridor; return points, bend vertices, length."""
         cells, piece = self.corridor()
-        return pull_through(self.mesh, goals, cells, piece, int(self.slots.header[0, START_POLYGON]), start, radius, self.flood)
+        return pull_through(
+            self.mesh,
+            goals,
+            cells,
+            piece,
+            int(self.slots.header[0, START_POLYGON]),
+            start,
+            radius,
+            self.flood,
+        )
 
 
 def pull_through(mesh, goals, cells, piece, polygon, start, radius: float, flood):
-    """Pull a string through any planner's corridor (goal's end first); return points, the vertex of the bend at each or -1, and its length."""
+    """Pull a string through any planner's corridor (goal's end first);
+    return points, the vertex of the bend at each or -1, and its length.
+    """
     x, y = float(start[0]), float(start[1])
     vertices = np.zeros(64 * (len(cells) + 2), dtype=np.int32)
     corridor = Corridor(cells, 0, len(cells), polygon, piece)

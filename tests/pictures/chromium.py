@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any
 
 FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--mute-audio", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--disable-default-apps", "--no-default-browser-check",
-    "--disable-features=Translate,OptimizationHints,MediaRouter", "--force-device-scale-factor=1", "--remote-debugging-pipe",
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+    "--mute-audio", "--no-first-run", "--disable-sync", "--disable-background-networking",
+    "--disable-component-update", "--disable-extensions", "--disable-default-apps",
+    "--no-default-browser-check", "--disable-features=Translate,OptimizationHints,MediaRouter",
+    "--force-device-scale-factor=1", "--remote-debugging-pipe",
 )  # fmt: skip
 
 
@@ -44,7 +46,9 @@ class Tab:
     def call(self, method: str, **parameters: Any) -> Any:
         """Send a command and return its answer; what comes meanwhile is kept in `messages`."""
         self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters} | ({"sessionId": self._session} if self._session else {})
+        message = {"id": self._number, "method": method, "params": parameters} | (
+            {"sessionId": self._session} if self._session else {}
+        )
         os.write(self._to, json.dumps(message).encode() + b"\0")
         while True:
             answer = self._read()
@@ -67,8 +71,17 @@ class Tab:
 
     def size(self, width: int, height: int, *, dark: bool = False) -> None:
         """Set the window's size in dots, and whether the system is dark."""
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}],
+        )
 
     def open(self, path: Path) -> None:
         """Load a page and wait until the run in it is unpacked."""
@@ -83,12 +96,18 @@ class Tab:
         """Return what an expression comes to; waits for promises."""
         answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
-            raise RuntimeError(answer["exceptionDetails"].get("exception", {}).get("description", answer["exceptionDetails"]["text"]))
+            raise RuntimeError(
+                answer["exceptionDetails"]
+                .get("exception", {})
+                .get("description", answer["exceptionDetails"]["text"])
+            )
         return answer["result"].get("value")
 
     def drawn(self) -> None:
         """Wait until what was changed is on the screen."""
-        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
+        self.evaluate(
+            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))"
+        )
 
     def click(self, x: float, y: float) -> None:
         """Press and let go at a point of the window."""
@@ -112,14 +131,27 @@ class Tab:
         for message in self.messages:
             details = message.get("params", {})
             if message.get("method") == "Runtime.exceptionThrown":
-                found.append(str(details["exceptionDetails"].get("exception", {}).get("description", details["exceptionDetails"]["text"])))
-            elif message.get("method") == "Log.entryAdded" and details["entry"]["level"] in ("error", "warning"):
+                found.append(
+                    str(
+                        details["exceptionDetails"]
+                        .get("exception", {})
+                        .get("description", details["exceptionDetails"]["text"])
+                    )
+                )
+            elif message.get("method") == "Log.entryAdded" and details["entry"]["level"] in (
+                "error",
+                "warning",
+            ):
                 found.append(str(details["entry"]["text"]))
         return found
 
     def requests(self) -> list[str]:
         """Return the addresses that were asked for."""
-        return [str(m["params"]["request"]["url"]) for m in self.messages if m.get("method") == "Network.requestWillBeSent"]
+        return [
+            str(m["params"]["request"]["url"])
+            for m in self.messages
+            if m.get("method") == "Network.requestWillBeSent"
+        ]
 
 
 @contextlib.contextmanager
@@ -134,8 +166,11 @@ def browser() -> Iterator[Tab]:
         line = f'exec "$0" "$@" 3<&{to_read} 4>&{from_write}'
         process = subprocess.Popen(
             ["/bin/bash", "-c", line, command, *FLAGS, f"--user-data-dir={folder}", "about:blank"],
-            pass_fds=(to_read, from_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            pass_fds=(to_read, from_write),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_read)
         os.close(from_write)
         try:

@@ -1,4 +1,6 @@
-"""The picture of a budget: nothing that stands out is lost when ticks are put together, and a file comes out."""
+"""The picture of a budget: nothing that stands out is lost when ticks are put together,
+and a file comes out.
+"""
 
 import numpy as np
 from hypothesis import given

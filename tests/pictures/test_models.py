@@ -1,4 +1,6 @@
-"""The picture of one scene under several models: a column for each, the trails of all agents in the same colour, marks where the trace has them, figures below."""
+"""The picture of one scene under several models:
+a column for each, the trails of all agents in the same colour, marks where the trace has them, figures below.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def drawn(monkeypatch):
 
 
 def circle(**more):
-    return parse_scenario(json.dumps(room(on_circle(6, radius=3.0), size=10.0, after=2.0, name="ring", **more)))
+    return parse_scenario(
+        json.dumps(room(on_circle(6, radius=3.0), size=10.0, after=2.0, name="ring", **more))
+    )
 
 
 def test_there_is_a_panel_for_each_model_with_marks_trails_and_figures(tmp_path, drawn):
@@ -48,16 +52,30 @@ def test_there_is_a_panel_for_each_model_with_marks_trails_and_figures(tmp_path,
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
     left, right = drawn[0].axes
     assert [axes.get_title() for axes in (left, right)] == ["ring: orca", "ring: none"]
-    marks = [{line.get_gid(): len(line.get_xdata()) for line in axes.lines if line.get_gid()} for axes in (left, right)]
+    marks = [
+        {line.get_gid(): len(line.get_xdata()) for line in axes.lines if line.get_gid()}
+        for axes in (left, right)
+    ]
     assert marks == [{"overlaps": 0, "stuck": 0}, {"overlaps": 2, "stuck": 1}]
-    trails = [next(each for each in axes.collections if len(each.get_segments()) == 6) for axes in (left, right)]
-    assert np.array_equal(trails[0].get_colors(), trails[1].get_colors()) and len(np.unique(trails[0].get_colors(), axis=0)) == 6
-    assert left.get_xlabel() == figures(panels[0].runs) and "path/optimal" in left.get_xlabel() and "0 of 6 arrived" in left.get_xlabel()
+    trails = [
+        next(each for each in axes.collections if len(each.get_segments()) == 6) for axes in (left, right)
+    ]
+    assert (
+        np.array_equal(trails[0].get_colors(), trails[1].get_colors())
+        and len(np.unique(trails[0].get_colors(), axis=0)) == 6
+    )
+    assert (
+        left.get_xlabel() == figures(panels[0].runs)
+        and "path/optimal" in left.get_xlabel()
+        and "0 of 6 arrived" in left.get_xlabel()
+    )
 
 
 def test_a_trail_has_a_gap_where_an_agent_was_on_another_floor_or_gone():
     nan = np.nan
-    parts = models._unbroken(np.array([[0.0, 0.0], [1.0, 0.0], [nan, nan], [3.0, 0.0], [nan, nan], [5.0, 0.0], [6.0, 0.0]]))
+    parts = models._unbroken(
+        np.array([[0.0, 0.0], [1.0, 0.0], [nan, nan], [3.0, 0.0], [nan, nan], [5.0, 0.0], [6.0, 0.0]])
+    )
     assert [part[:, 0].tolist() for part in parts] == [[0.0, 1.0], [5.0, 6.0]]
 
 
@@ -66,4 +84,6 @@ def test_every_floor_of_a_scene_has_a_row_of_its_own(tmp_path, drawn):
     scenario = load_scenario(SCENARIOS / "two-storeys.yaml", sets=["stop.after=1"])
     draw_models([panel(scenario, "none")], tmp_path / "out.png", dpi=30)
     titles = [axes.get_title() for axes in drawn[0].axes]
-    assert len(titles) == len(scenario.geometry.grounds) > 1 and all(floor.name in title for floor, title in zip(scenario.geometry.floors, titles))
+    assert len(titles) == len(scenario.geometry.grounds) > 1 and all(
+        floor.name in title for floor, title in zip(scenario.geometry.floors, titles)
+    )

@@ -1,4 +1,6 @@
-"""Pictures show doors, and obstacles with their paths and where they stand: of a scenario what is to come, of a run what was."""
+"""Pictures show doors, and obstacles with their paths and where they stand:
+of a scenario what is to come, of a run what was.
+"""
 
 import json
 
@@ -15,13 +17,31 @@ from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room
 
 mpl.use("Agg")
-CART = {"name": "cart", "shape": {"disc": 1.0}, "path": [[-6, 4], {"point": [0, 4], "wait": 4}, [6, 4]], "speed": 2.0, "stands_after": 0.5}
-BAR = {"name": "bar", "shape": {"polygon": [[-2, -0.3], [2, -0.3], [2, 0.3], [-2, 0.3]]}, "path": [[0, -4]], "turns": 0.5}
+CART = {
+    "name": "cart",
+    "shape": {"disc": 1.0},
+    "path": [[-6, 4], {"point": [0, 4], "wait": 4}, [6, 4]],
+    "speed": 2.0,
+    "stands_after": 0.5,
+}
+BAR = {
+    "name": "bar",
+    "shape": {"polygon": [[-2, -0.3], [2, -0.3], [2, 0.3], [-2, 0.3]]},
+    "path": [[0, -4]],
+    "turns": 0.5,
+}
 DOOR = {"name": "door", "area": {"box": [7, -2, 9, 2]}}
 
 
 def scenario(**more):
-    document = room([{"position": [-8, 0], "goals": [{"point": [-6, 0]}]}], after=8.0, stop={"after": 8, "when": "never"}) | more
+    document = (
+        room(
+            [{"position": [-8, 0], "goals": [{"point": [-6, 0]}]}],
+            after=8.0,
+            stop={"after": 8, "when": "never"},
+        )
+        | more
+    )
     return parse_scenario(json.dumps(document))
 
 
@@ -59,7 +79,11 @@ def test_the_plan_shows_obstacles_and_their_paths(tmp_path):
 
 def test_the_plan_shows_which_doors_are_open(tmp_path):
     assert share_of(plan(tmp_path, with_door()), OPEN) > 2e-4 > share_of(tmp_path / "plan.png", CLOSED)
-    assert share_of(plan(tmp_path, with_door(available=False)), CLOSED) > 2e-4 > share_of(tmp_path / "plan.png", OPEN)
+    assert (
+        share_of(plan(tmp_path, with_door(available=False)), CLOSED)
+        > 2e-4
+        > share_of(tmp_path / "plan.png", OPEN)
+    )
 
 
 @pytest.mark.full

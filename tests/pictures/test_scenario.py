@@ -1,4 +1,6 @@
-"""The picture of a scenario before it runs: every layer on every floor, paths that are those of the run, and mistakes in one sentence."""
+"""The picture of a scenario before it runs:
+every layer on every floor, paths that are those of the run, and mistakes in one sentence.
+"""
 
 import itertools
 
@@ -65,7 +67,8 @@ def test_paths_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
     for entity, points in lines.items():
         way = shapely.LineString(points)
         assert way.length == pytest.approx(lengths[entity], rel=0.01)  # arcs are drawn as their chords
-        assert shapely.distance(way, text.geometry.obstacles[0].polygon) > 0.14  # 0.2 m round a corner of 90 degrees, on its chord
+        # 0.2 m round a corner of 90 degrees, on its chord
+        assert shapely.distance(way, text.geometry.obstacles[0].polygon) > 0.14
 
 
 HOUSE = """
@@ -91,7 +94,9 @@ def test_paths_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
     for line in lines:
         ground = text.geometry.grounds[line.layer]
         assert shapely.difference(shapely.LineString(line.points), ground.buffer(0.05)).length < 1e-9
-    assert len({line.row for line in lines}) <= 20 and {line.layer for line in lines} == set(range(len(text.geometry.grounds)))
+    assert len({line.row for line in lines}) <= 20 and {line.layer for line in lines} == set(
+        range(len(text.geometry.grounds))
+    )
     for row in {line.row for line in lines}:
         own = [line for line in lines if line.row == row]
         assert own[0].points[0] == pytest.approx(built.agents.position[row])
@@ -110,8 +115,14 @@ def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys)
     path = tmp_path / "house.yaml"
     path.write_text(f"version: 1\ngeometry:{storeys}\ngoals: {{up: {{point: [8, 2], storey: high}}}}\n"
                     "groups: [{name: one, storey: low, positions: [[1, 1]], goals: up}]\n")  # fmt: skip
-    code, out, _ = outcome(capsys, "plot", path, "-o", tmp_path / f"a.{form}", "--show", "mesh, portals,widths,paths")
-    assert code == 0 and out.strip() == str(tmp_path / f"a.{form}") and (tmp_path / f"a.{form}").stat().st_size > 5_000
+    code, out, _ = outcome(
+        capsys, "plot", path, "-o", tmp_path / f"a.{form}", "--show", "mesh, portals,widths,paths"
+    )
+    assert (
+        code == 0
+        and out.strip() == str(tmp_path / f"a.{form}")
+        and (tmp_path / f"a.{form}").stat().st_size > 5_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -133,14 +144,30 @@ def test_what_cannot_be_drawn_is_told(arguments, message, tmp_path, capsys):
 def test_options_of_scenarios_are_refused_for_recordings(tmp_path, capsys):
     code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--radius", "0.2")
     assert code == 2 and "are of scenarios; a recording is drawn as it is" in err
-    code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--show", "mesh")  # recordings have panels, scenarios layers
-    assert code == 2 and '--show names "mesh", but of a recording there are trails, density, curve, speeds, budget, and all.' in err
+    # recordings have panels, scenarios layers
+    code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--show", "mesh")
+    assert (
+        code == 2
+        and (
+            '--show names "mesh", but of a recording there are trails, density, curve, speeds, budget, and '
+            "all."
+        )
+        in err
+    )
 
 
 def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refused(tmp_path, capsys):
-    code, _, err = outcome(capsys, "plot", SCENARIOS / "two-storeys.yaml", "-o", tmp_path / "a.png", "--show", "visibility")
+    code, _, err = outcome(
+        capsys, "plot", SCENARIOS / "two-storeys.yaml", "-o", tmp_path / "a.png", "--show", "visibility"
+    )
     assert code == 2 and "of one floor only" in err
     path = tmp_path / "room.yaml"
-    path.write_text(ROOM.replace("TERRAIN", "  terrain: [{name: grass, speed: 0.6, area: {box: [0, 0, 2, 2]}}]"))
+    path.write_text(
+        ROOM.replace("TERRAIN", "  terrain: [{name: grass, speed: 0.6, area: {box: [0, 0, 2, 2]}}]")
+    )
     code, _, err = outcome(capsys, "plot", path, "--show", "ways")
-    assert code == 2 and "grid looks for short paths and knows no speeds of ground" in err and 'note: the layer "ways" is called "paths" now' in err
+    assert (
+        code == 2
+        and "grid looks for short paths and knows no speeds of ground" in err
+        and 'note: the layer "ways" is called "paths" now' in err
+    )

@@ -1,4 +1,6 @@
-"""Panels about a run: what they draw is what the measures say, whatever the order of reading; a picture comes out for each choice."""
+"""Panels about a run: what they draw is what the measures say, whatever the order of reading;
+a picture comes out for each choice.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ from tests.crowds import room, simulation
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two groups with some twenty people each, of which one stays."""
-    document = room([], after=20.0) | {"geometry": {"walkable": {"box": [0, 0, 12, 12]}}, "record": {"rate": 10}}
+    document = room([], after=20.0) | {
+        "geometry": {"walkable": {"box": [0, 0, 12, 12]}},
+        "record": {"rate": 10},
+    }
     document["goals"] = {"east": {"exit": {"box": [11.5, 0, 12, 12]}}}
     document["groups"] = [
         {"name": "left", "count": 20, "region": {"box": [0, 0, 5, 12]}, "goals": ["east"]},
@@ -43,17 +48,31 @@ def test_the_curve_is_the_evacuation_curve_of_the_measures_and_groups_add_up(rec
     assert all_people["arrived"].to_numpy()[at].tolist() == measured["left"].tolist()
     ends = table.groupby("group")["arrived"].max()
     assert (ends["left"], ends["right"], ends["stays"], ends[sheet.ALL]) == (20, 19, 0, 39)
-    assert dict(zip(table["group"], table["of"], strict=True)) == {"left": 20, "right": 19, "stays": 1, sheet.ALL: 40}
+    assert dict(zip(table["group"], table["of"], strict=True)) == {
+        "left": 20,
+        "right": 19,
+        "stays": 1,
+        sheet.ALL: 40,
+    }
 
 
 def test_of_many_groups_the_largest_have_lines_and_the_others_one() -> None:
     names = [f"g{number}" for number in range(20) for _ in range(20 - number)]
     roster = pd.DataFrame({"entity": np.arange(len(names)), "group_name": names})
     events = pd.DataFrame({"tick": [10, 20], "entity": [0, len(names) - 1], "kind": "ARRIVAL"})
-    run = SimpleNamespace(roster=lambda: roster, events=lambda: events, commit=SimpleNamespace(last_tick=40), header=SimpleNamespace(tick_s=0.5))
+    run = SimpleNamespace(
+        roster=lambda: roster,
+        events=lambda: events,
+        commit=SimpleNamespace(last_tick=40),
+        header=SimpleNamespace(tick_s=0.5),
+    )
     arrivals = sheet.arrivals_by_group(run)  # type: ignore[arg-type]
     ends = arrivals.groupby("group", sort=False).agg({"arrived": "max", "of": "first"})
-    assert len(ends) == sheet.MOST_GROUPS + 1 and ends.loc[sheet.OTHERS].tolist() == [1, sum(range(1, 10))] and ends.loc["g0"].tolist() == [1, 20]
+    assert (
+        len(ends) == sheet.MOST_GROUPS + 1
+        and ends.loc[sheet.OTHERS].tolist() == [1, sum(range(1, 10))]
+        and ends.loc["g0"].tolist() == [1, 20]
+    )
 
 
 def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
@@ -63,7 +82,8 @@ def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
     assert speeds is not None
     tracks = measures.speeds(recorded, over_s=SPEED_OVER_S)
     half = looked_through.half_window(fps, SPEED_OVER_S)
-    whole = tracks.groupby("id")["frame"].transform("max") - half >= tracks["frame"]  # at its end a track has less than the whole window
+    # at its end a track has less than the whole window
+    whole = tracks.groupby("id")["frame"].transform("max") - half >= tracks["frame"]
     inner = tracks[whole & (tracks["frame"] >= half)]
     expected = inner.groupby("frame")[next(name for name in tracks.columns if name.startswith("speed"))]
     frames = np.round(speeds.time_s * fps).astype(int)
@@ -75,7 +95,9 @@ def test_speeds_over_time_are_those_of_the_measures(recorded: Path) -> None:
 class Still:
     """A recording of people that stand at given places."""
 
-    def __init__(self, places: np.ndarray, frames: int = 60, fps: float = 10.0, layer: np.ndarray | None = None) -> None:
+    def __init__(
+        self, places: np.ndarray, frames: int = 60, fps: float = 10.0, layer: np.ndarray | None = None
+    ) -> None:
         self.places, self.fps, self.layer = places, fps, layer
         self.commit = SimpleNamespace(frames=frames, agents=len(places))
         self.layout = SimpleNamespace(columns=[SimpleNamespace(name="layer")] if layer is not None else [])
@@ -91,18 +113,25 @@ class Still:
 
     def rows(self, start, stop, columns):
         agent = np.arange(start, stop) % len(self.places)
-        found = {"frame": np.arange(start, stop) // len(self.places), "id": agent + 1, "x": self.places[agent, 0], "y": self.places[agent, 1]}
+        found = {
+            "frame": np.arange(start, stop) // len(self.places),
+            "id": agent + 1,
+            "x": self.places[agent, 0],
+            "y": self.places[agent, 1],
+        }
         return found | ({"layer": self.layer[agent]} if "layer" in columns else {})
 
 
 def test_a_crowd_on_a_lattice_has_its_density_everywhere_inside_and_beside_walls() -> None:
-    spots = np.stack(np.meshgrid(np.arange(0.25, 10, 0.5), np.arange(0.25, 8, 0.5)), axis=-1).reshape(-1, 2)  # 4 a square metre
+    # 4 a square metre
+    spots = np.stack(np.meshgrid(np.arange(0.25, 10, 0.5), np.arange(0.25, 8, 0.5)), axis=-1).reshape(-1, 2)
     still, ground = Still(spots), shapely.box(0, 0, 10, 8)
     found = looked_through.look_through(still, ["density"], [ground]).density  # type: ignore[arg-type]
     assert found is not None
     inside = found.highest[0][np.isfinite(found.highest[0])]
     assert (found.square_m, found.over_s) == (1.0, 5.0) and inside.size == 40 * 32
-    np.testing.assert_allclose(found.highest[0][4:-5, 4:-5], 4.0, rtol=1e-12)  # every square away from walls holds four, the outermost by halves
+    # every square away from walls holds four, the outermost by halves
+    np.testing.assert_allclose(found.highest[0][4:-5, 4:-5], 4.0, rtol=1e-12)
     assert inside.min() >= 2.4 and inside.max() <= 6.0  # at walls a square is cut, and so is what counts
 
 
@@ -115,7 +144,9 @@ def test_densities_of_floors_are_apart_and_those_that_pass_by_count_by_their_tim
     assert [float(np.nanmax(floor)) for floor in found.highest] == [2.0, 1.0]
     moving = Still(spots[:1], frames=50)
     first_rows = moving.rows
-    moving.rows = lambda start, stop, columns: (rows := first_rows(start, stop, columns)) | {"x": np.where(rows["frame"] < 10, rows["x"], 1.1)}  # type: ignore[method-assign]
+    moving.rows = lambda start, stop, columns: (
+        (rows := first_rows(start, stop, columns)) | {"x": np.where(rows["frame"] < 10, rows["x"], 1.1)}
+    )  # type: ignore[method-assign]
     found = looked_through.look_through(moving, ["density"], grounds[:1]).density  # type: ignore[arg-type]
     assert found is not None and found.highest[0][20, 20] == pytest.approx(0.2)  # one of five seconds
 
@@ -123,9 +154,15 @@ def test_densities_of_floors_are_apart_and_those_that_pass_by_count_by_their_tim
 def test_trails_of_many_people_and_frames_are_thinned_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looked_through, "MOST_TRAILS", 10)
     monkeypatch.setattr(looked_through, "MOST_POINTS", 20)
-    trails = looked_through.look_through(Still(np.random.default_rng(1).random((35, 2)), frames=101), ["trails"], [shapely.box(0, 0, 1, 1)]).trails  # type: ignore[arg-type]
+    trails = looked_through.look_through(
+        Still(np.random.default_rng(1).random((35, 2)), frames=101), ["trails"], [shapely.box(0, 0, 1, 1)]
+    ).trails  # type: ignore[arg-type]
     assert trails is not None
-    assert (trails.shown, trails.total, trails.step) == (9, 35, 5) and len(trails.rows["id"]) == 9 * 21 and trails.rows["frame"].max() == 100
+    assert (
+        (trails.shown, trails.total, trails.step) == (9, 35, 5)
+        and len(trails.rows["id"]) == 9 * 21
+        and trails.rows["frame"].max() == 100
+    )
 
 
 def test_frames_come_whole_however_they_lie_in_the_blocks_that_are_read(recorded: Path) -> None:
@@ -133,7 +170,10 @@ def test_frames_come_whole_however_they_lie_in_the_blocks_that_are_read(recorded
         table = recording.trajectories(columns=["x", "y"])
         starts = recording.frame_starts()
         for frame, rows in looked_through.frames_of(recording, ["x", "y"]):
-            assert rows["x"].tolist() == table["x"][starts[frame] : starts[frame + 1]].tolist() and (rows["frame"] == frame).all()
+            assert (
+                rows["x"].tolist() == table["x"][starts[frame] : starts[frame + 1]].tolist()
+                and (rows["frame"] == frame).all()
+            )
 
 
 @pytest.mark.sample(1)
@@ -146,7 +186,12 @@ def test_each_choice_of_panels_is_drawn(shown: tuple[str, ...], recorded: Path, 
 
 
 def test_what_is_no_panel_is_one_error() -> None:
-    assert sheet.panels_from("curve, trails,curve") == ("curve", "trails") and sheet.panels_from("all") == sheet.PANELS
+    assert (
+        sheet.panels_from("curve, trails,curve") == ("curve", "trails")
+        and sheet.panels_from("all") == sheet.PANELS
+    )
     for text in ("trail", "", ","):
-        with pytest.raises(CrowdsimError, match="of a recording there are trails, density, curve, speeds, budget, and all"):
+        with pytest.raises(
+            CrowdsimError, match="of a recording there are trails, density, curve, speeds, budget, and all"
+        ):
             sheet.panels_from(text)

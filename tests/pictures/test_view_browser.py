@@ -1,4 +1,6 @@
-"""The page in a browser: it draws, plays, seeks and selects, tells what the recording says, and its console stays empty."""
+"""The page in a browser: it draws, plays, seeks and selects, tells what the recording says,
+and its console stays empty.
+"""
 
 import json
 import time
@@ -14,21 +16,41 @@ from crowdsim.simulation.simulation import Simulation
 from tests.pictures import chromium
 from tests.pictures.test_view_page import NASTY, document, recorded
 
-pytestmark = pytest.mark.skipif(chromium.found() is None, reason="a browser is missing: Chromium (Debian: apt-get install chromium)")
+pytestmark = pytest.mark.skipif(
+    chromium.found() is None, reason="a browser is missing: Chromium (Debian: apt-get install chromium)"
+)
 
 FLOORS = {
-    "version": 1, "name": "floors", "tick": 0.1, "stop": {"after": 8, "when": "all_arrived"},
+    "version": 1,
+    "name": "floors",
+    "tick": 0.1,
+    "stop": {"after": 8, "when": "all_arrived"},
     "geometry": {
         "storeys": [
             {"name": "ground", "elevation": 0, "walkable": [{"box": [0, 0, 8, 5]}]},
             {"name": "upper", "elevation": 2, "walkable": [{"box": [12, 0, 20, 5]}]},
         ],
-        "connections": [{"name": "stair", "kind": "stair", "lower": "ground", "upper": "upper", "foot": [[8, 1], [8, 3]], "head": [[12, 1], [12, 3]]}],
+        "connections": [
+            {
+                "name": "stair",
+                "kind": "stair",
+                "lower": "ground",
+                "upper": "upper",
+                "foot": [[8, 1], [8, 3]],
+                "head": [[12, 1], [12, 3]],
+            }
+        ],
     },
     "goals": {"desk": {"point": [18, 2], "storey": "upper", "arrive_within": 0.5}},
-    "groups": [{"name": "walkers", "storey": "ground", "agents": [{"id": 1, "position": [6, 2], "speed": 1.5, "goals": ["desk"]}]}],
+    "groups": [
+        {
+            "name": "walkers",
+            "storey": "ground",
+            "agents": [{"id": 1, "position": [6, 2], "speed": 1.5, "goals": ["desk"]}],
+        }
+    ],
     "record": {"rate": 10},
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +107,10 @@ def on_screen(tab, entity):
 def test_it_draws_and_a_name_is_text(page):
     page.drawn()
     assert all(dots(page, canvas)[1] > 5 for canvas in ("plan", "line", "costs"))
-    assert text(page, "name") == NASTY and page.evaluate("document.querySelectorAll('h1 *, script:not([type])').length") == 1
+    assert (
+        text(page, "name") == NASTY
+        and page.evaluate("document.querySelectorAll('h1 *, script:not([type])').length") == 1
+    )
     assert text(page, "notice") == "" and "38 agents" in text(page, "summary")
 
 
@@ -131,7 +156,10 @@ def test_it_plays_and_pauses_by_the_space_bar(page):
 
 
 def test_a_click_on_the_time_line_and_arrows_seek(page):
-    left, top, width, begin, end = page.evaluate("(() => { const b = byId('line').getBoundingClientRect(); return [b.left, b.top, b.width, page.crowd.begin, page.crowd.end]; })()")
+    left, top, width, begin, end = page.evaluate(
+        "(() => { const b = byId('line').getBoundingClientRect(); return [b.left, b.top, b.width, "
+        "page.crowd.begin, page.crowd.end]; })()"
+    )
     page.click(left + width / 2, top + 30)
     assert page.evaluate("page.time") == pytest.approx((begin + end) / 2, abs=0.05)
     page.evaluate("page.seek(2.0)")
@@ -150,7 +178,9 @@ def test_a_click_selects_and_escape_lets_go(page, busy):
     page.click(*on_screen(page, chosen))
     page.drawn()
     assert text(page, "agent").startswith("to_east[3]") and "east" in text(page, "agent")
-    assert page.evaluate("document.querySelectorAll('#events li').length") == (events["entity"] == chosen).sum()
+    assert (
+        page.evaluate("document.querySelectorAll('#events li').length") == (events["entity"] == chosen).sum()
+    )
     page.press("Escape")
     page.drawn()
     assert text(page, "agent") == "Nobody is selected."
@@ -162,13 +192,16 @@ def test_a_click_selects_and_escape_lets_go(page, busy):
 def test_what_a_tick_took_and_how_many_wait_stands_beside_the_clock(page, busy):
     with open_run(busy[0]) as recording:
         first = recording.ticks().iloc[0]
-        microseconds = round(recording.timings().drop(columns="tick").iloc[0].sum() / 1e3)  # what the page is given
+        # what the page is given
+        microseconds = round(recording.timings().drop(columns="tick").iloc[0].sum() / 1e3)
     took = Decimal(microseconds / 1000).quantize(Decimal("0.01"), ROUND_HALF_UP)  # as JavaScript rounds
     page.evaluate("page.seek(0.1)")
     page.drawn()
     assert text(page, "now") == f"38 people, {took} ms, {int(first['requests_open'])} requests waiting"
     over = page.evaluate("(page.crowd.facts.budget_ms = 1e-6, page.strips.words(0.1))")
-    assert "over the budget: " in over and over.split("over the budget: ")[1].split(",")[0] in page.evaluate("page.crowd.facts.systems")
+    assert "over the budget: " in over and over.split("over the budget: ")[1].split(",")[0] in page.evaluate(
+        "page.crowd.facts.systems"
+    )
 
 
 def test_the_door_closes_on_the_picture_and_in_the_list(page):
@@ -176,15 +209,23 @@ def test_the_door_closes_on_the_picture_and_in_the_list(page):
     assert "</script>door closes" in text(page, "events") and "cart appears" in text(page, "events")
     page.evaluate("document.querySelector('#events button').click()")
     assert page.evaluate("page.time") == pytest.approx(1.1)
-    assert page.evaluate("[2.0, 2.1].map(t => page.crowd.isOpen(page.crowd.facts.doors[0], t))") == [True, False]
-    assert page.evaluate("[1.0, 2.0, 3.2].map(t => page.crowd.obstacle(0, page.crowd.frameAt(t).frame, 0) !== null)") == [False, True, False]
+    assert page.evaluate("[2.0, 2.1].map(t => page.crowd.isOpen(page.crowd.facts.doors[0], t))") == [
+        True,
+        False,
+    ]
+    assert page.evaluate(
+        "[1.0, 2.0, 3.2].map(t => page.crowd.obstacle(0, page.crowd.frameAt(t).frame, 0) !== null)"
+    ) == [False, True, False]
 
 
 def test_colours_trails_and_darkness_change_the_picture(page):
     page.evaluate("page.seek(6.0)")
     seen = set()
     for element, value in (("colour", "state"), ("colour", "group"), ("trails", "5"), ("trails", "all")):
-        page.evaluate(f"(() => {{ const e = byId('{element}'); e.value = '{value}'; e.dispatchEvent(new Event('change')); }})()")
+        page.evaluate(
+            f"(() => {{ const e = byId('{element}'); e.value = '{value}'; e.dispatchEvent(new "
+            f"Event('change')); }})()"
+        )
         page.drawn()
         seen.add(dots(page, "plan")[0])
         if value in ("state", "group"):
@@ -197,12 +238,23 @@ def test_colours_trails_and_darkness_change_the_picture(page):
 
 def test_a_wheel_zooms_to_the_pointer_and_fit_goes_back(page):
     page.drawn()
-    scale, at = page.evaluate("page.stage.scale"), page.evaluate("(() => { const b = byId('plan').getBoundingClientRect(); return [b.left + 200, b.top + 150]; })()")
-    under = "(() => { const s = page.stage; return [s.x + (200 - s.width / 2) / s.scale, s.y - (150 - s.height / 2) / s.scale]; })()"
+    scale, at = (
+        page.evaluate("page.stage.scale"),
+        page.evaluate(
+            "(() => { const b = byId('plan').getBoundingClientRect(); return [b.left + 200, b.top + 150]; "
+            "})()"
+        ),
+    )
+    under = (
+        "(() => { const s = page.stage; return [s.x + (200 - s.width / 2) / s.scale, s.y - (150 - s.height "
+        "/ 2) / s.scale]; })()"
+    )
     place = page.evaluate(under)
     page.call("Input.dispatchMouseEvent", type="mouseWheel", x=at[0], y=at[1], deltaX=0, deltaY=-300)
     page.drawn()
-    assert page.evaluate("page.stage.scale") > 1.3 * scale and page.evaluate(under) == pytest.approx(place, abs=1e-6)
+    assert page.evaluate("page.stage.scale") > 1.3 * scale and page.evaluate(under) == pytest.approx(
+        place, abs=1e-6
+    )
     page.evaluate("byId('fit').click()")
     assert page.evaluate("page.stage.scale") == pytest.approx(scale)
 
@@ -212,7 +264,10 @@ def test_nothing_is_cut_off_in_small_and_large_windows(page, width, height):
     page.size(width, height)
     page.drawn()
     page.drawn()
-    wide, high, plan = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight, byId('plan').getBoundingClientRect().height]")
+    wide, high, plan = page.evaluate(
+        "[document.documentElement.scrollWidth, document.documentElement.scrollHeight, "
+        "byId('plan').getBoundingClientRect().height]"
+    )
     page.size(1200, 760)
     assert (wide, high) == (width, height) and plan > 0.4 * height
 
@@ -224,7 +279,12 @@ def test_floors_lie_side_by_side_and_have_buttons(tab, tmp_path):
         write_page(recording, tmp_path / "run.html")
         last = recording.trajectories(columns=["layer"])["layer"].iloc[-1]
     tab.open(tmp_path / "run.html")
-    assert tab.evaluate("[...byId('floors').children].map(b => b.textContent)") == ["All floors", "ground", "upper", "stair"]
+    assert tab.evaluate("[...byId('floors').children].map(b => b.textContent)") == [
+        "All floors",
+        "ground",
+        "upper",
+        "stair",
+    ]
     tab.evaluate("page.seek(page.crowd.end)")
     shown = "page.stage.shown().map(f => f.number).sort()"
     assert tab.evaluate(shown) == [0, 1, 2]
@@ -236,7 +296,9 @@ def test_floors_lie_side_by_side_and_have_buttons(tab, tmp_path):
 
 
 def test_a_run_in_which_nobody_is_says_so(tab, tmp_path):
-    path = recorded(tmp_path / "run.h5", document(record={"rate": 5, "region": {"box": [20, 20, 21, 21]}}), until=5)
+    path = recorded(
+        tmp_path / "run.h5", document(record={"rate": 5, "region": {"box": [20, 20, 21, 21]}}), until=5
+    )
     with open_run(path) as recording:
         write_page(recording, tmp_path / "run.html")
     tab.open(tmp_path / "run.html")

@@ -14,7 +14,11 @@ NUMBERS = st.lists(st.integers(-(2**43), 2**43), max_size=12)
 
 def packed(rows, order, lengths):
     packer = Packer()
-    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64) if lengths else np.zeros(0, dtype=np.int64)
+    starts = (
+        np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+        if lengths
+        else np.zeros(0, dtype=np.int64)
+    )
     packer.add("stretch_length", np.array(lengths, dtype=np.int64))
     packer.add("row_x", np.array(rows, dtype=np.int64), order, starts)
     return packer.pack({"name": "</script>"})
@@ -34,7 +38,9 @@ def test_even_motion_is_a_byte_at_most():
 
 
 def test_a_number_that_does_not_fit_is_refused():
-    with pytest.raises(RecordingError, match=r"numbers up to 70,368,744,177,664 where no run has them \(far\)"):
+    with pytest.raises(
+        RecordingError, match=r"numbers up to 70,368,744,177,664 where no run has them \(far\)"
+    ):
         Packer().add("far", np.array([LIMIT]))
 
 
@@ -63,7 +69,12 @@ def test_frames_are_thinned_to_one_a_second_and_then_agents():
     assert Thinning().coarser(3.0, 2.0) == Thinning(1, 3)  # frames that are two seconds apart already
 
 
-@given(step=st.integers(1, 40), agents=st.integers(1, 40), factor=st.floats(0.5, 50.0), frame_s=st.floats(0.01, 3.0))
+@given(
+    step=st.integers(1, 40),
+    agents=st.integers(1, 40),
+    factor=st.floats(0.5, 50.0),
+    frame_s=st.floats(0.01, 3.0),
+)
 def test_coarser_is_coarser(step, agents, factor, frame_s):
     thinner = Thinning(step, agents).coarser(factor, frame_s)
     assert thinner.frame_step * thinner.agent_step > step * agents

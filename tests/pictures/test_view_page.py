@@ -1,4 +1,6 @@
-"""A page holds what the recording holds: places within 5 mm, which agent is in which state, doors, obstacles, events and costs; no text of a run is markup."""
+"""A page holds what the recording holds: places within 5 mm, which agent is in which state, doors, obstacles,
+events and costs; no text of a run is markup.
+"""
 
 import base64
 import copy
@@ -17,7 +19,14 @@ from tests.reference.view_packing import unpack
 
 NASTY = "</script><script>alert('1')</script><b>&amp;"
 DOOR = {"name": "</script>door", "area": {"box": [7.5, 3, 8.5, 8]}}
-CART = {"name": "cart", "shape": {"disc": 0.5}, "path": [[2, 7], [10, 7]], "speed": 1.0, "appears": 1.0, "vanishes": 3.0}
+CART = {
+    "name": "cart",
+    "shape": {"disc": 0.5},
+    "path": [[2, 7], [10, 7]],
+    "speed": 1.0,
+    "appears": 1.0,
+    "vanishes": 3.0,
+}
 
 
 def document(**more):
@@ -35,12 +44,16 @@ def recorded(path, made, until=None):
 
 
 def page_of(path, out, **options):
-    """Write the page of a recording; return what `write_page` told, the text of the page, facts and arrays."""
+    """Write the page of a recording; return what `write_page` told, the text of the page,
+    facts and arrays.
+    """
     with open_run(path) as recording:
         told = write_page(recording, out, **options)
     text = out.read_text(encoding="utf-8")
     assert told["bytes"] == out.stat().st_size
-    data = re.search(r'<script type="application/octet-stream" id="data">([A-Za-z0-9+/=]*)</script>', text).group(1)
+    data = re.search(
+        r'<script type="application/octet-stream" id="data">([A-Za-z0-9+/=]*)</script>', text
+    ).group(1)
     return told, text, *unpack(base64.b64decode(data))
 
 
@@ -54,9 +67,14 @@ def busy(tmp_path_factory):
 def rows_of(facts, arrays):
     """The rows of a page as (entity, tick) -> (x, y, row), in metres of the run."""
     found, row = {}, 0
-    for agent, first, length in zip(arrays["stretch_agent"], arrays["stretch_first"], arrays["stretch_length"]):
+    for agent, first, length in zip(
+        arrays["stretch_agent"], arrays["stretch_first"], arrays["stretch_length"]
+    ):
         for k in range(length):
-            x, y = (arrays[f"row_{axis}"][row] * facts["step_m"] + start for axis, start in zip("xy", facts["origin"]))
+            x, y = (
+                arrays[f"row_{axis}"][row] * facts["step_m"] + start
+                for axis, start in zip("xy", facts["origin"])
+            )
             found[arrays["agent_entity"][agent], arrays["frame_tick"][first + k]] = (x, y, row)
             row += 1
     return found
@@ -68,7 +86,9 @@ def assert_same_places(path, facts, arrays, frames=slice(None)):
         there = recording.trajectories(frames=frames, columns=["x", "y", "is_stuck", "activity", "goal"])
     found = rows_of(facts, arrays)
     assert len(found) == len(there)
-    for entity, frame, x, y, is_stuck, activity, goal in there[["id", "frame", "x", "y", "is_stuck", "activity", "goal"]].itertuples(index=False):
+    for entity, frame, x, y, is_stuck, activity, goal in there[
+        ["id", "frame", "x", "y", "is_stuck", "activity", "goal"]
+    ].itertuples(index=False):
         at_x, at_y, row = found[entity, ticks[frame]]
         assert np.hypot(at_x - x, at_y - y) < 0.005
         assert arrays["row_state"][row] == activity + 8 * is_stuck and arrays["row_goal"][row] == goal
@@ -90,7 +110,9 @@ def test_doors_obstacles_events_and_costs_are_there(busy):
     np.testing.assert_allclose(x, 2.0 + (np.array(there) * 0.1 - 1.0), atol=0.005)
     assert arrays["event_tick"] == events["tick"].tolist()
     assert [facts["kinds"][str(kind)] for kind in arrays["event_kind"]] == events["kind"].tolist()
-    assert sum(arrays["column_microseconds"]) == pytest.approx(timings.drop(columns="tick").to_numpy().sum() / 1e3, rel=1e-3, abs=len(timings))
+    assert sum(arrays["column_microseconds"]) == pytest.approx(
+        timings.drop(columns="tick").to_numpy().sum() / 1e3, rel=1e-3, abs=len(timings)
+    )
     with open_run(path) as recording:
         ticks = recording.ticks()
     for name in ("agents", "stuck", "requests_open"):
@@ -113,7 +135,9 @@ def test_a_page_beyond_its_size_is_thinned_and_says_so(busy, tmp_path):
     small = (told["bytes"] - 600) / 1e6
     thin, _, facts, arrays = page_of(path, tmp_path / "thin.html", megabytes=small)
     assert thin["bytes"] <= small * 1e6 and thin["frames"] < told["frames"]
-    assert facts["words"] == thin["words"] and re.match(r"Every [2345](nd|rd|th) of 31 frames is kept, [\d.]+ s apart\.$", thin["words"][0])
+    assert facts["words"] == thin["words"] and re.match(
+        r"Every [2345](nd|rd|th) of 31 frames is kept, [\d.]+ s apart\.$", thin["words"][0]
+    )
     assert arrays["frame_tick"][-1] == 60
     found, whole = rows_of(facts, arrays), rows_of(*busy[3:])
     assert all(found[key][:2] == pytest.approx(whole[key][:2]) for key in found)
@@ -125,7 +149,12 @@ def test_what_cannot_be_thinned_is_said(busy, tmp_path):
 
 
 def test_agents_that_come_back_into_a_region_and_every_third_agent(tmp_path):
-    record = {"rate": 10, "region": {"box": [3, 0, 9, 8]}, "agents": {"every": 3}, "columns": ["is_stuck", "activity", "goal"]}
+    record = {
+        "rate": 10,
+        "region": {"box": [3, 0, 9, 8]},
+        "agents": {"every": 3},
+        "columns": ["is_stuck", "activity", "goal"],
+    }
     path = recorded(tmp_path / "run.h5", document(record=record))
     _, _, facts, arrays = page_of(path, tmp_path / "run.html")
     assert facts["columns"] == ["x", "y", "activity", "is_stuck", "goal"] and "row_corner_x" not in arrays
@@ -133,7 +162,9 @@ def test_agents_that_come_back_into_a_region_and_every_third_agent(tmp_path):
 
 
 def test_a_run_in_which_nobody_is(tmp_path):
-    path = recorded(tmp_path / "run.h5", document(record={"rate": 5, "region": {"box": [20, 20, 21, 21]}}), until=5)
+    path = recorded(
+        tmp_path / "run.h5", document(record={"rate": 5, "region": {"box": [20, 20, 21, 21]}}), until=5
+    )
     told, _, facts, arrays = page_of(path, tmp_path / "run.html")
     assert told["rows"] == told["agents"] == 0 and told["frames"] == 3
     assert arrays["frame_tick"] == [0, 2, 4] and arrays["stretch_agent"] == [] and facts["agents"] == 38
@@ -148,9 +179,13 @@ def test_a_run_that_was_cut_off_is_shown_as_far_as_it_came(tmp_path):
     (tmp_path / "left.h5").write_bytes(left.read_bytes())
     run.close()
     _, _, facts, arrays = page_of(tmp_path / "left.h5", tmp_path / "run.html")
-    assert facts["state"] == "running" and facts["last_tick"] == 20 and arrays["frame_tick"] == list(range(0, 21, 2))
+    assert (
+        facts["state"] == "running"
+        and facts["last_tick"] == 20
+        and arrays["frame_tick"] == list(range(0, 21, 2))
+    )
 
 
 def test_the_title_is_escaped():
     page = assemble('<i>"@@DATA@@', b"x").decode()
-    assert '<title>&lt;i&gt;&quot;@@DATA@@ - crowdsim</title>' in page and page.count("eA==") == 1
+    assert "<title>&lt;i&gt;&quot;@@DATA@@ - crowdsim</title>" in page and page.count("eA==") == 1

@@ -32,5 +32,7 @@ def test_the_layer_draws_a_line_for_each_tangent(radius):
     graph, _ = build_graph(build_mesh(GROUND).mesh)
     figure, axes = plt.subplots()
     draw_visibility(axes, graph, radius)
-    assert sum(len(collection.get_segments()) for collection in axes.collections) == len(tangents_of(graph, radius)[0])
+    assert sum(len(collection.get_segments()) for collection in axes.collections) == len(
+        tangents_of(graph, radius)[0]
+    )
     plt.close(figure)

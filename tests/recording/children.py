@@ -1,7 +1,7 @@
 """Programs that tests run as processes of their own, since they are killed or run out of disk.
 
-Each forks once for every case, so that Python and the kernels are loaded once, and leaves through the interpreter's own end: what HDF5 does
-there is part of the test.
+Each forks once for every case, so that Python and the kernels are loaded once, and leaves through the
+interpreter's own end: what HDF5 does there is part of the test.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def record_until_killed(out, agents, ticks, claims):
 def kill(folder, agents, ticks, moments, seed):
     """Print for each kill: the run's number, the ticks that were said to be safe, and whether it had ended.
 
-    The moments are spread over the run, from before the file is made to after it has its name: a tick is drawn, and then some milliseconds.
+    The moments are spread over the run, from before the file is made to after it has its name: a tick is
+    drawn, and then some milliseconds.
     """
     warm_up(folder)
     nobody_listens = os.open(os.devnull, os.O_WRONLY)
@@ -77,7 +78,9 @@ def kill(folder, agents, ticks, moments, seed):
 
 
 def record_in_a_full_disk(out, agents, ticks, limit, *, blind):
-    """Record with a limit on the size of files; `blind` takes away the look ahead, so that HDF5 meets the limit itself."""
+    """Record with a limit on the size of files;
+    `blind` takes away the look ahead, so that HDF5 meets the limit itself.
+    """
     if blind:
         storage.free_bytes = lambda *_: 10**12
         writer.give_name.__globals__["free_bytes"] = lambda *_: 10**12

@@ -1,4 +1,6 @@
-"""A crowd without a simulator: agents that walk across a square, come late and leave early, the same for the same seed."""
+"""A crowd without a simulator: agents that walk across a square, come late and leave early,
+the same for the same seed.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,21 @@ from crowdsim.recording.writer import RecordingWriter
 
 GROUND = "POLYGON ((-100 -100, 200 -100, 200 200, -100 200, -100 -100))"
 SYSTEMS = ("Spawn", "Plan", "Avoid", "Integrate")
-COUNTS = (RecordedCount("agents", "", "agents present"), RecordedCount("deepest_overlap_m", "m", "deepest overlap", "float64"))
+COUNTS = (
+    RecordedCount("agents", "", "agents present"),
+    RecordedCount("deepest_overlap_m", "m", "deepest overlap", "float64"),
+)
 DIGESTS = ("position", "velocity")
 
 
 def header(**changes):
-    given = {"name": "crossing", "scenario": "name: crossing\n", "seed": 7, "tick_s": 0.05, "ticks_per_frame": 2}
+    given = {
+        "name": "crossing",
+        "scenario": "name: crossing\n",
+        "seed": 7,
+        "tick_s": 0.05,
+        "ticks_per_frame": 2,
+    }
     given |= {"ground": (GROUND,), "groups": ("left", "right"), "goals": ("door",)}
     return Header(**(given | changes))
 
@@ -29,7 +40,9 @@ def roster_of(*entities):
 
 
 class Crowd:
-    """Agent k is present from tick k % 7 on and leaves at tick 100 + k % 50; everything is a function of (seed, tick)."""
+    """Agent k is present from tick k % 7 on and leaves at tick 100 + k % 50;
+    everything is a function of (seed, tick).
+    """
 
     def __init__(self, agents, seed=1):
         rng = np.random.default_rng(seed)
@@ -78,7 +91,11 @@ class Crowd:
     def roster(self, tick):
         new = self.first == tick
         table = np.zeros(int(new.sum()), dtype=ROSTER_DTYPE)
-        table["entity"], table["key"], table["group"] = self.entity[new], self.entity[new] * 977, self.entity[new] % 2
+        table["entity"], table["key"], table["group"] = (
+            self.entity[new],
+            self.entity[new] * 977,
+            self.entity[new] % 2,
+        )
         table["scenario_id"], table["radius"], table["spawn_tick"] = -1, 0.25, tick
         return table
 
@@ -102,7 +119,12 @@ class Crowd:
             if tick % every == 0:
                 writer.frame(tick // every, tick, entity, position[:, 0], position[:, 1], 0.0, columns)
             counts = {"agents": len(entity), "deepest_overlap_m": 0.001 * tick}
-            writer.tick(tick, counts, [tick, 1, 2, 3], column_digests({"position": position, "velocity": columns["velocity"]}))
+            writer.tick(
+                tick,
+                counts,
+                [tick, 1, 2, 3],
+                column_digests({"position": position, "velocity": columns["velocity"]}),
+            )
             if pause is not None:
                 pause(tick)
         return self
@@ -110,7 +132,12 @@ class Crowd:
 
 def new_writer(out, *, columns=STANDARD_COLUMNS, header_changes=None, **options):
     layout = {name: options.pop(name) for name in ("trace", "explain", "traced") if name in options}
-    return RecordingWriter(out, header(**(header_changes or {})), Layout(tuple(columns), tuple(SYSTEMS), tuple(COUNTS), tuple(DIGESTS), **layout), **options)
+    return RecordingWriter(
+        out,
+        header(**(header_changes or {})),
+        Layout(tuple(columns), tuple(SYSTEMS), tuple(COUNTS), tuple(DIGESTS), **layout),
+        **options,
+    )
 
 
 def killed(writer):

@@ -35,28 +35,50 @@ record: {explain: [other], trace: true, rate: 10}
 """
 BAD = "bad.h5"
 VERBS = {  # the damaged file is bad.h5
-    "info": ("info", BAD), "info json": ("info", BAD, "--json"), "verify": ("verify", BAD, "-j", "1"), "compare": ("compare", BAD, "whole.h5"), "compared": ("compare", "whole.h5", BAD),
-    "compare places": ("compare", BAD, "whole.h5", "--tolerance", "0.1"), "compare on the whole": ("compare", "whole.h5", BAD, "--aggregates", "0.1", "--json"),
-    "csv": ("export", BAD, "-o", "out.csv", "--columns", "velocity,goal,layer", "--force"), "sqlite": ("export", BAD, "-f", "sqlite", "-o", "out.sqlite", "--force"),
-    "pedpy": ("export", BAD, "-f", "pedpy", "-o", "out-pedpy.h5", "--force"), "measure": ("measure", BAD), "deadlocks": ("deadlocks", BAD, "--all"), "budget": ("budget", BAD),
-    "measure more": ("measure", BAD, "--line", "6,0,6,4", "--area", "door", "--json"), "deadlocks json": ("deadlocks", BAD, "--json"), "budget json": ("budget", BAD, "--json", "--milliseconds", "1"),
-    "view": ("view", BAD, "-o", "out.html", "--force"), "plot": ("plot", BAD, "-o", "out.png", "--force"), "sheet": ("plot", BAD, "-o", "out.png", "--show", "all", "--force"),
-    "explain": ("plot", BAD, "-o", "out.png", "--explain", "other[0]", "--at", "1", "--force"), "bless": ("bless", BAD, "--folder", "golden", "--force", "-j", "1"), "migrate": ("migrate", BAD, "-o", "out.h5", "--force"),
-    "resume": ("resume", BAD, "-o", "out.h5", "--force", "-j", "1", "-q"), "resume at": ("resume", BAD, "--at", "0", "-o", "out.h5", "--force", "-j", "1", "-q"),
-    "recover": ("recover", BAD, "-o", "out.h5", "--force"), "doctor": ("doctor",), "verify budget": ("verify", "--budget-from", BAD, "-j", "1"),
-}  # fmt: skip
+    "info": ("info", BAD),
+    "info json": ("info", BAD, "--json"),
+    "verify": ("verify", BAD, "-j", "1"),
+    "compare": ("compare", BAD, "whole.h5"),
+    "compared": ("compare", "whole.h5", BAD),
+    "compare places": ("compare", BAD, "whole.h5", "--tolerance", "0.1"),
+    "compare on the whole": ("compare", "whole.h5", BAD, "--aggregates", "0.1", "--json"),
+    "csv": ("export", BAD, "-o", "out.csv", "--columns", "velocity,goal,layer", "--force"),
+    "sqlite": ("export", BAD, "-f", "sqlite", "-o", "out.sqlite", "--force"),
+    "pedpy": ("export", BAD, "-f", "pedpy", "-o", "out-pedpy.h5", "--force"),
+    "measure": ("measure", BAD),
+    "deadlocks": ("deadlocks", BAD, "--all"),
+    "budget": ("budget", BAD),
+    "measure more": ("measure", BAD, "--line", "6,0,6,4", "--area", "door", "--json"),
+    "deadlocks json": ("deadlocks", BAD, "--json"),
+    "budget json": ("budget", BAD, "--json", "--milliseconds", "1"),
+    "view": ("view", BAD, "-o", "out.html", "--force"),
+    "plot": ("plot", BAD, "-o", "out.png", "--force"),
+    "sheet": ("plot", BAD, "-o", "out.png", "--show", "all", "--force"),
+    "explain": ("plot", BAD, "-o", "out.png", "--explain", "other[0]", "--at", "1", "--force"),
+    "bless": ("bless", BAD, "--folder", "golden", "--force", "-j", "1"),
+    "migrate": ("migrate", BAD, "-o", "out.h5", "--force"),
+    "resume": ("resume", BAD, "-o", "out.h5", "--force", "-j", "1", "-q"),
+    "resume at": ("resume", BAD, "--at", "0", "-o", "out.h5", "--force", "-j", "1", "-q"),
+    "recover": ("recover", BAD, "-o", "out.h5", "--force"),
+    "doctor": ("doctor",),
+    "verify budget": ("verify", "--budget-from", BAD, "-j", "1"),
+}
 
 
 def make_whole(folder: Path) -> Path:
     """Record the run that is to be damaged, with a checkpoint beside it."""
     (folder / "scene.yaml").write_text(SCENE)
-    code, out, err, fault = call(folder, ("run", "scene.yaml", "-o", "whole.h5", "-q", "-j", "1", "--checkpoint-every", "1", "--force"))
+    code, out, err, fault = call(
+        folder, ("run", "scene.yaml", "-o", "whole.h5", "-q", "-j", "1", "--checkpoint-every", "1", "--force")
+    )
     assert code == 3 and not fault, (out, err, fault)
     return folder / "whole.h5"
 
 
 def call(folder: Path, words: tuple[str, ...]) -> tuple[int | None, str, str, str]:
-    """Call a verb in a folder; return its exit code, what it printed, and the traceback of what it raised besides."""
+    """Call a verb in a folder; return its exit code, what it printed,
+    and the traceback of what it raised besides.
+    """
     out, err, before = io.StringIO(), io.StringIO(), Path.cwd()
     os.chdir(folder)
     try:
@@ -71,7 +93,8 @@ def call(folder: Path, words: tuple[str, ...]) -> tuple[int | None, str, str, st
     return None, out.getvalue(), err.getvalue(), "it did not leave"
 
 
-# Bytes --------------------------------------------------------------------------------------------------------------------------------------
+# Bytes
+# ------------------------------------------------------------------------------------------------------------
 
 
 def _bytes_changed(data: bytearray, rng: np.random.Generator) -> str:
@@ -85,7 +108,10 @@ def _bytes_changed(data: bytearray, rng: np.random.Generator) -> str:
     elif kind == "cut":
         del data[int(rng.integers(size)) :]
     elif kind == "swapped":
-        one, other = (slice(int(page) * 4096, int(page) * 4096 + 4096) for page in rng.permutation(max(2, size // 4096))[:2])
+        one, other = (
+            slice(int(page) * 4096, int(page) * 4096 + 4096)
+            for page in rng.permutation(max(2, size // 4096))[:2]
+        )
         data[one], data[other] = data[other], data[one]
     elif kind == "zeroed":
         data[at : at + length] = bytes(len(data[at : at + length]))
@@ -96,7 +122,8 @@ def _bytes_changed(data: bytearray, rng: np.random.Generator) -> str:
     return kind
 
 
-# Content ------------------------------------------------------------------------------------------------------------------------------------
+# Content
+# ------------------------------------------------------------------------------------------------------------
 
 
 def _datasets(file: h5py.File) -> list[str]:
@@ -109,7 +136,15 @@ def rewritten(file: h5py.File, name: str, rows: Any, **options: Any) -> None:
     """Put a dataset with other rows in the place of one."""
     attributes = dict(file[name].attrs)
     del file[name]
-    made = file.create_dataset(name, data=rows, maxshape=(None, *np.shape(rows)[1:]), chunks=(max(1, len(rows)), *np.shape(rows)[1:]), compression="gzip", shuffle=True, **options)
+    made = file.create_dataset(
+        name,
+        data=rows,
+        maxshape=(None, *np.shape(rows)[1:]),
+        chunks=(max(1, len(rows)), *np.shape(rows)[1:]),
+        compression="gzip",
+        shuffle=True,
+        **options,
+    )
     made.attrs.update(attributes)
 
 
@@ -125,8 +160,15 @@ def _other_type(file: h5py.File, rng: np.random.Generator) -> str:
     names = rows.dtype.names
     kind = int(rng.integers(4))
     if names and kind < 3:
-        left = [field for field in names if field != names[int(rng.integers(len(names)))]] if kind else [*names]
-        changed = np.zeros(len(rows), dtype=[(field if kind < 2 else field + "x", rows.dtype[field] if kind else "<i4") for field in left])
+        left = (
+            [field for field in names if field != names[int(rng.integers(len(names)))]] if kind else [*names]
+        )
+        changed = np.zeros(
+            len(rows),
+            dtype=[
+                (field if kind < 2 else field + "x", rows.dtype[field] if kind else "<i4") for field in left
+            ],
+        )
         for field in left if kind < 2 else ():
             with np.errstate(all="ignore"):
                 changed[field] = rows[field].astype(changed.dtype[field])
@@ -141,20 +183,57 @@ def _other_shape(file: h5py.File, rng: np.random.Generator) -> str:
     name = str(rng.choice(_datasets(file)))
     rows = file[name][:]
     kind = int(rng.integers(4))
-    rows = [rows[: len(rows) // 2], np.concatenate((rows, rows)), rows[:0], rows.reshape(len(rows), -1, 1) if rows.dtype.names is None else rows[:, None]][kind]
+    rows = [
+        rows[: len(rows) // 2],
+        np.concatenate((rows, rows)),
+        rows[:0],
+        rows.reshape(len(rows), -1, 1) if rows.dtype.names is None else rows[:, None],
+    ][kind]
     if kind == 2:
         del file[name]
-        file.create_dataset(name, shape=rows.shape, dtype=rows.dtype, chunks=(16, *rows.shape[1:]), maxshape=(None, *rows.shape[1:]))
+        file.create_dataset(
+            name,
+            shape=rows.shape,
+            dtype=rows.dtype,
+            chunks=(16, *rows.shape[1:]),
+            maxshape=(None, *rows.shape[1:]),
+        )
     else:
         rewritten(file, name, rows)
     return f"{name} has another shape"
 
 
-EXTREME = (0, 1, -1, 2, 7, 255, 2**31 - 1, -(2**31), 2**62, -(2**62), float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 1e-300, 0.5)
+EXTREME = (
+    0,
+    1,
+    -1,
+    2,
+    7,
+    255,
+    2**31 - 1,
+    -(2**31),
+    2**62,
+    -(2**62),
+    float("nan"),
+    float("inf"),
+    float("-inf"),
+    1e308,
+    -1e308,
+    1e-300,
+    0.5,
+)
 
 
 def _other_values(file: h5py.File, rng: np.random.Generator) -> str:
-    name = str(rng.choice([name for name in _datasets(file) if name not in ("header", "verdict", "commit") and len(file[name])]))
+    name = str(
+        rng.choice(
+            [
+                name
+                for name in _datasets(file)
+                if name not in ("header", "verdict", "commit") and len(file[name])
+            ]
+        )
+    )
     rows = file[name][:]
     target = rows
     told = name
@@ -168,14 +247,20 @@ def _other_values(file: h5py.File, rng: np.random.Generator) -> str:
         if kind == 0:
             value = EXTREME[int(rng.integers(len(EXTREME)))]
             if target.dtype.kind in "iub":
-                value = int(np.clip(0 if value != value else value, -(2**62), 2**62)) & (2 ** (8 * target.dtype.itemsize - (target.dtype.kind == "i")) - 1)
+                value = int(np.clip(0 if value != value else value, -(2**62), 2**62)) & (
+                    2 ** (8 * target.dtype.itemsize - (target.dtype.kind == "i")) - 1
+                )
             target[chosen] = value
         elif kind == 1:
             target[...] = target[::-1].copy()
         elif kind == 2:
             target[...] = rng.permutation(target)
         elif kind == 3:
-            target[chosen] = np.frombuffer(rng.bytes(target.dtype.itemsize), dtype=target.dtype)[0] if target.ndim == 1 else 0
+            target[chosen] = (
+                np.frombuffer(rng.bytes(target.dtype.itemsize), dtype=target.dtype)[0]
+                if target.ndim == 1
+                else 0
+            )
         else:
             target[...] = np.roll(target, int(rng.integers(1, 5)))
     rewritten(file, name, rows)
@@ -194,7 +279,30 @@ def _json_changed(value: Any, rng: np.random.Generator, path: str = "") -> tuple
         else:
             copy[key] = changed
         return copy, where
-    others = [_json_changed, None, -1, 0, 1, 10**9, 2**70, 1e308, 0.5, "", "x", "POLYGON ((0 0, 1 1))", "a" * 3000, [], {}, [1], {"a": 1}, True, [[]], "é\x9b", -0.1, "1e999"]
+    others = [
+        _json_changed,
+        None,
+        -1,
+        0,
+        1,
+        10**9,
+        2**70,
+        1e308,
+        0.5,
+        "",
+        "x",
+        "POLYGON ((0 0, 1 1))",
+        "a" * 3000,
+        [],
+        {},
+        [1],
+        {"a": 1},
+        True,
+        [[]],
+        "é\x9b",
+        -0.1,
+        "1e999",
+    ]
     chosen = others[int(rng.integers(len(others)))]
     return chosen, f"{path} = {'deleted' if chosen is _json_changed else repr(chosen)[:30]}"
 
@@ -213,7 +321,9 @@ def _other_json(file: h5py.File, rng: np.random.Generator) -> str:
             del document["result"]
     else:
         document, where = _json_changed(document, rng)
-    text = json.dumps(document if document is not _json_changed else None, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    text = json.dumps(document if document is not _json_changed else None, ensure_ascii=False).encode(
+        "utf-8", "surrogatepass"
+    )
     rewritten(file, name, np.frombuffer(text, dtype=np.uint8))
     if name == "verdict":
         _commit(file, verdict_bytes=len(text))
@@ -232,7 +342,11 @@ def _other_commit(file: h5py.File, rng: np.random.Generator) -> str:
     field = str(rng.choice([each.name for each in fields(Commit)]))
     record = newest(file["commit"][:])
     before = getattr(record, field)
-    value = int(rng.choice([0, 1, before - 1, before + 1, before // 2, 2 * before, 2**31, 2**62])) if rng.random() < 0.9 else -1
+    value = (
+        int(rng.choice([0, 1, before - 1, before + 1, before // 2, 2 * before, 2**31, 2**62]))
+        if rng.random() < 0.9
+        else -1
+    )
     _commit(file, **{field: value})
     return f"commit.{field}: {before} becomes {value}"
 
@@ -268,7 +382,18 @@ def _attributes(file: h5py.File, rng: np.random.Generator) -> str:
     return f"attributes of {owner.name}"
 
 
-CONTENT: tuple[Callable[[h5py.File, np.random.Generator], str], ...] = (_missing, _other_type, _other_shape, _other_values, _other_values, _other_json, _other_json, _other_commit, _links, _attributes)
+CONTENT: tuple[Callable[[h5py.File, np.random.Generator], str], ...] = (
+    _missing,
+    _other_type,
+    _other_shape,
+    _other_values,
+    _other_values,
+    _other_json,
+    _other_json,
+    _other_commit,
+    _links,
+    _attributes,
+)
 
 
 def damaged_recording(whole: Path, target: Path, rng: np.random.Generator) -> str:

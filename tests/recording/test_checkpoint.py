@@ -9,7 +9,14 @@ import pytest
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording import checkpoint as checkpoints
-from crowdsim.recording.checkpoint import Checkpoint, checkpoint_bytes, checkpoint_names, checkpoints_of, read_checkpoint, write_checkpoint
+from crowdsim.recording.checkpoint import (
+    Checkpoint,
+    checkpoint_bytes,
+    checkpoint_names,
+    checkpoints_of,
+    read_checkpoint,
+    write_checkpoint,
+)
 from crowdsim.recording.digest import digest
 
 STATE = {
@@ -24,7 +31,20 @@ STATE = {
 
 
 def one(**changes):
-    return dataclasses.replace(Checkpoint("a scene", 120, 0.05, "name: ä\n", "12ab", "c0de", {"crowdsim": "0.1.0"}, {"own": {"file": "x.py"}}, STATE), **changes)
+    return dataclasses.replace(
+        Checkpoint(
+            "a scene",
+            120,
+            0.05,
+            "name: ä\n",
+            "12ab",
+            "c0de",
+            {"crowdsim": "0.1.0"},
+            {"own": {"file": "x.py"}},
+            STATE,
+        ),
+        **changes,
+    )
 
 
 def test_what_is_read_is_what_was_written(tmp_path):
@@ -34,7 +54,11 @@ def test_what_is_read_is_what_was_written(tmp_path):
     assert dataclasses.replace(found, state={}) == one(state={}) and found.time_s == 6.0
     assert found.state.keys() == STATE.keys()
     for name, array in STATE.items():
-        assert found.state[name].dtype == array.dtype and found.state[name].shape == array.shape and found.state[name].tobytes() == array.tobytes()
+        assert (
+            found.state[name].dtype == array.dtype
+            and found.state[name].shape == array.shape
+            and found.state[name].tobytes() == array.tobytes()
+        )
 
 
 def test_saved_loaded_and_saved_again_it_has_the_same_bytes(tmp_path):
@@ -67,13 +91,16 @@ def test_every_corruption_is_refused_in_one_sentence(tmp_path, count):
         if bytes(data) == whole:
             continue
         path.write_bytes(data)
-        with pytest.raises(RecordingError, match=r"(is damaged|is no checkpoint of crowdsim|has version)") as told:
+        with pytest.raises(
+            RecordingError, match=r"(is damaged|is no checkpoint of crowdsim|has version)"
+        ) as told:
             read_checkpoint(path)
         assert str(told.value).startswith(f"{path}: ") and "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize("about", [
-    b"[]", b'{"arrays": 1}', b'{"arrays": [["a", "<f8", [-1]]]}', b'{"arrays": [["a", "|O", [1]]]}', b'{"arrays": [["a", "<f8", [99999999999]]]}', b"\xff", b"[" * 5000,
+    b"[]", b'{"arrays": 1}', b'{"arrays": [["a", "<f8", [-1]]]}', b'{"arrays": [["a", "|O", [1]]]}',
+    b'{"arrays": [["a", "<f8", [99999999999]]]}', b"\xff", b"[" * 5000,
 ])  # fmt: skip
 def test_a_forged_one_with_a_right_sum_is_refused(tmp_path, about):
     text = about + b" " * (-len(about) % 8)
@@ -88,7 +115,10 @@ def test_a_forged_one_with_a_right_sum_is_refused(tmp_path, about):
 def test_another_version_and_a_missing_file_are_said(tmp_path):
     path = tmp_path / "a.checkpoint"
     path.write_bytes(checkpoint_bytes(one()).replace(b"ckpt 01", b"ckpt 02", 1))
-    with pytest.raises(RecordingError, match="has version 02 of the format of checkpoints, but this crowdsim reads version 01"):
+    with pytest.raises(
+        RecordingError,
+        match="has version 02 of the format of checkpoints, but this crowdsim reads version 01",
+    ):
         read_checkpoint(path)
     with pytest.raises(RecordingError, match="cannot be read"):
         read_checkpoint(tmp_path / "no.checkpoint")

@@ -27,7 +27,10 @@ def test_the_newer_of_two_counts():
 @pytest.mark.parametrize("kept", range(1, 124))
 def test_a_torn_record_leaves_the_one_before(kept):
     """Behind byte 124 old and new are the same."""
-    before, after = Commit(number=4, rows=40, clock_ns=1).pack(), Commit(number=6, rows=2**63, run_digest=2**64 - 1, clock_ns=2).pack()
+    before, after = (
+        Commit(number=4, rows=40, clock_ns=1).pack(),
+        Commit(number=6, rows=2**63, run_digest=2**64 - 1, clock_ns=2).pack(),
+    )
     torn = after[:kept] + before[kept:]
     assert torn not in (before, after)
     assert newest(slots(torn, Commit(number=5, rows=45).pack())) == Commit(number=5, rows=45)

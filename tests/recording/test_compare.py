@@ -55,12 +55,18 @@ def test_the_first_tick_column_and_agent_are_named(tmp_path):
     assert [(value.entity, value.column) for value in found.values] == [(entity[70], "y")]
     assert found.values[0].recorded == position[70, 1]
     assert found.values[0].fresh == position[70, 1] + 1e-9
-    assert str(found).startswith(f"tick {AT}: position differ (digest of position: recorded {found.recorded:016x}, now {found.fresh:016x})")
+    assert str(found).startswith(
+        f"tick {AT}: position differ (digest of position: recorded {found.recorded:016x}, now "
+        f"{found.fresh:016x})"
+    )
     assert f"agent {entity[70]}, y at tick {AT + 1}: recorded {float(position[70, 1])!r}" in str(found)
 
 
 def test_traced_runs_name_the_system_and_the_block_of_agents(tmp_path):
-    one, other = run_of(Crowd(200), tmp_path / "a.h5", trace=True), run_of(Disturbed(200), tmp_path / "b.h5", trace=True)
+    one, other = (
+        run_of(Crowd(200), tmp_path / "a.h5", trace=True),
+        run_of(Disturbed(200), tmp_path / "b.h5", trace=True),
+    )
     found = difference(one, other)
     assert (found.tick, found.column, found.system) == (AT, "position", "Integrate")
     entity, *_ = Crowd(200).at(AT + 1)
@@ -73,12 +79,21 @@ def test_a_recording_of_some_agents_names_rows_instead_of_guessing_agents(tmp_pa
         def record(self, writer, ticks):
             original = writer.frame
             writer.frame = lambda frame, tick, entity, x, y, z, columns: original(
-                frame, tick, entity[::2], x[::2], y[::2], z, {name: array[::2] for name, array in columns.items()}
+                frame,
+                tick,
+                entity[::2],
+                x[::2],
+                y[::2],
+                z,
+                {name: array[::2] for name, array in columns.items()},
             )
             return super().record(writer, ticks)
 
     half = {"scenario": "name: crossing\nrecord: {agents: {every: 2}}\n"}
-    one, other = run_of(Crowd(200), tmp_path / "a.h5", trace=True), run_of(Half(200), tmp_path / "b.h5", trace=True, header_changes=half)
+    one, other = (
+        run_of(Crowd(200), tmp_path / "a.h5", trace=True),
+        run_of(Half(200), tmp_path / "b.h5", trace=True, header_changes=half),
+    )
     assert difference(one, other).entities != ()
     found = difference(other, one)
     assert (found.rows, found.entities) == ((64, 128), ())
@@ -111,7 +126,10 @@ def test_events_count_when_all_digests_are_equal(tmp_path):
 
 
 def test_finished_runs_have_equal_lengths(tmp_path):
-    one, other = run_of(Crowd(20), tmp_path / "a.h5", ticks=40), run_of(Crowd(20), tmp_path / "b.h5", ticks=50)
+    one, other = (
+        run_of(Crowd(20), tmp_path / "a.h5", ticks=40),
+        run_of(Crowd(20), tmp_path / "b.h5", ticks=50),
+    )
     found = difference(one, other)
     assert found.tick == 40
     assert "the last tick is 39 (recorded) and 49 (now)" in found.what
@@ -150,5 +168,9 @@ def test_recordings_without_common_digests_cannot_be_compared(tmp_path):
     writer = RecordingWriter(tmp_path / "a.h5", header(), Layout(digests=("radius",)))
     writer.tick(0, {}, [], column_digests({"radius": np.zeros(3)}))
     one, other = writer.close({}).path, record(tmp_path / "b.h5")
-    with open_run(one) as recorded, open_run(other) as fresh, pytest.raises(RecordingError, match="no digests of the same columns"):
+    with (
+        open_run(one) as recorded,
+        open_run(other) as fresh,
+        pytest.raises(RecordingError, match="no digests of the same columns"),
+    ):
         compare_digests(recorded, fresh)

@@ -1,4 +1,6 @@
-"""Damaged recordings and checkpoints, given to the command: a documented exit code, no traceback, no hang, whatever the damage."""
+"""Damaged recordings and checkpoints, given to the command:
+a documented exit code, no traceback, no hang, whatever the damage.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +16,50 @@ from tests.cli.forked import server
 from tests.crowds import ROOT
 from tests.regression.scene import SCENE
 
-DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)}
+DOCUMENTED = {
+    int(code)
+    for code in re.findall(
+        r"^\| (\d+) \|",
+        (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+}
 PAGE = 4096
 MOST_SECONDS = 120.0  # for a command that takes a second on an idle machine
 OF_RECORDINGS = (  # what each verb is given; {} is the damaged file
-    ("run", "scene.yaml", "-o", "{}", "-q"), ("info", "{}"), ("verify", "{}", "-j", "1"), ("compare", "{}", "whole.h5"), ("compare", "whole.h5", "{}", "--tolerance", "0.1"),
-    ("compare", "{}", "whole.h5", "--aggregates", "0.1"), ("export", "{}", "-o", "out.csv"), ("recover", "{}", "-o", "out.h5"), ("budget", "{}"),
-    ("plot", "{}", "-o", "out.png"), ("bless", "{}", "--seconds", "0.5"), ("migrate", "{}"), ("resume", "{}", "-o", "out.h5", "-j", "1", "-q"), ("info", "{}", "--json"),
+    ("run", "scene.yaml", "-o", "{}", "-q"), ("info", "{}"), ("verify", "{}", "-j", "1"),
+    ("compare", "{}", "whole.h5"), ("compare", "whole.h5", "{}", "--tolerance", "0.1"),
+    ("compare", "{}", "whole.h5", "--aggregates", "0.1"), ("export", "{}", "-o", "out.csv"),
+    ("recover", "{}", "-o", "out.h5"), ("budget", "{}"), ("plot", "{}", "-o", "out.png"),
+    ("bless", "{}", "--seconds", "0.5"), ("migrate", "{}"), ("resume", "{}", "-o", "out.h5", "-j", "1", "-q"),
+    ("info", "{}", "--json"),
 )  # fmt: skip
-OF_CHECKPOINTS = (("resume", "run.h5", "-o", "out.h5", "-j", "1", "-q"), ("fork", "{}", "-o", "out.h5", "-j", "1", "-q"), ("migrate", "{}"))
+OF_CHECKPOINTS = (
+    ("resume", "run.h5", "-o", "out.h5", "-j", "1", "-q"),
+    ("fork", "{}", "-o", "out.h5", "-j", "1", "-q"),
+    ("migrate", "{}"),
+)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A stopped run with its checkpoint, the whole run, and one that was cut off."""
     folder = tmp_path_factory.mktemp("whole")
-    (folder / "scene.yaml").write_text(SCENE.replace("after: 20", "after: 1") + "record: {trace: true, explain: [to_west]}\n")
-    assert command(folder, "run", "scene.yaml", "-o", "run.h5", "-q", "-j", "1", "--checkpoint-every", "0.4")[0] == 3
+    (folder / "scene.yaml").write_text(
+        SCENE.replace("after: 20", "after: 1") + "record: {trace: true, explain: [to_west]}\n"
+    )
+    assert (
+        command(folder, "run", "scene.yaml", "-o", "run.h5", "-q", "-j", "1", "--checkpoint-every", "0.4")[0]
+        == 3
+    )
     shutil.copy(folder / "run.h5", folder / "whole.h5")
     return folder
 
 
 def command(folder: Path, *words: str):
-    """Run the command in a process of its own, so that a crash or a hang of a library costs this case only; a hang is a test that fails by its time limit."""
+    """Run the command in a process of its own, so that a crash or a hang of a library costs this case only;
+    a hang is a test that fails by its time limit.
+    """
     variables = {name: value for name, value in environment().items() if name != "PYTEST_CURRENT_TEST"}
     done = server(tuple(sorted(variables.items()))).run(list(words), folder, timeout=MOST_SECONDS)
     return done.returncode, done.stdout, done.stderr
@@ -77,7 +100,9 @@ def case(folder: Path, work: Path, seed: int) -> tuple[int, str]:
     verbs = OF_CHECKPOINTS if is_checkpoint else OF_RECORDINGS
     words = [word.replace("{}", target.name) for word in verbs[seed // 4 % len(verbs)]]
     code, out, err = command(work, *words)
-    about = f"seed {seed}: {kind} in {target.name}, crowdsim {' '.join(words)}: exit code {code}\n{err[-2000:]}"
+    about = (
+        f"seed {seed}: {kind} in {target.name}, crowdsim {' '.join(words)}: exit code {code}\n{err[-2000:]}"
+    )
     assert code in DOCUMENTED - {1}, about
     assert "Traceback" not in err + out and "Fatal" not in err, about
     assert code in (0, 3, 5, 6) or err.strip() or '"ok": false' in out, about
@@ -94,7 +119,10 @@ def test_damage_gives_a_documented_exit_code_and_no_traceback(folder, tmp_path, 
 def test_the_whole_files_are_accepted_by_each_of_these_verbs(folder, tmp_path):
     """So the codes above come from the damage."""
     expected = {"recover": {4}, "resume": {2, 3}, "run": {0, 3, 5}}
-    for verbs, name in ((OF_RECORDINGS, "run.h5"), (OF_CHECKPOINTS, next(folder.glob("run.*.checkpoint")).name)):
+    for verbs, name in (
+        (OF_RECORDINGS, "run.h5"),
+        (OF_CHECKPOINTS, next(folder.glob("run.*.checkpoint")).name),
+    ):
         for number, words in enumerate(verbs):
             work = tmp_path / f"{name}.{number}"
             shutil.copytree(folder, work)

@@ -1,4 +1,6 @@
-"""Recordings that are damaged, or made to do harm, given to every verb that reads one: an exit code that docs/reference/exit-codes.md has, a sentence, never a traceback."""
+"""Recordings that are damaged, or made to do harm, given to every verb that reads one:
+an exit code that docs/reference/exit-codes.md has, a sentence, never a traceback.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,14 @@ from tests.crowds import ROOT
 from tests.recording.crowd import header, record
 from tests.recording.damage import BAD, VERBS, call, damaged_recording, make_whole, rewritten
 
-DOCUMENTED = {int(code) for code in re.findall(r"^\| (\d+) \|", (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"), re.MULTILINE)} - {1}
+DOCUMENTED = {
+    int(code)
+    for code in re.findall(
+        r"^\| (\d+) \|",
+        (ROOT / "docs" / "reference" / "exit-codes.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+} - {1}
 MOST_SECONDS = 60.0
 
 
@@ -48,7 +57,8 @@ def test_no_damage_gives_a_traceback_in_any_verb(folder, count):
         rng = np.random.default_rng(seed)
         about = f"seed {seed}: {damaged_recording(folder / 'whole.h5', folder / BAD, rng)}"
         codes += [given(folder, name, about) for name in rng.choice([*VERBS], size=3, replace=False)]
-    assert codes.count(4) > len(codes) / 4  # most damage is told as such; the rest hits what a verb does not read
+    # most damage is told as such; the rest hits what a verb does not read
+    assert codes.count(4) > len(codes) / 4
 
 
 @pytest.mark.full
@@ -56,7 +66,8 @@ def test_the_whole_file_is_accepted_by_each_of_these_verbs(folder):
     """So the codes above come from the damage."""
     shutil.copyfile(folder / "whole.h5", folder / BAD)
     codes = {name: given(folder, name, "whole") for name in VERBS}
-    refused = {"recover": 4, "resume": 2, "verify budget": 2}  # it is whole, it came to its end, and no clock decided anything
+    # it is whole, it came to its end, and no clock decided anything
+    refused = {"recover": 4, "resume": 2, "verify budget": 2}
     assert {name: code for name, code in codes.items() if code not in (0, 3)} == refused
 
 
@@ -93,7 +104,11 @@ def swap(rows):
         ("roster", put("entity", 2, 7), "an agent is twice in the roster"),
         ("roster", put("radius", 4, np.nan), "row 4 of roster has a radius that cannot be"),
         ("roster", put("desired_speed", 4, -np.inf), "row 4 of roster has a desired_speed that cannot be"),
-        ("trajectory", put("frame", 40, 10**9), "row 40 of trajectory is in another frame than the index of frames says"),
+        (
+            "trajectory",
+            put("frame", 40, 10**9),
+            "row 40 of trajectory is in another frame than the index of frames says",
+        ),
         ("trajectory", put("id", 40, 2**62), "row 40 of trajectory is of an agent that is not in the roster"),
     ],
 )
@@ -106,7 +121,10 @@ def test_rows_that_cannot_be_are_told_with_their_number(tmp_path, name, change, 
 def test_people_whose_numbers_have_gaps_are_known(tmp_path):
     """A recording of some agents only; and one whose roster lacks an agent."""
     whole = record(tmp_path / "whole.h5")
-    with open_run(changed(whole, tmp_path / "gap.h5", "roster", put("entity", 19, 21))) as run, pytest.raises(RecordingError, match="not in the roster"):
+    with (
+        open_run(changed(whole, tmp_path / "gap.h5", "roster", put("entity", 19, 21))) as run,
+        pytest.raises(RecordingError, match="not in the roster"),
+    ):
         run.trajectories()
     both = changed(whole, tmp_path / "a.h5", "roster", lambda rows: rows["entity"].__imul__(3))
     with open_run(changed(both, tmp_path / "b.h5", "trajectory", lambda rows: rows["id"].__imul__(3))) as run:
@@ -114,25 +132,42 @@ def test_people_whose_numbers_have_gaps_are_known(tmp_path):
 
 
 def test_what_was_whole_before_such_rows_can_be_recovered(tmp_path):
-    path = changed(record(tmp_path / "whole.h5"), tmp_path / ".a.h5.x.partial.h5", "ticks", put("tick", 41, 3))
+    path = changed(
+        record(tmp_path / "whole.h5"), tmp_path / ".a.h5.x.partial.h5", "ticks", put("tick", 41, 3)
+    )
     made = recover(path)
     assert made.last_tick == 40 and "row 41 of ticks" in made.lost
     with open_run(made.path) as run:
         assert run.is_whole and run.ticks()["tick"].iloc[-1] == made.last_tick
 
 
-@pytest.mark.parametrize("ground", ["é\x9b", "POINT (1 1)", "POLYGON ((0 0, 1 1))", "", "POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))"])
+@pytest.mark.parametrize(
+    "ground", ["é\x9b", "POINT (1 1)", "POLYGON ((0 0, 1 1))", "", "POLYGON ((0 0, 2 2, 2 0, 0 2, 0 0))"]
+)
 def test_ground_that_is_none_is_told(tmp_path, ground):
     path = record(tmp_path / "a.h5")
     with h5py.File(path, "r+", libver=("v110", "v110")) as file:
         document = json.loads(file["header"][:].tobytes())
         document["header"]["ground"] = [ground]
         rewritten(file, "header", np.frombuffer(json.dumps(document).encode(), dtype=np.uint8))
-    with open_run(path) as run, pytest.raises(RecordingError, match="ground of layer 0 in its header is no polygon"):
+    with (
+        open_run(path) as run,
+        pytest.raises(RecordingError, match="ground of layer 0 in its header is no polygon"),
+    ):
         run.floors()
 
 
-@pytest.mark.parametrize("changes", [{"tick_s": 1e308}, {"tick_s": float("nan")}, {"tick_s": 0.0}, {"ticks_per_frame": 2**70}, {"first_tick": -1}, {"first_tick": 2**62}])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"tick_s": 1e308},
+        {"tick_s": float("nan")},
+        {"tick_s": 0.0},
+        {"ticks_per_frame": 2**70},
+        {"first_tick": -1},
+        {"first_tick": 2**62},
+    ],
+)
 def test_a_header_without_sense_is_refused(changes):
     with pytest.raises(ValueError, match=next(iter(changes))):
         header(**changes)

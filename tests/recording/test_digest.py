@@ -10,18 +10,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crowdsim.recording.digest import block_digests, block_xxh64, column_digests, digest, fold_digests, run_digest, xxh64
+from crowdsim.recording.digest import (
+    block_digests,
+    block_xxh64,
+    column_digests,
+    digest,
+    fold_digests,
+    run_digest,
+    xxh64,
+)
 from crowdsim.recording.schema import digest_text
 from tests.reference import digest as twin
 
 ROOT = Path(__file__).resolve().parents[2]
 # XXH64 with seed 0 as published with the reference implementation.
-PUBLISHED = {b"": 0xEF46DB3751D8E999, b"a": 0xD24EC4F1A98C6E5B, b"abc": 0x44BC2CF5AD770999, b"Nobody inspects the spammish repetition": 0xFBCEA83C8A378BF1}
+PUBLISHED = {
+    b"": 0xEF46DB3751D8E999,
+    b"a": 0xD24EC4F1A98C6E5B,
+    b"abc": 0x44BC2CF5AD770999,
+    b"Nobody inspects the spammish repetition": 0xFBCEA83C8A378BF1,
+}
 
 
 def words_and_tail(data: bytes):
     whole = len(data) // 8 * 8
-    return np.frombuffer(data[:whole], dtype=np.uint64).copy(), np.frombuffer(data[whole:], dtype=np.uint8).copy()
+    return np.frombuffer(data[:whole], dtype=np.uint64).copy(), np.frombuffer(
+        data[whole:], dtype=np.uint8
+    ).copy()
 
 
 @pytest.mark.parametrize("text", PUBLISHED, ids=repr)
@@ -72,7 +87,10 @@ def test_digest_sees_the_sign_of_zero_and_the_bits_of_nan():
 
 
 def test_equal_bytes_of_another_type_or_length_differ():
-    zeros = [np.zeros(count, dtype=dtype) for count, dtype in ((8, "float64"), (8, "int64"), (16, "float32"), (7, "float64"), (0, "float64"))]
+    zeros = [
+        np.zeros(count, dtype=dtype)
+        for count, dtype in ((8, "float64"), (8, "int64"), (16, "float32"), (7, "float64"), (0, "float64"))
+    ]
     assert len({int(digest(array)) for array in zeros}) == len(zeros)
 
 
@@ -82,7 +100,12 @@ def test_memory_layout_does_not_matter():
     small = rng.integers(0, 255, 103).astype(np.uint8)
     readonly = array.copy()
     readonly.flags.writeable = False
-    assert digest(np.asfortranarray(array)) == digest(array) == digest(readonly) == digest(np.repeat(array, 2, axis=0)[::2])
+    assert (
+        digest(np.asfortranarray(array))
+        == digest(array)
+        == digest(readonly)
+        == digest(np.repeat(array, 2, axis=0)[::2])
+    )
     assert digest(small[3:100]) == digest(small[3:100].copy())  # begins between words
 
 
@@ -93,7 +116,10 @@ def test_objects_have_no_digest():
 
 def test_column_digests_are_pinned():
     """Recordings are compared over years: these numbers may change with the file format only."""
-    columns = {"position": np.arange(20, dtype="float64").reshape(10, 2) / 8, "state": np.arange(10, dtype="uint8")}
+    columns = {
+        "position": np.arange(20, dtype="float64").reshape(10, 2) / 8,
+        "state": np.arange(10, dtype="uint8"),
+    }
     found = column_digests(columns)
     assert [digest_text(value) for value in found] == ["728d5d137280d9b1", "4a5ef99e27085dbc"]
     assert digest_text(run_digest(np.tile(found, (3, 1)))) == "b580410558135d53"
@@ -113,7 +139,13 @@ def test_folding_in_parts_equals_folding_at_once(cuts):
 def test_fold_sees_every_digest_and_their_order(seed):
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 2**63, (4, 5)).astype(np.uint64)
-    values = {run_digest(table), run_digest(table[:3]), run_digest(table[::-1]), run_digest(table[:, ::-1]), run_digest(table.reshape(5, 4))}
+    values = {
+        run_digest(table),
+        run_digest(table[:3]),
+        run_digest(table[::-1]),
+        run_digest(table[:, ::-1]),
+        run_digest(table.reshape(5, 4)),
+    }
     for row in range(4):
         for column in range(5):
             changed = table.copy()
@@ -150,14 +182,29 @@ def test_blocks_have_whole_words():
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("environment", [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}], ids=lambda given: next(iter(given)))
+@pytest.mark.parametrize(
+    "environment",
+    [{"NUMBA_DISABLE_JIT": "1"}, {"NUMBA_CPU_NAME": "generic"}],
+    ids=lambda given: next(iter(given)),
+)
 def test_digests_are_the_same_without_the_compiler_and_on_other_processors(environment, tmp_path):
     code = (
-        "import numpy as np; from crowdsim.recording.digest import *; a = np.random.default_rng(5).normal(size=(70, 2)); "
+        "import numpy as np; from crowdsim.recording.digest import *; a = "
+        "np.random.default_rng(5).normal(size=(70, 2)); "
         "print(digest(a), digest(a.astype('f4')[:33]), run_digest(block_digests(a, 64).reshape(1, -1)))"
     )
     variables = os.environ | environment | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, env=variables, check=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code],
+        capture_output=True,
+        text=True,
+        env=variables,
+        check=True,
+    )
     array = np.random.default_rng(5).normal(size=(70, 2))
-    expected = digest(array), digest(array.astype("f4")[:33]), run_digest(block_digests(array, 64).reshape(1, -1))
+    expected = (
+        digest(array),
+        digest(array.astype("f4")[:33]),
+        run_digest(block_digests(array, 64).reshape(1, -1)),
+    )
     assert done.stdout.split() == [str(value) for value in expected]

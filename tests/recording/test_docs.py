@@ -19,7 +19,9 @@ from tests.crowds import ROOT, SCENARIOS
 
 PAGE = (ROOT / "docs" / "reference" / "recordings.md").read_text(encoding="utf-8")
 SNIPPETS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = [line[2:] for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
+COMMANDS = [
+    line[2:] for block in re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()
+]
 
 
 def rows_of(mark):
@@ -39,14 +41,38 @@ def folder(tmp_path_factory):
         name, *arguments = shlex.split(command)
         assert name == "crowdsim"
         done = crowdsim(arguments, cwd=folder)
-        assert (done.returncode, done.stderr) == (6 if "--tolerance" in arguments else 0, ""), (command, done.stdout)
-    assert crowdsim(["run", "scenarios/bottleneck.yaml", "--set", "stop.after=1", "--set", "record.explain=[crowd]", "--trace", "-q", "-o", "runs/traced.h5"], cwd=folder).returncode == 3
+        assert (done.returncode, done.stderr) == (6 if "--tolerance" in arguments else 0, ""), (
+            command,
+            done.stdout,
+        )
+    assert (
+        crowdsim(
+            [
+                "run",
+                "scenarios/bottleneck.yaml",
+                "--set",
+                "stop.after=1",
+                "--set",
+                "record.explain=[crowd]",
+                "--trace",
+                "-q",
+                "-o",
+                "runs/traced.h5",
+            ],
+            cwd=folder,
+        ).returncode
+        == 3
+    )
     return folder
 
 
 def test_the_page_has_commands_and_a_snippet_for_each_reader():
     assert {shlex.split(command)[1] for command in COMMANDS} == {"run", "info", "export", "verify", "compare"}
-    assert [re.search(r"^import (\w+)", snippet, re.MULTILINE)[1] for snippet in SNIPPETS] == ["crowdsim", "pedpy", "h5py"]
+    assert [re.search(r"^import (\w+)", snippet, re.MULTILINE)[1] for snippet in SNIPPETS] == [
+        "crowdsim",
+        "pedpy",
+        "h5py",
+    ]
 
 
 @pytest.mark.sample(1)
@@ -56,9 +82,15 @@ def test_every_snippet_runs(folder, number, monkeypatch):
     for module in re.findall(r"^import (\w+)", snippet, re.MULTILINE):
         pytest.importorskip(module)
     checks = (
-        "assert len(places) == run.commit.rows > len(some) and len(arrivals) == 100 and per_group.to_dict() == {'crowd': 100} and len(timings) == len(ticks)",
+        (
+            "assert len(places) == run.commit.rows > len(some) and len(arrivals) == 100 and "
+            "per_group.to_dict() == {'crowd': 100} and len(timings) == len(ticks)"
+        ),
         "assert 100 < ground.area < 120 and 0.1 < speed['speed'].mean() < 2",
-        "assert unit == 'm/s' and fps == 10.0 and plan.startswith('POLYGON') and (tenth['frame'] == 10).all() and 0 < table['speed'].max() < 3",
+        (
+            "assert unit == 'm/s' and fps == 10.0 and plan.startswith('POLYGON') and (tenth['frame'] == "
+            "10).all() and 0 < table['speed'].max() < 3"
+        ),
     )
     monkeypatch.chdir(folder)
     exec(f"{snippet}\n{checks[number]}", {"__name__": "__main__"})
@@ -96,18 +128,28 @@ def test_the_list_of_datasets_is_that_of_a_real_file(folder):
     found = {}
     for path in ("runs/traced.h5", "runs/bottleneck.h5"):
         with h5py.File(folder / path) as file:
-            file.visititems(lambda name, item: found.update({name: (item.dtype, item.shape, dict(item.attrs))}) if isinstance(item, h5py.Dataset) else None)
+            file.visititems(
+                lambda name, item: (
+                    found.update({name: (item.dtype, item.shape, dict(item.attrs))})
+                    if isinstance(item, h5py.Dataset)
+                    else None
+                )
+            )
     assert set(listed) == set(found)
     for name, (dtype, shape, attributes) in found.items():
         _, kind, unit, rounded, about = listed[name]
         if name == "ticks":
             assert kind == "tick int64; a float64 for each count" and dtype.names[0] == "tick"
             assert {dtype[count] for count in dtype.names[1:]} == {np.dtype("float64")}
-            assert {count: unit for count, unit in json.loads(attributes["unit"]).items() if unit} == {"tick": "tick"}
+            assert {count: unit for count, unit in json.loads(attributes["unit"]).items() if unit} == {
+                "tick": "tick"
+            }
             continue
         width = shape[1] if len(shape) > 1 else 0
         if "columns" in attributes:
-            assert len(json.loads(attributes["columns"])) == width and kind.startswith(f"{dtype.name} for each")
+            assert len(json.loads(attributes["columns"])) == width and kind.startswith(
+                f"{dtype.name} for each"
+            )
         else:
             assert kind == type_in_words(dtype, width), name
         assert unit == unit_in_words(attributes.get("unit", "")), name
@@ -117,19 +159,30 @@ def test_the_list_of_datasets_is_that_of_a_real_file(folder):
     with h5py.File(folder / "runs/bottleneck.h5") as file:
         assert "trace" not in file
     with h5py.File(folder / "runs/traced.h5") as file:
-        assert {file[f"agents/{name}"].dtype.name for name in ("velocity", "preferred_velocity", "next_corner")} == {"float64"}
+        assert {
+            file[f"agents/{name}"].dtype.name for name in ("velocity", "preferred_velocity", "next_corner")
+        } == {"float64"}
         assert not any("resolution" in item.attrs for item in file["agents"].values())
 
 
 def test_the_list_of_events_is_that_of_the_program_and_of_the_format():
     listed = {name: int(row[0]) for name, row in rows_of("events").items()}
-    assert listed == {kind.name: kind.value for kind in events.EventKind} == {kind.name: kind.value for kind in schema.EventKind}
+    assert (
+        listed
+        == {kind.name: kind.value for kind in events.EventKind}
+        == {kind.name: kind.value for kind in schema.EventKind}
+    )
 
 
-@pytest.mark.parametrize(("column", "codes", "first"), [("agents/path_status", PathStatus, "none"), ("agents/diagnosis", Diagnosis, "not asked")])
+@pytest.mark.parametrize(
+    ("column", "codes", "first"),
+    [("agents/path_status", PathStatus, "none"), ("agents/diagnosis", Diagnosis, "not asked")],
+)
 def test_the_numbers_of_a_column_are_listed_with_the_names_that_the_program_has(column, codes, first):
     (line,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{column}` |")]
-    listed = {int(number): name.strip() for number, name in re.findall(r"(\d) ([a-z ]+)", line.rsplit(": ", 1)[1])}
+    listed = {
+        int(number): name.strip() for number, name in re.findall(r"(\d) ([a-z ]+)", line.rsplit(": ", 1)[1])
+    }
     assert listed == {int(code): code.name.lower().replace("_", " ") if code else first for code in codes}
 
 

@@ -9,16 +9,38 @@ import h5py
 import numpy as np
 import pytest
 
-from crowdsim.recording.encode import STORED_ABOVE, TRIAL_EVERY, ChunkEncoder, GrowingDataset, round_to_multiples, shuffle, shuffle_words
+from crowdsim.recording.encode import (
+    STORED_ABOVE,
+    TRIAL_EVERY,
+    ChunkEncoder,
+    GrowingDataset,
+    round_to_multiples,
+    shuffle,
+    shuffle_words,
+)
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
 from tests.reference import encode as twin
 
-DTYPES = ["uint8", "int16", "float32", "int32", "float64", "uint64", np.dtype([("a", "<i8"), ("b", "<f4"), ("c", "u1")])]
+DTYPES = [
+    "uint8",
+    "int16",
+    "float32",
+    "int32",
+    "float64",
+    "uint64",
+    np.dtype([("a", "<i8"), ("b", "<f4"), ("c", "u1")]),
+]
 
 
 def random_array(dtype, rows, seed=0, tail=()):
     dtype = np.dtype(dtype)
-    return np.frombuffer(np.random.default_rng(seed).bytes(dtype.itemsize * rows * int(np.prod(tail))), dtype=dtype).reshape(rows, *tail).copy()
+    return (
+        np.frombuffer(
+            np.random.default_rng(seed).bytes(dtype.itemsize * rows * int(np.prod(tail))), dtype=dtype
+        )
+        .reshape(rows, *tail)
+        .copy()
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -37,7 +59,14 @@ def test_shuffle_agrees_with_reference(dtype, tail, rows):
 @pytest.mark.parametrize("step", [2.0**-14, 0.25, 8.0])
 def test_rounding_agrees_with_reference(step):
     rng = np.random.default_rng(5)
-    values = np.concatenate((rng.normal(0.0, 2.0, 500), rng.uniform(4e6, 5e6, 100), rng.integers(-9, 9, 50) * 0.125, [0.0, np.inf, -np.inf]))
+    values = np.concatenate(
+        (
+            rng.normal(0.0, 2.0, 500),
+            rng.uniform(4e6, 5e6, 100),
+            rng.integers(-9, 9, 50) * 0.125,
+            [0.0, np.inf, -np.inf],
+        )
+    )
     out = np.empty_like(values)
     round_to_multiples(values, step, out)
     assert out.tolist() == twin.round_to_multiples(values.tolist(), step)
@@ -59,7 +88,9 @@ def test_shuffle_words_puts_the_lowest_bytes_first():
 
 @pytest.mark.parametrize("rows", [8, 1000, 70000])
 def test_any_inflate_gives_the_shuffled_bytes_back(rows):
-    """Random bytes become stored blocks (more than one above 65,535 bytes), zeros are deflated, and both stand in one stream."""
+    """Random bytes become stored blocks (more than one above 65,535 bytes), zeros are deflated,
+    and both stand in one stream.
+    """
     parts = [random_array("float64", rows), np.zeros(rows), np.arange(rows)]
     encoder = ChunkEncoder(parts)
     expected = b"".join(twin.shuffle_words(part.tobytes(), 8) for part in parts)
@@ -71,13 +102,19 @@ def test_any_inflate_gives_the_shuffled_bytes_back(rows):
 @pytest.mark.parametrize("value", [0, 1, 255])
 @pytest.mark.parametrize("rows", [1, 5552, 70000])
 def test_constant_planes_stand_beside_others(value, rows):
-    parts = [np.full(rows, value * 0x0101, dtype="uint16"), random_array("uint32", rows), np.arange(rows, dtype="int64") + 256 * value]
+    parts = [
+        np.full(rows, value * 0x0101, dtype="uint16"),
+        random_array("uint32", rows),
+        np.arange(rows, dtype="int64") + 256 * value,
+    ]
     encoder = ChunkEncoder(parts)
     expected = b"".join(twin.shuffle_words(part.tobytes(), part.itemsize) for part in parts)
     for _ in range(3):
         assert zlib.decompress(encoder.encode()) == expected
     parts[0][rows // 2 :] = 7  # no longer constant
-    assert zlib.decompress(encoder.encode()) == b"".join(twin.shuffle_words(part.tobytes(), part.itemsize) for part in parts)
+    assert zlib.decompress(encoder.encode()) == b"".join(
+        twin.shuffle_words(part.tobytes(), part.itemsize) for part in parts
+    )
 
 
 def test_planes_that_do_not_shrink_are_stored_and_noticed_again_when_they_do():
@@ -102,15 +139,32 @@ def test_coordinates_are_packed_nearly_as_small_as_by_zlib():
 def grow(path, dtype, chunk_rows, width=0):
     file = h5py.File(path, "x", libver=("v110", "v110"), fs_strategy="page", fs_page_size=4096)
     tail = (width,) if width else ()
-    dataset = file.create_dataset("data", (0, *tail), dtype, maxshape=(None, *tail), chunks=(chunk_rows, *tail), shuffle=True, compression="gzip")
+    dataset = file.create_dataset(
+        "data",
+        (0, *tail),
+        dtype,
+        maxshape=(None, *tail),
+        chunks=(chunk_rows, *tail),
+        shuffle=True,
+        compression="gzip",
+    )
     return file, GrowingDataset(dataset)
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_come_back_however_they_are_appended(tmp_path, seed):
-    """Random pieces, in every kind of dataset; what fills no chunk yet is in memory, from any row of it on."""
+    """Random pieces, in every kind of dataset;
+    what fills no chunk yet is in memory, from any row of it on.
+    """
     rng = np.random.default_rng(seed)
-    dtype, width = [("float64", 0), ("float32", 2), ("uint8", 0), (TRAJECTORY_DTYPE, 0), ("int32", 0), ("uint64", 5)][seed]
+    dtype, width = [
+        ("float64", 0),
+        ("float32", 2),
+        ("uint8", 0),
+        (TRAJECTORY_DTYPE, 0),
+        ("int32", 0),
+        ("uint64", 5),
+    ][seed]
     file, dataset = grow(tmp_path / "a.h5", dtype, 32, width=width)
     rows = random_array(dtype, 500, seed, (width,) if width else ())
     file.swmr_mode = True
@@ -133,14 +187,24 @@ def test_rows_come_back_however_they_are_appended(tmp_path, seed):
 
 
 def test_a_chunk_is_written_once(tmp_path, monkeypatch):
-    """A place in the file that counts is never written again: a kill in the middle of that would tear rows that were committed."""
+    """A place in the file that counts is never written again:
+    a kill in the middle of that would tear rows that were committed.
+    """
     file, dataset = grow(tmp_path / "a.h5", "uint8", 64)
     file.swmr_mode = True
     places = []
     for value in range(640):
         dataset.append(1, np.full(1, value % 251, dtype=np.uint8))
-        places.append([(info.byte_offset, info.size) for info in map(dataset.dataset.id.get_chunk_info, range(dataset.chunks))])
-    assert all(before == after[: len(before)] for before, after in itertools.pairwise(places)) and len(places[-1]) == 10
+        places.append(
+            [
+                (info.byte_offset, info.size)
+                for info in map(dataset.dataset.id.get_chunk_info, range(dataset.chunks))
+            ]
+        )
+    assert (
+        all(before == after[: len(before)] for before, after in itertools.pairwise(places))
+        and len(places[-1]) == 10
+    )
     file.close()
 
 
@@ -150,5 +214,13 @@ def test_a_rest_holds_no_rows_of_the_chunk_before(tmp_path):
     dataset.append(2, np.full(2, 9))
     dataset.write_rest()
     _, raw = dataset.dataset.id.read_direct_chunk((16,))
-    assert np.frombuffer(zlib.decompress(raw), dtype=np.uint8).reshape(8, 16).T.copy().view("<i8").reshape(-1).tolist() == [9, 9] + [0] * 14
+    assert (
+        np.frombuffer(zlib.decompress(raw), dtype=np.uint8)
+        .reshape(8, 16)
+        .T.copy()
+        .view("<i8")
+        .reshape(-1)
+        .tolist()
+        == [9, 9] + [0] * 14
+    )
     file.close()

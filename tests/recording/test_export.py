@@ -72,26 +72,40 @@ def test_exports_replace_only_with_force(run, tmp_path, export):
 def test_sqlite_has_the_tables_of_jupedsim(run, tmp_path):
     assert export_sqlite(run, tmp_path / "run.sqlite") == run.commit.rows
     base = sqlite3.connect(tmp_path / "run.sqlite")
-    rows = np.array(base.execute("SELECT frame, id, pos_x, pos_y, ori_x, ori_y FROM trajectory_data ORDER BY frame, id").fetchall())
+    rows = np.array(
+        base.execute(
+            "SELECT frame, id, pos_x, pos_y, ori_x, ori_y FROM trajectory_data ORDER BY frame, id"
+        ).fetchall()
+    )
     expected = run.trajectories(columns=["x", "y", "velocity", "heading"])
     assert (rows[:, :4] == expected[["frame", "id", "x", "y"]].to_numpy()).all()
     velocity = expected[["velocity_x", "velocity_y"]].to_numpy().astype(float)
     heading = expected[["heading_x", "heading_y"]].to_numpy().astype(float)
     assert rows[:, 4:] == pytest.approx(heading / np.hypot(*heading.T)[:, None], abs=1e-12)
-    assert rows[:, 4:] == pytest.approx(velocity / np.hypot(*velocity.T)[:, None], abs=0.005)  # a heading is kept to a quarter of a degree
+    # a heading is kept to a quarter of a degree
+    assert rows[:, 4:] == pytest.approx(velocity / np.hypot(*velocity.T)[:, None], abs=0.005)
     facts = dict(base.execute("SELECT key, value FROM metadata"))
     assert facts["version"] == "2"
     assert float(facts["fps"]) == pytest.approx(10.0)
     assert [float(facts[key]) for key in ("xmin", "ymin", "xmax", "ymax")] == [-100.0, -100.0, 200.0, 200.0]
-    assert base.execute("SELECT count(*), count(DISTINCT geometry_hash) FROM frame_data").fetchone() == (60, 1)
-    assert base.execute("SELECT wkt FROM geometry JOIN frame_data ON hash = geometry_hash WHERE frame = 3").fetchone() == (GROUND,)
+    assert base.execute("SELECT count(*), count(DISTINCT geometry_hash) FROM frame_data").fetchone() == (
+        60,
+        1,
+    )
+    assert base.execute(
+        "SELECT wkt FROM geometry JOIN frame_data ON hash = geometry_hash WHERE frame = 3"
+    ).fetchone() == (GROUND,)
     base.close()
 
 
 def test_an_agent_that_stands_keeps_looking_where_it_looked(tmp_path):
     writer = RecordingWriter(tmp_path / "run.h5", header(), Layout((STANDARD_COLUMNS[0],)))
     writer.roster(roster_of(1, 2, 3))
-    steps = [([1, 2], [(0.0, 2.0), (0.0, 0.0)]), ([1, 2, 3], [(0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)]), ([2, 3], [(3.0, 4.0), (0.0, 0.0)])]
+    steps = [
+        ([1, 2], [(0.0, 2.0), (0.0, 0.0)]),
+        ([1, 2, 3], [(0.0, 0.0), (0.0, 0.0), (-1.0, 0.0)]),
+        ([2, 3], [(3.0, 4.0), (0.0, 0.0)]),
+    ]
     for frame, (entity, velocity) in enumerate(steps):
         zeros = np.zeros(len(entity))
         writer.frame(frame, frame, np.array(entity), zeros, zeros, 0.0, {"velocity": np.array(velocity)})
@@ -100,7 +114,15 @@ def test_an_agent_that_stands_keeps_looking_where_it_looked(tmp_path):
     base = sqlite3.connect(tmp_path / "run.sqlite")
     looks = base.execute("SELECT frame, id, ori_x, ori_y FROM trajectory_data ORDER BY frame, id").fetchall()
     base.close()
-    assert looks == [(0, 1, 0, 1), (0, 2, 1, 0), (1, 1, 0, 1), (1, 2, 1, 0), (1, 3, -1, 0), (2, 2, 0.6, 0.8), (2, 3, -1, 0)]
+    assert looks == [
+        (0, 1, 0, 1),
+        (0, 2, 1, 0),
+        (1, 1, 0, 1),
+        (1, 2, 1, 0),
+        (1, 3, -1, 0),
+        (2, 2, 0.6, 0.8),
+        (2, 3, -1, 0),
+    ]
 
 
 def test_a_run_without_ground_or_velocity(tmp_path):
@@ -130,14 +152,28 @@ def test_a_failed_database_leaves_nothing(run, tmp_path, monkeypatch):
 
 
 def two_floors(path):
-    """Agent 1 walks on the left piece of the ground floor, 2 on the right one, 3 upstairs over the gap between them."""
+    """Agent 1 walks on the left piece of the ground floor, 2 on the right one,
+    3 upstairs over the gap between them.
+    """
     pieces = "MULTIPOLYGON (((0 0, 4 0, 4 4, 0 4, 0 0)), ((6 0, 9 0, 9 4, 6 4, 6 0)))"
     upstairs = "POLYGON ((3 0, 7 0, 7 4, 3 4, 3 0))"
-    writer = RecordingWriter(path, header(ground=(pieces, upstairs), layers=("ground floor", "first")), Layout((RecordedColumn("layer", "int32", "", ""),)))
+    writer = RecordingWriter(
+        path,
+        header(ground=(pieces, upstairs), layers=("ground floor", "first")),
+        Layout((RecordedColumn("layer", "int32", "", ""),)),
+    )
     writer.roster(roster_of(1, 2, 3))
     for frame in range(10):
         x = np.array([1.0, 8.0, 5.0]) + 0.05 * frame
-        writer.frame(frame, frame, np.array([1, 2, 3]), x, np.full(3, 2.0), np.array([0.0, 0.0, 3.0]), {"layer": np.array([0, 0, 1])})
+        writer.frame(
+            frame,
+            frame,
+            np.array([1, 2, 3]),
+            x,
+            np.full(3, 2.0),
+            np.array([0.0, 0.0, 3.0]),
+            {"layer": np.array([0, 0, 1])},
+        )
     return writer.close({}).path
 
 

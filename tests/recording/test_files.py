@@ -61,7 +61,12 @@ def test_both_names_taken_keeps_the_file_and_says_where(tmp_path, linking):
 def test_of_many_that_end_at_once_one_gets_the_name_and_all_are_kept(tmp_path, linking):
     partials = [make(tmp_path / f"p{k}", str(k)) for k in range(16)]
     with ThreadPoolExecutor(8) as pool:
-        kept = list(pool.map(lambda pair: files.give_name(pair[1], tmp_path / "run.h5", f"id{pair[0]}"), enumerate(partials)))
+        kept = list(
+            pool.map(
+                lambda pair: files.give_name(pair[1], tmp_path / "run.h5", f"id{pair[0]}"),
+                enumerate(partials),
+            )
+        )
     assert sum(not found.name_taken for found in kept) == 1
     assert {found.path.read_text() for found in kept} == {str(k) for k in range(16)}
     assert len(list(tmp_path.iterdir())) == 16

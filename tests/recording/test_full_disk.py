@@ -1,4 +1,6 @@
-"""A full disk ends a run with one sentence and a readable file, and the interpreter with its exit code instead of a crash."""
+"""A full disk ends a run with one sentence and a readable file,
+and the interpreter with its exit code instead of a crash.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,23 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def fill(tmp_path, agents, ticks, blind, limits):
-    """Record under limits on the size of files; return (limit, exit status, words that the child said) for each."""
-    command = [sys.executable, "-m", "tests.recording.children", "fill", tmp_path, agents, ticks, int(blind), *limits]
-    done = subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=True, timeout=600)
+    """Record under limits on the size of files;
+    return (limit, exit status, words that the child said) for each.
+    """
+    command = [
+        sys.executable,
+        "-m",
+        "tests.recording.children",
+        "fill",
+        tmp_path,
+        agents,
+        ticks,
+        int(blind),
+        *limits,
+    ]
+    done = subprocess.run(
+        [str(word) for word in command], cwd=ROOT, capture_output=True, text=True, check=True, timeout=600
+    )
     assert done.stderr == ""
     lines = [line.split(" ", 2) for line in done.stdout.splitlines()]
     assert [int(limit) for limit, *_ in lines] == list(limits)
@@ -38,7 +54,9 @@ def whole_run(agents, ticks):
 
 
 def test_a_limit_is_seen_before_it_is_reached(tmp_path):
-    """Each run ends with a whole, final file that holds everything until the tick at which it was stopped, and says why."""
+    """Each run ends with a whole, final file that holds everything until the tick at which it was stopped,
+    and says why.
+    """
     places = whole_run(3000, 100)
     limits = [0, 8_000_000, 10_000_000, 12_000_000, 16_000_000, 24_000_000, 40_000_000, 400_000_000]
     outcomes = {"refused at the start": 0, "stopped": 0, "finished": 0}
@@ -73,10 +91,14 @@ def test_a_limit_is_seen_before_it_is_reached(tmp_path):
 @pytest.mark.parametrize(("agents", "last"), [(10, 150_000), (1500, 8_000_000)])
 @pytest.mark.parametrize("count", [4, pytest.param(60, marks=pytest.mark.full)])
 def test_a_write_that_fails_all_the_same_leaves_what_was_committed(tmp_path, agents, last, count):
-    """Without the look ahead HDF5 itself meets the limit, at any of its writes: creation, rows, index, commit record, close."""
+    """Without the look ahead HDF5 itself meets the limit, at any of its writes:
+    creation, rows, index, commit record, close.
+    """
     ticks = 60
     places = whole_run(agents, ticks)
-    limits = sorted({*range(0, 60_000, 60_000 // count), *np.linspace(60_000, last, count, dtype=int).tolist()})
+    limits = sorted(
+        {*range(0, 60_000, 60_000 // count), *np.linspace(60_000, last, count, dtype=int).tolist()}
+    )
     committed = 0
     for limit, status, said in fill(tmp_path, agents, ticks, True, limits):
         out = tmp_path / f"run{limit}.h5"
@@ -109,17 +131,23 @@ def test_room_is_looked_at_again_after_it_was_used(tmp_path, monkeypatch):
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
     Crowd(50).record(writer, 20)
     free[0] = writer._storage.reserve_bytes + 100
-    with pytest.raises(RecordingError, match=r"run.h5: the disk is full \(.* MB free, [\d,]+ bytes written\).*until tick 20 .*11 frames"):
+    with pytest.raises(
+        RecordingError,
+        match=r"run.h5: the disk is full \(.* MB free, [\d,]+ bytes written\).*until tick 20 .*11 frames",
+    ):
         Crowd(50).record(writer, 40, first=20)
     with open_run(tmp_path / "run.h5") as run:
         assert (run.commit.ticks, run.state) == (21, RunState.INTERRUPTED)
-    with pytest.raises(RecordingError, match="the disk is full"):  # a caller that goes on gets the same, not what comes of it
+    # a caller that goes on gets the same, not what comes of it
+    with pytest.raises(RecordingError, match="the disk is full"):
         writer.tick(21, {}, [0] * 4, np.zeros(2, dtype=np.uint64))
 
 
 @pytest.mark.parametrize("what", ["removed", "moved", "file removed"])
 def test_a_folder_that_goes_away_while_the_run_goes_on_is_told_and_told_again(tmp_path, what):
-    """The next commit notices it, and says where the recording is now; a caller that goes on gets the same, not what comes of it."""
+    """The next commit notices it, and says where the recording is now;
+    a caller that goes on gets the same, not what comes of it.
+    """
     folder = tmp_path / "runs"
     folder.mkdir()
     writer = new_writer(folder / "run.h5", flush_seconds=0.0)
@@ -132,9 +160,15 @@ def test_a_folder_that_goes_away_while_the_run_goes_on_is_told_and_told_again(tm
         writer.partial.unlink()
     with pytest.raises(RecordingError) as first:
         Crowd(5).record(writer, 20, first=10)
-    expected = f"was moved to {tmp_path / 'there'}" if what == "moved" else "was removed while the run went on"
+    expected = (
+        f"was moved to {tmp_path / 'there'}" if what == "moved" else "was removed while the run went on"
+    )
     assert expected in str(first.value)
-    for again in (lambda: writer.close({}), lambda: writer.abandon("stopped by OSError"), lambda: writer.tick(20, {}, [0] * 4, np.zeros(2, dtype=np.uint64))):
+    for again in (
+        lambda: writer.close({}),
+        lambda: writer.abandon("stopped by OSError"),
+        lambda: writer.tick(20, {}, [0] * 4, np.zeros(2, dtype=np.uint64)),
+    ):
         with pytest.raises(RecordingError) as second:
             again()
         assert str(second.value) == str(first.value)

@@ -12,22 +12,58 @@ from crowdsim.recording.gate import Damage
 
 ROWS = np.arange(300.0)
 REFUSED = {
-    "a link to another file": (lambda file: file.__setitem__("x", h5py.ExternalLink("other.h5", "/x")), "x is a link to somewhere else"),
-    "a soft link": (lambda file: (file.__setitem__("y", ROWS), file.__setitem__("x", h5py.SoftLink("/y"))), "x is a link to somewhere else"),
+    "a link to another file": (
+        lambda file: file.__setitem__("x", h5py.ExternalLink("other.h5", "/x")),
+        "x is a link to somewhere else",
+    ),
+    "a soft link": (
+        lambda file: (file.__setitem__("y", ROWS), file.__setitem__("x", h5py.SoftLink("/y"))),
+        "x is a link to somewhere else",
+    ),
     "nothing": (lambda file: None, "x is missing"),
     "a group": (lambda file: file.create_group("x"), "x is no dataset"),
     "a type in place of a dataset": (lambda file: file.__setitem__("x", np.dtype("f8")), "x is no dataset"),
-    "external storage": (lambda file: file.create_dataset("x", (10,), "f8", external=[("/etc/passwd", 0, 80)]), "x is stored in other files"),
-    "a virtual dataset": (lambda file: file.create_virtual_dataset("x", h5py.VirtualLayout((12,), "<i8")), "x is stored in other files"),
-    "texts of any length": (lambda file: file.__setitem__("x", ["a", "bc"]), "x has type object, which is not read"),
-    "references": (lambda file: file.create_dataset("x", (3,), h5py.ref_dtype), "x has type object, which is not read"),
+    "external storage": (
+        lambda file: file.create_dataset("x", (10,), "f8", external=[("/etc/passwd", 0, 80)]),
+        "x is stored in other files",
+    ),
+    "a virtual dataset": (
+        lambda file: file.create_virtual_dataset("x", h5py.VirtualLayout((12,), "<i8")),
+        "x is stored in other files",
+    ),
+    "texts of any length": (
+        lambda file: file.__setitem__("x", ["a", "bc"]),
+        "x has type object, which is not read",
+    ),
+    "references": (
+        lambda file: file.create_dataset("x", (3,), h5py.ref_dtype),
+        "x has type object, which is not read",
+    ),
     "nothing in it": (lambda file: file.__setitem__("x", h5py.Empty("f8")), "x is empty"),
-    "a filter of other people": (lambda file: file.create_dataset("x", data=ROWS, compression="lzf"), "x has the filter lzf, but only"),
-    "scaled numbers": (lambda file: file.create_dataset("x", data=np.arange(300), scaleoffset=4), "x has the filter scaleoffset, but only"),
-    "terabytes that were never written": (lambda file: file.create_dataset("x", (10**12,), "f8", chunks=(1000,)), "x claims 8,000,000,000,000 bytes, more than"),
-    "terabytes without chunks": (lambda file: file.create_dataset("x", (10**12,), "f8"), "x claims 8,000,000,000,000 bytes, more than"),
-    "gigabytes in a chunk": (lambda file: file.create_dataset("x", (10**9,), "f8", chunks=(10**8,)), "x has chunks of 800,000,000 bytes"),
-    "a row of a megabyte": (lambda file: file.create_dataset("x", (1,), np.dtype("V1000000")), "which is not read"),
+    "a filter of other people": (
+        lambda file: file.create_dataset("x", data=ROWS, compression="lzf"),
+        "x has the filter lzf, but only",
+    ),
+    "scaled numbers": (
+        lambda file: file.create_dataset("x", data=np.arange(300), scaleoffset=4),
+        "x has the filter scaleoffset, but only",
+    ),
+    "terabytes that were never written": (
+        lambda file: file.create_dataset("x", (10**12,), "f8", chunks=(1000,)),
+        "x claims 8,000,000,000,000 bytes, more than",
+    ),
+    "terabytes without chunks": (
+        lambda file: file.create_dataset("x", (10**12,), "f8"),
+        "x claims 8,000,000,000,000 bytes, more than",
+    ),
+    "gigabytes in a chunk": (
+        lambda file: file.create_dataset("x", (10**9,), "f8", chunks=(10**8,)),
+        "x has chunks of 800,000,000 bytes",
+    ),
+    "a row of a megabyte": (
+        lambda file: file.create_dataset("x", (1,), np.dtype("V1000000")),
+        "which is not read",
+    ),
 }
 
 
@@ -42,22 +78,39 @@ def made(path, make, **options):
 def test_what_is_no_plain_dataset_of_this_file_is_refused(tmp_path, what, libver):
     make, message = REFUSED[what]
     path = made(tmp_path / "a.h5", make, libver=libver)
-    with pytest.raises(RecordingError, match="is damaged or made by another program") as caught, gate.opened(path, of_others=True) as file:
+    with (
+        pytest.raises(RecordingError, match="is damaged or made by another program") as caught,
+        gate.opened(path, of_others=True) as file,
+    ):
         gate.dataset(file, "x")
     assert message in str(caught.value) and str(path) in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("options", [{}, {"compression": "gzip"}, {"compression": "gzip", "shuffle": True, "fletcher32": True}, {"fletcher32": True}, {"chunks": (7,)}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"compression": "gzip"},
+        {"compression": "gzip", "shuffle": True, "fletcher32": True},
+        {"fletcher32": True},
+        {"chunks": (7,)},
+    ],
+)
 @pytest.mark.parametrize("libver", ["earliest", "v110"])
 def test_plain_datasets_come_through_as_they_are(tmp_path, options, libver):
-    path = made(tmp_path / "a.h5", lambda file: file.create_dataset("group/x", data=ROWS, **options), libver=libver)
+    path = made(
+        tmp_path / "a.h5", lambda file: file.create_dataset("group/x", data=ROWS, **options), libver=libver
+    )
     with gate.opened(path, of_others=True) as file:
         assert (gate.dataset(file, "group/x")[:] == ROWS).all()
 
 
 def test_a_changed_byte_is_an_error_where_a_filter_keeps_a_checksum(tmp_path):
     for number, options in enumerate(({"fletcher32": True}, {"compression": "gzip"})):
-        path = made(tmp_path / f"{number}.h5", lambda file, options=options: file.create_dataset("x", data=ROWS, chunks=(300,), **options))
+        path = made(
+            tmp_path / f"{number}.h5",
+            lambda file, options=options: file.create_dataset("x", data=ROWS, chunks=(300,), **options),
+        )
         with h5py.File(path) as file:
             place = file["x"].id.get_chunk_info(0)
         data = bytearray(path.read_bytes())
@@ -88,7 +141,11 @@ def test_attributes_are_texts_and_numbers(tmp_path):
     with gate.opened(path, of_others=True) as file:
         assert [gate.attribute(file, name) for name in ("text", "number", "none")] == ["a", 2.5, None]
         assert gate.attribute(file, "one") == 16.0 and gate.attribute(file, "fixed") == b"c"
-        for name, message in (("many", "claims 5 values"), ("reference", "neither text nor a number"), ("kind", "neither text nor a number")):
+        for name, message in (
+            ("many", "claims 5 values"),
+            ("reference", "neither text nor a number"),
+            ("kind", "neither text nor a number"),
+        ):
             with pytest.raises(Damage, match=message):
                 gate.attribute(file, name)
 

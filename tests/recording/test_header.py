@@ -14,7 +14,9 @@ from crowdsim.recording.header import Header, Layout, from_json, plain, to_json
 from crowdsim.recording.schema import STANDARD_COLUMNS, RecordedColumn, RecordedCount
 from tests.recording.crowd import header
 
-LAYOUT = Layout(STANDARD_COLUMNS, ("Plan", "Avoid"), (RecordedCount("agents", "", "present"),), ("position",), True)
+LAYOUT = Layout(
+    STANDARD_COLUMNS, ("Plan", "Avoid"), (RecordedCount("agents", "", "present"),), ("position",), True
+)
 
 
 def test_header_and_layout_come_back_as_they_were():
@@ -32,13 +34,23 @@ def test_header_names_versions_processor_and_a_run_of_its_own():
 
 
 def test_numbers_that_json_cannot_write_become_text():
-    assert plain({"a": math.inf, "b": (math.nan, 1.5), "c": None, "d": True}) == {"a": "inf", "b": ["nan", 1.5], "c": None, "d": True}
+    assert plain({"a": math.inf, "b": (math.nan, 1.5), "c": None, "d": True}) == {
+        "a": "inf",
+        "b": ["nan", 1.5],
+        "c": None,
+        "d": True,
+    }
     from_json(to_json(header(parameters={"reach": math.inf}), LAYOUT))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"tick_s": 0.0}, "tick_s is 0.0"), ({"tick_s": math.nan}, "tick_s is nan"), ({"ticks_per_frame": 0}, "at least 1 tick"), ({"run_id": "../x"}, "run_id")],
+    [
+        ({"tick_s": 0.0}, "tick_s is 0.0"),
+        ({"tick_s": math.nan}, "tick_s is nan"),
+        ({"ticks_per_frame": 0}, "at least 1 tick"),
+        ({"run_id": "../x"}, "run_id"),
+    ],
 )
 def test_header_refuses_what_makes_no_sense(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -95,7 +107,11 @@ def test_one_polygon_is_handed_on_as_it_was_written():
 
 
 def test_ground_in_pieces_says_so_and_floors_are_seen_from_above():
-    left, right, bridge = "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))", "POLYGON ((2 0, 3 0, 3 1, 2 1, 2 0))", "POLYGON ((0.5 0, 2.5 0, 2.5 1, 0.5 1, 0.5 0))"
+    left, right, bridge = (
+        "POLYGON ((0 0, 1 0, 1 1, 0 1, 0 0))",
+        "POLYGON ((2 0, 3 0, 3 1, 2 1, 2 0))",
+        "POLYGON ((0.5 0, 2.5 0, 2.5 1, 0.5 1, 0.5 0))",
+    )
     assert header(ground=(left, right)).wkt_geometry().startswith("MULTIPOLYGON")
     joined = shapely.from_wkt(header(ground=(left, right, bridge)).wkt_geometry())
     assert joined.geom_type == "Polygon"

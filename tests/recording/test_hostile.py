@@ -1,4 +1,6 @@
-"""Files from strangers: whatever they hold, the reader answers with one sentence, in time and in little memory."""
+"""Files from strangers: whatever they hold, the reader answers with one sentence,
+in time and in little memory.
+"""
 
 from __future__ import annotations
 
@@ -65,10 +67,24 @@ def rewrite_commit(file, **changes):
 TRAJECTORY = np.dtype([("frame", "<i8"), ("id", "<i8"), ("x", "<f8"), ("y", "<f8"), ("z", "<f8")])
 HARM = {
     "gigabytes of rows that were never written": lambda file: replace(
-        file, "trajectory", shape=(10**11,), maxshape=(None,), chunks=(4096,), dtype=TRAJECTORY, compression="gzip", shuffle=True
+        file,
+        "trajectory",
+        shape=(10**11,),
+        maxshape=(None,),
+        chunks=(4096,),
+        dtype=TRAJECTORY,
+        compression="gzip",
+        shuffle=True,
     ),
     "gigabytes in one chunk": lambda file: replace(
-        file, "trajectory", shape=(10**8,), maxshape=(None,), chunks=(10**8,), dtype=TRAJECTORY, compression="gzip", shuffle=True
+        file,
+        "trajectory",
+        shape=(10**8,),
+        maxshape=(None,),
+        chunks=(10**8,),
+        dtype=TRAJECTORY,
+        compression="gzip",
+        shuffle=True,
     ),
     "a commit of more rows than there are": lambda file: rewrite_commit(file, rows=10**12),
     "a commit of a negative number of rows": lambda file: rewrite_commit(file, rows=2**64 - 5),
@@ -76,22 +92,46 @@ HARM = {
     "a commit with an unknown state": lambda file: rewrite_commit(file, state=77),
     "a verdict of gigabytes": lambda file: rewrite_commit(file, verdict_bytes=2**40),
     "a verdict that is no JSON": lambda file: rewrite_commit(file, verdict_bytes=3),
-    "no commit record": lambda file: replace(file, "commit", data=np.zeros((2, 16), dtype="<u8"), chunks=(1, 16)),
+    "no commit record": lambda file: replace(
+        file, "commit", data=np.zeros((2, 16), dtype="<u8"), chunks=(1, 16)
+    ),
     "no commit dataset": lambda file: file.__delitem__("commit"),
     "no header": lambda file: file.__delitem__("header"),
-    "a header that is no JSON": lambda file: replace(file, "header", data=np.zeros(10, dtype="u1"), chunks=(10,)),
+    "a header that is no JSON": lambda file: replace(
+        file, "header", data=np.zeros(10, dtype="u1"), chunks=(10,)
+    ),
     "a header of gigabytes": lambda file: replace(file, "header", shape=(2**40,), dtype="u1", chunks=(4096,)),
     "text instead of numbers": lambda file: replace(file, "agents/velocity", data=["a", "b"]),
-    "an external file": lambda file: replace(file, "trajectory", shape=(10,), dtype=TRAJECTORY, external=[("/etc/passwd", 0, 400)]),
-    "a link to another file": lambda file: (file.__delitem__("events"), file.__setitem__("events", h5py.ExternalLink("/etc/passwd", "/events"))),
-    "a soft link": lambda file: (file.__delitem__("events"), file.__setitem__("events", h5py.SoftLink("/ticks"))),
+    "an external file": lambda file: replace(
+        file, "trajectory", shape=(10,), dtype=TRAJECTORY, external=[("/etc/passwd", 0, 400)]
+    ),
+    "a link to another file": lambda file: (
+        file.__delitem__("events"),
+        file.__setitem__("events", h5py.ExternalLink("/etc/passwd", "/events")),
+    ),
+    "a soft link": lambda file: (
+        file.__delitem__("events"),
+        file.__setitem__("events", h5py.SoftLink("/ticks")),
+    ),
     "a group in place of a dataset": lambda file: (file.__delitem__("ticks"), file.create_group("ticks")),
-    "a dataset in place of a group": lambda file: (file.__delitem__("frames"), file.create_dataset("frames", data=[1])),
-    "another shape": lambda file: replace(file, "digests", data=np.zeros((40, 9), dtype="<u8"), chunks=(40, 9)),
+    "a dataset in place of a group": lambda file: (
+        file.__delitem__("frames"),
+        file.create_dataset("frames", data=[1]),
+    ),
+    "another shape": lambda file: replace(
+        file, "digests", data=np.zeros((40, 9), dtype="<u8"), chunks=(40, 9)
+    ),
     "another type": lambda file: replace(file, "frames/start", data=np.zeros(20, dtype="<i4"), chunks=(20,)),
-    "a filter that recordings do not use": lambda file: replace(file, "frames/tick", data=np.zeros(20, dtype="<i8"), chunks=(20,), compression="lzf"),
-    "a virtual dataset": lambda file: (file.__delitem__("roster"), file.create_virtual_dataset("roster", h5py.VirtualLayout((12,), "<i8"))),
-    "frames out of order": lambda file: replace(file, "frames/start", data=np.arange(20, 0, -1), chunks=(20,)),
+    "a filter that recordings do not use": lambda file: replace(
+        file, "frames/tick", data=np.zeros(20, dtype="<i8"), chunks=(20,), compression="lzf"
+    ),
+    "a virtual dataset": lambda file: (
+        file.__delitem__("roster"),
+        file.create_virtual_dataset("roster", h5py.VirtualLayout((12,), "<i8")),
+    ),
+    "frames out of order": lambda file: replace(
+        file, "frames/start", data=np.arange(20, 0, -1), chunks=(20,)
+    ),
 }
 
 
@@ -117,7 +157,14 @@ def test_a_copy_without_harm_is_read(whole, tmp_path):
 def test_small_files_cannot_fill_the_memory(whole, tmp_path):
     """Every harmful file within 1 GB of address space more than Python and its packages have."""
     names = [rebuilt(whole, tmp_path / f"{number}.h5", HARM[harm]) for number, harm in enumerate(HARM)]
-    done = subprocess.run([sys.executable, "-c", LITTLE_MEMORY, *map(str, names)], capture_output=True, text=True, cwd=ROOT, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", LITTLE_MEMORY, *map(str, names)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+        timeout=120,
+    )
     assert done.stderr == ""
     assert done.stdout.split() == ["refused"] * len(names)
 
@@ -137,6 +184,7 @@ for name in sys.argv[1:]:
     except RecordingError:
         print("refused")
 """
+
 
 def tables_of(path):
     with open_run(path) as run:
@@ -180,7 +228,9 @@ for seed in range(first, first + count):
 
 
 def corrupt(data, seed):
-    """Return a damaged copy: flipped bits, overwritten, shifted or repeated pieces, a lost end; half of them where the metadata lies."""
+    """Return a damaged copy: flipped bits, overwritten, shifted or repeated pieces, a lost end;
+    half of them where the metadata lies.
+    """
     rng = np.random.default_rng(seed)
     found = bytearray(data)
     reach = len(found) if seed % 2 else min(len(found), 40_000)
@@ -192,7 +242,9 @@ def corrupt(data, seed):
         elif kind == 1:
             found[at : at + length] = rng.bytes(len(found[at : at + length]))
         elif kind == 2:
-            found[at : at + 8] = (int(rng.integers(0, 2**63)) >> int(rng.integers(0, 60))).to_bytes(8, "little")[: len(found[at : at + 8])]
+            found[at : at + 8] = (int(rng.integers(0, 2**63)) >> int(rng.integers(0, 60))).to_bytes(
+                8, "little"
+            )[: len(found[at : at + 8])]
         elif kind == 3:
             del found[at : at + length]
         elif kind == 4:
@@ -204,7 +256,9 @@ def corrupt(data, seed):
     return bytes(found)
 
 
-@pytest.mark.parametrize("count", [60, *(pytest.param(count, marks=pytest.mark.full) for count in (200, 1000))])
+@pytest.mark.parametrize(
+    "count", [60, *(pytest.param(count, marks=pytest.mark.full) for count in (200, 1000))]
+)
 def test_damaged_files_are_read_or_refused_and_nothing_else(whole, tmp_path, count):
     """In a process of its own: no crash of the library, no traceback, no endless wait."""
     command = [sys.executable, "-c", CORRUPTIONS, str(whole), str(tmp_path / "damaged.h5"), "0", str(count)]

@@ -1,4 +1,6 @@
-"""The journal: what fills no chunk yet comes back as it was, or is told to be damaged; its lock tells which process is alive."""
+"""The journal: what fills no chunk yet comes back as it was, or is told to be damaged;
+its lock tells which process is alive.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ KINDS = [(np.dtype("<f4"), 2), (np.dtype("u1"), 0), (np.dtype("<u8"), 5), (TRAJE
 def rest_of(number, table, first, stop):
     """Return rows of a table as the writer keeps them: the trajectory field by field."""
     names = table.dtype.names
-    return Rest(number, first, stop - first, [np.ascontiguousarray(table[name][first:stop]) for name in names] if names else [table[first:stop]])
+    return Rest(
+        number,
+        first,
+        stop - first,
+        [np.ascontiguousarray(table[name][first:stop]) for name in names] if names else [table[first:stop]],
+    )
 
 
 @pytest.fixture
@@ -55,7 +62,9 @@ def journal_in(file):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_come_back_whatever_was_written_before(file, seed):
-    """Random commits of random datasets, of which chunks become full at random: after each, all that is needed is there, and it stays small."""
+    """Random commits of random datasets, of which chunks become full at random:
+    after each, all that is needed is there, and it stays small.
+    """
     rng = np.random.default_rng(seed)
     tables = []
     for dtype, width in KINDS:
@@ -69,7 +78,11 @@ def test_rows_come_back_whatever_was_written_before(file, seed):
             done[number] += int(rng.integers(0, 500))
             if rng.random() < 0.2:
                 begun[number] = done[number]  # a chunk is full
-        new = [rest_of(n, tables[n], max(written[n], begun[n]), done[n]) for n in range(len(KINDS)) if max(written[n], begun[n]) < done[n]]
+        new = [
+            rest_of(n, tables[n], max(written[n], begun[n]), done[n])
+            for n in range(len(KINDS))
+            if max(written[n], begun[n]) < done[n]
+        ]
         needed = [rest_of(n, tables[n], begun[n], done[n]) for n in range(len(KINDS)) if begun[n] < done[n]]
         live = sum(each.size for each in needed)
         largest = max(largest, live)
@@ -78,7 +91,9 @@ def test_rows_come_back_whatever_was_written_before(file, seed):
         written = [*done]
         kept = Kept(AsOnDisk(journal), word)
         for number, (dtype, width) in enumerate(KINDS):
-            found = kept.rows(number, dtype, width, begun[number], done[number], fields=dtype.names is not None)
+            found = kept.rows(
+                number, dtype, width, begun[number], done[number], fields=dtype.names is not None
+            )
             assert found.tobytes() == tables[number][begun[number] : done[number]].tobytes()
     assert journal.size <= 6 * max(largest, IDLE_BYTES)
 
@@ -86,7 +101,9 @@ def test_rows_come_back_whatever_was_written_before(file, seed):
 def test_every_changed_byte_of_what_counts_is_noticed(file):
     journal = journal_in(file)
     word = journal.write([Rest(0, 0, 9, [np.arange(9.0)])], anew=False)
-    word = journal.write([Rest(0, 9, 3, [np.arange(3.0)]), Rest(1, 4, 2, [np.arange(2, dtype=np.uint8)])], anew=False)
+    word = journal.write(
+        [Rest(0, 9, 3, [np.arange(3.0)]), Rest(1, 4, 2, [np.arange(2, dtype=np.uint8)])], anew=False
+    )
     file.flush()
     data = file["journal"]
     whole = data[:]
@@ -102,7 +119,9 @@ def test_every_changed_byte_of_what_counts_is_noticed(file):
         Kept(Packed(data), word).rows(0, np.dtype("f8"), 0, 0, 13, fields=False)  # a row more than there is
     with pytest.raises(Damage):
         Kept(Packed(data), word).rows(0, np.dtype("f4"), 0, 0, 12, fields=False)
-    assert (Kept(Packed(data), word).rows(0, np.dtype("f8"), 0, 0, 12, fields=False) == [*range(9), *range(3)]).all()
+    assert (
+        Kept(Packed(data), word).rows(0, np.dtype("f8"), 0, 0, 12, fields=False) == [*range(9), *range(3)]
+    ).all()
     assert (Kept(Packed(data), word).rows(1, np.dtype("u1"), 0, 4, 6, fields=False) == [0, 1]).all()
 
 
@@ -120,16 +139,26 @@ def test_with_a_damaged_journal_the_rest_is_read_and_the_newest_rows_are_told_as
         assert run.commit.ticks == 60 and run.header.name == "crossing"
         with pytest.raises(RecordingError) as caught:
             run.ticks()
-    assert str(caught.value) == f"{partial}: the journal of its newest rows is damaged. `crowdsim recover {partial}` makes a whole file of the rest."
-    with pytest.raises(RecordingError, match=r"nothing of it can be recovered .*journal of its newest rows is damaged"):
+    assert str(caught.value) == (
+        f"{partial}: the journal of its newest rows is damaged. `crowdsim recover {partial}` makes a "
+        "whole file of the rest."
+    )
+    with pytest.raises(
+        RecordingError, match=r"nothing of it can be recovered .*journal of its newest rows is damaged"
+    ):
         recover(partial)
 
 
 def test_a_lock_goes_with_its_maker(tmp_path):
     path = tmp_path / "lock"
     assert not is_held(path)
-    program = "import sys, time; from pathlib import Path; from crowdsim.recording.locks import create_locked; create_locked(Path(sys.argv[1])); print('made', flush=True); time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, cwd=ROOT, text=True) as other:
+    program = (
+        "import sys, time; from pathlib import Path; from crowdsim.recording.locks import create_locked; "
+        "create_locked(Path(sys.argv[1])); print('made', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, cwd=ROOT, text=True
+    ) as other:
         assert other.stdout.readline() == "made\n"
         assert is_held(path)
         with taken(path) as is_ours:
@@ -170,4 +199,9 @@ def test_the_finished_file_has_no_journal_if_there_is_room_for_a_second_one(tmp_
     with h5py.File(path) as file:
         assert ("journal" in file) == (room == "too little")
     with open_run(path) as run, open_run(record(tmp_path / "other.h5", 40, 100, flush_seconds=1e9)) as other:
-        assert run.is_whole and run.commit.ticks == 100 and run.trajectories().equals(other.trajectories()) and run.verdict == other.verdict
+        assert (
+            run.is_whole
+            and run.commit.ticks == 100
+            and run.trajectories().equals(other.trajectories())
+            and run.verdict == other.verdict
+        )

@@ -22,7 +22,18 @@ from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import RunState
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ("trajectory", "agents/velocity", "agents/surface", "agents/is_stuck", "events", "roster", "ticks", "digests", "frames/start", "frames/tick")
+TABLES = (
+    "trajectory",
+    "agents/velocity",
+    "agents/surface",
+    "agents/is_stuck",
+    "events",
+    "roster",
+    "ticks",
+    "digests",
+    "frames/start",
+    "frames/tick",
+)
 PAGE = 4096
 
 
@@ -36,7 +47,9 @@ def tables_of(path):
 
 
 def assert_is_beginning_of(path, whole, at_least):
-    """Every committed row of `path` equals the uninterrupted run's, and there are as many as the writer said."""
+    """Every committed row of `path` equals the uninterrupted run's,
+    and there are as many as the writer said.
+    """
     commit, tables = tables_of(path)
     assert commit.ticks >= at_least
     assert commit.last_tick == commit.ticks - 1
@@ -48,7 +61,14 @@ def assert_is_beginning_of(path, whole, at_least):
 
 
 def kill_at_random(tmp_path, agents, ticks, moments, seed):
-    done = subprocess.run(child("kill", tmp_path, agents, ticks, moments, seed), cwd=ROOT, capture_output=True, text=True, check=True, timeout=600)
+    done = subprocess.run(
+        child("kill", tmp_path, agents, ticks, moments, seed),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
     _, whole = tables_of(tmp_path / "whole.h5")
     lines = [[int(word) for word in line.split()] for line in done.stdout.splitlines()]
     assert len(lines) == moments
@@ -99,12 +119,26 @@ def traced(tmp_path_factory):
     """The folder of a run of which every write was seen, and these writes as (offset, bytes), in order."""
     folder = tmp_path_factory.mktemp("traced")
     log = folder / "calls"
-    command = ["strace", "-f", "-y", "-xx", "-s", "100000000", "-e", "trace=write,pwrite64", "-o", str(log), *child("once", folder, 60, 130)]
+    command = [
+        "strace",
+        "-f",
+        "-y",
+        "-xx",
+        "-s",
+        "100000000",
+        "-e",
+        "trace=write,pwrite64",
+        "-o",
+        str(log),
+        *child("once", folder, 60, 130),
+    ]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode != 0:
         pytest.skip(f"strace may not look at processes here: {done.stderr[-200:]}")
     found = []
-    for call, name, text, offset in re.findall(r'(write|pwrite64)\(\d+<([^>]*)>, "(.*)", \d+(?:, (\d+))?\) += \d+', log.read_text()):
+    for call, name, text, offset in re.findall(
+        r'(write|pwrite64)\(\d+<([^>]*)>, "(.*)", \d+(?:, (\d+))?\) += \d+', log.read_text()
+    ):
         path = bytes.fromhex(name.replace("\\x", "")).decode() if name.startswith("\\x") else name
         if path.endswith(".run.h5.traced.partial.h5"):
             found.append((int(offset or 0), bytes.fromhex(text.replace("\\x", ""))))
@@ -113,15 +147,23 @@ def traced(tmp_path_factory):
 
 
 def commits_in(calls):
-    """Return the number of the write that made each commit: 128 bytes that are a commit record, but not the empty one of a new file."""
-    records = [(number, newest(np.frombuffer(data, dtype="<u8").reshape(1, 16))) for number, (_, data) in enumerate(calls) if len(data) == 128]
+    """Return the number of the write that made each commit:
+    128 bytes that are a commit record, but not the empty one of a new file.
+    """
+    records = [
+        (number, newest(np.frombuffer(data, dtype="<u8").reshape(1, 16)))
+        for number, (_, data) in enumerate(calls)
+        if len(data) == 128
+    ]
     return [number for number, record in records if record is not None and record.number]
 
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing: it sees every write")
 @pytest.mark.parametrize("share", [0.06, pytest.param(1.0, marks=pytest.mark.full)])
 def test_the_file_can_be_read_after_every_single_write(tmp_path, traced, share):
-    """Also after a write that a kill stopped at a page of memory: the kernel looks for SIGKILL between pages only."""
+    """Also after a write that a kill stopped at a page of memory:
+    the kernel looks for SIGKILL between pages only.
+    """
     folder, calls = traced
     commits = commits_in(calls)
     assert len(commits) == 130
@@ -154,7 +196,19 @@ def test_no_metadata_is_rewritten_across_a_page(traced):
     """The reason why a kill cannot tear the index of a file: see crowdsim/recording/storage.py."""
     _, calls = traced
     first = commits_in(calls)[0]
-    signatures = (b"OHDR", b"EAHD", b"EAIB", b"EADB", b"EASB", b"FRHP", b"FSSE", b"FSHD", b"BTHD", b"BTLF", b"\x89HDF")
+    signatures = (
+        b"OHDR",
+        b"EAHD",
+        b"EAIB",
+        b"EADB",
+        b"EASB",
+        b"FRHP",
+        b"FSSE",
+        b"FSHD",
+        b"BTHD",
+        b"BTLF",
+        b"\x89HDF",
+    )
     metadata = [(offset, len(data)) for offset, data in calls[first:] if data.startswith(signatures)]
     assert len(metadata) > 300
     assert all(offset // PAGE == (offset + size - 1) // PAGE for offset, size in metadata)
@@ -162,20 +216,32 @@ def test_no_metadata_is_rewritten_across_a_page(traced):
 
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is missing: it sees every write")
 def test_nothing_that_counts_is_ever_written_over(traced):
-    """Neither a chunk, nor the part of the journal that the last commit record names; only the index of chunks, the record itself, and idle parts are."""
+    """Neither a chunk, nor the part of the journal that the last commit record names;
+    only the index of chunks, the record itself, and idle parts are.
+    """
     folder, calls = traced
     with gate.opened(folder / ".run.h5.traced.partial.h5") as file:
         journal = file["journal"]
-        places = [journal.id.get_chunk_info(number).byte_offset for number in range(len(journal) // CHUNK_BYTES)]
+        places = [
+            journal.id.get_chunk_info(number).byte_offset for number in range(len(journal) // CHUNK_BYTES)
+        ]
     counts, chunks, parts = set(), [], 0
     for offset, data in calls:
         end = offset + len(data)
-        inside = [n * CHUNK_BYTES + offset - place for n, place in enumerate(places) if place <= offset < place + CHUNK_BYTES]
+        inside = [
+            n * CHUNK_BYTES + offset - place
+            for n, place in enumerate(places)
+            if place <= offset < place + CHUNK_BYTES
+        ]
         if inside and any(data):  # zeros are room that is taken
             written = set(range(inside[0], inside[0] + len(data)))
             assert not written & counts
             parts += 1
-        elif len(data) == 128 and (record := newest(np.frombuffer(data, dtype="<u8").reshape(1, 16))) is not None and record.number:
+        elif (
+            len(data) == 128
+            and (record := newest(np.frombuffer(data, dtype="<u8").reshape(1, 16))) is not None
+            and record.number
+        ):
             counts = set(range(record.journal >> 32, record.journal & 0xFFFFFFFF))
             assert len(counts) > 0
         elif data.startswith(b"\x78\x01"):

@@ -40,7 +40,9 @@ def names(folder):
 
 
 def test_a_writer_that_was_killed_before_it_began_leaves_nothing_for_long(tmp_path):
-    for number, data in enumerate((b"", b"\x89HDF\r\n\x1a\n half a file", cut_off(tmp_path / "other.h5").read_bytes())):
+    for number, data in enumerate(
+        (b"", b"\x89HDF\r\n\x1a\n half a file", cut_off(tmp_path / "other.h5").read_bytes())
+    ):
         partial = partial_name(tmp_path / "run.h5", f"id{number}")
         partial.write_bytes(data)
         lock_of(partial).write_bytes(b"")  # it says which process writes once there can be rows
@@ -60,17 +62,25 @@ def test_a_live_writer_loses_nothing(tmp_path):
     record(tmp_path / "run.h5", agents=20, ticks=60)
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
     Crowd(20).record(writer, 30)  # all of which stands in run.h5
-    program = "import sys; from pathlib import Path; from crowdsim.recording.leftovers import clear_left; clear_left(Path(sys.argv[1]))"
+    program = (
+        "import sys; from pathlib import Path; from crowdsim.recording.leftovers import clear_left; "
+        "clear_left(Path(sys.argv[1]))"
+    )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, check=True)
     clear_left(tmp_path)
     assert writer.partial.exists() and lock_of(writer.partial).exists()
-    assert (found := look_at(writer.partial)).is_live and found.writer == f"process {os.getpid()}" and found.until_s == 1.45
+    assert (
+        (found := look_at(writer.partial)).is_live
+        and found.writer == f"process {os.getpid()}"
+        and found.until_s == 1.45
+    )
     writer.discard()
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize(("what", "stays"), [
-    ("the whole run", False), ("a longer part of it", False), ("a shorter part", True), ("another seed", True), ("another scenario", True), ("other columns", True), ("half of its frames", True),
+    ("the whole run", False), ("a longer part of it", False), ("a shorter part", True),
+    ("another seed", True), ("another scenario", True), ("other columns", True), ("half of its frames", True),
     ("another crowd", True), ("a damaged file", True), ("nothing", True),
 ])  # fmt: skip
 def test_what_stands_in_a_recording_of_its_name_goes_and_nothing_else(tmp_path, what, stays):
@@ -82,7 +92,14 @@ def test_what_stands_in_a_recording_of_its_name_goes_and_nothing_else(tmp_path, 
     elif what == "a shorter part":
         cut(record(tmp_path / "x.h5", agents=20, ticks=60), out, 28)
     elif what in ("another seed", "another scenario", "half of its frames"):
-        record(out, agents=20, ticks=60, header_changes={"another seed": {"seed": 8}, "another scenario": {"scenario": "x"}}.get(what, {"ticks_per_frame": 4}))
+        record(
+            out,
+            agents=20,
+            ticks=60,
+            header_changes={"another seed": {"seed": 8}, "another scenario": {"scenario": "x"}}.get(
+                what, {"ticks_per_frame": 4}
+            ),
+        )
     elif what == "other columns":
         writer = new_writer(out, columns=[])
         Crowd(20).record(writer, 60)
@@ -178,15 +195,26 @@ def test_a_run_that_ended_without_its_name_is_given_it(tmp_path, is_closed, monk
     assert found.state is RunState.FINISHED and found.is_whole == is_closed
     kept, verdict = complete(found.path, tmp_path / "run.h5")
     clear_left(tmp_path)
-    assert kept.path == tmp_path / "run.h5" and verdict["result"] == {"arrived": 20} and names(tmp_path) == ["run.h5"]
+    assert (
+        kept.path == tmp_path / "run.h5"
+        and verdict["result"] == {"arrived": 20}
+        and names(tmp_path) == ["run.h5"]
+    )
     with open_run(kept.path) as run, open_run(record(tmp_path / "b.h5", 20, 30, header_changes=RUN)) as other:
-        assert run.is_whole and run.state is RunState.FINISHED and holds_all_of(run, other) and holds_all_of(other, run)
+        assert (
+            run.is_whole
+            and run.state is RunState.FINISHED
+            and holds_all_of(run, other)
+            and holds_all_of(other, run)
+        )
     with pytest.raises(RecordingError, match="did not come to its end"):
         complete(cut_off(tmp_path / "c.h5"), tmp_path / "c.h5")
 
 
 def test_a_name_that_was_only_kept_for_a_file_is_not_taken(tmp_path, monkeypatch):
-    """Without hard links a placeholder takes the name first: a process killed then has not finished anything."""
+    """Without hard links a placeholder takes the name first:
+    a process killed then has not finished anything.
+    """
     out = tmp_path / "run.h5"
     partial = cut_off(out)
     out.write_bytes(files._PLACEHOLDER + partial.name.encode() + b"\n")
@@ -195,7 +223,8 @@ def test_a_name_that_was_only_kept_for_a_file_is_not_taken(tmp_path, monkeypatch
         open_run(out)
     assert recover(out).last_tick == 29
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(1, "Operation not permitted")))
-    assert new_writer(out, header_changes={"run_id": "new"}).close({}) == (out, False)  # the placeholder is replaced
+    # the placeholder is replaced
+    assert new_writer(out, header_changes={"run_id": "new"}).close({}) == (out, False)
     with open_run(out) as run:
         assert run.header.run_id == "new"
     out.write_bytes(b"")
@@ -207,10 +236,13 @@ def test_a_name_that_was_only_kept_for_a_file_is_not_taken(tmp_path, monkeypatch
 def test_parts_are_told_apart_by_their_run(tmp_path):
     one, two = cut_off(tmp_path / "a.h5", 20), cut_off(tmp_path / "b.h5", 30)
     assert is_part_of(one, two) and not is_part_of(two, one)
-    assert not is_part_of(one, cut_off(tmp_path / "c.h5", 30, run_id="x")) and not is_part_of(one, tmp_path / "none.h5")
+    assert not is_part_of(one, cut_off(tmp_path / "c.h5", 30, run_id="x")) and not is_part_of(
+        one, tmp_path / "none.h5"
+    )
 
 
-# Scratch ------------------------------------------------------------------------------------------------------------------------------------
+# Scratch
+# ------------------------------------------------------------------------------------------------------------
 
 
 def left_behind(folder):
@@ -224,14 +256,18 @@ with new_file(Path(sys.argv[1]) / "a.csv") as scratch:
     print(scratch.parent, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run([sys.executable, "-c", program, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == -9
     return done.stdout.strip()
 
 
 def test_the_next_file_that_is_made_there_clears_away_what_a_killed_command_left(tmp_path):
     left = left_behind(tmp_path)
-    assert [str(path) for path in left_scratch(tmp_path)] == [left] and names(tmp_path) == [left.rpartition("/")[2]]
+    assert [str(path) for path in left_scratch(tmp_path)] == [left] and names(tmp_path) == [
+        left.rpartition("/")[2]
+    ]
     with scratch_folder(tmp_path) as alive:
         assert left_scratch(tmp_path) == [] and [path.name for path in tmp_path.iterdir()] == [alive.name]
         clear_scratch(tmp_path)
@@ -240,7 +276,14 @@ def test_the_next_file_that_is_made_there_clears_away_what_a_killed_command_left
 
 
 def test_nothing_is_removed_that_another_program_could_have_made(tmp_path):
-    strangers = [".a.csv.12345678.tmp", ".crowdsim-x.scratch", ".crowdsim-0123456789abcdef.scratch.bak", "crowdsim-0123456789abcdef.scratch", ".run.h5.partial.h5", ".run.partial.lock"]
+    strangers = [
+        ".a.csv.12345678.tmp",
+        ".crowdsim-x.scratch",
+        ".crowdsim-0123456789abcdef.scratch.bak",
+        "crowdsim-0123456789abcdef.scratch",
+        ".run.h5.partial.h5",
+        ".run.partial.lock",
+    ]
     for name in strangers:
         (tmp_path / name).mkdir() if "scratch" in name else (tmp_path / name).write_text("mine")
         if "scratch" in name:
@@ -254,7 +297,9 @@ def test_nothing_is_removed_that_another_program_could_have_made(tmp_path):
 def test_killed_before_it_had_its_lock_a_folder_is_empty_and_goes(tmp_path):
     (tmp_path / ".crowdsim-0123456789abcdef.scratch").mkdir()
     (tmp_path / ".crowdsim-0123456789abcdee.scratch").mkdir()
-    (tmp_path / ".crowdsim-0123456789abcdee.scratch" / "data").write_text("no lock, but not empty: left alone")
+    (tmp_path / ".crowdsim-0123456789abcdee.scratch" / "data").write_text(
+        "no lock, but not empty: left alone"
+    )
     clear_scratch(tmp_path)
     assert names(tmp_path) == [".crowdsim-0123456789abcdee.scratch"]
 
@@ -270,7 +315,12 @@ for number in range(60):
     with new_file(Path(sys.argv[1]) / f"{sys.argv[2]}.{number}") as file:
         file.write_text("whole")
 """
-    running = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path), str(number)], cwd=ROOT, stderr=subprocess.PIPE) for number in range(4)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path), str(number)], cwd=ROOT, stderr=subprocess.PIPE
+        )
+        for number in range(4)
+    ]
     assert [process.communicate()[1] for process in running] == [b""] * 4
     assert len(names(tmp_path)) == 240 and all(path.read_text() == "whole" for path in tmp_path.iterdir())
 

@@ -38,19 +38,34 @@ def tables(path):
 def test_there_is_a_sample_of_every_version_and_a_step_from_every_older_one():
     names = sorted(path.name for path in SAMPLES.iterdir() if path.suffix == ".gz")
     recordings = [f"recording-{version}.h5.gz" for version in range(1, FORMAT_VERSION + 1)]
-    assert names == [*(f"checkpoint-{version:02d}.gz" for version in range(1, CHECKPOINT_VERSION + 1)), *recordings]
+    assert names == [
+        *(f"checkpoint-{version:02d}.gz" for version in range(1, CHECKPOINT_VERSION + 1)),
+        *recordings,
+    ]
     assert sorted(STEPS) == [*range(1, FORMAT_VERSION)]
 
 
 @pytest.mark.parametrize("version", range(1, FORMAT_VERSION))
 def test_an_older_recording_is_brought_to_today_with_every_row(tmp_path, version):
-    old, today = sample(f"recording-{version}.h5", tmp_path), sample(f"recording-{FORMAT_VERSION}.h5", tmp_path)
+    old, today = (
+        sample(f"recording-{version}.h5", tmp_path),
+        sample(f"recording-{FORMAT_VERSION}.h5", tmp_path),
+    )
     before = old.read_bytes()
-    with pytest.raises(RecordingError, match=f"is of version {version} of the format.*Bring it up to date: crowdsim migrate"):
+    with pytest.raises(
+        RecordingError, match=f"is of version {version} of the format.*Bring it up to date: crowdsim migrate"
+    ):
         open_run(old)
     made = migrate(old)
-    assert (made.kind, made.version, made.today, made.path) == ("recording", version, FORMAT_VERSION, tmp_path / f"recording-{version}.migrated.h5")
-    assert old.read_bytes() == before and sorted(path.name for path in tmp_path.iterdir()) == sorted({old.name, today.name, made.path.name})
+    assert (made.kind, made.version, made.today, made.path) == (
+        "recording",
+        version,
+        FORMAT_VERSION,
+        tmp_path / f"recording-{version}.migrated.h5",
+    )
+    assert old.read_bytes() == before and sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        {old.name, today.name, made.path.name}
+    )
     with open_run(made.path) as one, open_run(today) as other:
         assert first_difference(one, other) is None  # the same run: its scenario and code were the same
         assert f"{one.run_digest:016x}" == f"{other.run_digest:016x}" == DIGEST and one.is_whole
@@ -59,7 +74,10 @@ def test_an_older_recording_is_brought_to_today_with_every_row(tmp_path, version
         if name not in ("timings", "verdict", "trace/index", "trace/digests"):
             assert table.tobytes() == new_tables[name].tobytes(), name
     with h5py.File(old) as raw:
-        assert raw["verdict"][:].tobytes() == old_tables["verdict"].tobytes() and (raw["timings"][:] == old_tables["timings"]).all()
+        assert (
+            raw["verdict"][:].tobytes() == old_tables["verdict"].tobytes()
+            and (raw["timings"][:] == old_tables["timings"]).all()
+        )
         assert len(raw["trace/index"]) > 2 * len(old_tables["trace/index"])
     with pytest.raises(RecordingError, match="exists already"):
         migrate(old)
@@ -67,11 +85,20 @@ def test_an_older_recording_is_brought_to_today_with_every_row(tmp_path, version
 
 
 def test_todays_recordings_and_checkpoints_stay_as_they_are(tmp_path):
-    recording, checkpoint = sample(f"recording-{FORMAT_VERSION}.h5", tmp_path), sample(f"checkpoint-{CHECKPOINT_VERSION:02d}", tmp_path)
-    assert migrate(recording).path is None and migrate(checkpoint).path is None and migrate(checkpoint).kind == "checkpoint"
+    recording, checkpoint = (
+        sample(f"recording-{FORMAT_VERSION}.h5", tmp_path),
+        sample(f"checkpoint-{CHECKPOINT_VERSION:02d}", tmp_path),
+    )
+    assert (
+        migrate(recording).path is None
+        and migrate(checkpoint).path is None
+        and migrate(checkpoint).kind == "checkpoint"
+    )
     assert len(list(tmp_path.iterdir())) == 2
     with open_run(recording) as run:
-        assert f"{run.run_digest:016x}" == DIGEST and len(run.trajectories()) > 0 and len(run.explanations()) > 0
+        assert (
+            f"{run.run_digest:016x}" == DIGEST and len(run.trajectories()) > 0 and len(run.explanations()) > 0
+        )
 
 
 def test_a_kept_checkpoint_saved_again_has_the_same_bytes(tmp_path):
@@ -93,23 +120,45 @@ def test_an_untraced_recording_of_version_1_only_gets_another_number(tmp_path):
 def test_what_is_newer_or_none_is_one_sentence(tmp_path):
     path = sample(f"recording-{FORMAT_VERSION}.h5", tmp_path)
     with h5py.File(path, "r+") as file:
-        text = file["header"][:].tobytes().replace(f'"format_version": {FORMAT_VERSION}'.encode(), b'"format_version": 9')
+        text = (
+            file["header"][:]
+            .tobytes()
+            .replace(f'"format_version": {FORMAT_VERSION}'.encode(), b'"format_version": 9')
+        )
         file["header"][:] = np.frombuffer(text, dtype=np.uint8)
     newer = tmp_path / "newer.checkpoint"
-    newer.write_bytes(gzip.decompress((SAMPLES / "checkpoint-01.gz").read_bytes()).replace(MAGIC, MAGIC[:-2] + b"07", 1))
+    newer.write_bytes(
+        gzip.decompress((SAMPLES / "checkpoint-01.gz").read_bytes()).replace(MAGIC, MAGIC[:-2] + b"07", 1)
+    )
     (tmp_path / "text.h5").write_text("no recording")
-    for file, words in ((path, "was written by a newer crowdsim, in version 9 of the format; this one knows version"), (newer, "has version 07 of the format of checkpoints"),
-                        (tmp_path / "text.h5", "is not an HDF5 file"), (tmp_path / "none.h5", "there is no such file"), (tmp_path, "is a folder")):  # fmt: skip
+    for file, words in (
+        (path, "was written by a newer crowdsim, in version 9 of the format; this one knows version"),
+        (newer, "has version 07 of the format of checkpoints"),
+        (tmp_path / "text.h5", "is not an HDF5 file"),
+        (tmp_path / "none.h5", "there is no such file"),
+        (tmp_path, "is a folder"),
+    ):
         done = crowdsim(["migrate", file])
-        assert done.returncode == 4 and words in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+        assert done.returncode == 4 and words in done.stderr and len(done.stderr.splitlines()) == 1, (
+            done.stderr
+        )
     assert words in done.stderr and not list(tmp_path.glob("*.migrated.h5"))
 
 
 def test_the_verb_says_what_it_made(tmp_path):
     path = sample("recording-1.h5", tmp_path)
     done = crowdsim(["migrate", path])
-    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'recording-1.migrated.h5'}: version {FORMAT_VERSION} of {path}, which has version 1\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{tmp_path / 'recording-1.migrated.h5'}: version {FORMAT_VERSION} of {path}, which has version 1\n",
+    )
     answer = json.loads(crowdsim(["migrate", tmp_path / "recording-1.migrated.h5", "--json"]).stdout)
-    assert answer == {"ok": True, "kind": "recording", "version": FORMAT_VERSION, "today": FORMAT_VERSION, "path": None}
+    assert answer == {
+        "ok": True,
+        "kind": "recording",
+        "version": FORMAT_VERSION,
+        "today": FORMAT_VERSION,
+        "path": None,
+    }
     refused = crowdsim(["migrate", path, "-o", path, "--force"])
     assert refused.returncode == 2 and "is the file that is read" in refused.stderr

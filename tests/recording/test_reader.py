@@ -29,7 +29,16 @@ def whole(tmp_path_factory):
     return record(tmp_path_factory.mktemp("runs") / "run.h5", agents=40, ticks=100)
 
 
-CHOICES = [None, slice(None), slice(10, 20), slice(-5, None), slice(None, None, 7), slice(40, 1000), slice(30, 10), slice(None, None, -10)]
+CHOICES = [
+    None,
+    slice(None),
+    slice(10, 20),
+    slice(-5, None),
+    slice(None, None, 7),
+    slice(40, 1000),
+    slice(30, 10),
+    slice(None, None, -10),
+]
 
 
 @pytest.mark.sample(3)
@@ -41,7 +50,9 @@ def test_frames_are_chosen_like_list_items(whole, frames):
         found = run.trajectories(frames)
         expected = [everything[everything["frame"] == frame].to_numpy() for frame in chosen]
         assert found["frame"].drop_duplicates().tolist() == chosen
-        assert (found.to_numpy() == (np.concatenate(expected) if chosen else np.zeros((0, found.shape[1])))).all()
+        assert (
+            found.to_numpy() == (np.concatenate(expected) if chosen else np.zeros((0, found.shape[1])))
+        ).all()
 
 
 def test_columns_are_chosen_by_name(whole):
@@ -57,7 +68,11 @@ def test_only_what_is_asked_for_is_read(whole, monkeypatch):
     with open_run(whole) as run:
         read = []
         original = run._read
-        monkeypatch.setattr(run, "_read", lambda name, start, stop: read.append((name, stop - start)) or original(name, start, stop))
+        monkeypatch.setattr(
+            run,
+            "_read",
+            lambda name, start, stop: read.append((name, stop - start)) or original(name, start, stop),
+        )
         run.trajectories(slice(2, 3), ["velocity"])
         assert {name for name, _ in read} == {"frames/start", "roster", "trajectory", "agents/velocity"}
         assert max(rows for name, rows in read if name != "frames/start") <= 40  # agents
@@ -75,7 +90,9 @@ def test_frames_tell_tick_time_and_agents(whole):
 def test_roster_names_groups(whole):
     with open_run(whole) as run:
         found = run.roster()
-        assert found["group_name"].tolist() == ["right" if entity % 2 else "left" for entity in found["entity"]]
+        assert found["group_name"].tolist() == [
+            "right" if entity % 2 else "left" for entity in found["entity"]
+        ]
 
 
 def test_sizes_account_for_the_file(whole):
@@ -117,7 +134,9 @@ def test_a_file_that_is_being_written_can_be_read_all_the_time(tmp_path):
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
     crowd = Crowd(100)
     command = [sys.executable, "-c", READER, str(writer.partial)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, cwd=ROOT) as other:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, cwd=ROOT
+    ) as other:
         assert other.stdout.readline() == "ready\n"
         crowd.record(writer, 140, pause=lambda tick: time.sleep(0.005))
         said, _ = other.communicate("stop\n", timeout=60)
@@ -230,7 +249,7 @@ def test_snapshot_shows_the_file_as_it_is_but_for_the_superblock(tmp_path, whole
     with Snapshot(writer.partial) as snapshot:
         assert snapshot.was_open
         snapshot.seek(48)
-        assert snapshot.read(len(data)) [: len(data) - 48] == data[48:]
+        assert snapshot.read(len(data))[: len(data) - 48] == data[48:]
         assert snapshot.tell() > 48
         snapshot.seek(0)
         assert snapshot.read(48)[11] == 0

@@ -94,13 +94,26 @@ def test_a_run_that_had_ended_is_recovered_as_finished(tmp_path, monkeypatch):
         assert run.trajectories().equals(other.trajectories())
 
 
-SPOILED = ["trajectory", "agents/next_corner", "events", "roster", "ticks", "digests", "frames/tick", "frames/start", "trace/index", "trace/digests"]
+SPOILED = [
+    "trajectory",
+    "agents/next_corner",
+    "events",
+    "roster",
+    "ticks",
+    "digests",
+    "frames/tick",
+    "frames/start",
+    "trace/index",
+    "trace/digests",
+]
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("name", SPOILED)
 def test_rows_that_a_bad_disk_spoiled_end_the_file_before_them(tmp_path, name):
-    """A chunk in the middle is unreadable: what comes before the first tick that needs it is kept, and the loss is named."""
+    """A chunk in the middle is unreadable: what comes before the first tick that needs it is kept,
+    and the loss is named.
+    """
     writer = new_writer(tmp_path / "run.h5", flush_seconds=1e9, trace=name.startswith("trace"))
     crowd = Crowd(500)
     crowd.last[:] = 10**6

@@ -22,7 +22,9 @@ from tests.recording.crowd import COUNTS, Crowd, header, new_writer, record, ros
 
 
 def test_every_number_comes_back(tmp_path):
-    """The crowd comes and goes, so that every frame has another number of rows; chunks are shorter than the run."""
+    """The crowd comes and goes, so that every frame has another number of rows;
+    chunks are shorter than the run.
+    """
     crowd = Crowd(150, seed=3)
     writer = new_writer(tmp_path / "run.h5", header_changes={"exact": True})
     crowd.record(writer, 160)
@@ -39,7 +41,9 @@ def test_every_number_comes_back(tmp_path):
             assert (shown["z"] == 0.0).all()
             for column in STANDARD_COLUMNS:
                 names = list(column.field_names())
-                assert (shown[names].to_numpy() == np.asarray(columns[column.name]).reshape(-1, len(names))).all()
+                assert (
+                    shown[names].to_numpy() == np.asarray(columns[column.name]).reshape(-1, len(names))
+                ).all()
         events = run.events()
         assert events["kind"].value_counts().to_dict() == {"SPAWN": 150, "ARRIVAL": 150}
         assert events["tick"].is_monotonic_increasing
@@ -67,14 +71,21 @@ def test_a_finished_file_is_what_plain_h5py_expects(tmp_path):
 def test_columns_are_rounded_to_their_resolution_unless_exact(tmp_path):
     velocity, corner = np.array([[0.1, 1.0 / 3.0]]), np.array([[4.0e6 + 1.0 / 3.0, -7.7]])
     for exact in (False, True):
-        writer = module.RecordingWriter(tmp_path / f"{exact}.h5", header(exact=exact), Layout((STANDARD_COLUMNS[0], STANDARD_COLUMNS[2])))
+        writer = module.RecordingWriter(
+            tmp_path / f"{exact}.h5", header(exact=exact), Layout((STANDARD_COLUMNS[0], STANDARD_COLUMNS[2]))
+        )
         writer.roster(roster_of(1))
-        writer.frame(0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity, "next_corner": corner})
+        writer.frame(
+            0, 0, np.array([1]), [1.0 / 3.0], [2.0 / 3.0], 0.0, {"velocity": velocity, "next_corner": corner}
+        )
         path = writer.close({}).path
         with open_run(path) as run:
             shown = run.trajectories()
             assert shown["x"][0] == 1.0 / 3.0  # places are always exact
-            found, corners = shown[["velocity_x", "velocity_y"]].to_numpy(), shown[["next_corner_x", "next_corner_y"]].to_numpy()
+            found, corners = (
+                shown[["velocity_x", "velocity_y"]].to_numpy(),
+                shown[["next_corner_x", "next_corner_y"]].to_numpy(),
+            )
             assert found.dtype == (np.float64 if exact else np.float32)
             assert (found == velocity).all() == (corners == corner).all() == exact
             assert np.abs(found - velocity).max() <= 2.0**-15
@@ -89,9 +100,16 @@ def test_a_run_without_agents_or_without_frames_is_a_recording(tmp_path):
     with open_run(writer.close({}).path) as run:
         assert len(run.trajectories()) == len(run.events()) == len(run.ticks()) == 0
         assert run.commit.last_tick == -1
-        assert list(run.trajectories(columns=["velocity"]).columns) == ["frame", "id", "velocity_x", "velocity_y"]
+        assert list(run.trajectories(columns=["velocity"]).columns) == [
+            "frame",
+            "id",
+            "velocity_x",
+            "velocity_y",
+        ]
     writer = new_writer(tmp_path / "nobody.h5")
-    nobody = {column.name: np.zeros((0, column.width) if column.width > 1 else 0) for column in STANDARD_COLUMNS}
+    nobody = {
+        column.name: np.zeros((0, column.width) if column.width > 1 else 0) for column in STANDARD_COLUMNS
+    }
     writer.frame(0, 0, np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0), 0.0, nobody)
     writer.tick(0, {}, [0] * 4, np.zeros(2, dtype=np.uint64))
     with open_run(writer.close({}).path) as run:
@@ -105,7 +123,13 @@ def test_no_dataset_is_made_after_the_switch_to_swmr(tmp_path, monkeypatch):
     def refuse(*arguments, **options):
         raise AssertionError("made while SWMR is on")
 
-    for owner, name in ((h5py.h5d, "create"), (h5py.h5g, "create"), (h5py.h5a, "create"), (h5py.AttributeManager, "create"), (h5py.Group, "create_dataset")):
+    for owner, name in (
+        (h5py.h5d, "create"),
+        (h5py.h5g, "create"),
+        (h5py.h5a, "create"),
+        (h5py.AttributeManager, "create"),
+        (h5py.Group, "create_dataset"),
+    ):
         monkeypatch.setattr(owner, name, refuse)
     Crowd(30).record(writer, 30)
     path = writer.close({"arrived": 1}).path
@@ -120,7 +144,8 @@ def test_a_commit_comes_once_many_bytes_wait(tmp_path):
     crowd.record(writer, 100, pause=lambda tick: seen.append(writer.committed.frames))
     block = -(-(10**6) // (1000 * writer._storage.row_bytes))  # frames, rounded up
     assert 5 < block < 20 and writer.committed.number > 4
-    assert all(step <= block for step in np.diff(sorted(set(seen) - {0})))  # in the first there are fewer agents
+    # in the first there are fewer agents
+    assert all(step <= block for step in np.diff(sorted(set(seen) - {0})))
     writer.discard()
 
 
@@ -149,7 +174,11 @@ def test_every_commit_is_at_the_end_of_a_tick(tmp_path):
         with open_run(writer.partial) as run:
             assert run.commit == commit
             assert not run.is_whole
-            assert len(run.trajectories()) == commit.rows == sum(int(crowd.present(t).sum()) for t in range(0, tick + 1, 2))
+            assert (
+                len(run.trajectories())
+                == commit.rows
+                == sum(int(crowd.present(t).sum()) for t in range(0, tick + 1, 2))
+            )
 
     crowd.record(writer, 24, pause=look)
     writer.discard()
@@ -170,11 +199,21 @@ def test_the_run_digest_is_the_fold_of_all_ticks(tmp_path):
 
 
 def test_recordings_of_equal_runs_have_equal_rows_whenever_they_committed(tmp_path):
-    runs = [record(tmp_path / f"{k}.h5", agents=30, ticks=60, flush_seconds=seconds) for k, seconds in enumerate((0.0, 1e9))]
+    runs = [
+        record(tmp_path / f"{k}.h5", agents=30, ticks=60, flush_seconds=seconds)
+        for k, seconds in enumerate((0.0, 1e9))
+    ]
     tables = []
     for path in runs:
         with h5py.File(path, "r") as file:
-            names = ["trajectory", "events", "roster", "ticks", "digests", *(f"agents/{name}" for name in file["agents"])]
+            names = [
+                "trajectory",
+                "events",
+                "roster",
+                "ticks",
+                "digests",
+                *(f"agents/{name}" for name in file["agents"]),
+            ]
             tables.append([file[name][:] for name in names])
     assert all(one.tobytes() == other.tobytes() for one, other in zip(*tables))
 
@@ -190,8 +229,18 @@ def test_recordings_of_equal_runs_have_equal_rows_whenever_they_committed(tmp_pa
     ],
 )
 def test_a_frame_that_does_not_fit_is_refused(tmp_path, change, message):
-    writer = module.RecordingWriter(tmp_path / "run.h5", header(), Layout((RecordedColumn("velocity", "float32", "m/s", "", width=2),)))
-    given = {"frame": 0, "tick": 0, "entity": np.array([1, 2]), "x": np.zeros(2), "y": np.zeros(2), "z": 0.0, "columns": {"velocity": np.zeros((2, 2))}}
+    writer = module.RecordingWriter(
+        tmp_path / "run.h5", header(), Layout((RecordedColumn("velocity", "float32", "m/s", "", width=2),))
+    )
+    given = {
+        "frame": 0,
+        "tick": 0,
+        "entity": np.array([1, 2]),
+        "x": np.zeros(2),
+        "y": np.zeros(2),
+        "z": 0.0,
+        "columns": {"velocity": np.zeros((2, 2))},
+    }
     with pytest.raises(ValueError, match=message):
         writer.frame(**(given | change))
     writer.roster(roster_of(1, 2))
@@ -233,7 +282,9 @@ def test_leaving_the_block_without_an_end_interrupts_the_recording(tmp_path):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("place", ["agents/activity", "ticks", "events", "digests"])
 def test_an_exception_in_the_middle_of_a_tick_leaves_whole_ticks(tmp_path, monkeypatch, place):
-    """Ctrl-C can strike when some columns have a frame and others do not: the file then holds what the last commit had."""
+    """Ctrl-C can strike when some columns have a frame and others do not:
+    the file then holds what the last commit had.
+    """
     writer = new_writer(tmp_path / "run.h5", flush_seconds=0.0)
     Crowd(10).record(writer, 20)
     target = writer._storage.datasets[place]
@@ -259,7 +310,10 @@ def test_an_exception_in_the_middle_of_a_tick_leaves_whole_ticks(tmp_path, monke
 def test_two_runs_on_one_path_both_keep_their_results(tmp_path):
     out = tmp_path / "run.h5"
     one, other = new_writer(out), new_writer(out)
-    threads = [threading.Thread(target=Crowd(20, seed).record, args=(writer, 60)) for seed, writer in ((1, one), (2, other))]
+    threads = [
+        threading.Thread(target=Crowd(20, seed).record, args=(writer, 60))
+        for seed, writer in ((1, one), (2, other))
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -302,7 +356,8 @@ def test_a_verdict_that_is_too_long_is_left_out_and_said(tmp_path):
         assert "left out" in run.verdict["reason"]
 
 
-SHAPES = [(3, 1, 1500), (40, 1, 1500), (40, 20, 1500), (400, 2, 600), (3000, 2, 80)]  # agents, ticks of a frame, ticks
+# agents, ticks of a frame, ticks
+SHAPES = [(3, 1, 1500), (40, 1, 1500), (40, 20, 1500), (400, 2, 600), (3000, 2, 80)]
 
 
 @pytest.mark.sample(1)
@@ -310,7 +365,9 @@ SHAPES = [(3, 1, 1500), (40, 1, 1500), (40, 20, 1500), (400, 2, 600), (3000, 2, 
 @pytest.mark.parametrize("commit_every", [1, 40])
 def test_the_hidden_files_are_never_much_larger_than_the_data(tmp_path, agents, every, ticks, commit_every):
     """However often a run commits: at most twice what the finished file has, and a few megabytes."""
-    writer = new_writer(tmp_path / "run.h5", flush_seconds=1e9, agents=agents, header_changes={"ticks_per_frame": every})
+    writer = new_writer(
+        tmp_path / "run.h5", flush_seconds=1e9, agents=agents, header_changes={"ticks_per_frame": every}
+    )
     crowd, sizes = Crowd(agents), []
     crowd.last[:] = 10**9
 
@@ -325,7 +382,8 @@ def test_the_hidden_files_are_never_much_larger_than_the_data(tmp_path, agents, 
     assert [found.name for found in tmp_path.iterdir()] == ["run.h5"]
     assert max(sizes) <= 2 * final + 8_000_000 and max(sizes) <= 2 * final + 4 * writer._storage.reserve_bytes
     unhurried = record_unhurried(tmp_path / "other.h5", agents, every, ticks)
-    assert abs(final - unhurried.stat().st_size) <= 8192 + 0.01 * final  # commits leave no trace in the finished file
+    # commits leave no trace in the finished file
+    assert abs(final - unhurried.stat().st_size) <= 8192 + 0.01 * final
     with open_run(path) as run, open_run(unhurried) as other:
         assert run.trajectories().equals(other.trajectories()) and run.run_digest == other.run_digest
 
@@ -418,7 +476,10 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "OBSTACLE_APPEARED": 31,
         "OBSTACLE_GONE": 32,
         "OBSTACLE_STANDS": 33,
-        "OBSTACLE_MOVES": 34, "OBSTACLE_SENT": 35, "GAVE_WAY": 36, "DEADLOCKED": 40,
+        "OBSTACLE_MOVES": 34,
+        "OBSTACLE_SENT": 35,
+        "GAVE_WAY": 36,
+        "DEADLOCKED": 40,
     }
     assert EVENT_DTYPE.itemsize == 48
 
@@ -428,7 +489,12 @@ def test_units_of_everything_are_in_the_file(tmp_path):
     with open_run(path) as run:
         assert run.trajectories().attrs["units"]["velocity_x"] == "m/s"
         assert set(run.trajectories().attrs["units"]) == set(run.trajectories().columns)
-        assert run.ticks().attrs["units"] == {"tick": "tick", "agents": "", "deepest_overlap_m": "m", "time_s": "s"}
+        assert run.ticks().attrs["units"] == {
+            "tick": "tick",
+            "agents": "",
+            "deepest_overlap_m": "m",
+            "time_s": "s",
+        }
         assert {count.name for count in COUNTS} < set(run.ticks().columns)
     with h5py.File(path, "r") as file:
         assert file["agents/velocity"].attrs["unit"] == "m/s"

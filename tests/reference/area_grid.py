@@ -1,5 +1,5 @@
-"""Naive twins of the kernels in `crowdsim.setup.area_grid`, without any grid: edge_span, list_near, classify_cells, is_inside, wall_clearance, off_walls,
-may_stand, find_spots.
+"""Naive twins of the kernels in `crowdsim.setup.area_grid`, without any grid:
+edge_span, list_near, classify_cells, is_inside, wall_clearance, off_walls, may_stand, find_spots.
 
 An area is a list of edges (ax, ay, bx, by).
 """
@@ -12,9 +12,14 @@ Edge = tuple[float, float, float, float]
 
 
 def edge_span(edge: Edge, low: float, high: float, reach: float, samples: int = 2001) -> tuple[float, float]:
-    """Return the range of x of the points of an edge between two heights, widened by `reach`, from many points of it."""
+    """Return the range of x of the points of an edge between two heights, widened by `reach`,
+    from many points of it.
+    """
     ax, ay, bx, by = edge
-    points = [(ax + (bx - ax) * step / (samples - 1), ay + (by - ay) * step / (samples - 1)) for step in range(samples)]
+    points = [
+        (ax + (bx - ax) * step / (samples - 1), ay + (by - ay) * step / (samples - 1))
+        for step in range(samples)
+    ]
     inside = [x for x, y in points if low - reach <= y <= high + reach]
     return (min(inside) - reach, max(inside) + reach) if inside else (math.inf, -math.inf)
 
@@ -29,7 +34,9 @@ def distance_to_edge(edge: Edge, x: float, y: float) -> float:
 
 
 def is_inside(edges: list[Edge], x: float, y: float) -> bool:
-    """Return whether a ray from the point in the direction of x crosses the boundary an odd number of times."""
+    """Return whether a ray from the point in the direction of x crosses the
+    boundary an odd number of times.
+    """
     crossings = 0
     for ax, ay, bx, by in edges:
         if (ay <= y) != (by <= y) and ax + (bx - ax) * (y - ay) / (by - ay) > x:
@@ -39,16 +46,34 @@ def is_inside(edges: list[Edge], x: float, y: float) -> bool:
 
 def classify_cells(edges: list[Edge], x: float, y: float, cell: float, across: int, up: int) -> list[bool]:
     """Return for each cell of a grid whether its centre is inside."""
-    return [is_inside(edges, x + (column + 0.5) * cell, y + (row + 0.5) * cell) for row in range(up) for column in range(across)]
+    return [
+        is_inside(edges, x + (column + 0.5) * cell, y + (row + 0.5) * cell)
+        for row in range(up)
+        for column in range(across)
+    ]
 
 
-def list_near(edges: list[Edge], reach: float, x: float, y: float, cell: float, across: int, up: int, grid: int = 12) -> list[set[int]]:
-    """Return for each cell the edges that come within `reach` of any of a grid of points in it: none of these may be missing from the kernel's lists."""
+def list_near(
+    edges: list[Edge], reach: float, x: float, y: float, cell: float, across: int, up: int, grid: int = 12
+) -> list[set[int]]:
+    """Return for each cell the edges that come within `reach` of any of a grid of points in it:
+    none of these may be missing from the kernel's lists.
+    """
     found = []
     for row in range(up):
         for column in range(across):
-            points = [(x + (column + i / grid) * cell, y + (row + j / grid) * cell) for i in range(grid + 1) for j in range(grid + 1)]
-            found.append({index for index, edge in enumerate(edges) if any(distance_to_edge(edge, *point) < reach for point in points)})
+            points = [
+                (x + (column + i / grid) * cell, y + (row + j / grid) * cell)
+                for i in range(grid + 1)
+                for j in range(grid + 1)
+            ]
+            found.append(
+                {
+                    index
+                    for index, edge in enumerate(edges)
+                    if any(distance_to_edge(edge, *point) < reach for point in points)
+                }
+            )
     return found
 
 
@@ -75,12 +100,28 @@ def may_stand(area: list[Edge], ground: list[Edge], x: float, y: float, clearanc
     return is_inside(area, x, y) and is_inside(ground, x, y) and wall_clearance(ground, x, y) >= clearance
 
 
-def find_spots(area: list[Edge], ground: list[Edge], clearance: float, x: float, y: float, cell: float, across: int, up: int, grid: int = 8) -> set[int]:
-    """Return the cells in which one of a grid of points may stand: all of these must be among the kernel's."""
+def find_spots(
+    area: list[Edge],
+    ground: list[Edge],
+    clearance: float,
+    x: float,
+    y: float,
+    cell: float,
+    across: int,
+    up: int,
+    grid: int = 8,
+) -> set[int]:
+    """Return the cells in which one of a grid of points may stand:
+    all of these must be among the kernel's.
+    """
     found = set()
     for row in range(up):
         for column in range(across):
-            points = [(x + (column + (i + 0.5) / grid) * cell, y + (row + (j + 0.5) / grid) * cell) for i in range(grid) for j in range(grid)]
+            points = [
+                (x + (column + (i + 0.5) / grid) * cell, y + (row + (j + 0.5) / grid) * cell)
+                for i in range(grid)
+                for j in range(grid)
+            ]
             if any(may_stand(area, ground, *point, clearance) for point in points):
                 found.add(row * across + column)
     return found

@@ -1,4 +1,6 @@
-"""Naive twin of `crowdsim.bench.crowds.find_blocks`: which block of a square of blocks a point stands in, by trying them all."""
+"""Naive twin of `crowdsim.bench.crowds.find_blocks`:
+which block of a square of blocks a point stands in, by trying them all.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,8 @@ def block_of(x: float, y: float, per_metre: float, blocks: int) -> int:
     size = 1.0 / per_metre
 
     def nearest(value: float) -> int:
-        return min(range(blocks), key=lambda number: max(number * size - value, 0.0, value - (number + 1) * size))
+        return min(
+            range(blocks), key=lambda number: max(number * size - value, 0.0, value - (number + 1) * size)
+        )
 
     return nearest(x) * blocks + nearest(y)

@@ -13,7 +13,9 @@ def reached(mesh, edge, width):
         first, last = int(mesh.polygon_start[polygon]), int(mesh.polygon_start[polygon + 1])
         nexts = [int(mesh.edge_twin[current])]
         for other in range(first, last):
-            pair = mesh.pair_width[mesh.pair_start[polygon] + (current - first) * (last - first) + other - first]
+            pair = mesh.pair_width[
+                mesh.pair_start[polygon] + (current - first) * (last - first) + other - first
+            ]
             if mesh.edge_twin[other] >= 0 and mesh.edge_width[other] >= width and pair >= width:
                 nexts.append(other)
         for other in nexts:

@@ -1,6 +1,8 @@
-"""Twin of guesses over cells and of joining them with the path that was found ([Norberg 2004], sections 3.1 and 3.2), with sets and lists.
+"""Twin of guesses over cells and of joining them with the path that was found ([Norberg 2004],
+sections 3.1 and 3.2), with sets and lists.
 
-Kernels: list_patch, is_dead_end, choose_cell, guess_over_cells, join_over_cells. Cells are (column, row); `barred` holds steps, (cell, (dx, dy)), that lead over walls.
+Kernels: list_patch, is_dead_end, choose_cell, guess_over_cells, join_over_cells. Cells are (column, row);
+`barred` holds steps, (cell, (dx, dy)), that lead over walls.
 """
 
 import itertools
@@ -24,7 +26,11 @@ def patch_of(walkable, barred, cell, side):
     found, left = {cell}, [cell]
     while left:
         here = left.pop()
-        new = [there for there, _ in steps_from(walkable, here, barred=barred) if there not in found and block(there, side) == block(cell, side)]
+        new = [
+            there
+            for there, _ in steps_from(walkable, here, barred=barred)
+            if there not in found and block(there, side) == block(cell, side)
+        ]
         found.update(new)
         left += new
     return frozenset(found)
@@ -37,12 +43,15 @@ def choices(walkable, barred, patch, side):
 
 
 class Walk:
-    """What one agent does on a guess: it goes from patch to patch, deepest first, and back where there is no other."""
+    """What one agent does on a guess: it goes from patch to patch, deepest first,
+    and back where there is no other.
+    """
 
     def __init__(self, walkable, barred, side, centre, goals):
         """`centre` gives a cell's place (m), `goals` is a list of (place, cell)."""
         self.walkable, self.barred, self.side, self.centre, self.goals = walkable, barred, side, centre, goals
-        self.row, self.out = [], set()  # the patches from the first one to where it is; all that are out of question
+        # the patches from the first one to where it is; all that are out of question
+        self.row, self.out = [], set()
 
     def enter(self, cell):
         """Come to a patch: a new one, or the one before."""
@@ -56,10 +65,15 @@ class Walk:
 
     def beyond(self, patch):
         """The patches beside one."""
-        return {patch_of(self.walkable, self.barred, cell, self.side) for cell in choices(self.walkable, self.barred, patch, self.side)}
+        return {
+            patch_of(self.walkable, self.barred, cell, self.side)
+            for cell in choices(self.walkable, self.barred, patch, self.side)
+        }
 
     def is_dead_end(self, patch):
-        """Whether it leads on to so few patches that one sees them all, and the goal is in none; what can be gone to at once does not count."""
+        """Whether it leads on to so few patches that one sees them all, and the goal is in none;
+        what can be gone to at once does not count.
+        """
         room, left, at_once = {patch}, [patch], self.beyond(self.row[-1])
         while left and len(room) <= SIDE_ROOM:
             new = self.beyond(left.pop()) - self.out - at_once - room
@@ -83,21 +97,36 @@ class Walk:
             px, py = self.centre(cell)
             there = patch_of(self.walkable, self.barred, cell, self.side)
             if there not in self.out and not self.is_dead_end(there):
-                scores.append((-(left(x, y) - left(px, py)) / max(float(np.hypot(px - x, py - y)), 1e-6), cell[1], cell[0]))
+                scores.append(
+                    (
+                        -(left(x, y) - left(px, py)) / max(float(np.hypot(px - x, py - y)), 1e-6),
+                        cell[1],
+                        cell[0],
+                    )
+                )
         if scores:
             return "on", min(scores)[:0:-1]
         return ("back", None) if len(self.row) > 1 else ("stay", None)
 
 
 def join(position, trail, begin, path, sees):
-    """The path from where an agent is, over the first place of its trail that sees some of the path, to what is nearest to its end of what that sees.
+    """The path from where an agent is, over the first place of its trail that sees some of the path,
+    to what is nearest to its end of what that sees.
 
-    `trail` holds the places back to where the search began, the agent's own first, all as far apart as is looked from; the last one always counts.
+    `trail` holds the places back to where the search began, the agent's own first, all as far apart as is
+    looked from; the last one always counts.
     """
     points = []
     for leg, (a, b) in reversed(list(enumerate(itertools.pairwise([begin, *path])))):
         parts = max(1, math.ceil(math.dist(a, b) / VIEW_M))
-        points += [(leg, (a[0] + (b[0] - a[0]) * (part / parts), a[1] + (b[1] - a[1]) * (part / parts)), part == parts) for part in range(parts, 0, -1)]
+        points += [
+            (
+                leg,
+                (a[0] + (b[0] - a[0]) * (part / parts), a[1] + (b[1] - a[1]) * (part / parts)),
+                part == parts,
+            )
+            for part in range(parts, 0, -1)
+        ]
     for view, place in enumerate(trail):
         for leg, point, is_end in points:
             if sees(place, point):

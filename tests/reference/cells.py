@@ -1,12 +1,17 @@
 """What the cell index must hold; twins of `window` and `plane_numbers`.
 
-Everybody within reach of a point must lie in one of the cells that the window names, and no cell may be named twice.
+Everybody within reach of a point must lie in one of the cells that the window names, and no cell may be named
+twice.
 """
 
 
 def rows_of_window(cells, place, found):
-    """Rows in the cells that `window` named for plane number `place`, as a list (so that a cell named twice shows)."""
-    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = (int(number) for number in found)
+    """Rows in the cells that `window` named for plane number `place`,
+    as a list (so that a cell named twice shows).
+    """
+    first_line, lines, first_column, columns, wrapped, row_mask, table_columns, first_cell = (
+        int(number) for number in found
+    )
     rows = []
     for line in range(first_line, first_line + lines):
         for first, width in ((first_column, columns), (0, wrapped)):

@@ -1,4 +1,6 @@
-"""Twins of `may_be_pushed`, `clear_of_walls`, `bent_along_walls` and `move_off_walls`, by shapely's idea of distance written out."""
+"""Twins of `may_be_pushed`, `clear_of_walls`, `bent_along_walls` and `move_off_walls`,
+by shapely's idea of distance written out.
+"""
 
 import math
 
@@ -22,7 +24,9 @@ def _is_beyond(a, b, p):
 
 
 def may_be_pushed(walls, here, there, radius):
-    """Whether a disc may go straight from here to there, for walls as (start, end) with free ground on the left."""
+    """Whether a disc may go straight from here to there, for walls as (start,
+    end) with free ground on the left.
+    """
     for start, end in walls:
         length = math.dist(start, end)
         if _left_of(start, end, here) < -1e-3 * length and not _is_beyond(start, end, there):
@@ -32,26 +36,41 @@ def may_be_pushed(walls, here, there, radius):
             cut = (here[0] + (there[0] - here[0]) * share, here[1] + (there[1] - here[1]) * share)
             if _distance(start, end, cut) < 1e-9 * length:
                 return False
-        if _distance(start, end, there) < radius - GRACE and _distance(start, end, there) < _distance(start, end, here) - ROUNDING:
+        if (
+            _distance(start, end, there) < radius - GRACE
+            and _distance(start, end, there) < _distance(start, end, here) - ROUNDING
+        ):
             return False
     return True
 
 
 def nearest_wall(walls, here, there, within):
-    """((x, y) from here to the wall nearest to there, how near), of walls with each on their free side or beyond an end; ((0, 0), within) if none is within reach."""
+    """((x, y) from here to the wall nearest to there, how near), of walls with each on their free side or
+    beyond an end; ((0, 0), within) if none is within reach.
+    """
     found = []
     for start, end in walls:
-        if all(_left_of(start, end, p) > 0.0 or _is_beyond(start, end, p) for p in (here, there)) and _distance(start, end, there) <= within:
+        if (
+            all(_left_of(start, end, p) > 0.0 or _is_beyond(start, end, p) for p in (here, there))
+            and _distance(start, end, there) <= within
+        ):
             ax, ay = end[0] - start[0], end[1] - start[1]
-            t = min(max(((here[0] - start[0]) * ax + (here[1] - start[1]) * ay) / (ax * ax + ay * ay), 0.0), 1.0)
-            found.append((_distance(start, end, there), (start[0] + t * ax - here[0], start[1] + t * ay - here[1])))
+            t = min(
+                max(((here[0] - start[0]) * ax + (here[1] - start[1]) * ay) / (ax * ax + ay * ay), 0.0), 1.0
+            )
+            found.append(
+                (_distance(start, end, there), (start[0] + t * ax - here[0], start[1] + t * ay - here[1]))
+            )
     least = min((distance for distance, _ in found), default=within)
-    into = [vector for distance, vector in found if distance <= least + 1e-12]  # walls that are equally near count together
+    # walls that are equally near count together
+    into = [vector for distance, vector in found if distance <= least + 1e-12]
     return (sum(x for x, _ in into), sum(y for _, y in into)), least
 
 
 def bent_along_walls(walls, here, push, radius, slides=False):
-    """What of a push is along the wall that it would come nearest to; nothing if that is less than a tenth, or refused too. Or all of it that way."""
+    """What of a push is along the wall that it would come nearest to;
+    nothing if that is less than a tenth, or refused too. Or all of it that way.
+    """
     (mx, my), _ = nearest_wall(walls, here, (here[0] + push[0], here[1] + push[1]), radius)
     if (mx, my) == (0.0, 0.0):
         return 0.0, 0.0
@@ -61,13 +80,19 @@ def bent_along_walls(walls, here, push, radius, slides=False):
         slid = tuple(part / math.hypot(*bent) * math.hypot(*push) for part in bent)
         if may_be_pushed(walls, here, (here[0] + slid[0], here[1] + slid[1]), radius):
             return slid
-    if lost <= 0.0 or math.hypot(*bent) < 0.1 * math.hypot(*push) or not may_be_pushed(walls, here, (here[0] + bent[0], here[1] + bent[1]), radius):
+    if (
+        lost <= 0.0
+        or math.hypot(*bent) < 0.1 * math.hypot(*push)
+        or not may_be_pushed(walls, here, (here[0] + bent[0], here[1] + bent[1]), radius)
+    ):
         return 0.0, 0.0
     return bent
 
 
 def moved_off_walls(walls, here, there, radius):
-    """Where a body that would be `there` is clear of walls; `there` itself if it steps farther than its radius, or four moves do not do."""
+    """Where a body that would be `there` is clear of walls;
+    `there` itself if it steps farther than its radius, or four moves do not do.
+    """
     if math.dist(here, there) > radius:
         return there
     x, y = there
@@ -75,5 +100,8 @@ def moved_off_walls(walls, here, there, radius):
         (mx, my), distance = nearest_wall(walls, (x, y), (x, y), radius - GRACE)
         if (mx, my) == (0.0, 0.0):
             return x, y
-        x, y = x - mx / math.hypot(mx, my) * (radius - distance), y - my / math.hypot(mx, my) * (radius - distance)
+        x, y = (
+            x - mx / math.hypot(mx, my) * (radius - distance),
+            y - my / math.hypot(mx, my) * (radius - distance),
+        )
     return there

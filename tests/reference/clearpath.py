@@ -1,18 +1,33 @@
-"""Naive twin of ClearPath, in float64 and plain Python: obstacles as lists of lines, and every crossing of two lines tested against every obstacle.
+"""Naive twin of ClearPath, in float64 and plain Python:
+obstacles as lists of lines, and every crossing of two lines tested against every obstacle.
 
-Twin of `agent_obstacle`, `wall_obstacle`, `first_forbidding`, `best_permitted` and `choose_by_velocity_obstacles`. Lines are (point, direction) with the
-obstacle on the right, as in `tests.reference.orca`. Source: [Guy 2009], section 4: the best velocity is the wish, or lies where
-a boundary is nearest to it, or where two boundaries cross.
+Twin of `agent_obstacle`, `wall_obstacle`, `first_forbidding`, `best_permitted` and
+`choose_by_velocity_obstacles`. Lines are (point, direction) with the obstacle on the right, as in
+`tests.reference.orca`. Source: [Guy 2009], section 4: the best velocity is the wish, or lies where a boundary
+is nearest to it, or where two boundaries cross.
 """
 
 import itertools
 import math
 
-from tests.reference.orca import add, det, dot, program2, program3, scaled, sub, tangent, unit, violation, wall_vertices, walls_in_sight
+from tests.reference.orca import (
+    add,
+    det,
+    dot,
+    program2,
+    program3,
+    scaled,
+    sub,
+    tangent,
+    unit,
+    violation,
+    wall_vertices,
+    walls_in_sight,
+)
 
 DEFAULTS = {
-    "wanted": 10, "reach": 5.0, "horizon": 2.0, "standing": 1.0, "walls": 0.5, "tick": 0.05, "farther": 2.0, "bias": 1.0, "side": 1.0, "side_sine": 0.1,
-    "sideways": 1.0, "steadiness": 0.0, "pull": 0.0,
+    "wanted": 10, "reach": 5.0, "horizon": 2.0, "standing": 1.0, "walls": 0.5, "tick": 0.05, "farther": 2.0,
+    "bias": 1.0, "side": 1.0, "side_sine": 0.1, "sideways": 1.0, "steadiness": 0.0, "pull": 0.0,
 }  # fmt: skip
 SHALLOW = 1e-6  # m/s, as in the kernel
 
@@ -30,12 +45,16 @@ def agent_obstacle(me, other, numbers, shorter=1.0):
     relative = sub(me["velocity"], theirs)
 
     def shared(w, part=share):
-        """Where a relative velocity of the unshared obstacle goes when `part` of avoiding is left to the other one."""
+        """Where a relative velocity of the unshared obstacle goes when `part` of avoiding is left to the
+        other one.
+        """
         return add(scaled(add(w, theirs), 1.0 - part), me["velocity"], part)
 
     distance = math.hypot(*p)
     if distance <= reach:
-        towards = unit(p) if distance > 0.0 else ((-1.0, 0.0) if me["entity"] < other["entity"] else (1.0, 0.0))
+        towards = (
+            unit(p) if distance > 0.0 else ((-1.0, 0.0) if me["entity"] < other["entity"] else (1.0, 0.0))
+        )
         return [(shared(scaled(towards, -(reach - distance) / numbers["tick"])), left_of(towards))]
     ahead, leg = unit(p), math.sqrt(distance * distance - reach * reach)
     left, right = tangent(p, reach, 1.0), tangent(p, reach, -1.0)
@@ -57,7 +76,9 @@ def agent_obstacle(me, other, numbers, shorter=1.0):
 
 
 def wall_obstacle(left, right, position, radius, horizon):
-    """Lines round the velocities that a wall forbids, from its vertex on the left to that on the right; none where it forbids none."""
+    """Lines round the velocities that a wall forbids, from its vertex on the left to that on the right;
+    none where it forbids none.
+    """
     a, b = sub(left.point, position), sub(right.point, position)
     along = unit(sub(b, a))
     height, before, after = det(a, along) * -1.0, dot(a, along) > 0.0, dot(b, along) < 0.0
@@ -78,7 +99,11 @@ def wall_obstacle(left, right, position, radius, horizon):
     if before or after:
         end = a if before else b
         lines.append((scaled(unit(end), (math.hypot(*end) - radius) / horizon), left_of(unit(end))))
-    return [((0.0, 0.0), tangent(a, radius, 1.0)), ((0.0, 0.0), scaled(tangent(b, radius, -1.0), -1.0)), *lines]
+    return [
+        ((0.0, 0.0), tangent(a, radius, 1.0)),
+        ((0.0, 0.0), scaled(tangent(b, radius, -1.0), -1.0)),
+        *lines,
+    ]
 
 
 def depth(obstacle, v):
@@ -87,7 +112,9 @@ def depth(obstacle, v):
 
 
 def costs(wish, velocity, speed_limit, numbers):
-    """The cost of a velocity, by its definition: measured from the velocity of least cost after that was brought into the disc."""
+    """The cost of a velocity, by its definition:
+    measured from the velocity of least cost after that was brought into the disc.
+    """
     raw = raw_costs(wish, velocity, numbers)
     best = vertex(raw)
     aim = best if math.hypot(*best) <= speed_limit else scaled(unit(best), speed_limit)
@@ -121,7 +148,9 @@ def best(obstacles, speed, wish, cost):
     if all(depth(one, wish) <= SHALLOW for one in obstacles):
         return wish, None
     lines = [(line, number) for number, one in enumerate(obstacles) for line in one]
-    candidates = [(vertex(cost), next(number for number, one in enumerate(obstacles) if depth(one, wish) > SHALLOW))]
+    candidates = [
+        (vertex(cost), next(number for number, one in enumerate(obstacles) if depth(one, wish) > SHALLOW))
+    ]
     for (point, direction), number in lines:
         foot = add(point, direction, -dot(point, direction))
         chord = speed**2 - dot(foot, foot)
@@ -133,7 +162,11 @@ def best(obstacles, speed, wish, cost):
             if abs(det(direction, along)) > 1e-12:
                 places.append(det(sub(other, foot), along) / det(direction, along))
         candidates += [(add(foot, direction, t), number) for t in places if -half - 1e-9 <= t <= half + 1e-9]
-    permitted = [(cost(v), number, v) for v, number in candidates if all(depth(one, v) <= 2.0 * SHALLOW for one in obstacles)]
+    permitted = [
+        (cost(v), number, v)
+        for v, number in candidates
+        if all(depth(one, v) <= 2.0 * SHALLOW for one in obstacles)
+    ]
     if not permitted:
         return None
     _, number, v = min(permitted)
@@ -157,7 +190,9 @@ def sight(crowd, number, numbers):
     near = sorted(
         (math.dist(me["position"], other["position"]), i)
         for i, other in enumerate(crowd["agents"])
-        if i != number and other["layer"] == me["layer"] and math.dist(me["position"], other["position"]) < numbers["reach"]
+        if i != number
+        and other["layer"] == me["layer"]
+        and math.dist(me["position"], other["position"]) < numbers["reach"]
     )
     return walls, [i for _, i in near[: numbers["wanted"]]]
 
@@ -166,16 +201,29 @@ def obstacles_of(crowd, number, numbers, shorter=1.0):
     """(obstacles of walls, obstacles of agents, whose they are), nearest first."""
     me = crowd["agents"][number]
     walls, near = sight(crowd, number, numbers)
-    solid = [one for one in (wall_obstacle(left, right, me["position"], me["radius"], numbers["walls"]) for left, right in walls) if one]
+    solid = [
+        one
+        for one in (
+            wall_obstacle(left, right, me["position"], me["radius"], numbers["walls"])
+            for left, right in walls
+        )
+        if one
+    ]
     return solid, [agent_obstacle(me, crowd["agents"][i], numbers, shorter) for i in near], near
 
 
 def choose(crowd, number, numbers):
-    """(velocity, diagnosis as in crowdsim.avoidance.model) of one agent of a dict as `tests.reference.orca.orca` takes it."""
+    """(velocity, diagnosis as in crowdsim.avoidance.model) of one agent of a dict as
+    `tests.reference.orca.orca` takes it.
+    """
     me = crowd["agents"][number]
     if not me["active"]:
         return (0.0, 0.0), 0
-    wish = me["preferred"] if math.hypot(*me["preferred"]) <= me["speed"] else scaled(unit(me["preferred"]), me["speed"])
+    wish = (
+        me["preferred"]
+        if math.hypot(*me["preferred"]) <= me["speed"]
+        else scaled(unit(me["preferred"]), me["speed"])
+    )
     cost = costs(wish, me["velocity"], me["speed"], numbers)
     for halvings in itertools.count():
         solid, soft, _ = obstacles_of(crowd, number, numbers, 2.0**halvings)

@@ -1,4 +1,5 @@
-"""Twin of what happens to a corridor when its agent crosses a portal. Corridors are lists here, the next portal first.
+"""Twin of what happens to a corridor when its agent crosses a portal.
+Corridors are lists here, the next portal first.
 
 Kernel: cross.
 """
@@ -7,7 +8,9 @@ LOOKAHEAD = 8
 
 
 def cross(mesh, corridor, edge):
-    """The corridor after crossing: shorter by the portal; or from where it comes by the new polygon anyhow; or with the path back put before it."""
+    """The corridor after crossing: shorter by the portal; or from where it comes by the new polygon anyhow;
+    or with the path back put before it.
+    """
     if corridor and corridor[0] == edge:
         return corridor[1:]
     here = mesh.edge_polygon[mesh.edge_twin[edge]]

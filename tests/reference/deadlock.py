@@ -15,7 +15,9 @@ def pairs_within(position, layer, rows, reach):
 
 
 def find_waits(entity, position, radius, layer, direction, blocker, waiting):
-    """Twin of `find_waits`: {(source, target): kind}; 1 contact within 5 cm and 60 degrees, 2 the binding neighbour unless it is behind, 4 the nearest in the way."""
+    """Twin of `find_waits`: {(source, target): kind}; 1 contact within 5 cm and 60 degrees,
+    2 the binding neighbour unless it is behind, 4 the nearest in the way.
+    """
     edges = {}
     for i in range(len(entity)):
         if not waiting[i] or (direction[i][0] == 0.0 and direction[i][1] == 0.0):
@@ -39,7 +41,13 @@ def find_waits(entity, position, radius, layer, direction, blocker, waiting):
                 dx, dy = position[j][0] - position[i][0], position[j][1] - position[i][1]
                 gap = math.hypot(dx, dy) - radius[i] - radius[j]
                 across = abs(dy * direction[i][0] - dx * direction[i][1])
-                if i != j and layer[i] == layer[j] and gap <= 0.5 and across < radius[i] + radius[j] and dx * direction[i][0] + dy * direction[i][1] > 0.0:
+                if (
+                    i != j
+                    and layer[i] == layer[j]
+                    and gap <= 0.5
+                    and across < radius[i] + radius[j]
+                    and dx * direction[i][0] + dy * direction[i][1] > 0.0
+                ):
                     before.append((gap, j))
             if before:
                 edges[(i, min(before)[1])] = 4
@@ -47,7 +55,9 @@ def find_waits(entity, position, radius, layer, direction, blocker, waiting):
 
 
 def strong_parts(count, edges):
-    """Twin of `strong_parts`: two nodes are in one part if each can be reached from the other; a set of frozensets."""
+    """Twin of `strong_parts`: two nodes are in one part if each can be reached from the other;
+    a set of frozensets.
+    """
     reach = []
     for start in range(count):
         seen, open_nodes = {start}, [start]
@@ -71,7 +81,10 @@ def is_shut_in(position, radius, others, other_radius, walls):
             share = min(1.0, max(0.0, ((x - ax) * dx + (y - ay) * dy) / max(dx * dx + dy * dy, 1e-300)))
             if math.hypot(ax + share * dx - x, ay + share * dy - y) < radius - 0.025:
                 return False
-        return all(math.hypot(ox - x, oy - y) >= radius + size - 0.025 for (ox, oy), size in zip(others, other_radius))
+        return all(
+            math.hypot(ox - x, oy - y) >= radius + size - 0.025
+            for (ox, oy), size in zip(others, other_radius)
+        )
 
     seen, queue = {(0, 0)}, deque([(0, 0)])
     while queue:

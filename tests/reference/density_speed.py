@@ -1,4 +1,6 @@
-"""Twin of `crowdsim.avoidance.density_speed.slow_down`, from Weidmann's relation and the definition of the density."""
+"""Twin of `crowdsim.avoidance.density_speed.slow_down`, from Weidmann's relation and the definition of the
+density.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ def crosses(a, b, p, q):
 
 
 def felt_density(row, position, layer, wanted, walls, law):
-    """Return the density that slows one agent down, 1/m^2: that ahead of it, and a share of what the press right before it has more than that."""
+    """Return the density that slows one agent down, 1/m^2:
+    that ahead of it, and a share of what the press right before it has more than that.
+    """
     far = density_ahead(row, position, layer, wanted, walls, law.radius, law.ahead)
     press = density_ahead(row, position, layer, wanted, walls, law.press_radius, law.press_ahead)
     return far + law.press_share * max(0.0, press - max(far, law.press_from))
@@ -41,7 +45,12 @@ def density_ahead(row, position, layer, wanted, walls, radius, ahead):
     weight = 0.0
     for other, place in enumerate(position):
         away = math.hypot(place[0] - cx, place[1] - cy)
-        if other != row and layer[other] == layer[row] and away < radius and not any(crosses(a, b, (x, y), place) for a, b in walls):
+        if (
+            other != row
+            and layer[other] == layer[row]
+            and away < radius
+            and not any(crosses(a, b, (x, y), place) for a, b in walls)
+        ):
             weight += 1.0 - (away / radius) ** 2
     weight += min(1.0, weight) * max(0.0, 1.0 - (ahead / radius) ** 2)
     seen = 0

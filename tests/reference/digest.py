@@ -1,11 +1,19 @@
-"""Naive twins of the kernels of crowdsim.recording.digest, in plain integers from the xxHash specification."""
+"""Naive twins of the kernels of crowdsim.recording.digest, in plain integers
+from the xxHash specification.
+"""
 
 from __future__ import annotations
 
 import struct
 
 MASK = (1 << 64) - 1
-P1, P2, P3, P4, P5 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+P1, P2, P3, P4, P5 = (
+    0x9E3779B185EBCA87,
+    0xC2B2AE3D27D4EB4F,
+    0x165667B19E3779F9,
+    0x85EBCA77C2B2AE63,
+    0x27D4EB2F165667C5,
+)
 
 
 def rotate_left(value: int, bits: int) -> int:

@@ -19,7 +19,11 @@ def exponential(x: float) -> float:
         total += term
         total, term = total.limit_denominator(10**60), term.limit_denominator(10**80)
     for _ in range(halvings):
-        total = (total * total).limit_denominator(10**60) if total > 1 else 1 / ((1 / total) ** 2).limit_denominator(10**60)
+        total = (
+            (total * total).limit_denominator(10**60)
+            if total > 1
+            else 1 / ((1 / total) ** 2).limit_denominator(10**60)
+        )
     return float(total)
 
 

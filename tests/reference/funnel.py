@@ -1,9 +1,10 @@
 """Twins of the funnel: shortest paths by looking at every pair of corners that see each other.
 
-Kernels: pull_straight, straighten_corridor, straighten_many, add_vertices_along_string, group_start, group_end, has_vertex,
-list_portal_vertices, bits_of, vertex_disc, vertices_beside, choose_first_sides, choose_sides, add_vertices_off_corridor, move_to_front, tangent,
-pull_string, inflate, find_bends, lay_string, measure_corridors. None is done step by step: what they make together is the shortest path, and that has
-a definition of its own.
+Kernels: pull_straight, straighten_corridor, straighten_many, add_vertices_along_string, group_start,
+group_end, has_vertex, list_portal_vertices, bits_of, vertex_disc, vertices_beside, choose_first_sides,
+choose_sides, add_vertices_off_corridor, move_to_front, tangent, pull_string, inflate, find_bends, lay_string,
+measure_corridors. None is done step by step: what they make together is the shortest path, and that has a
+definition of its own.
 """
 
 import heapq
@@ -16,7 +17,9 @@ import shapely
 
 
 def tangents(a, a_side, b, b_side):
-    """Whether a line that touches two discs can be made: the end points on the rims, from the definition n . c = offset + side."""
+    """Whether a line that touches two discs can be made:
+    the end points on the rims, from the definition n . c = offset + side.
+    """
     distance = math.dist(a, b)
     if abs(b_side - a_side) > distance:
         return None
@@ -32,7 +35,8 @@ def _side(a, b, p):
 
 
 def _leads_through(p, q, left, right):
-    """Whether the line from p to q crosses a portal; staying in place does if it is at an end of it: a corridor may come round to the same corner again.
+    """Whether the line from p to q crosses a portal; staying in place does if it is at an end of it:
+    a corridor may come round to the same corner again.
 
     A portal in line with p and q it crosses if it comes to one of its ends.
     """
@@ -51,10 +55,17 @@ def _along(p, q, end):
 def shortest_in_corridor(mesh, portals, start, goal):
     """The shortest path of a point through portals in their order, as (length, corners).
 
-    Two ends of portals see each other if the line between them has the left end of every portal in between on its left or on it, and the right end on
-    its right. Exact turns; the best path by dynamic programming from portal to portal.
+    Two ends of portals see each other if the line between them has the left end of every portal in between on
+    its left or on it, and the right end on its right. Exact turns; the best path by dynamic programming from
+    portal to portal.
     """
-    ends = [(tuple(mesh.vertex[mesh.edge_end[e], :2].tolist()), tuple(mesh.vertex[mesh.edge_vertex[e], :2].tolist())) for e in portals]
+    ends = [
+        (
+            tuple(mesh.vertex[mesh.edge_end[e], :2].tolist()),
+            tuple(mesh.vertex[mesh.edge_vertex[e], :2].tolist()),
+        )
+        for e in portals
+    ]
     stages = [(start,), *ends, (goal,)]
     best = {(0, start): (0.0, (start,))}
     for j in range(1, len(stages)):
@@ -78,7 +89,9 @@ def over_midpoints(mesh, portals, start, goal):
 
 
 class Visibility:
-    """Shortest paths over ground by its visibility graph: corners that stick out, and every pair of them that sees each other."""
+    """Shortest paths over ground by its visibility graph:
+    corners that stick out, and every pair of them that sees each other.
+    """
 
     def __init__(self, ground):
         self.ground = ground
@@ -109,7 +122,9 @@ class Visibility:
             return math.dist(start, goal)
         if not len(self.corners):
             return math.inf
-        first, last = (self._sees(np.broadcast_to(p, self.corners.shape), self.corners) for p in (start, goal))
+        first, last = (
+            self._sees(np.broadcast_to(p, self.corners.shape), self.corners) for p in (start, goal)
+        )
         rest = {k: math.dist(self.corners[k], goal) for k in np.flatnonzero(last).tolist()}
         queue = [(math.dist(start, self.corners[k]), k) for k in np.flatnonzero(first).tolist()]
         heapq.heapify(queue)

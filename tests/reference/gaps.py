@@ -1,6 +1,7 @@
 """Twin of the feet of gaps: every corner against every wall.
 
-Kernel: find_feet (with the emptiness of the discs, as `crowdsim.geometry.triangulation.triangulate` tests it afterwards).
+Kernel: find_feet (with the emptiness of the discs, as `crowdsim.geometry.triangulation.triangulate` tests it
+afterwards).
 """
 
 import math
@@ -23,7 +24,9 @@ def rings_of(ground):
 
 
 def walls_and_corners(ground):
-    """The walls of some ground as pairs of points, free ground on the left, and its corners above 180 degrees."""
+    """The walls of some ground as pairs of points, free ground on the left,
+    and its corners above 180 degrees.
+    """
     walls, corners = [], set()
     for ring in rings_of(ground):
         for i, b in enumerate(ring):
@@ -40,7 +43,9 @@ def _is_gap(p, q, walls):
 
 
 def gaps_at_walls(ground, widest_gap):
-    """Gaps, as (corner, foot), between corners above 180 degrees and the insides of walls: the disc with the gap as diameter has no wall in it."""
+    """Gaps, as (corner, foot), between corners above 180 degrees and the insides of walls:
+    the disc with the gap as diameter has no wall in it.
+    """
     walls, corners = walls_and_corners(ground)
     gaps = []
     for p in corners:
@@ -63,6 +68,10 @@ def gaps_between_corners(ground, widest_gap):
     gaps = []
     for i, p in enumerate(corners):
         for q in corners[:i]:
-            if math.dist(p, q) <= widest_gap and ((p, q) not in walls and (q, p) not in walls) and _is_gap(p, q, walls):
+            if (
+                math.dist(p, q) <= widest_gap
+                and ((p, q) not in walls and (q, p) not in walls)
+                and _is_gap(p, q, walls)
+            ):
                 gaps.append((p, q))
     return gaps

@@ -1,4 +1,5 @@
-"""Twin of the cascade: three searches one after the other, word for word ([Pathfinding undated], sections 3 and 5).
+"""Twin of the cascade: three searches one after the other, word for word ([Pathfinding undated],
+sections 3 and 5).
 
 Kernels: nearest_walkable, begin_path, advance_path, serve_waypoints.
 """
@@ -7,7 +8,9 @@ from tests.reference.grid_search import costs_from, square
 
 
 def snapped(walkable, cell, rings):
-    """The cell itself, else the nearest one of the smallest square ring that has any; None if there is none."""
+    """The cell itself, else the nearest one of the smallest square ring that has any;
+    None if there is none.
+    """
     for ring in range(rings + 1):
         found = [c for c in walkable if max(abs(c[0] - cell[0]), abs(c[1] - cell[1])) == ring]
         if found:
@@ -16,7 +19,9 @@ def snapped(walkable, cell, rings):
 
 
 def path(walkable, without_agents, start, end, rings):
-    """Return (outcome, cell at the end or None, cost); `walkable` leaves out the cells of standing agents, `without_agents` does not."""
+    """Return (outcome, cell at the end or None, cost);
+    `walkable` leaves out the cells of standing agents, `without_agents` does not.
+    """
     for cells, outcome in ((walkable, "found"), (without_agents, "found through agents")):
         first, last = snapped(cells, start, rings), snapped(cells, end, rings)
         if first is not None and last is not None:

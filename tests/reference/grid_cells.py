@@ -1,4 +1,5 @@
-"""Twin of the making of cells: every centre against every edge, from the definition ([Pathfinding undated], section 2).
+"""Twin of the making of cells: every centre against every edge, from the definition ([Pathfinding undated],
+section 2).
 
 Kernels: fill_polygon, stamp_distances, bar_steps. Also Grid as a whole: `clearance_of`.
 """
@@ -24,8 +25,13 @@ def distance_to_edge(edge, px, py):
 
 
 def clearance_of(areas, obstacles, padding, px, py):
-    """Distance of a centre to the nearest obstacle; -1 if no area holds it `padding` inside of its edges. Areas and obstacles are lists of edges."""
-    if not any(is_inside(edges, px, py) and min(distance_to_edge(e, px, py) for e in edges) >= padding for edges in areas):
+    """Distance of a centre to the nearest obstacle; -1 if no area holds it `padding` inside of its edges.
+    Areas and obstacles are lists of edges.
+    """
+    if not any(
+        is_inside(edges, px, py) and min(distance_to_edge(e, px, py) for e in edges) >= padding
+        for edges in areas
+    ):
         return -1.0
     if any(is_inside(edges, px, py) for edges in obstacles):
         return 0.0

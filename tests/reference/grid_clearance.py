@@ -1,4 +1,5 @@
-"""Twin of paths over cells past walls, with shapely in place of the mesh: every wall of the ground counts, so grounds have to have thick ones.
+"""Twin of paths over cells past walls, with shapely in place of the mesh:
+every wall of the ground counts, so grounds have to have thick ones.
 
 Kernels: clear_place, lead_past_walls.
 """
@@ -12,7 +13,9 @@ SPARE_M, PUSH_M, ON_WALL_M, MOST_PUSHES, MOST_HALVINGS, LEAST_STEP_M = 0.1, 1e-3
 
 
 def clear_place(ground, x, y, radius):
-    """(place, clearance): pushed off the nearest wall by a falling share of what is missing, again and again; the best of them. None off the ground."""
+    """(place, clearance): pushed off the nearest wall by a falling share of what is missing, again and again;
+    the best of them. None off the ground.
+    """
     if not ground.covers(shapely.Point(x, y)):
         return None
 
@@ -41,8 +44,8 @@ def clear_place(ground, x, y, radius):
 def lead_past_walls(ground, cells, waypoints, position, radius, gets_straight):
     """Waypoints as an agent can walk them; `cells` is (x, y, side) of a grid.
 
-    Whether an agent gets straight from one place to another, ``gets_straight(a, b, radius)``, has a twin of its own; it looks in steps, so that it and areas may
-    disagree about what an agent touches by a hair.
+    Whether an agent gets straight from one place to another, ``gets_straight(a, b, radius)``, has a twin of
+    its own; it looks in steps, so that it and areas may disagree about what an agent touches by a hair.
     """
     room = min(ground.boundary.distance(shapely.Point(position)), radius + SPARE_M)
 
@@ -68,9 +71,17 @@ def lead_past_walls(ground, cells, waypoints, position, radius, gets_straight):
         places = []
         if not is_clear(*at, *end):
             steps = math.ceil(math.dist(begin, waypoint) / (0.5 * cells[2]))
-            under = [cell(*(a + (b - a) * (step / steps) for a, b in zip(begin, waypoint))) for step in range(steps)]
+            under = [
+                cell(*(a + (b - a) * (step / steps) for a, b in zip(begin, waypoint)))
+                for step in range(steps)
+            ]
             changed = [this for last, this in itertools.pairwise(under) if this != last]
-            places = [clear_place(ground, *(low + (number + 0.5) * cells[2] for low, number in zip(cells, this)), radius) for this in changed]
+            places = [
+                clear_place(
+                    ground, *(low + (number + 0.5) * cells[2] for low, number in zip(cells, this)), radius
+                )
+                for this in changed
+            ]
         places = [each for each in places if each is not None]
         while places and not is_clear(*at, *end):
             while len(places) > 1 and is_clear(*at, *places[1]):

@@ -1,4 +1,5 @@
-"""Twin of the search over cells: A* with a priority queue, all eight neighbours, and Dijkstra's algorithm under any rule for corners.
+"""Twin of the search over cells: A* with a priority queue, all eight neighbours,
+and Dijkstra's algorithm under any rule for corners.
 
 Kernels: begin_astar, advance_astar. Cells are (column, row); `walkable` is a set of them.
 """
@@ -12,7 +13,8 @@ SQRT2 = math.sqrt(2.0)
 
 
 def steps_from(walkable, cell, corners="both", barred=frozenset()):
-    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be walkable: both ([Pathfinding undated]), one, or none.
+    """Yield neighbours and costs; `corners` says how many of the cells beside a diagonal step must be
+    walkable: both ([Pathfinding undated]), one, or none.
 
     `barred` holds steps, (cell, (dx, dy)), that lead over walls: as if there were no cell there.
     """

@@ -1,4 +1,5 @@
-"""Twin of string pulling: a line against every cell in exact fractions, and the definition of [Pathfinding undated], section 4 word for word.
+"""Twin of string pulling: a line against every cell in exact fractions,
+and the definition of [Pathfinding undated], section 4 word for word.
 
 Kernels: is_in_sight, list_cells, pull_taut, copy_waypoints.
 """
@@ -32,7 +33,9 @@ def sees(walkable, a, b):
 def sees_samples(walkable, a, b, step):
     """The same for the cells under points at most `step` apart."""
     count = max(1, math.ceil(math.dist(a, b) / step))
-    points = [(a[0] + (b[0] - a[0]) * (i / count), a[1] + (b[1] - a[1]) * (i / count)) for i in range(count + 1)]
+    points = [
+        (a[0] + (b[0] - a[0]) * (i / count), a[1] + (b[1] - a[1]) * (i / count)) for i in range(count + 1)
+    ]
     return all((math.floor(x), math.floor(y)) in walkable for x, y in points)
 
 
@@ -40,7 +43,11 @@ def pulled(points, in_sight):
     """From each anchor to the furthest point in sight; the first point is the first anchor."""
     result, anchor = [points[0]], 0
     while anchor < len(points) - 1:
-        following = next(i for i in range(len(points) - 1, anchor, -1) if i == anchor + 1 or in_sight(points[anchor], points[i]))
+        following = next(
+            i
+            for i in range(len(points) - 1, anchor, -1)
+            if i == anchor + 1 or in_sight(points[anchor], points[i])
+        )
         result.append(points[following])
         anchor = following
     return result

@@ -1,7 +1,7 @@
 """Twins of what is said of heights and slopes: every polygon is looked at, every formula is the definition.
 
-Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_paths, trace_path, trace_string, make_tracing,
-share_ground, on_same_ground, _sort_heights.
+Kernels: height_at, locate_at_height, plan_share, plan_shares, heights_at, step_cost, measure_paths,
+trace_path, trace_string, make_tracing, share_ground, on_same_ground, _sort_heights.
 """
 
 import math
@@ -12,7 +12,9 @@ from tests.reference.mesh import corners_of, depth_in_polygon
 
 
 def plane_of(mesh, polygon):
-    """Coefficients (a, b, c) of the plane z = a x + b y + c through the corners, by least squares about their middle, and that middle."""
+    """Coefficients (a, b, c) of the plane z = a x + b y + c through the corners,
+    by least squares about their middle, and that middle.
+    """
     first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
     corners = mesh.vertex[mesh.edge_vertex[first:last]]
     middle = corners.mean(axis=0)
@@ -28,8 +30,14 @@ def height_at(mesh, polygon, x, y):
 
 
 def locate_at_height(mesh, x, y, z):
-    """Of the polygons that hold a point in plan (up to a micrometre) the one whose height there is nearest."""
-    holding = [p for p in range(mesh.polygon_count) if len(corners_of(mesh, p)) and depth_in_polygon(mesh, p, x, y) > -1e-6]
+    """Of the polygons that hold a point in plan (up to a micrometre) the one
+    whose height there is nearest.
+    """
+    holding = [
+        p
+        for p in range(mesh.polygon_count)
+        if len(corners_of(mesh, p)) and depth_in_polygon(mesh, p, x, y) > -1e-6
+    ]
     return min(holding, key=lambda p: (round(abs(height_at(mesh, p, x, y) - z), 9), p)) if holding else -1
 
 
@@ -52,12 +60,16 @@ def step_length(mesh, polygon, dx, dy):
 
 
 def step_time(mesh, polygon, dx, dy):
-    """Time of that step for an agent that goes 1 m/s on level, plain ground: its length in plan over the speed in plan."""
+    """Time of that step for an agent that goes 1 m/s on level, plain ground:
+    its length in plan over the speed in plan.
+    """
     return math.hypot(dx, dy) / plan_share(mesh, polygon, dx, dy)
 
 
 def along_line(mesh, a, b, layer=None):
-    """Length and time of a straight path in plan, on one floor: cut at the polygons by their outlines, part by part."""
+    """Length and time of a straight path in plan, on one floor:
+    cut at the polygons by their outlines, part by part.
+    """
     import shapely
 
     line, length, time = shapely.LineString([a, b]), 0.0, 0.0
@@ -71,7 +83,9 @@ def along_line(mesh, a, b, layer=None):
 
 
 def over_polygons(mesh, polygons, points, within=1e-7):
-    """Length and time of a line over a row of polygons, each gone over as far as it holds the line: cut at their outlines, one straight part at a time."""
+    """Length and time of a line over a row of polygons, each gone over as far as it holds the line:
+    cut at their outlines, one straight part at a time.
+    """
     import shapely
 
     rest, length, time = list(map(tuple, points)), 0.0, 0.0
@@ -79,12 +93,19 @@ def over_polygons(mesh, polygons, points, within=1e-7):
         ground = shapely.Polygon(corners_of(mesh, polygon)).buffer(within, join_style="mitre")
         while len(rest) > 1:
             part = shapely.intersection(shapely.LineString(rest[:2]), ground)
-            reach = part.length if number + 1 < len(polygons) and shapely.distance(part, shapely.Point(rest[0])) < within else 0.0
+            reach = (
+                part.length
+                if number + 1 < len(polygons) and shapely.distance(part, shapely.Point(rest[0])) < within
+                else 0.0
+            )
             whole = math.dist(*rest[:2])
             share = 1.0 if reach > whole - within or number + 1 == len(polygons) else reach / whole
             step = [share * (b - a) for a, b in zip(*rest[:2], strict=True)]
             if math.hypot(*step) > 0.0:
-                length, time = length + step_length(mesh, polygon, *step), time + step_time(mesh, polygon, *step)
+                length, time = (
+                    length + step_length(mesh, polygon, *step),
+                    time + step_time(mesh, polygon, *step),
+                )
             if share < 1.0:
                 rest[0] = tuple(a + d for a, d in zip(rest[0], step, strict=True))
                 break
@@ -93,6 +114,8 @@ def over_polygons(mesh, polygons, points, within=1e-7):
 
 
 def share_ground(place, slope, step, i, j):
-    """Whether each of two agents at (x, y, z) stands less than `step` above or below the plane of the other."""
+    """Whether each of two agents at (x, y, z) stands less than `step` above or
+    below the plane of the other.
+    """
     path = place[j] - place[i]
     return all(abs(path[2] - slope[k] @ path[:2]) < step for k in (i, j))

@@ -1,6 +1,8 @@
-"""Naive twin of the kernels of `crowdsim.navigation.local_grid`: cells one by one, shortest paths by Dijkstra's search.
+"""Naive twin of the kernels of `crowdsim.navigation.local_grid`:
+cells one by one, shortest paths by Dijkstra's search.
 
-Twin of `draw_discs`, `draw_segments`, `find_spans`, `search_spans`, `off_line`, `list_portals`, `pull_string`, `find_local_path` and `find_local_paths`.
+Twin of `draw_discs`, `draw_segments`, `find_spans`, `search_spans`, `off_line`, `list_portals`,
+`pull_string`, `find_local_path` and `find_local_paths`.
 """
 
 import itertools
@@ -21,7 +23,9 @@ def blocked_cells(cells, cell, corner, discs, segments, radius):
     for j in range(cells):
         for i in range(cells):
             middle = ((corner[0] + i + 0.5) * cell, (corner[1] + j + 0.5) * cell)
-            if any(math.dist(middle, disc[:2]) <= disc[2] for disc in discs) or any(to_segment(middle, s[:2], s[2:]) <= radius for s in segments):
+            if any(math.dist(middle, disc[:2]) <= disc[2] for disc in discs) or any(
+                to_segment(middle, s[:2], s[2:]) <= radius for s in segments
+            ):
                 found.add((i, j))
     return found
 
@@ -43,13 +47,20 @@ def spans_of(cells, blocked):
 
 
 def off_line(span, a, b):
-    """Distance of the segment through the middles of a span's cells from the segment a b, by trying many places."""
+    """Distance of the segment through the middles of a span's cells from the segment a b,
+    by trying many places.
+    """
     y, left, right = span[0] + 0.5, span[1] + 0.5, span[2] + 0.5
     if min(a[1], b[1]) <= y <= max(a[1], b[1]) and a[1] != b[1]:
         x = a[0] + (b[0] - a[0]) * (y - a[1]) / (b[1] - a[1])
         if left <= x <= right:
             return 0.0
-    ends = [to_segment((left, y), a, b), to_segment((right, y), a, b), to_segment(a, (left, y), (right, y)), to_segment(b, (left, y), (right, y))]
+    ends = [
+        to_segment((left, y), a, b),
+        to_segment((right, y), a, b),
+        to_segment(a, (left, y), (right, y)),
+        to_segment(b, (left, y), (right, y)),
+    ]
     return min(ends)
 
 
@@ -62,7 +73,14 @@ def off_point(span, p):
 
 def span_at(spans, p):
     """The number of the span under a place, or None."""
-    return next((k for k, (row, first, last) in enumerate(spans) if math.floor(p[1]) == row and first <= math.floor(p[0]) <= last), None)
+    return next(
+        (
+            k
+            for k, (row, first, last) in enumerate(spans)
+            if math.floor(p[1]) == row and first <= math.floor(p[0]) <= last
+        ),
+        None,
+    )
 
 
 def search(spans, a, b):
@@ -80,7 +98,11 @@ def search(spans, a, b):
             break
         new = []
         for k, other in enumerate(spans):
-            touches = abs(other[0] - spans[span][0]) == 1 and other[1] <= spans[span][2] and other[2] >= spans[span][1]
+            touches = (
+                abs(other[0] - spans[span][0]) == 1
+                and other[1] <= spans[span][2]
+                and other[2] >= spans[span][1]
+            )
             if touches and k not in parent:
                 parent[k] = span
                 new.append(k)
@@ -104,8 +126,12 @@ def portals_of(spans, path):
 
 
 def shortest(portals, a, b):
-    """Length of the shortest path from a to b through portals one after the other: by their ends, as far as one sees."""
-    points = [(a, -1)] + [(end, k) for k, portal in enumerate(portals) for end in portal] + [(b, len(portals))]
+    """Length of the shortest path from a to b through portals one after the other:
+    by their ends, as far as one sees.
+    """
+    points = (
+        [(a, -1)] + [(end, k) for k, portal in enumerate(portals) for end in portal] + [(b, len(portals))]
+    )
 
     def sees(p, q, low, high):
         for k in range(low + 1, high):

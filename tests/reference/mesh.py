@@ -1,7 +1,7 @@
 """Twins of the kernels that make and read a mesh: every polygon, every wall, every diagonal is looked at.
 
-Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, is_cut_off, are_parted, measure_pairs, list_bins, list_zone_walls,
-find_exit, is_in_sight.
+Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, is_cut_off, are_parted,
+measure_pairs, list_bins, list_zone_walls, find_exit, is_in_sight.
 """
 
 import math
@@ -25,12 +25,18 @@ def edge_ends(mesh, edge):
 def depth_in_polygon(mesh, polygon, x, y):
     """Least distance to the lines of the edges, negative outside."""
     corners = corners_of(mesh, polygon)
-    return min(float(orientation(*a, *b, x, y)) / math.dist(a, b) for a, b in zip(corners, corners[1:] + corners[:1]))
+    return min(
+        float(orientation(*a, *b, x, y)) / math.dist(a, b) for a, b in zip(corners, corners[1:] + corners[:1])
+    )
 
 
 def locate(mesh, x, y, layer=-1):
     """The lowest polygon that holds the point, else the one that it misses by least, up to a micrometre."""
-    depths = {p: depth_in_polygon(mesh, p, x, y) for p in range(mesh.polygon_count) if layer in (-1, mesh.polygon_layer[p])}
+    depths = {
+        p: depth_in_polygon(mesh, p, x, y)
+        for p in range(mesh.polygon_count)
+        if layer in (-1, mesh.polygon_layer[p])
+    }
     inside = [p for p, depth in depths.items() if depth >= 0.0]
     if inside:
         return min(inside)
@@ -39,7 +45,9 @@ def locate(mesh, x, y, layer=-1):
 
 
 def path_out(mesh, polygon, x, y, to_x, to_y):
-    """The half-edges that a straight path leaves a polygon over: where it crosses the outline, or none if it ends inside."""
+    """The half-edges that a straight path leaves a polygon over:
+    where it crosses the outline, or none if it ends inside.
+    """
     if depth_in_polygon(mesh, polygon, to_x, to_y) >= 0.0:
         return []
     edges = range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1])
@@ -54,7 +62,11 @@ def is_in_sight(ground, x, y, to_x, to_y):
 
 def wall_distance(mesh, layer, x, y, limit):
     """On flat ground without exits: the distance of the nearest wall of the floor."""
-    walls = [e for e in range(mesh.edge_count) if mesh.edge_wall[e] >= 0 and mesh.polygon_layer[mesh.edge_polygon[e]] == layer]
+    walls = [
+        e
+        for e in range(mesh.edge_count)
+        if mesh.edge_wall[e] >= 0 and mesh.polygon_layer[mesh.edge_polygon[e]] == layer
+    ]
     return min([limit, *(distance_to_segment(x, y, *edge_ends(mesh, e)) for e in walls)])
 
 
@@ -69,28 +81,45 @@ def diagonals(mesh, polygon):
 
 
 def pair_width(mesh, polygon, i, j):
-    """The widest agent from edge i to edge j of a polygon: the shortest diagonal that has them on different sides."""
-    return min([math.inf, *(length for u, v, length in diagonals(mesh, polygon) if (u <= i < v) != (u <= j < v))])
+    """The widest agent from edge i to edge j of a polygon:
+    the shortest diagonal that has them on different sides.
+    """
+    return min(
+        [math.inf, *(length for u, v, length in diagonals(mesh, polygon) if (u <= i < v) != (u <= j < v))]
+    )
 
 
 def widest_from_edge(mesh, polygon, edge, x, y):
-    """The widest agent from an edge to a point inside: the shortest diagonal that has them on different sides (`is_cut_off`)."""
+    """The widest agent from an edge to a point inside:
+    the shortest diagonal that has them on different sides (`is_cut_off`).
+    """
     corners, own = corners_of(mesh, polygon), edge - mesh.polygon_start[polygon]
-    parts = [length for u, v, length in diagonals(mesh, polygon) if (u <= own < v) != (orientation(*corners[u], *corners[v], x, y) < 0)]
+    parts = [
+        length
+        for u, v, length in diagonals(mesh, polygon)
+        if (u <= own < v) != (orientation(*corners[u], *corners[v], x, y) < 0)
+    ]
     return min([math.inf, *parts])
 
 
 def widest_between(mesh, polygon, a, b):
-    """The widest agent from one point inside to another: the shortest diagonal that has them on different sides (`are_parted`)."""
+    """The widest agent from one point inside to another:
+    the shortest diagonal that has them on different sides (`are_parted`).
+    """
     corners = corners_of(mesh, polygon)
-    sides = [(orientation(*corners[u], *corners[v], *a) < 0, orientation(*corners[u], *corners[v], *b) < 0, w) for u, v, w in diagonals(mesh, polygon)]
+    sides = [
+        (orientation(*corners[u], *corners[v], *a) < 0, orientation(*corners[u], *corners[v], *b) < 0, w)
+        for u, v, w in diagonals(mesh, polygon)
+    ]
     return min([math.inf, *(width for one, other, width in sides if one != other)])
 
 
 def polygons_apart(mesh, edge, polygon):
     """The distance of an edge from a polygon's outline."""
     corners = corners_of(mesh, polygon)
-    return min(segments_apart(*edge_ends(mesh, edge), *a, *b) for a, b in zip(corners, corners[1:] + corners[:1]))
+    return min(
+        segments_apart(*edge_ends(mesh, edge), *a, *b) for a, b in zip(corners, corners[1:] + corners[:1])
+    )
 
 
 def wall_list(mesh, zone, reach):

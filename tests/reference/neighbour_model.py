@@ -2,7 +2,9 @@
 
 
 def states(rows, velocity, side_reference, radius, active):
-    """The state of each slot: velocity, radius, the share that the other one takes of avoiding it, and `side_reference` if that is not None."""
+    """The state of each slot: velocity, radius, the share that the other one takes of avoiding it,
+    and `side_reference` if that is not None.
+    """
     table = []
     for row in rows:
         stands = not active[row]

@@ -1,7 +1,8 @@
-"""Naive twin of the ORCA kernels, in float64 and plain Python, with boundaries as point and direction as in the paper.
+"""Naive twin of the ORCA kernels, in float64 and plain Python,
+with boundaries as point and direction as in the paper.
 
-Twin of `agent_half_planes`, `near_walls`, `wall_half_planes`, `first_broken`, `best_on_line`, `best_velocity`, `least_violation`,
-and `choose_velocities`.
+Twin of `agent_half_planes`, `near_walls`, `wall_half_planes`, `first_broken`, `best_on_line`,
+`best_velocity`, `least_violation`, and `choose_velocities`.
 """
 
 import math
@@ -40,7 +41,9 @@ def violation(line, velocity):
     return det(direction, sub(point, velocity))
 
 
-def agent_line(position, velocity, radius, other_position, other_velocity, other_radius, share, side, horizon, tick):
+def agent_line(
+    position, velocity, radius, other_position, other_velocity, other_radius, share, side, horizon, tick
+):
     """The half-plane that another agent imposes."""
     p, v, reach = sub(other_position, position), sub(velocity, other_velocity), radius + other_radius
     apart = dot(p, p) > reach * reach
@@ -48,7 +51,11 @@ def agent_line(position, velocity, radius, other_position, other_velocity, other
     w = sub(v, scaled(p, 1.0 / time))
     if not apart or (dot(w, p) < 0.0 and dot(w, p) ** 2 > reach**2 * dot(w, w)):
         length = math.hypot(*w)
-        outwards = scaled(w, 1.0 / length) if length > 0.0 else (scaled(unit(p), -1.0) if p != (0.0, 0.0) else (side, 0.0))
+        outwards = (
+            scaled(w, 1.0 / length)
+            if length > 0.0
+            else (scaled(unit(p), -1.0) if p != (0.0, 0.0) else (side, 0.0))
+        )
         change = reach / time - length
     elif det(p, w) == 0.0:
         outwards = scaled(unit(p), -1.0)
@@ -72,7 +79,9 @@ class Vertex:
 
 
 def wall_vertices(walls):
-    """For each wall, the vertex at its `end` (seen from the free side: left) and the one at its `start` (right)."""
+    """For each wall, the vertex at its `end` (seen from the free side:
+    left) and the one at its `start` (right).
+    """
     result = []
     for i in range(len(walls.start)):
         follows = int(walls.next[i])
@@ -120,7 +129,10 @@ def wall_lines(walls, candidates, position, velocity, radius, reach, horizon):
 def wall_line(left, right, position, velocity, radius, horizon, lines):
     p1, p2 = sub(left.point, position), sub(right.point, position)
     for line in lines:
-        if all(det(sub(scaled(p, 1.0 / horizon), line[0]), line[1]) - radius / horizon >= -EPSILON for p in (p1, p2)):
+        if all(
+            det(sub(scaled(p, 1.0 / horizon), line[0]), line[1]) - radius / horizon >= -EPSILON
+            for p in (p1, p2)
+        ):
             return None
     along = left.direction
     s = dot(scaled(p1, -1.0), along) / math.dist(left.point, right.point)
@@ -148,11 +160,17 @@ def wall_line(left, right, position, velocity, radius, horizon, lines):
         left_leg, left_foreign = scaled(left.before, -1.0), True
     if right.convex and right.direction is not None and det(right_leg, right.direction) <= 0.0:
         right_leg, right_foreign = right.direction, True
-    left_centre, right_centre = scaled(sub(left.point, position), 1.0 / horizon), scaled(sub(right.point, position), 1.0 / horizon)
+    left_centre, right_centre = (
+        scaled(sub(left.point, position), 1.0 / horizon),
+        scaled(sub(right.point, position), 1.0 / horizon),
+    )
     chord = sub(right_centre, left_centre)
     t = 0.5 if same else dot(sub(velocity, left_centre), chord) / dot(chord, chord)
     t_left, t_right = dot(sub(velocity, left_centre), left_leg), dot(sub(velocity, right_centre), right_leg)
-    for centre, hit in ((left_centre, (t < 0.0 and t_left < 0.0) or (same and t_left < 0.0 and t_right < 0.0)), (right_centre, t > 1.0 and t_right < 0.0)):
+    for centre, hit in (
+        (left_centre, (t < 0.0 and t_left < 0.0) or (same and t_left < 0.0 and t_right < 0.0)),
+        (right_centre, t > 1.0 and t_right < 0.0),
+    ):
         if hit:
             w = unit(sub(velocity, centre))
             return add(centre, w, radius / horizon), (w[1], -w[0])
@@ -186,7 +204,10 @@ def program1(lines, number, speed, wish, outwards, tie):
         return None
     left, right = -foot - math.sqrt(chord), -foot + math.sqrt(chord)
     for other_point, other_direction in lines[:number]:
-        denominator, numerator = det(direction, other_direction), det(other_direction, sub(point, other_point))
+        denominator, numerator = (
+            det(direction, other_direction),
+            det(other_direction, sub(point, other_point)),
+        )
         if abs(denominator) <= EPSILON:
             if numerator < 0.0:
                 return None
@@ -252,7 +273,9 @@ def choose(lines, walls, speed, preferred):
 
 
 def orca(crowd, wanted, reach, horizon, wall_horizon, tick):
-    """Velocity, diagnosis and blocker of each agent of a list of dicts with the columns of CrowdView and `walls`, `zone_walls`."""
+    """Velocity, diagnosis and blocker of each agent of a list of dicts with the columns of CrowdView and
+    `walls`, `zone_walls`.
+    """
     results = []
     for me, agent in enumerate(crowd["agents"]):
         if not agent["active"]:
@@ -261,21 +284,43 @@ def orca(crowd, wanted, reach, horizon, wall_horizon, tick):
         near = sorted(
             (math.dist(agent["position"], other["position"]), number)
             for number, other in enumerate(crowd["agents"])
-            if number != me and other["layer"] == agent["layer"] and math.dist(agent["position"], other["position"]) < reach
+            if number != me
+            and other["layer"] == agent["layer"]
+            and math.dist(agent["position"], other["position"]) < reach
         )[:wanted]
         sight = agent["speed"] * wall_horizon + agent["radius"]
-        lines = wall_lines(crowd["walls"], crowd["zone_walls"], agent["position"], agent["velocity"], agent["radius"], sight, wall_horizon)
+        lines = wall_lines(
+            crowd["walls"],
+            crowd["zone_walls"],
+            agent["position"],
+            agent["velocity"],
+            agent["radius"],
+            sight,
+            wall_horizon,
+        )
         walls = len(lines)
         for _, number in near:
             other = crowd["agents"][number]
             still = not other["active"]
             lines.append(
                 agent_line(
-                    agent["position"], agent["velocity"], agent["radius"], other["position"], (0.0, 0.0) if still else other["velocity"], other["radius"],
-                    1.0 if still else 0.5, 1.0 if me < number else -1.0, horizon, tick,
+                    agent["position"],
+                    agent["velocity"],
+                    agent["radius"],
+                    other["position"],
+                    (0.0, 0.0) if still else other["velocity"],
+                    other["radius"],
+                    1.0 if still else 0.5,
+                    1.0 if me < number else -1.0,
+                    horizon,
+                    tick,
                 )
             )
         velocity, diagnosis, binding = choose(lines, walls, agent["speed"], agent["preferred"])
-        blocker = 0 if binding is None else (-1 if binding < walls else crowd["agents"][near[binding - walls][1]]["entity"])
+        blocker = (
+            0
+            if binding is None
+            else (-1 if binding < walls else crowd["agents"][near[binding - walls][1]]["entity"])
+        )
         results.append((velocity, diagnosis, blocker))
     return results

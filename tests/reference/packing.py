@@ -1,6 +1,7 @@
 """Naive twins of the kernels in `crowdsim.setup.packing`: gap_to_others, place_in_turn, push_apart_in_area.
 
-Plain lists and loops over everything; only the order in which overlapping discs are summed up follows the kernel's grid, since sums depend on it.
+Plain lists and loops over everything; only the order in which overlapping discs are summed up follows the
+kernel's grid, since sums depend on it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tests.reference.area_grid import Edge, may_stand, off_walls
 class Scene:
     """Everything that places discs.
 
-    `cells` are the cells (x, y of the corner, size) of the area in which spots are drawn; `grid` is corner and cell size of the discs' grid.
+    `cells` are the cells (x, y of the corner, size) of the area in which spots are drawn; `grid` is corner
+    and cell size of the discs' grid.
     """
 
     ground: list[Edge]
@@ -52,12 +54,24 @@ class Scene:
 
     def around(self, x: float, y: float) -> list[int]:
         up, aside = self.cell(x, y)
-        return [other for i in (-1, 0, 1) for j in (-1, 0, 1) for other in self.lists.get((up + i, aside + j), [])]
+        return [
+            other for i in (-1, 0, 1) for j in (-1, 0, 1) for other in self.lists.get((up + i, aside + j), [])
+        ]
 
     def draw(self, row: int) -> tuple[float, float]:
         first = self.drawn[row]
         self.drawn[row] += 3
-        u = [float(uniform01(np.uint64(self.seed), np.uint64(int(Stream.POSITION)), np.uint64(self.key[row]), np.uint64(first + part))) for part in range(3)]
+        u = [
+            float(
+                uniform01(
+                    np.uint64(self.seed),
+                    np.uint64(int(Stream.POSITION)),
+                    np.uint64(self.key[row]),
+                    np.uint64(first + part),
+                )
+            )
+            for part in range(3)
+        ]
         x, y, size = self.cells[min(int(u[0] * len(self.cells)), len(self.cells) - 1)]
         return x + u[1] * size, y + u[2] * size
 
@@ -68,7 +82,9 @@ class Scene:
 def gap_to_others(scene: Scene, row: int, x: float, y: float) -> float:
     """Return the least gap to any other disc that has a place."""
     gaps = [
-        math.sqrt((x - scene.x[other]) ** 2 + (y - scene.y[other]) ** 2) - scene.radius[row] - scene.radius[other]
+        math.sqrt((x - scene.x[other]) ** 2 + (y - scene.y[other]) ** 2)
+        - scene.radius[row]
+        - scene.radius[other]
         for inserted in scene.lists.values()
         for other in inserted
         if other != row
@@ -152,5 +168,7 @@ def push_apart_in_area(scene: Scene, target: float, steps: int) -> int:
             scale *= 0.5
     for row, fixed in enumerate(scene.fixed):
         if not fixed and scene.status[row] != HOMELESS:
-            scene.status[row] = CROWDED if gap_to_others(scene, row, scene.x[row], scene.y[row]) < 0.0 else PLACED
+            scene.status[row] = (
+                CROWDED if gap_to_others(scene, row, scene.x[row], scene.y[row]) < 0.0 else PLACED
+            )
     return sum(status == CROWDED for status, fixed in zip(scene.status, scene.fixed) if not fixed)

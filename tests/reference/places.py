@@ -1,13 +1,20 @@
-"""Twins of how far places are from walkers, all against all, and of which are the best. Kernels: measure_distances, rank_places."""
+"""Twins of how far places are from walkers, all against all, and of which are the best.
+Kernels: measure_distances, rank_places.
+"""
 
 import math
 
 
 def measure_distances(place, standing, reach, walking):
-    """For each place the distance to the nearest walker, inf without one; -1 where somebody who stands is within its reach."""
+    """For each place the distance to the nearest walker, inf without one;
+    -1 where somebody who stands is within its reach.
+    """
     result = []
     for x, y in place:
-        is_taken = any(math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) <= r for (a, b), r in zip(standing, reach, strict=True))
+        is_taken = any(
+            math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) <= r
+            for (a, b), r in zip(standing, reach, strict=True)
+        )
         away = [math.sqrt((a - x) * (a - x) + (b - y) * (b - y)) for a, b in walking]
         result.append(-1.0 if is_taken else min(away, default=math.inf))
     return result

@@ -1,6 +1,7 @@
 """Twins of the kernels of `crowdsim.geometry.plane`, in exact rational numbers where these exist.
 
-Kernels: orientation, turns_left_for_sure, in_circle_for_sure, nearest_on_segment, distance_to_segment, segments_apart, arc_tangent, angle_between.
+Kernels: orientation, turns_left_for_sure, in_circle_for_sure, nearest_on_segment, distance_to_segment,
+segments_apart, arc_tangent, angle_between.
 """
 
 import math
@@ -14,7 +15,9 @@ def orientation(ax, ay, bx, by, cx, cy):
 
 
 def in_circle(ax, ay, bx, by, cx, cy, dx, dy):
-    """Positive if d is inside the circle through a, b, c (counter-clockwise), exact. (`in_circle_for_sure` may say yes only where this is above 0.)"""
+    """Positive if d is inside the circle through a, b, c (counter-clockwise), exact.
+    (`in_circle_for_sure` may say yes only where this is above 0.)
+    """
     ax, ay, bx, by, cx, cy, dx, dy = map(Fraction, (ax, ay, bx, by, cx, cy, dx, dy))
     rows = [(x - dx, y - dy, (x - dx) ** 2 + (y - dy) ** 2) for x, y in ((ax, ay), (bx, by), (cx, cy))]
     (a, b, c), (d, e, f), (g, h, i) = rows
@@ -38,11 +41,21 @@ def distance_to_segment(px, py, ax, ay, bx, by):
 
 
 def segments_apart(ax, ay, bx, by, cx, cy, dx, dy):
-    """The distance of segments ab and cd: 0 if they cross, else the least of the four distances of an end from the other segment."""
+    """The distance of segments ab and cd: 0 if they cross, else the least of the four distances of an end
+    from the other segment.
+    """
     a, b, c, d = (ax, ay), (bx, by), (cx, cy), (dx, dy)
-    if orientation(*a, *b, *c) * orientation(*a, *b, *d) < 0 and orientation(*c, *d, *a) * orientation(*c, *d, *b) < 0:
+    if (
+        orientation(*a, *b, *c) * orientation(*a, *b, *d) < 0
+        and orientation(*c, *d, *a) * orientation(*c, *d, *b) < 0
+    ):
         return 0.0
-    return min(distance_to_segment(*a, *c, *d), distance_to_segment(*b, *c, *d), distance_to_segment(*c, *a, *b), distance_to_segment(*d, *a, *b))
+    return min(
+        distance_to_segment(*a, *c, *d),
+        distance_to_segment(*b, *c, *d),
+        distance_to_segment(*c, *a, *b),
+        distance_to_segment(*d, *a, *b),
+    )
 
 
 def arc_tangent(x):

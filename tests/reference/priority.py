@@ -34,6 +34,9 @@ def lets_through(agent, agents, after, margin, reach):
         same = (way[0] * me["wanted"][0] + way[1] * me["wanted"][1]) / math.hypot(*me["wanted"])
         if not (0.0 < ahead <= reach + both and aside < both and same < 0.5):
             continue
-        if best < 0 or (-other["waited"], other["entity"]) < (-agents[best]["waited"], agents[best]["entity"]):
+        if best < 0 or (-other["waited"], other["entity"]) < (
+            -agents[best]["waited"],
+            agents[best]["entity"],
+        ):
             best = number
     return best

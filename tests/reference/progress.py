@@ -1,4 +1,6 @@
-"""Naive twins of `crowdsim.navigation.corridor.progress` and `crowdsim.systems.paths.progress`, one agent at a time."""
+"""Naive twins of `crowdsim.navigation.corridor.progress` and `crowdsim.systems.paths.progress`,
+one agent at a time.
+"""
 
 import math
 
@@ -14,7 +16,9 @@ class Walker:
         self.nearest, self.setbacks = math.nan, 0
 
     def note(self, how, at, corner, heading, poles, slope=None):
-        """Twin of `note_progress`: what was gone counts in the mean of the directions along the path at its two ends."""
+        """Twin of `note_progress`: what was gone counts in the mean of the directions along the path at its
+        two ends.
+        """
         gone = (at[0] - self.place[0], at[1] - self.place[1])
         self.place = tuple(at)
         if how == NOT:
@@ -22,7 +26,11 @@ class Walker:
             return
         to = (corner[0] - at[0], corner[1] - at[1])
         if how == GOAL:
-            to = min(((x - at[0], y - at[1]) for x, y in poles), key=lambda each: each[0] ** 2 + each[1] ** 2, default=(0.0, 0.0))
+            to = min(
+                ((x - at[0], y - at[1]) for x, y in poles),
+                key=lambda each: each[0] ** 2 + each[1] ** 2,
+                default=(0.0, 0.0),
+            )
         if how == HEADING or math.hypot(*to) < 1e-6:
             to = heading
         if how == HEADING:
@@ -45,7 +53,9 @@ class Walker:
     def take_path(self, at, length):
         """Twin of `take_path`: a longer path is forgiven three times, a new one begins afresh."""
         if self.direction is not None:
-            self._walk((at[0] - self.place[0]) * self.direction[0] + (at[1] - self.place[1]) * self.direction[1])
+            self._walk(
+                (at[0] - self.place[0]) * self.direction[0] + (at[1] - self.place[1]) * self.direction[1]
+            )
         self.place, self.direction = tuple(at), None
         if math.isnan(self.remaining):
             self.behind, self.setbacks, self.nearest = 0.0, 0, length
@@ -59,7 +69,9 @@ class Walker:
 
 
 def stuck_seconds(lengths, seconds=10, least=0.2):
-    """Return at which of some lengths, one a second, the least so far has fallen by less than `least` in so many seconds: the definition in words."""
+    """Return at which of some lengths, one a second, the least so far has fallen by less than `least` in so
+    many seconds: the definition in words.
+    """
     found = []
     for now in range(seconds, len(lengths)):
         if min(lengths[: now - seconds + 1]) - min(lengths[: now + 1]) < least:

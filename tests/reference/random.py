@@ -1,7 +1,7 @@
 """Naive twins of `philox`, `uniform01`, `fill_uniform`, `natural_log`, `normal_quantile` and `fill_normal`.
 
-Philox4x64-10 with Python's own integers ([Salmon 2011]); logarithm and normal distribution from Python's library, which differ from ours in the
-last places and between processors: that is why ours exist.
+Philox4x64-10 with Python's own integers ([Salmon 2011]); logarithm and normal distribution from Python's
+library, which differ from ours in the last places and between processors: that is why ours exist.
 """
 
 import math
@@ -15,7 +15,12 @@ def philox(seed: int, stream: int, key: int, index: int) -> int:
     counter, keys = [index, stream, key, 0], [seed, 0]
     for _ in range(10):
         first, second = 0xD2E7470EE14C6C93 * counter[0], 0xCA5A826395121157 * counter[2]
-        counter = [(second >> 64) ^ counter[1] ^ keys[0], second & MASK, (first >> 64) ^ counter[3] ^ keys[1], first & MASK]
+        counter = [
+            (second >> 64) ^ counter[1] ^ keys[0],
+            second & MASK,
+            (first >> 64) ^ counter[3] ^ keys[1],
+            first & MASK,
+        ]
         keys = [(keys[0] + 0x9E3779B97F4A7C15) & MASK, (keys[1] + 0xBB67AE8584CAA73B) & MASK]
     return counter[0]
 

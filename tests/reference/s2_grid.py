@@ -1,6 +1,8 @@
-"""Twin of the grid that a scenario has under `navigation: s2-grid`, written from the text of [Pathfinding undated] alone, sections 1 and 2: plain loops over every cell.
+"""Twin of the grid that a scenario has under `navigation: s2-grid`,
+written from the text of [Pathfinding undated] alone, sections 1 and 2: plain loops over every cell.
 
-A cell within `TIE_M` of what decides about it is None: a document that measures to the micrometre leaves ties open.
+A cell within `TIE_M` of what decides about it is None: a document that measures to the micrometre leaves ties
+open.
 """
 
 import math
@@ -37,10 +39,24 @@ def grid_of(areas, obstacles, cell=0.4, radius=0.45, padding=0.25, boundary=0.0)
     min_x, min_z = min(x for x, _ in corners) - margin, min(y for _, y in corners) - margin
     width = math.ceil(round((max(x for x, _ in corners) + margin - min_x) / cell, 6))
     depth = math.ceil(round((max(y for _, y in corners) + margin - min_z) / cell, 6))
-    return min_x, min_z, [
-        [is_walkable(areas, obstacles, min_x + (column + 0.5) * cell, min_z + (row + 0.5) * cell, radius + padding, boundary) for column in range(width)]
-        for row in range(depth)
-    ]
+    return (
+        min_x,
+        min_z,
+        [
+            [
+                is_walkable(
+                    areas,
+                    obstacles,
+                    min_x + (column + 0.5) * cell,
+                    min_z + (row + 0.5) * cell,
+                    radius + padding,
+                    boundary,
+                )
+                for column in range(width)
+            ]
+            for row in range(depth)
+        ],
+    )
 
 
 def is_walkable(areas, obstacles, x, z, kept, boundary):

@@ -1,8 +1,10 @@
-"""Naive twin of the sampling kernels, in float64 and plain Python, written from [Mononen 2010] and the definitions.
+"""Naive twin of the sampling kernels, in float64 and plain Python,
+written from [Mononen 2010] and the definitions.
 
-Twin of `lay_out_neighbours`, `lay_out_walls`, `urgency_and_side`, `first_collision`, `deviation`, `lay_out_lines`, `take_cheapest`,
-`try_batch`, `search_adaptively`, `search_grid`, `search_circle` and `choose_by_sampling`. Collisions are found by solving the quadratic for the time and
-by looking where the agent then is, not by the kernels' division-free forms.
+Twin of `lay_out_neighbours`, `lay_out_walls`, `urgency_and_side`, `first_collision`, `deviation`,
+`lay_out_lines`, `take_cheapest`, `try_batch`, `search_adaptively`, `search_grid`, `search_circle` and
+`choose_by_sampling`. Collisions are found by solving the quadratic for the time and by looking where the
+agent then is, not by the kernels' division-free forms.
 """
 
 import math
@@ -45,19 +47,28 @@ class Disc:
 
     @property
     def clearance(self):
-        return max((self.centre[0] ** 2 + self.centre[1] ** 2 - self.reach**2) * GRAZE, GAP * self.reach**2 + TINY)
+        return max(
+            (self.centre[0] ** 2 + self.centre[1] ** 2 - self.reach**2) * GRAZE, GAP * self.reach**2 + TINY
+        )
 
     def relative(self, v):
         return (v[0] - self.apex[0]) / self.share, (v[1] - self.apex[1]) / self.share
 
     def impact(self, v):
-        """Time at which the edge of the disc, kept off by the gap, is reached, infinite if never; who is near counts as if a little farther away."""
+        """Time at which the edge of the disc, kept off by the gap, is reached, infinite if never;
+        who is near counts as if a little farther away.
+        """
         w = self.relative(v)
         a, b = w[0] ** 2 + w[1] ** 2, self.centre[0] * w[0] + self.centre[1] * w[1]
         inside = b * b - a * self.clearance
         if inside <= 0.0 or b <= 0.0:
             return INFINITY
-        return (b - math.sqrt(inside)) / a * max(self.clearance, self.near * self.reach**2 + TINY) / self.clearance
+        return (
+            (b - math.sqrt(inside))
+            / a
+            * max(self.clearance, self.near * self.reach**2 + TINY)
+            / self.clearance
+        )
 
     def aside(self, v, speed):
         """0..1: how far a velocity goes off the side to keep to."""
@@ -91,7 +102,9 @@ class Slab:
         return max(-(n[0] * self.left[0] + n[1] * self.left[1]) - self.radius, 0.0)
 
     def impact(self, v):
-        """Time at which the body touches the side between the wall's ends; a gap of a millimetre at least is taken to be left."""
+        """Time at which the body touches the side between the wall's ends;
+        a gap of a millimetre at least is taken to be left.
+        """
         n, along = self.normal, (-self.normal[1], self.normal[0])
         approach = -(n[0] * v[0] + n[1] * v[1])
         if approach <= 0.0:
@@ -116,7 +129,10 @@ class State:
 
     def urgency(self, v):
         """Greatest time horizon over time of impact, 1 at least, and what is run into."""
-        soonest = [(thing.horizon / thing.impact(v) if thing.impact(v) > 0.0 else INFINITY, number) for number, thing in enumerate(self.things)]
+        soonest = [
+            (thing.horizon / thing.impact(v) if thing.impact(v) > 0.0 else INFINITY, number)
+            for number, thing in enumerate(self.things)
+        ]
         most, which = max(soonest, key=lambda found: (found[0], -found[1]), default=(0.0, None))
         return (most, self.things[which]) if most > IMPACT else (max(most, 1.0), None)
 
@@ -126,7 +142,10 @@ class State:
 
     def deviation(self, v):
         numbers = self.numbers
-        return (numbers.weight_preferred * math.dist(v, self.wish) + numbers.weight_current * math.dist(v, self.velocity)) / self.speed
+        return (
+            numbers.weight_preferred * math.dist(v, self.wish)
+            + numbers.weight_current * math.dist(v, self.velocity)
+        ) / self.speed
 
     @property
     def no_impact(self):
@@ -135,7 +154,11 @@ class State:
     def penalty(self, v):
         z = self.urgency(v)[0]
         side = sum(other.aside(v, self.speed) for other in self.neighbours) / max(1, len(self.neighbours))
-        return self.deviation(v) + self.numbers.weight_side * side + self.numbers.weight_impact * z / (1.0 + self.numbers.softening * z)
+        return (
+            self.deviation(v)
+            + self.numbers.weight_side * side
+            + self.numbers.weight_impact * z / (1.0 + self.numbers.softening * z)
+        )
 
     def permits(self, v):
         return v[0] ** 2 + v[1] ** 2 <= self.speed**2 * (1.0 + 1e-6)
@@ -156,11 +179,17 @@ def mixed(v, w, share):
 def held(velocity, wish):
     """The share of the speed wanted, in the direction wanted, that is lacking."""
     square = wish[0] ** 2 + wish[1] ** 2
-    return min(max(1.0 - (velocity[0] * wish[0] + velocity[1] * wish[1]) / square, 0.0), 1.0) if square > 0.0 else 0.0
+    return (
+        min(max(1.0 - (velocity[0] * wish[0] + velocity[1] * wish[1]) / square, 0.0), 1.0)
+        if square > 0.0
+        else 0.0
+    )
 
 
 def disc_of_agent(agent, other, numbers):
-    """`agent`, `other`: dicts with entity, position, velocity, preferred (both not faster than allowed), radius, active."""
+    """`agent`, `other`: dicts with entity, position, velocity, preferred (both not faster than allowed),
+    radius, active.
+    """
     centre = (other["position"][0] - agent["position"][0], other["position"][1] - agent["position"][1])
     stands = not other["active"]
     velocity, preferred = ((0.0, 0.0), (0.0, 0.0)) if stands else (other["velocity"], other["preferred"])
@@ -168,21 +197,46 @@ def disc_of_agent(agent, other, numbers):
     distance = math.hypot(*centre)
     ahead = (centre[0] / distance, centre[1] / distance) if distance > 0.0 else (0.0, 0.0)
     # How the other one drifts across the line of sight if both do as they prefer: > 0 to the left.
-    drift = (ahead[0] * (preferred[1] - agent["preferred"][1]) - ahead[1] * (preferred[0] - agent["preferred"][0])) / agent["speed"]
+    drift = (
+        ahead[0] * (preferred[1] - agent["preferred"][1]) - ahead[1] * (preferred[0] - agent["preferred"][0])
+    ) / agent["speed"]
     keep_off = numbers.side if drift * numbers.side > -STRAIGHT else -numbers.side
     wish = math.hypot(*agent["preferred"])
-    backwards = -(ahead[0] * agent["preferred"][0] + ahead[1] * agent["preferred"][1]) / wish if wish > 0.0 else 0.0  # cosine
+    # cosine
+    backwards = (
+        -(ahead[0] * agent["preferred"][0] + ahead[1] * agent["preferred"][1]) / wish if wish > 0.0 else 0.0
+    )
     horizon = numbers.time_horizon * (1.0 - (1.0 - numbers.behind) * min(max(backwards / 0.5, 0.0), 1.0))
     apex = mixed(agent["velocity"], velocity, share)
     others_wish = math.hypot(*preferred)
-    alike = max(0.0, (agent["preferred"][0] * preferred[0] + agent["preferred"][1] * preferred[1]) / (wish * others_wish)) if wish * others_wish > 0.0 else 0.0
-    near = NEAR + max(numbers.jam_distance**2 - 1.0 - NEAR, 0.0) * alike * held(agent["velocity"], agent["preferred"]) * held(velocity, preferred)
-    return Disc(centre, agent["radius"] + other["radius"], horizon, apex, share, other["entity"], keep_off, near)
+    alike = (
+        max(
+            0.0,
+            (agent["preferred"][0] * preferred[0] + agent["preferred"][1] * preferred[1])
+            / (wish * others_wish),
+        )
+        if wish * others_wish > 0.0
+        else 0.0
+    )
+    near = NEAR + max(numbers.jam_distance**2 - 1.0 - NEAR, 0.0) * alike * held(
+        agent["velocity"], agent["preferred"]
+    ) * held(velocity, preferred)
+    return Disc(
+        centre, agent["radius"] + other["radius"], horizon, apex, share, other["entity"], keep_off, near
+    )
 
 
 def state_of(agent, near, walls, seen, numbers):
-    """What `agent` sees: its neighbours (dicts, nearest first), and of `walls` those of the list `seen` (nearest first)."""
-    state = State(numbers, agent["preferred"], agent["velocity"], agent["speed"], [disc_of_agent(agent, other, numbers) for other in near])
+    """What `agent` sees: its neighbours (dicts, nearest first), and of `walls` those of the list `seen`
+    (nearest first).
+    """
+    state = State(
+        numbers,
+        agent["preferred"],
+        agent["velocity"],
+        agent["speed"],
+        [disc_of_agent(agent, other, numbers) for other in near],
+    )
     for wall in seen:
         left, right = (tuple(end[wall] - agent["position"]) for end in (walls.end, walls.start))
         state.slabs.append(Slab(left, right, agent["radius"], numbers.time_horizon_walls))
@@ -246,7 +300,9 @@ def crossings_of(lines):
 
 
 def take_cheapest(costs, wanted, limit):
-    """Numbers of the cheapest that cost less than `limit`: about `wanted`, never more; struck off `costs` (a list) by making them infinite."""
+    """Numbers of the cheapest that cost less than `limit`: about `wanted`, never more;
+    struck off `costs` (a list) by making them infinite.
+    """
     cheapest = min(costs, default=INFINITY)
     if cheapest >= limit or wanted == 0:
         return []
@@ -276,10 +332,14 @@ class Search:
         self.state, self.best, self.velocity, self.used, self.is_wish = state, INFINITY, (0.0, 0.0), 0, False
 
     def try_all(self, velocities, has_wish=False):
-        """Try up to sixteen; return the number of the one that is the new best, or None. All are measured against the best before."""
+        """Try up to sixteen; return the number of the one that is the new best, or None.
+        All are measured against the best before.
+        """
         state = self.state
         limit = self.best - state.no_impact
-        tried = [number for number, v in enumerate(velocities) if state.permits(v) and state.deviation(v) < limit]
+        tried = [
+            number for number, v in enumerate(velocities) if state.permits(v) and state.deviation(v) < limit
+        ]
         self.used += len(tried)
         penalties = [(state.penalty(velocities[number]), number) for number in tried]
         if not penalties or min(penalties)[0] >= self.best:
@@ -297,7 +357,12 @@ def search_adaptively(state):
     dearest = 4.0 * (state.numbers.weight_preferred + state.numbers.weight_current) + 1e-3
     first = [seeds[number] for number in take_cheapest(costs, 13, dearest)]
     search.try_all([state.wish, state.velocity, (0.0, 0.0), *first], has_wish=True)
-    floor = state.no_impact + min(state.numbers.weight_preferred, state.numbers.weight_current) * math.dist(state.wish, state.velocity) / state.speed
+    floor = (
+        state.no_impact
+        + min(state.numbers.weight_preferred, state.numbers.weight_current)
+        * math.dist(state.wish, state.velocity)
+        / state.speed
+    )
     if search.best <= floor * 1.005:
         return search
     limit = search.best - state.no_impact
@@ -313,7 +378,11 @@ def search_adaptively(state):
     while search.used < samples and step > 1e-3 * state.speed:
         here = search.velocity
         away = (state.wish[0] - here[0], state.wish[1] - here[1])
-        e = state.heading if away == (0.0, 0.0) else (away[0] / math.hypot(*away), away[1] / math.hypot(*away))
+        e = (
+            state.heading
+            if away == (0.0, 0.0)
+            else (away[0] / math.hypot(*away), away[1] / math.hypot(*away))
+        )
         ring = [turned(e, turn, state.numbers.side, radius * step) for radius, turn in RINGS]
         search.try_all([(here[0] + x, here[1] + y) for x, y in ring][: samples - search.used])
         step *= 0.25
@@ -340,7 +409,10 @@ def search_grid(state, size):
 def search_circle(state, count):
     search = Search(state)
     for first in range(0, count, 16):
-        search.try_all([turned(state.wish, k / count, state.numbers.side) for k in range(first, first + 16)], has_wish=first == 0)
+        search.try_all(
+            [turned(state.wish, k / count, state.numbers.side) for k in range(first, first + 16)],
+            has_wish=first == 0,
+        )
     search.try_all([(0.0, 0.0)])
     return search
 

@@ -1,6 +1,7 @@
 """Naive twin of the kernels behind `Separator`: all pairs, plain Python.
 
-Twin of `scan_contacts`, `list_contacts`, `scale_pushes`, `push_apart`, `gather_discs` and `scatter_positions`.
+Twin of `scan_contacts`, `list_contacts`, `scale_pushes`, `push_apart`, `gather_discs` and
+`scatter_positions`.
 """
 
 import math
@@ -28,13 +29,20 @@ def normal(a, b, lower):
 def signed_overlaps(position, radius, layer, movable):
     """{(i, j): signed overlap} for i != j on one floor, unless both are driven."""
     n = len(position)
-    pairs = [(i, j) for i in range(n) for j in range(n) if i != j and layer[i] == layer[j] and not movable[i] == movable[j] == DRIVEN]
+    pairs = [
+        (i, j)
+        for i in range(n)
+        for j in range(n)
+        if i != j and layer[i] == layer[j] and not movable[i] == movable[j] == DRIVEN
+    ]
     return {(i, j): radius[i] + radius[j] - math.dist(position[i], position[j]) for i, j in pairs}
 
 
 def measure(position, radius, layer, movable):
     """(pairs deeper than TOUCH, deepest, total) of the overlaps."""
-    pairs = [s for (i, j), s in signed_overlaps(position, radius, layer, movable).items() if i < j and s > 0.0]
+    pairs = [
+        s for (i, j), s in signed_overlaps(position, radius, layer, movable).items() if i < j and s > 0.0
+    ]
     return sum(s > TOUCH for s in pairs), max(pairs, default=0.0), sum(pairs)
 
 
@@ -43,7 +51,9 @@ def along(push, towards):
 
 
 def ways(position, radius, movable, walls, signed, touching):
-    """{(i, j): (rank, direction)} of how i makes way for j: 2 straight, 1 along a wall, 0 not at all; pushes are direction times length."""
+    """{(i, j): (rank, direction)} of how i makes way for j: 2 straight, 1 along a wall, 0 not at all;
+    pushes are direction times length.
+    """
     found = {}
     for i in touching:
         for j in touching[i]:
@@ -52,7 +62,9 @@ def ways(position, radius, movable, walls, signed, touching):
             length = signed[i, j] * (1.0 if alone else 0.5)
             if movable[i] != MOVABLE:
                 found[i, j] = 0, (0.0, 0.0)
-            elif may_be_pushed(walls, position[i], (position[i][0] - nx * length, position[i][1] - ny * length), radius[i]):
+            elif may_be_pushed(
+                walls, position[i], (position[i][0] - nx * length, position[i][1] - ny * length), radius[i]
+            ):
                 found[i, j] = 2, (-nx, -ny)
             else:
                 bent = bent_along_walls(walls, position[i], (-nx * length, -ny * length), radius[i], alone)
@@ -64,7 +76,9 @@ def ways(position, radius, movable, walls, signed, touching):
                 nx, ny = max(ahead, key=lambda towards: along(push, towards))
                 push = push[0] - into * nx, push[1] - into * ny
                 there = position[i][0] + push[0] * length, position[i][1] + push[1] * length
-                if math.hypot(*push) <= LEAST_ALONG or any(along(push, towards) > LEAST_ALONG for towards in ahead):
+                if math.hypot(*push) <= LEAST_ALONG or any(
+                    along(push, towards) > LEAST_ALONG for towards in ahead
+                ):
                     rank, push = 0, (0.0, 0.0)
                 elif not may_be_pushed(walls, position[i], there, radius[i]):
                     rank = 0
@@ -75,13 +89,24 @@ def ways(position, radius, movable, walls, signed, touching):
 def drawn_back(there, start, farthest):
     """`there`, or what of the way to it from `start` is no longer than `farthest`."""
     away = math.dist(start, there)
-    return there if away <= farthest else tuple(a + (b - a) * farthest / away for a, b in zip(start, there, strict=True))
+    return (
+        there
+        if away <= farthest
+        else tuple(a + (b - a) * farthest / away for a, b in zip(start, there, strict=True))
+    )
 
 
-def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=None, start=None, farthest=math.inf):
-    """Positions after one pass, none farther than `farthest` from `start`; with `swing`, discs with contacts go on with that share of their way from `old`."""
+def one_pass(
+    position, radius, movable, layer, walls, guarded, swing=0.0, old=None, start=None, farthest=math.inf
+):
+    """Positions after one pass, none farther than `farthest` from `start`;
+    with `swing`, discs with contacts go on with that share of their way from `old`.
+    """
     signed = signed_overlaps(position, radius, layer, movable)
-    touching = {i: [j for j in range(len(position)) if (i, j) in signed and signed[i, j] > TOUCH] for i in range(len(position))}
+    touching = {
+        i: [j for j in range(len(position)) if (i, j) in signed and signed[i, j] > TOUCH]
+        for i in range(len(position))
+    }
     way = ways(position, radius, movable, walls, signed, touching)
 
     def stress(i, dx, dy):
@@ -115,12 +140,18 @@ def one_pass(position, radius, movable, layer, walls, guarded, swing=0.0, old=No
             choices.insert(0, (x + dx + swing * (x - old[i][0]), y + dy + swing * (y - old[i][1])))
         if start is not None and touching[i]:
             choices = [drawn_back(there, start[i], farthest) for there in choices]
-        result.append(next((there for there in choices if may_be_pushed(walls, (x, y), there, radius[i])), (x, y)))
+        result.append(
+            next((there for there in choices if may_be_pushed(walls, (x, y), there, radius[i])), (x, y))
+        )
     return result
 
 
-def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.3):
-    """Positions after some passes and further ones; where those leave somebody too deep, its knot goes back to `before`, and all begins anew."""
+def separate(
+    position, radius, movable, layer, walls, passes, tolerated=0.02, further=60, before=None, farthest=0.3
+):
+    """Positions after some passes and further ones;
+    where those leave somebody too deep, its knot goes back to `before`, and all begins anew.
+    """
     before, fewer = before or position, list(position)
     parted = part(fewer, radius, movable, layer, walls, passes, tolerated, further, farthest)
     for too_deep in STEPS_BACK if further else ():
@@ -133,12 +164,20 @@ def separate(position, radius, movable, layer, walls, passes, tolerated=0.02, fu
 
 
 def is_better(deepest_then, total_then, deepest, total, most):
-    return (deepest_then < deepest - TOUCH and total_then <= most) or (deepest_then <= deepest and total_then < total - TOUCH)
+    return (deepest_then < deepest - TOUCH and total_then <= most) or (
+        deepest_then <= deepest and total_then < total - TOUCH
+    )
 
 
 def knots(position, radius, layer, movable, depth):
-    """Movable discs that are deeper than `depth` in another, and those that chains of overlaps of more than a millimetre join to them."""
-    signed = {(i, j): s for (i, j), s in signed_overlaps(position, radius, layer, movable).items() if movable[i] == movable[j] == MOVABLE}
+    """Movable discs that are deeper than `depth` in another, and those that chains of overlaps of more than a
+    millimetre join to them.
+    """
+    signed = {
+        (i, j): s
+        for (i, j), s in signed_overlaps(position, radius, layer, movable).items()
+        if movable[i] == movable[j] == MOVABLE
+    }
     found = {i for (i, _), s in signed.items() if s > depth}
     while more := {j for (i, j), s in signed.items() if s > SLIGHT and i in found} - found:
         found |= more
@@ -146,7 +185,9 @@ def knots(position, radius, layer, movable, depth):
 
 
 def part(position, radius, movable, layer, walls, passes, tolerated, further, farthest):
-    """Positions after some passes; the guarded form takes over in a pass in which the plain one would do harm. Then `loosen`."""
+    """Positions after some passes; the guarded form takes over in a pass in which the plain one would do
+    harm. Then `loosen`.
+    """
     moved = math.inf
     for _ in range(passes):
         count, deepest, total = measure(position, radius, layer, movable)
@@ -155,20 +196,29 @@ def part(position, radius, movable, layer, walls, passes, tolerated, further, fa
         plain = one_pass(position, radius, movable, layer, walls, False)
         _, deepest_then, total_then = measure(plain, radius, layer, movable)
         harmless = deepest_then <= deepest and total_then <= total
-        old, position = position, plain if harmless else one_pass(position, radius, movable, layer, walls, True)
+        old, position = (
+            position,
+            plain if harmless else one_pass(position, radius, movable, layer, walls, True),
+        )
         moved = max(map(math.dist, position, old))
     tolerated *= WEDGED if moved < STILL else 1.0
     return loosen(position, radius, movable, layer, walls, tolerated, further, farthest)
 
 
 def loosen(position, radius, movable, layer, walls, tolerated, further, farthest):
-    """Positions after further passes with swing, until the deepest overlap is tolerated: those with the least, among those with no more overlap in all."""
+    """Positions after further passes with swing, until the deepest overlap is tolerated:
+    those with the least, among those with no more overlap in all.
+    """
     _, deepest, total = measure(position, radius, layer, movable)
     start, best, old, swing, most = position, position, position, 0.0, total
     for _ in range(further):
         if deepest <= tolerated:
             break
-        position, old, swing = one_pass(position, radius, movable, layer, walls, False, swing, old, start, farthest), position, SWING
+        position, old, swing = (
+            one_pass(position, radius, movable, layer, walls, False, swing, old, start, farthest),
+            position,
+            SWING,
+        )
         _, deepest_then, total_then = measure(position, radius, layer, movable)
         if is_better(deepest_then, total_then, deepest, total, most):
             best, deepest, total = position, deepest_then, total_then

@@ -1,6 +1,8 @@
-"""Naive twin of `crowdsim.simulation.slicer.Slicer`: a list that is looked through from the beginning for every slice.
+"""Naive twin of `crowdsim.simulation.slicer.Slicer`:
+a list that is looked through from the beginning for every slice.
 
-Written from [Norberg 2004], section 3.3 (steps 1 to 8), with what the slicer adds: a task is due from a tick on, its head start, and turns among equals.
+Written from [Norberg 2004], section 3.3 (steps 1 to 8), with what the slicer adds: a task is due from a tick
+on, its head start, and turns among equals.
 """
 
 from __future__ import annotations
@@ -15,7 +17,17 @@ class NaiveSlicer:
     def add(self, name, work, *, due, period=0, head_start=0):
         assert all(task["name"] != name for task in self.tasks)
         self.turns += 1
-        self.tasks.append({"name": name, "work": work, "due": due, "period": period, "head_start": head_start, "since": due, "turn": self.turns})
+        self.tasks.append(
+            {
+                "name": name,
+                "work": work,
+                "due": due,
+                "period": period,
+                "head_start": head_start,
+                "since": due,
+                "turn": self.turns,
+            }
+        )
 
     def remove(self, name):
         before = len(self.tasks)
@@ -26,7 +38,9 @@ class NaiveSlicer:
         return [task for task in self.tasks if task["due"] <= now]
 
     def run(self, now, meter):
-        """Return the names of those that had a slice, in order, and how long the one that waits longest has waited."""
+        """Return the names of those that had a slice, in order, and how long the one that waits longest has
+        waited.
+        """
         served = []
         while not meter.is_spent():
             due = self.due(now)

@@ -13,10 +13,15 @@ def limited(vx, vy, speed):
 
 def limit_speed(velocity, maximum_speed, active):
     """Limited velocities; 0 for those that are not active."""
-    return [limited(*v, s) if a else (0.0, 0.0) for v, s, a in zip(velocity, maximum_speed, active, strict=True)]
+    return [
+        limited(*v, s) if a else (0.0, 0.0) for v, s, a in zip(velocity, maximum_speed, active, strict=True)
+    ]
 
 
 def integrate(position, velocity, maximum_speed, tick_length):
     """Velocities as walked and positions after the tick."""
     walked = [limited(*v, s) for v, s in zip(velocity, maximum_speed, strict=True)]
-    return walked, [(x + vx * tick_length, y + vy * tick_length) for (x, y), (vx, vy) in zip(position, walked, strict=True)]
+    return walked, [
+        (x + vx * tick_length, y + vy * tick_length)
+        for (x, y), (vx, vy) in zip(position, walked, strict=True)
+    ]

@@ -24,20 +24,32 @@ def _away(front, point):
 
 
 def front_of(fronts, position, corner, radius, least, most):
-    """Index of the front at which the path ends, no farther from it than `most`, -1 for none: of several there, the one that the agent is farther ahead of."""
+    """Index of the front at which the path ends, no farther from it than `most`, -1 for none:
+    of several there, the one that the agent is farther ahead of.
+    """
     wide = [k for k, front in enumerate(fronts) if _in_front_of(front, position)[2] >= 2 * least * radius]
     near = [k for k in wide if _away(fronts[k], corner) < most]
     if not near:
         return -1
     nearest = min(_away(fronts[k], corner) for k in near)
-    return max((k for k in near if _away(fronts[k], corner) <= nearest + 1e-6), key=lambda k: _in_front_of(fronts[k], position)[1])
+    return max(
+        (k for k in near if _away(fronts[k], corner) <= nearest + 1e-6),
+        key=lambda k: _in_front_of(fronts[k], position)[1],
+    )
 
 
 def targets(fronts, position, corner, radius, reach, full, least, comes_near=False):
-    """Where each agent steers: its corner, or its place in front of the region; `comes_near` if the corners say nothing of where paths end."""
+    """Where each agent steers: its corner, or its place in front of the region;
+    `comes_near` if the corners say nothing of where paths end.
+    """
     result = [tuple(each) for each in corner]
     corner = position if comes_near else corner
-    mine = [front_of(fronts, position[i], corner[i], radius[i], least, reach if comes_near else 2 * least * radius[i]) for i in range(len(position))]
+    mine = [
+        front_of(
+            fronts, position[i], corner[i], radius[i], least, reach if comes_near else 2 * least * radius[i]
+        )
+        for i in range(len(position))
+    ]
     for k, front in enumerate(fronts):
         crowd = []
         for i in range(len(position)):
@@ -59,7 +71,9 @@ def targets(fronts, position, corner, radius, reach, full, least, comes_near=Fal
             inside = min(half, max(-half, here))
             most = ASLANT * ahead + BESIDE * abs(here - inside)
             to = min(max(to, inside - most), inside + most)
-            out = share * min(MOST_OUT, max(0.0, abs(to - here) / ASLANT - ahead)) if abs(here) > half else 0.0
+            out = (
+                share * min(MOST_OUT, max(0.0, abs(to - here) / ASLANT - ahead)) if abs(here) > half else 0.0
+            )
             ax, ay, bx, by = front
             ux, uy = (bx - ax) / width, (by - ay) / width
             result[i] = ((ax + bx) / 2 + to * ux - out * uy, (ay + by) / 2 + to * uy + out * ux)

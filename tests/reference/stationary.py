@@ -1,4 +1,5 @@
-"""Twin of paths round stationary agents ([Pathfinding undated], section 6, on a mesh): by areas, cut out and looked at.
+"""Twin of paths round stationary agents ([Pathfinding undated], section 6, on a mesh):
+by areas, cut out and looked at.
 
 Kernels: draw_barriers, are_parted_by_barriers, is_corridor_open, begin_round, advance_round.
 """
@@ -39,14 +40,20 @@ def taken_by_walls(mesh, polygon, radius):
 
 
 def reached(mesh, disc, radius):
-    """Return the polygons that a disc, (x, y, radius, polygon), and an agent beside it reach from where it stands: not those behind walls."""
+    """Return the polygons that a disc, (x, y, radius, polygon), and an agent beside it reach from where it
+    stands: not those behind walls.
+    """
     found, new = set(), {int(disc[3])}
     while new:
         polygon = new.pop()
         found.add(polygon)
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
             near = shapely.LineString(ends(mesh, edge)).distance(shapely.Point(disc[:2])) < disc[2] + radius
-            if mesh.edge_twin[edge] >= 0 and near and int(mesh.edge_polygon[mesh.edge_twin[edge]]) not in found:
+            if (
+                mesh.edge_twin[edge] >= 0
+                and near
+                and int(mesh.edge_polygon[mesh.edge_twin[edge]]) not in found
+            ):
                 new.add(int(mesh.edge_polygon[mesh.edge_twin[edge]]))
     return found
 
@@ -67,7 +74,9 @@ class Crowd:
 
 def taken_by_agents(discs):
     """Return where no centre can be for stationary agents."""
-    return shapely.union_all([shapely.Point(x, y).buffer(radius, quad_segs=ROUND) for x, y, radius, _ in discs])
+    return shapely.union_all(
+        [shapely.Point(x, y).buffer(radius, quad_segs=ROUND) for x, y, radius, _ in discs]
+    )
 
 
 def parts_of(area):
@@ -92,10 +101,15 @@ def gaps_of(mesh, edge, radius, crowd):
     edge = min(edge, mesh.edge_twin[edge])
     a, b = ends(mesh, edge)
     length = math.dist(a, b)
-    low, high = (radius if mesh.is_wall_vertex[vertex] == 1 else 0.0 for vertex in (mesh.edge_vertex[edge], mesh.edge_end[edge]))
+    low, high = (
+        radius if mesh.is_wall_vertex[vertex] == 1 else 0.0
+        for vertex in (mesh.edge_vertex[edge], mesh.edge_end[edge])
+    )
     high = length - high
     along = [(b[i] - a[i]) / length for i in (0, 1)]
-    cutting = [each for each in discs if shapely.LineString([a, b]).distance(shapely.Point(each[:2])) < each[2]]
+    cutting = [
+        each for each in discs if shapely.LineString([a, b]).distance(shapely.Point(each[:2])) < each[2]
+    ]
     point = tuple(mesh.portal_point[edge])
     if not cutting:
         return [point]
@@ -108,7 +122,9 @@ def gaps_of(mesh, edge, radius, crowd):
     for begin, end in [*sorted(cuts), (high, high)]:
         if min(begin, high) - free > 1e-6:
             at = 0.5 * (free + min(begin, high))
-            found.append(point if free < middle < min(begin, high) else (a[0] + at * along[0], a[1] + at * along[1]))
+            found.append(
+                point if free < middle < min(begin, high) else (a[0] + at * along[0], a[1] + at * along[1])
+            )
         free = max(free, end)
     return found
 
@@ -126,7 +142,11 @@ class Rounds:
         if polygon not in self._free:
             area = outline(self.mesh, polygon)
             near = self.crowd.of(polygon)
-            self._free[polygon] = area.difference(taken_by_walls(self.mesh, polygon, self.radius).union(taken_by_agents(near))) if near else None
+            self._free[polygon] = (
+                area.difference(taken_by_walls(self.mesh, polygon, self.radius).union(taken_by_agents(near)))
+                if near
+                else None
+            )
         free = self._free[polygon]
         return free is None or together(free, p, q)
 
@@ -141,19 +161,31 @@ class Rounds:
                 heapq.heappush(heap, (value, node, point))
 
         pieces = range(goals.goal_start[self.goal], goals.goal_start[self.goal + 1])
-        pieces = [p for p in pieces if 2.0 * goals.clearance[p] >= width or goals.vertex_start[p + 1] - goals.vertex_start[p] == 1]
+        pieces = [
+            p
+            for p in pieces
+            if 2.0 * goals.clearance[p] >= width or goals.vertex_start[p + 1] - goals.vertex_start[p] == 1
+        ]
         best = math.inf
         for piece in pieces:
             polygon, pole = goals.piece_polygon[piece], goals.pole[piece]
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-                if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, *pole, width):
+                if (
+                    mesh.edge_twin[edge] < 0
+                    or mesh.edge_width[edge] < width
+                    or is_cut_off(mesh, polygon, edge, *pole, width)
+                ):
                     continue
                 for point in gaps_of(mesh, edge, self.radius, self.crowd):
                     target = nearest_in_piece(goals, piece, *point)
                     if self.joined(polygon, point, target):
                         reach(int(mesh.edge_twin[edge]), point, math.dist(point, target))
             target = nearest_in_piece(goals, piece, x, y)
-            if polygon == start and not are_parted(mesh, polygon, x, y, *pole, width) and self.joined(polygon, (x, y), target):
+            if (
+                polygon == start
+                and not are_parted(mesh, polygon, x, y, *pole, width)
+                and self.joined(polygon, (x, y), target)
+            ):
                 best = min(best, math.dist((x, y), target))
         done = set()
         while heap:
@@ -163,12 +195,22 @@ class Rounds:
             done.add((node, point))
             polygon = int(mesh.edge_polygon[node])
             first, last = int(mesh.polygon_start[polygon]), int(mesh.polygon_start[polygon + 1])
-            if polygon == start and not is_cut_off(mesh, polygon, node, x, y, width) and self.joined(polygon, (x, y), point):
+            if (
+                polygon == start
+                and not is_cut_off(mesh, polygon, node, x, y, width)
+                and self.joined(polygon, (x, y), point)
+            ):
                 best = min(best, value + math.dist((x, y), point))
             for edge in range(first, last):
                 twin = int(mesh.edge_twin[edge])
                 narrow = twin < 0 or edge == node or mesh.edge_width[edge] < width
-                if narrow or mesh.pair_width[mesh.pair_start[polygon] + (node - first) * (last - first) + edge - first] < width:
+                if (
+                    narrow
+                    or mesh.pair_width[
+                        mesh.pair_start[polygon] + (node - first) * (last - first) + edge - first
+                    ]
+                    < width
+                ):
                     continue
                 for other in gaps_of(mesh, edge, self.radius, self.crowd):
                     if self.joined(polygon, point, other):

@@ -14,7 +14,9 @@ def next_corner(mesh, portals, start, goal):
 
 
 def guess(mesh, poles, polygon, start, width, passed):
-    """The portal's point whose direction is most that of the nearest pole of the goal; None if none is left."""
+    """The portal's point whose direction is most that of the nearest pole of the goal;
+    None if none is left.
+    """
     pole = min(poles, key=lambda p: math.dist(p, start))
     best, found = -math.inf, None
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):

@@ -1,4 +1,6 @@
-"""Naive twin of `follow_progress`, `turn_away` and `hold_ground`: one tick of the symmetry breaker with dictionaries and angles."""
+"""Naive twin of `follow_progress`, `turn_away` and `hold_ground`:
+one tick of the symmetry breaker with dictionaries and angles.
+"""
 
 import math
 
@@ -9,13 +11,20 @@ def held(agent, slow):
     """Whether an agent wants to move and hardly moves, because of somebody."""
     wish = agent["preferred"]
     along = agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]
-    return bool(agent["active"]) and agent["blocker"] > 0 and math.hypot(*wish) > 0.0 and along < slow * (wish[0] ** 2 + wish[1] ** 2)
+    return (
+        bool(agent["active"])
+        and agent["blocker"] > 0
+        and math.hypot(*wish) > 0.0
+        and along < slow * (wish[0] ** 2 + wish[1] ** 2)
+    )
 
 
 def gets_on(agent):
     """Whether an agent goes its own way at half its pace at least."""
     wish = agent["preferred"]
-    return (agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]) / math.hypot(*wish) >= 0.5 * math.hypot(*wish)
+    return (agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]) / math.hypot(
+        *wish
+    ) >= 0.5 * math.hypot(*wish)
 
 
 def is_exact(one, other):
@@ -24,21 +33,28 @@ def is_exact(one, other):
     v = (one["preferred"][0] - other["preferred"][0], one["preferred"][1] - other["preferred"][1])
     if math.hypot(*v) <= 1e-2 * math.hypot(*one["preferred"]):
         return False
-    return p[0] * v[0] + p[1] * v[1] > 0.0 and abs(p[0] * v[1] - p[1] * v[0]) <= 1e-6 * math.hypot(*p) * math.hypot(*v)
+    return p[0] * v[0] + p[1] * v[1] > 0.0 and abs(p[0] * v[1] - p[1] * v[0]) <= 1e-6 * math.hypot(
+        *p
+    ) * math.hypot(*v)
 
 
 def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest, far):
     """One tick.
 
-    `agents` maps entity -> dict; `memory` maps entity -> [blocked, turning, events, stalled, retreating, holder] and is changed. Returns entity -> (preferred, cause).
+    `agents` maps entity -> dict; `memory` maps entity -> [blocked, turning, events, stalled, retreating,
+    holder] and is changed. Returns entity -> (preferred, cause).
     """
     for entity, agent in agents.items():
         memory[entity][0] = memory[entity][0] + 1 if held(agent, slow) else 0
         wants = agent["active"] and agent["preferred"] != (0.0, 0.0)
-        memory[entity][3] = sorted((0, memory[entity][3] + (-1 if gets_on(agent) else 1), longest))[1] if wants else 0
+        memory[entity][3] = (
+            sorted((0, memory[entity][3] + (-1 if gets_on(agent) else 1), longest))[1] if wants else 0
+        )
         back = sum(v * w for v, w in zip(agent["velocity"], agent["preferred"], strict=True)) < 0.0
         memory[entity][4] = sorted((0, memory[entity][4] + (1 if back else -1), far))[1] if wants else 0
-        memory[entity][5] = (agent["blocker"] if agent["blocker"] != -1 else memory[entity][5]) if wants else 0
+        memory[entity][5] = (
+            (agent["blocker"] if agent["blocker"] != -1 else memory[entity][5]) if wants else 0
+        )
 
     def in_ring(start):
         here = agents[start]["blocker"]
@@ -78,18 +94,35 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest
 
 
 def shown(agents, kept, stalled, patience, retreating, after, holder):
-    """Return entity -> (velocity, holds): the velocities that agents show, by the angle between their wishes; `stalled` and `retreating` (ticks) and `holder` are by entity."""
+    """Return entity -> (velocity, holds): the velocities that agents show, by the angle between their wishes;
+    `stalled` and `retreating` (ticks) and `holder` are by entity.
+    """
     result = {}
     for entity, agent in agents.items():
         by = holder[entity] if agent["blocker"] == -1 else agent["blocker"]
         velocity, wish, other = agent["velocity"], agent["preferred"], agents.get(by)
         holds = False
-        if agent["active"] and other is not None and stalled[by] < patience and math.hypot(*wish) > 0.0 and math.hypot(*other["preferred"]) > 0.0:
+        if (
+            agent["active"]
+            and other is not None
+            and stalled[by] < patience
+            and math.hypot(*wish) > 0.0
+            and math.hypot(*other["preferred"]) > 0.0
+        ):
             ahead, aside = wish[0] / math.hypot(*wish), wish[1] / math.hypot(*wish)
-            forwards, sideways = velocity[0] * ahead + velocity[1] * aside, velocity[1] * ahead - velocity[0] * aside
-            between = math.atan2(wish[0] * other["preferred"][1] - wish[1] * other["preferred"][0], wish[0] * other["preferred"][0] + wish[1] * other["preferred"][1])
+            forwards, sideways = (
+                velocity[0] * ahead + velocity[1] * aside,
+                velocity[1] * ahead - velocity[0] * aside,
+            )
+            between = math.atan2(
+                wish[0] * other["preferred"][1] - wish[1] * other["preferred"][0],
+                wish[0] * other["preferred"][0] + wish[1] * other["preferred"][1],
+            )
             holds = forwards < 0.0 and retreating[entity] >= after and abs(between) > math.radians(120.0)
             if holds:
-                velocity = (kept * forwards * ahead - sideways * aside, kept * forwards * aside + sideways * ahead)
+                velocity = (
+                    kept * forwards * ahead - sideways * aside,
+                    kept * forwards * aside + sideways * ahead,
+                )
         result[entity] = (velocity, holds)
     return result

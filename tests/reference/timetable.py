@@ -18,7 +18,9 @@ def place(times, points, loops, time):
     times, points = unrolled(times, points, loops, time)
     if time <= times[0]:
         return points[0]
-    for (t0, p0), (t1, p1) in zip(zip(times, points, strict=True), zip(times[1:], points[1:], strict=True), strict=False):
+    for (t0, p0), (t1, p1) in zip(
+        zip(times, points, strict=True), zip(times[1:], points[1:], strict=True), strict=False
+    ):
         if t0 <= time <= t1:
             share = (time - t0) / (t1 - t0)
             return p0[0] + (p1[0] - p0[0]) * share, p0[1] + (p1[1] - p0[1]) * share

@@ -7,7 +7,9 @@ from tests.reference.plane import in_circle
 
 
 def edges_that_are_not_delaunay(vertices, triangles, neighbours):
-    """Inner edges (triangle, side) with the far corner of their neighbour strictly inside the triangle's circle."""
+    """Inner edges (triangle, side) with the far corner of their neighbour strictly inside the triangle's
+    circle.
+    """
     bad = []
     for t, corners in enumerate(triangles.tolist()):
         for i in range(3):

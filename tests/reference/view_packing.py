@@ -1,4 +1,6 @@
-"""Naive twin of `crowdsim.pictures.view.moves`: unpacks what `Packer.pack` made, number by number, from the words of its docstring."""
+"""Naive twin of `crowdsim.pictures.view.moves`:
+unpacks what `Packer.pack` made, number by number, from the words of its docstring.
+"""
 
 import json
 import zlib

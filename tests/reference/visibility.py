@@ -1,6 +1,8 @@
-"""Naive twins of `crowdsim.navigation.visibility`: corners from rings, sight and clearance by shapely, all tangents of all pairs, Dijkstra in plain Python.
+"""Naive twins of `crowdsim.navigation.visibility`:
+corners from rings, sight and clearance by shapely, all tangents of all pairs, Dijkstra in plain Python.
 
-Nothing is pruned: no rule about walls or bends, no potentially visible sets, no widths. An agent goes round a corner on either side, if shapely lets it.
+Nothing is pruned: no rule about walls or bends, no potentially visible sets, no widths. An agent goes round a
+corner on either side, if shapely lets it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,9 @@ import math
 import numpy as np
 import shapely
 
-TOUCH = 1e-6  # How much nearer than its radius an agent may come to a wall here; chords of arcs of 1 degree are 4e-5 of the radius nearer to the corner.
+# How much nearer than its radius an agent may come to a wall here; chords of arcs of 1 degree are 4e-5 of the
+# radius nearer to the corner.
+TOUCH = 1e-6
 STEP = math.radians(1.0)
 
 
@@ -28,7 +32,9 @@ def corners_and_walls(ground):
         oriented = shapely.orient_polygons(part)
         for ring in (oriented.exterior, *oriented.interiors):
             points = np.asarray(ring.coords)[:-1]
-            for before, here, after in zip(np.roll(points, 1, axis=0), points, np.roll(points, -1, axis=0), strict=True):
+            for before, here, after in zip(
+                np.roll(points, 1, axis=0), points, np.roll(points, -1, axis=0), strict=True
+            ):
                 u, v = here - before, after - here
                 if u[0] * v[1] - u[1] * v[0] < 0.0:
                     found.append((tuple(here), (-u / np.hypot(*u), v / np.hypot(*v))))
@@ -36,13 +42,16 @@ def corners_and_walls(ground):
 
 
 def in_sight(ground, a, b):
-    """Twin of `see_all` and `trace_sight`: whether the straight line stays on the ground, by less than a grazing touch."""
+    """Twin of `see_all` and `trace_sight`: whether the straight line stays on the ground,
+    by less than a grazing touch.
+    """
     line = shapely.LineString([a, b])
     return ground.covers(line) or shapely.difference(line, ground.buffer(1e-7)).is_empty
 
 
 def bends(ground_walls, first, second, sides, radius):
-    """Twin of `bending_radii`: whether an agent that touches two corners on given sides stands in none of their walls.
+    """Twin of `bending_radii`: whether an agent that touches two corners on given sides stands in none of
+    their walls.
 
     `ground_walls` are, for each corner, the unit directions along its two walls.
     """
@@ -54,13 +63,19 @@ def bends(ground_walls, first, second, sides, radius):
     d = d / length
     normal = np.array([-d[1], d[0]])
     left = math.sqrt(1.0 - sine * sine) * normal - sine * d
-    return all(-side * float(left @ wall) <= 1e-9 for side, walls in zip(sides, ground_walls, strict=True) for wall in walls)
+    return all(
+        -side * float(left @ wall) <= 1e-9
+        for side, walls in zip(sides, ground_walls, strict=True)
+        for wall in walls
+    )
 
 
 def tangents(ground):
-    """Twin of `find_tangents`: the tangents that some path of some radius can bend along, as {((corner, side), (corner, side))}.
+    """Twin of `find_tangents`: the tangents that some path of some radius can bend along, as {((corner,
+    side), (corner, side))}.
 
-    Radii are tried one by one, five hundred up to half the distance between the corners; an interval that is shorter than two steps may be missed.
+    Radii are tried one by one, five hundred up to half the distance between the corners; an interval that is
+    shorter than two steps may be missed.
     """
     corners = corners_and_walls(ground)
     found = set()
@@ -68,26 +83,36 @@ def tangents(ground):
         if not in_sight(ground, a, b):
             continue
         for sides in itertools.product((1, -1), (1, -1)):
-            if any(bends((first, second), a, b, sides, radius) for radius in (np.arange(500) + 0.5) * 1e-3 * math.dist(a, b)):
+            if any(
+                bends((first, second), a, b, sides, radius)
+                for radius in (np.arange(500) + 0.5) * 1e-3 * math.dist(a, b)
+            ):
                 found.add(((a, sides[0]), (b, sides[1])))
     return found
 
 
 def room(ground, corner, walls, most):
-    """Twin of `measure_clearances`: half the distance to the nearest wall that is in front of one of the corner's two walls."""
+    """Twin of `measure_clearances`: half the distance to the nearest wall that is in front of one of the
+    corner's two walls.
+    """
     far = 1e3
     best = 2.0 * most
-    boundary = shapely.set_precision(ground.boundary, 0.0)  # else what comes out lies on the grid of the ground
+    # else what comes out lies on the grid of the ground
+    boundary = shapely.set_precision(ground.boundary, 0.0)
     for wall, sign in zip(walls, (1.0, -1.0), strict=True):
         normal = sign * np.array([wall[1], -wall[0]])
         base = np.asarray(corner) + 1e-7 * normal
-        front = shapely.Polygon([base - far * wall, base + far * wall, base + far * (wall + normal), base + far * (normal - wall)])
+        front = shapely.Polygon(
+            [base - far * wall, base + far * wall, base + far * (wall + normal), base + far * (normal - wall)]
+        )
         best = min(best, shapely.distance(shapely.Point(corner), shapely.intersection(boundary, front)))
     return 0.5 * best
 
 
 def clear_stretches(ground, a, b, radius, steps=20_000):
-    """Twin of `next_clear_stretch`: the stretches of the line from a to b (distances from a) that are clear of walls, from points along it."""
+    """Twin of `next_clear_stretch`: the stretches of the line from a to b (distances from a) that are clear
+    of walls, from points along it.
+    """
     line = shapely.LineString([a, b])
     at = np.linspace(0.0, line.length, steps + 1)
     clear = shapely.distance(ground.boundary, shapely.line_interpolate_point(line, at)) >= radius - TOUCH
@@ -96,8 +121,14 @@ def clear_stretches(ground, a, b, radius, steps=20_000):
 
 
 def shortest(ground, start, goal, radius=0.0):
-    """Twin of `advance_visibility_search`: the length of the shortest path of an agent, inf if there is none."""
-    return _shortest_of_a_point(ground, start, goal) if radius == 0.0 else _shortest_of_a_disc(ground, start, goal, radius)
+    """Twin of `advance_visibility_search`: the length of the shortest path of an agent,
+    inf if there is none.
+    """
+    return (
+        _shortest_of_a_point(ground, start, goal)
+        if radius == 0.0
+        else _shortest_of_a_disc(ground, start, goal, radius)
+    )
 
 
 def _shortest_of_a_point(ground, start, goal):
@@ -148,7 +179,9 @@ def _shortest_of_a_disc(ground, start, goal, radius):
     shapes = shapely.linestrings(np.array([line[:2] for line in lines]))
     free = shapely.contains_properly(ground, shapes) & ~shapely.dwithin(shapes, walls, radius - TOUCH)
     directions = {name: line[2] for name, line, is_free in zip(names, lines, free, strict=True) if is_free}
-    lengths = {name: math.dist(*line[:2]) for name, line, is_free in zip(names, lines, free, strict=True) if is_free}
+    lengths = {
+        name: math.dist(*line[:2]) for name, line, is_free in zip(names, lines, free, strict=True) if is_free
+    }
     leaving: dict[int, list[tuple[int, int]]] = {}
     for name in directions:
         leaving.setdefault(name[0], []).append(name)
@@ -170,7 +203,9 @@ def _shortest_of_a_disc(ground, start, goal, radius):
 
 
 def _tangent(a, b):
-    """Return where the line that touches disc a and then disc b begins and ends, and its direction; None if the discs overlap."""
+    """Return where the line that touches disc a and then disc b begins and ends, and its direction;
+    None if the discs overlap.
+    """
     d = np.array([b[0] - a[0], b[1] - a[1]])
     length = float(np.hypot(*d))
     if length == 0.0 or abs(b[2] - a[2]) >= length:
@@ -182,7 +217,9 @@ def _tangent(a, b):
 
 
 def _turns(u, v, side):
-    """Return by which angles one may turn from u to v on a disc: as its side turns; a full turn would be a loop."""
+    """Return by which angles one may turn from u to v on a disc: as its side turns;
+    a full turn would be a loop.
+    """
     angle = math.atan2(u[0] * v[1] - u[1] * v[0], float(u @ v))
     if side < 0.0:
         return [min(angle, 0.0)] if angle < 1e-9 else []
@@ -196,13 +233,17 @@ def _arc_is_free(ground, walls, disc, u, turn, radius):
         c, s = math.cos(turn * k / steps), math.sin(turn * k / steps)
         w = (c * u[0] - s * u[1], s * u[0] + c * u[1])
         points.append((disc[0] + disc[2] * w[1], disc[1] - disc[2] * w[0]))
-    return not shapely.dwithin(shapely.MultiPoint(points), walls, radius - TOUCH) and ground.contains(shapely.MultiPoint(points))
+    return not shapely.dwithin(shapely.MultiPoint(points), walls, radius - TOUCH) and ground.contains(
+        shapely.MultiPoint(points)
+    )
 
 
 def cheapest_taut(ground, start, goal, cost_of_line):
-    """Return the least cost of all taut chains of corners for a point: paths that no pull would shorten, which is how agents walk them.
+    """Return the least cost of all taut chains of corners for a point:
+    paths that no pull would shorten, which is how agents walk them.
 
-    Nodes are lines (from, to, side on which the corner at `to` is passed); `cost_of_line` gives what a shapely line costs.
+    Nodes are lines (from, to, side on which the corner at `to` is passed); `cost_of_line` gives what a
+    shapely line costs.
     """
     nodes = [(tuple(start), ()), (tuple(goal), ()), *corners_and_walls(ground)]
     shapely.prepare(ground)
@@ -219,7 +260,10 @@ def cheapest_taut(ground, start, goal, cost_of_line):
             if other == here or not ground.covers(line):
                 continue
             if before is not None:
-                u, v = np.subtract(nodes[here][0], nodes[before][0]), np.subtract(nodes[other][0], nodes[here][0])
+                u, v = (
+                    np.subtract(nodes[here][0], nodes[before][0]),
+                    np.subtract(nodes[other][0], nodes[here][0]),
+                )
                 if side * (u[0] * v[1] - u[1] * v[0]) < -1e-9:
                     continue
             for next_side in (1, -1) if other > 1 else (1,):
@@ -247,16 +291,21 @@ def sight_polygon(ground, watcher):
 
 
 def trace(mesh, polygon, a, b):
-    """Return [(t, t', polygon)] of the polygons that a straight line in plan leads through from a point of one, over shared edges; None if it ends before b.
+    """Return [(t, t', polygon)] of the polygons that a straight line in plan leads through from a point of
+    one, over shared edges; None if it ends before b.
 
-    Every polygon is cut with the line, and of those that are joined the next one is taken; the floor of each follows from the joins.
+    Every polygon is cut with the line, and of those that are joined the next one is taken; the floor of each
+    follows from the joins.
     """
     line, length = shapely.LineString([a, b]), float(np.hypot(b[0] - a[0], b[1] - a[1]))
     found, at, seen = [], 0.0, set()
     while True:
         corners = mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]]
         part = shapely.intersection(line, shapely.Polygon(mesh.vertex[corners, :2]).buffer(1e-9))
-        end = max((float(np.hypot(x - a[0], y - a[1])) / length for x, y in shapely.get_coordinates(part)), default=at)
+        end = max(
+            (float(np.hypot(x - a[0], y - a[1])) / length for x, y in shapely.get_coordinates(part)),
+            default=at,
+        )
         found.append((at, end, polygon))
         seen.add(polygon)
         if end >= 1.0 - 1e-6:

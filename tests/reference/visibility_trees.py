@@ -1,4 +1,6 @@
-"""Twin of `crowdsim.navigation.visibility.trees.advance_tree`: least distances to a goal by going over all pairs of edges until nothing changes."""
+"""Twin of `crowdsim.navigation.visibility.trees.advance_tree`:
+least distances to a goal by going over all pairs of edges until nothing changes.
+"""
 
 import math
 
@@ -6,7 +8,9 @@ import numpy as np
 
 
 def tangent(a, b, a_side, b_side):
-    """Return the direction (an angle) and the length of the line from disc a to disc b; a side is the radius, below 0 where the disc is on the right."""
+    """Return the direction (an angle) and the length of the line from disc a to disc b;
+    a side is the radius, below 0 where the disc is on the right.
+    """
     apart = math.dist(a, b)
     across = min(1.0, max(-1.0, (b_side - a_side) / apart))
     return math.atan2(b[1] - a[1], b[0] - a[0]) - math.asin(across), apart * math.sqrt(1.0 - across * across)
@@ -18,10 +22,15 @@ def turned(before, after):
 
 
 def distances(graph, goals, links, goal, thinnest, widest):
-    """Return for each edge how far it is at least from its end to the goal, which is a point, for agents between two radii; widths are not tested."""
+    """Return for each edge how far it is at least from its end to the goal, which is a point,
+    for agents between two radii; widths are not tested.
+    """
     position, target = graph.corners.position.tolist(), graph.edge_target.tolist()
     source = np.repeat(np.arange(len(graph.edge_start) - 1), np.diff(graph.edge_start)).tolist()
-    usable = [low <= widest and high >= thinnest for low, high in zip(graph.edge_low.tolist(), graph.edge_high.tolist(), strict=True)]
+    usable = [
+        low <= widest and high >= thinnest
+        for low, high in zip(graph.edge_low.tolist(), graph.edge_high.tolist(), strict=True)
+    ]
     straight = {}  # node -> least straight part to the goal
     for link in range(links.start[goal], links.start[goal + 1]):
         corner, piece = int(links.corner[link]), int(links.piece[link])
@@ -31,7 +40,9 @@ def distances(graph, goals, links, goal, thinnest, widest):
 
     def line(edge, radius):
         a, b = source[edge], target[edge]
-        return tangent(position[a // 2], position[b // 2], radius * (1 - 2 * (a % 2)), radius * (1 - 2 * (b % 2)))
+        return tangent(
+            position[a // 2], position[b // 2], radius * (1 - 2 * (a % 2)), radius * (1 - 2 * (b % 2))
+        )
 
     edges = [edge for edge in range(len(target)) if usable[edge]]
     steps = []
@@ -40,7 +51,8 @@ def distances(graph, goals, links, goal, thinnest, widest):
             if target[first] != source[then]:
                 continue
             side = 1 - 2 * (source[then] % 2)
-            if -math.pi + 1e-9 < side * turned(line(first, widest)[0], line(then, widest)[0]) < -1e-9:  # to turn right back is allowed, in either direction
+            # to turn right back is allowed, in either direction
+            if -math.pi + 1e-9 < side * turned(line(first, widest)[0], line(then, widest)[0]) < -1e-9:
                 continue
             arc = thinnest * max(0.0, side * turned(line(first, thinnest)[0], line(then, thinnest)[0]))
             steps.append((first, then, arc + line(then, widest)[1]))

@@ -1,4 +1,5 @@
-"""Twins of walking: the wall that a step meets is looked for among all walls, and an agent is pushed out of whatever wall is nearest.
+"""Twins of walking: the wall that a step meets is looked for among all walls,
+and an agent is pushed out of whatever wall is nearest.
 
 Kernels: walk_point, walk_disc, walk_many.
 """
@@ -15,7 +16,9 @@ def boundary_of(mesh):
 
 
 def _first_wall(boundary, x, y, to_x, to_y):
-    """The boundary edge that the path from (x, y) crosses first, from inside to outside, and after which share of it."""
+    """The boundary edge that the path from (x, y) crosses first, from inside to outside,
+    and after which share of it.
+    """
     best, share = None, math.inf
     for wall in boundary:
         ax, ay, bx, by = wall
@@ -32,7 +35,9 @@ def _first_wall(boundary, x, y, to_x, to_y):
 
 
 def walk_point(boundary, x, y, to_x, to_y):
-    """Straight on to the first wall, then along it with the part of the rest that is along it, and so on; at the ninth wall it stays."""
+    """Straight on to the first wall, then along it with the part of the rest that is along it, and so on;
+    at the ninth wall it stays.
+    """
     for slide in range(9):
         wall, share = _first_wall(boundary, x, y, to_x, to_y)
         if wall is None:
@@ -59,7 +64,9 @@ def nearest_wall(boundary, x, y):
 
 
 def walk_disc(boundary, x, y, to_x, to_y, radius):
-    """In equal steps of at most half a radius; after each, pushed out of the nearest wall until it is clear. None where it finds no place in six pushes."""
+    """In equal steps of at most half a radius; after each, pushed out of the nearest wall until it is clear.
+    None where it finds no place in six pushes.
+    """
     steps = max(1, math.ceil(math.hypot(to_x - x, to_y - y) / (0.5 * radius)))
     dx, dy = (to_x - x) / steps, (to_y - y) / steps
     for _ in range(steps):

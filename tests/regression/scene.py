@@ -1,4 +1,6 @@
-"""A small scene with people in each other's way, and its golden recording, for tests of what is done with golden recordings."""
+"""A small scene with people in each other's way, and its golden recording,
+for tests of what is done with golden recordings.
+"""
 
 from __future__ import annotations
 

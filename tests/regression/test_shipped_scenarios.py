@@ -1,6 +1,8 @@
-"""Every shipped scenario runs as it was recorded, bit for bit: the first seconds agent by agent, what comes later by digests.
+"""Every shipped scenario runs as it was recorded, bit for bit:
+the first seconds agent by agent, what comes later by digests.
 
-``python -m pytest tests/regression/test_shipped_scenarios.py --bless`` records them anew; a commit that does says why, and what it said.
+``python -m pytest tests/regression/test_shipped_scenarios.py --bless`` records them anew; a commit that does
+says why, and what it said.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ MOST_BYTES = 2_000_000  # of all of them together
 
 
 class Kept(NamedTuple):
-    """What is kept of a scenario: all for so many seconds, digests until a later time; of large crowds fewer agents."""
+    """What is kept of a scenario: all for so many seconds, digests until a later time;
+    of large crowds fewer agents.
+    """
 
     seconds: float
     until: float = 20.0
@@ -78,4 +82,8 @@ def test_golden_recordings_are_small_and_of_shipped_scenarios_only():
         with open_run(path) as recording:
             header, layout = recording.header, recording.layout
             assert is_golden(recording) and header.ticks_per_frame == 1 and header.exact and layout.trace
-            assert recording.commit.ticks == round(KEPT[path.stem].seconds / header.tick_s) == recording.commit.frames - 1
+            assert (
+                recording.commit.ticks
+                == round(KEPT[path.stem].seconds / header.tick_s)
+                == recording.commit.frames - 1
+            )

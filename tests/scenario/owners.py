@@ -1,4 +1,6 @@
-"""Owners of tunable numbers for tests of scenarios: fixed here, so that no text in a test changes when a room changes its numbers."""
+"""Owners of tunable numbers for tests of scenarios:
+fixed here, so that no text in a test changes when a room changes its numbers.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,12 @@ from crowdsim.tunable import param
 class Orca:
     """Numbers of a model."""
 
-    neighbour_count: int = param(10, "", low=0, high=64, why="the ten nearest surround a walker", source="RVO2")
-    time_horizon: float = param(2.0, "s", above=0.0, high=60.0, why="how long a velocity is to stay clear of others")
+    neighbour_count: int = param(
+        10, "", low=0, high=64, why="the ten nearest surround a walker", source="RVO2"
+    )
+    time_horizon: float = param(
+        2.0, "s", above=0.0, high=60.0, why="how long a velocity is to stay clear of others"
+    )
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,9 @@ class Aim:
 class Contacts:
     """Numbers of bodies."""
 
-    passes: int = param(3, "", low=0, high=100, why="enough for a walking crowd", source="[Pathfinding undated], section 8")
+    passes: int = param(
+        3, "", low=0, high=100, why="enough for a walking crowd", source="[Pathfinding undated], section 8"
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,14 @@ OWNERS: dict[str, dict[str, Owner]] = {
     "symmetry": {"symmetry": Breaker},
     "budget": {"budget": Budget},
 }
-COLUMNS = {"velocity": 8, "preferred_velocity": 8, "next_corner": 16, "activity": 1, "path_status": 1, "goal": 4}
+COLUMNS = {
+    "velocity": 8,
+    "preferred_velocity": 8,
+    "next_corner": 16,
+    "activity": 1,
+    "path_status": 1,
+    "goal": 4,
+}
 
 
 @contextmanager

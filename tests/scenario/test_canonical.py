@@ -1,4 +1,6 @@
-"""The canonical text of a scenario: the same run without the original files, and one text for what means the same."""
+"""The canonical text of a scenario: the same run without the original files,
+and one text for what means the same.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ from tests.scenario.worlds import SMALL, load, with_line
 from tests.setup.test_agents import same
 
 
-@pytest.mark.parametrize("text", [SMALL, with_line("seed", "5"), *(template_text(name) for name in TEMPLATES)], ids=["small", "minimal", *TEMPLATES])
+@pytest.mark.parametrize(
+    "text",
+    [SMALL, with_line("seed", "5"), *(template_text(name) for name in TEMPLATES)],
+    ids=["small", "minimal", *TEMPLATES],
+)
 def test_the_canonical_text_gives_the_same_scenario_and_again_the_same_text(text: str) -> None:
     first = load(text)
     again = parse_scenario(first.canonical(), file="recording")
@@ -40,10 +46,13 @@ def test_the_canonical_text_gives_the_same_scenario_and_again_the_same_text(text
 
 def test_geometry_from_files_is_written_into_it(tmp_path: Path) -> None:
     (tmp_path / "plan.wkt").write_text(
-        "POLYGON ((395131.7942683684 5268347.448105887, 395231.2 5268347.5, 395231.1 5268400.3, 395131.9 5268399.1, 395131.7942683684 5268347.448105887))"
+        "POLYGON ((395131.7942683684 5268347.448105887, 395231.2 5268347.5, 395231.1 5268400.3, 395131.9 "
+        "5268399.1, 395131.7942683684 5268347.448105887))"
     )
     path = tmp_path / "s.yaml"
-    path.write_text("version: 1\ngeometry: {walkable: {wkt_file: plan.wkt}}\ngroups: [{name: a, count: 50}]\n")
+    path.write_text(
+        "version: 1\ngeometry: {walkable: {wkt_file: plan.wkt}}\ngroups: [{name: a, count: 50}]\n"
+    )
     first = load_scenario(path)
     text = first.canonical()
     (tmp_path / "plan.wkt").unlink()
@@ -93,8 +102,14 @@ def test_other_scenarios_give_other_texts() -> None:
 
 
 def test_negative_zero_is_zero() -> None:
-    groups = "[{name: x, positions: [[-0.0, 0.5]]}, {name: y, agents: [{position: [0.5, -0.0], goals: {point: [-0.0, -0.0]}}]}]"
-    text = f"version: 1\ngeometry: {{walkable: {{box: [-1, -1, 1, 1]}}}}\ngoals: {{a: {{point: [-0.0, 0]}}}}\ngroups: {groups}\n"
+    groups = (
+        "[{name: x, positions: [[-0.0, 0.5]]}, {name: y, agents: [{position: [0.5, -0.0], goals: {point: "
+        "[-0.0, -0.0]}}]}]"
+    )
+    text = (
+        f"version: 1\ngeometry: {{walkable: {{box: [-1, -1, 1, 1]}}}}\ngoals: {{a: {{point: [-0.0, 0]}}}}\n"
+        f"groups: {groups}\n"
+    )
     found = load(text)
     agents = resolve_agents(found)
     assert not np.signbit(agents.position).any()
@@ -103,13 +118,20 @@ def test_negative_zero_is_zero() -> None:
 
 
 def test_ground_that_is_said_to_be_final_is_taken_as_it_is_but_checked() -> None:
-    final = "{walkable: [{wkt: 'POLYGON ((0.1 0.1, 5 0, 5 5, 0 5, 0.1 0.1))'}], obstacles: [{box: [1, 1, 2, 2]}], resolved: true}"
-    found = load(with_line("geometry", final).replace("door: {exit: {box: [9, 0, 10, 8]}}", "door: {point: [1, 1]}"))
+    final = (
+        "{walkable: [{wkt: 'POLYGON ((0.1 0.1, 5 0, 5 5, 0 5, 0.1 0.1))'}], obstacles: [{box: [1, 1, 2, "
+        "2]}], resolved: true}"
+    )
+    found = load(
+        with_line("geometry", final).replace("door: {exit: {box: [9, 0, 10, 8]}}", "door: {point: [1, 1]}")
+    )
     assert found.geometry.walkable.exterior.coords[0] == (0.1, 0.1)  # neither snapped nor cut
     from tests.scenario.worlds import problems_of
 
     overlapping = "{walkable: [{box: [0, 0, 10, 8]}, {box: [5, 0, 12, 8]}], resolved: true}"
-    assert problems_of(with_line("geometry", overlapping)) == ["t.yaml:2:22: geometry.walkable: parts of the ground overlap"]
+    assert problems_of(with_line("geometry", overlapping)) == [
+        "t.yaml:2:22: geometry.walkable: parts of the ground overlap"
+    ]
 
 
 @settings(max_examples=300, deadline=None)
@@ -161,7 +183,11 @@ WRITABLE = st.characters(exclude_characters="\x85\u2028\u2029")
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.text(WRITABLE, min_size=1, max_size=12), st.text(WRITABLE, min_size=1, max_size=12), st.text(WRITABLE, max_size=40))
+@given(
+    st.text(WRITABLE, min_size=1, max_size=12),
+    st.text(WRITABLE, min_size=1, max_size=12),
+    st.text(WRITABLE, max_size=40),
+)
 def test_names_of_any_kind_survive(goal: str, group: str, description: str) -> None:
     text = json.dumps(
         {

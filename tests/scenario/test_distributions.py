@@ -24,7 +24,9 @@ def premovement(text: str) -> Distribution:
     return load(with_line("groups", f"[{{name: g, count: 1, premovement: {text}}}]")).groups[0].premovement
 
 
-@pytest.mark.parametrize("x", [0.0, 1.0, -1.0, 0.3466, 0.34658, -0.3466, 10.0, -20.0, 1e-9, 50.0, 123.456, -300.0])
+@pytest.mark.parametrize(
+    "x", [0.0, 1.0, -1.0, 0.3466, 0.34658, -0.3466, 10.0, -20.0, 1e-9, 50.0, 123.456, -300.0]
+)
 def test_exponential_agrees_with_exact_fractions(x: float) -> None:
     assert exponential(x) == pytest.approx(naive.exponential(x), rel=5e-16)
 
@@ -44,8 +46,12 @@ def test_exponentials_hold_values_within_bounds() -> None:
 
 
 def test_defaults_are_filled_in() -> None:
-    assert speed("{normal: {mean: 1.3, sd: 0.1}}") == Distribution("normal", 1.3 - 3.0 * 0.1, 1.3 + 3.0 * 0.1, 1.3, 0.1)
-    assert speed("{choice: {values: [1, 2]}}") == Distribution("choice", 1.0, 2.0, 0.0, 0.0, (1.0, 2.0), (1.0, 1.0))
+    assert speed("{normal: {mean: 1.3, sd: 0.1}}") == Distribution(
+        "normal", 1.3 - 3.0 * 0.1, 1.3 + 3.0 * 0.1, 1.3, 0.1
+    )
+    assert speed("{choice: {values: [1, 2]}}") == Distribution(
+        "choice", 1.0, 2.0, 0.0, 0.0, (1.0, 2.0), (1.0, 1.0)
+    )
     low_high = premovement("{lognormal: {mu: 3, sigma: 0.5}}")
     assert (low_high.low, low_high.high) == pytest.approx((math.exp(1.5), math.exp(4.5)), rel=1e-8)
     assert load(with_line("groups", "[{name: g, count: 1}]")).groups[0].speed == WEIDMANN_SPEED
@@ -57,11 +63,21 @@ def test_defaults_are_filled_in() -> None:
         (number(1.5), 1.5, 0.0),
         (Distribution("uniform", 10.0, 100.0), 55.0, 90.0 / math.sqrt(12.0)),
         (Distribution("normal", -10.0, 10.0, 1.34, 0.26), 1.34, 0.26),
-        (Distribution("lognormal", 0.0, 1e9, 1.0, 0.25), math.exp(1.0 + 0.25**2 / 2), math.sqrt((math.exp(0.25**2) - 1.0) * math.exp(2.0 + 0.25**2))),
-        (Distribution("choice", 0.2, 0.4, 0.0, 0.0, (0.2, 0.4), (95.0, 5.0)), 0.21, 0.2 * math.sqrt(0.95 * 0.05)),
+        (
+            Distribution("lognormal", 0.0, 1e9, 1.0, 0.25),
+            math.exp(1.0 + 0.25**2 / 2),
+            math.sqrt((math.exp(0.25**2) - 1.0) * math.exp(2.0 + 0.25**2)),
+        ),
+        (
+            Distribution("choice", 0.2, 0.4, 0.0, 0.0, (0.2, 0.4), (95.0, 5.0)),
+            0.21,
+            0.2 * math.sqrt(0.95 * 0.05),
+        ),
     ],
 )
-def test_draws_have_the_mean_and_deviation_of_their_distribution(distribution: Distribution, mean: float, deviation: float) -> None:
+def test_draws_have_the_mean_and_deviation_of_their_distribution(
+    distribution: Distribution, mean: float, deviation: float
+) -> None:
     found = draw_distribution(distribution, 1, int(Stream.SPEED), KEYS)
     margin = 4.0 * deviation / math.sqrt(len(KEYS))
     assert found.mean() == pytest.approx(mean, abs=margin + 1e-12)
@@ -70,7 +86,12 @@ def test_draws_have_the_mean_and_deviation_of_their_distribution(distribution: D
 
 @pytest.mark.parametrize(
     "distribution",
-    [Distribution("uniform", 0.2, 0.25), WEIDMANN_SPEED, Distribution("lognormal", 5.0, 20.0, 3.0, 1.0), Distribution("normal", 1.3, 1.4, 1.0, 0.3)],
+    [
+        Distribution("uniform", 0.2, 0.25),
+        WEIDMANN_SPEED,
+        Distribution("lognormal", 5.0, 20.0, 3.0, 1.0),
+        Distribution("normal", 1.3, 1.4, 1.0, 0.3),
+    ],
 )
 def test_no_draw_lies_outside_the_cut_offs(distribution: Distribution) -> None:
     found = draw_distribution(distribution, 1, int(Stream.SPEED), KEYS)
@@ -79,13 +100,18 @@ def test_no_draw_lies_outside_the_cut_offs(distribution: Distribution) -> None:
 
 
 def test_weights_decide_how_often_each_value_comes_and_none_comes_without_weight() -> None:
-    found = draw_distribution(Distribution("choice", 1.0, 3.0, 0.0, 0.0, (1.0, 2.0, 3.0), (0.0, 3.0, 1.0)), 1, 2, KEYS)
+    found = draw_distribution(
+        Distribution("choice", 1.0, 3.0, 0.0, 0.0, (1.0, 2.0, 3.0), (0.0, 3.0, 1.0)), 1, 2, KEYS
+    )
     values, counts = np.unique(found, return_counts=True)
     assert values.tolist() == [2.0, 3.0]
     assert counts[0] / len(KEYS) == pytest.approx(0.75, abs=0.015)
 
 
-@pytest.mark.parametrize("distribution", [Distribution("uniform", 0.0, 1.0), WEIDMANN_SPEED, Distribution("lognormal", 1.0, 100.0, 3.0, 0.5)])
+@pytest.mark.parametrize(
+    "distribution",
+    [Distribution("uniform", 0.0, 1.0), WEIDMANN_SPEED, Distribution("lognormal", 1.0, 100.0, 3.0, 0.5)],
+)
 def test_a_draw_depends_on_the_key_alone_and_not_on_what_else_is_drawn(distribution: Distribution) -> None:
     whole = draw_distribution(distribution, 1, 2, KEYS[:500])
     order = np.random.default_rng(0).permutation(500)
@@ -104,15 +130,23 @@ def test_a_draw_depends_on_the_key_alone_and_not_on_what_else_is_drawn(distribut
         ("{uniform: {low: 2, high: 1}}", "low is 2 m/s, but high is 1 m/s: nothing lies between them"),
         ("{uniform: {low: 1, high: 1}}", "low is 1 m/s, but high is 1 m/s: nothing lies between them"),
         ("{normal: {mean: 1, sd: 0.5}}", "can be as low as -0.5 m/s, but must be above 0 m/s"),
-        ("{normal: {mean: 1, sd: 0.1, low: 1.3, high: 2}}", "the cut-offs 1.3 to 2 m/s keep 0.13% of the draws of mean 1 and sd 0.1"),
-        ("{lognormal: {mu: 0, sigma: 0.1, low: 9, high: 10}}", "the cut-offs 9 to 10 m/s keep next to none of the draws of mu 0 and sigma 0.1"),
+        (
+            "{normal: {mean: 1, sd: 0.1, low: 1.3, high: 2}}",
+            "the cut-offs 1.3 to 2 m/s keep 0.13% of the draws of mean 1 and sd 0.1",
+        ),
+        (
+            "{lognormal: {mu: 0, sigma: 0.1, low: 9, high: 10}}",
+            "the cut-offs 9 to 10 m/s keep next to none of the draws of mu 0 and sigma 0.1",
+        ),
         ("{choice: {values: [1, 2], weights: [1]}}", "2 values, but 1 weight"),
         ("{choice: {values: [1, 2], weights: [0, 0]}}", "all weights are 0"),
         ("{choice: {values: [1, -2]}}", "can be as low as -2 m/s, but must be above 0 m/s"),
     ],
 )
 def test_distributions_that_make_no_sense_are_refused_with_the_numbers(text: str, message: str) -> None:
-    assert problems_of(with_line("groups", f"[{{name: g, count: 1, speed: {text}}}]")) == [f"t.yaml:4:37: groups[0].speed: {message}"]
+    assert problems_of(with_line("groups", f"[{{name: g, count: 1, speed: {text}}}]")) == [
+        f"t.yaml:4:37: groups[0].speed: {message}"
+    ]
 
 
 def test_the_share_that_cut_offs_keep_is_that_of_the_bell_curve() -> None:

@@ -13,7 +13,9 @@ from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.setup.agents import resolve_agents
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "scenarios.md").read_text(
+    encoding="utf-8"
+)
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
 
@@ -27,14 +29,18 @@ def test_examples_of_the_page_load_and_their_agents_fit(text: str) -> None:
 def test_the_mistakes_of_the_page_are_those_that_are_told() -> None:
     with pytest.raises(ScenarioError) as caught:
         parse_scenario(EXAMPLES[-1], file="crowd.yaml")
-    shown = re.search(r"<!-- mistakes -->\n```console\n\$ crowdsim validate crowd.yaml\n(.*?)```", PAGE, re.DOTALL)
+    shown = re.search(
+        r"<!-- mistakes -->\n```console\n\$ crowdsim validate crowd.yaml\n(.*?)```", PAGE, re.DOTALL
+    )
     assert shown is not None
     assert shown.group(1) == f"{caught.value}\n{len(caught.value.problems)} problems\n"
 
 
 def test_the_crowd_that_the_page_refuses_is_refused_so() -> None:
     with pytest.raises(ScenarioError) as caught:
-        resolve_agents(parse_scenario(template_text("bottleneck"), file="door.yaml", sets=["groups.crowd.count=1000"]))
+        resolve_agents(
+            parse_scenario(template_text("bottleneck"), file="door.yaml", sets=["groups.crowd.count=1000"])
+        )
     assert f"\n{caught.value}\n```" in PAGE
 
 

@@ -1,4 +1,6 @@
-"""Files that a scenario is read from, or names: encodings, what is no file, and which folders are permitted."""
+"""Files that a scenario is read from, or names:
+encodings, what is no file, and which folders are permitted.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ TEXT = with_line("name", "größe 部屋").encode()
 def message(path: Path, **options: object) -> str:
     with pytest.raises(ScenarioError) as caught:
         load_scenario(path, **options)  # type: ignore[arg-type]
-    return "\n".join(str(problem) for problem in caught.value.problems).replace(str(path), "FILE").replace(str(path.parent), "FOLDER")
+    return (
+        "\n".join(str(problem) for problem in caught.value.problems)
+        .replace(str(path), "FILE")
+        .replace(str(path.parent), "FOLDER")
+    )
 
 
 @pytest.mark.parametrize(
@@ -48,11 +54,15 @@ def test_each_thing_that_is_no_scenario_file_gets_one_clear_message(tmp_path: Pa
     assert message(path) == "FILE: there is no such file"
     (tmp_path / "y.yaml").write_text("version: 1")
     assert message(path) == "FILE: there is no such file\n    Beside it there is y.yaml."
-    assert message(tmp_path / "no" / "x.yaml") == 'FILE: there is no such file\n    There is no folder "FOLDER" either.'
+    assert (
+        message(tmp_path / "no" / "x.yaml")
+        == 'FILE: there is no such file\n    There is no folder "FOLDER" either.'
+    )
     assert message(tmp_path) == "FILE: this is a folder, not a file\n    Name a file in it."
     path.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     assert message(path) == (
-        "FILE: this is not text in UTF-8: byte 0x89 at position 0 (line 1)\n    Save it as UTF-8; a binary file is no scenario and no geometry."
+        "FILE: this is not text in UTF-8: byte 0x89 at position 0 (line 1)\n"
+        "    Save it as UTF-8; a binary file is no scenario and no geometry."
     )
     path.write_bytes(b"version: 1\n\0\0")
     assert message(path) == "FILE: this is a binary file, not text"
@@ -62,7 +72,10 @@ def test_each_thing_that_is_no_scenario_file_gets_one_clear_message(tmp_path: Pa
 
 def test_a_pipe_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
-    assert message(tmp_path / "pipe.yaml") == "FILE: this is a device or a pipe, not a file\n    Name a regular file."
+    assert (
+        message(tmp_path / "pipe.yaml")
+        == "FILE: this is a device or a pipe, not a file\n    Name a regular file."
+    )
     with pytest.raises(ScenarioError, match="device or a pipe"):
         load_scenario("/dev/zero")
 
@@ -91,7 +104,8 @@ def test_impossible_names_are_refused(name: str, tmp_path: Path) -> None:
         load_scenario(tmp_path / name)
 
 
-# Files that a scenario names ----------------------------------------------------------------------------------------------------------------------
+# Files that a scenario names
+# ------------------------------------------------------------------------------------------------------------
 
 PLAN = "POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))"
 
@@ -102,7 +116,9 @@ def scenario_naming(name: str, folder: Path) -> Path:
     return path
 
 
-def test_named_files_are_looked_for_beside_the_scenario(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_named_files_are_looked_for_beside_the_scenario(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "maps").mkdir()
     (tmp_path / "maps" / "plan.wkt").write_text(PLAN)
     path = scenario_naming("maps/plan.wkt", tmp_path)
@@ -120,7 +136,10 @@ def test_files_elsewhere_need_permission(way: str, tmp_path: Path) -> None:
     outside.mkdir()
     (outside / "plan.wkt").write_text(PLAN)
     (inside / "link.wkt").symlink_to(outside / "plan.wkt")
-    path = scenario_naming({"relative": "../out/plan.wkt", "absolute": str(outside / "plan.wkt"), "link": "link.wkt"}[way], inside)
+    path = scenario_naming(
+        {"relative": "../out/plan.wkt", "absolute": str(outside / "plan.wkt"), "link": "link.wkt"}[way],
+        inside,
+    )
     found = message(path)
     assert "lies outside the scenario's folder" in found
     assert f"--allow-dir {outside}" in found
@@ -131,7 +150,9 @@ def test_a_folder_that_only_begins_like_a_permitted_one_is_not_permitted(tmp_pat
     for name in ("maps", "maps2", "in"):
         (tmp_path / name).mkdir()
     (tmp_path / "maps2" / "plan.wkt").write_text(PLAN)
-    assert "lies outside" in message(scenario_naming("../maps2/plan.wkt", tmp_path / "in"), allow_dirs=[tmp_path / "maps"])
+    assert "lies outside" in message(
+        scenario_naming("../maps2/plan.wkt", tmp_path / "in"), allow_dirs=[tmp_path / "maps"]
+    )
 
 
 def test_a_loop_of_links_is_told(tmp_path: Path) -> None:
@@ -144,4 +165,9 @@ def test_a_text_without_a_folder_can_name_no_files() -> None:
     from crowdsim.scenario.load import parse_scenario
 
     with pytest.raises(ScenarioError, match="cannot name files"):
-        parse_scenario(SMALL.replace("[{name: room, box: [0, 0, 10, 8]}, {name: hall, box: [10, 0, 14, 8]}]", "{wkt_file: plan.wkt}"))
+        parse_scenario(
+            SMALL.replace(
+                "[{name: room, box: [0, 0, 10, 8]}, {name: hall, box: [10, 0, 14, 8]}]",
+                "{wkt_file: plan.wkt}",
+            )
+        )

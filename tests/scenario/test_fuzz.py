@@ -67,7 +67,9 @@ def test_edited_texts_give_a_scenario_or_messages(text: str, edits: list[tuple[f
 @pytest.mark.full
 @settings(max_examples=20_000, deadline=None)
 @given(st.sampled_from(TEXTS), EDITS)
-def test_edited_texts_give_a_scenario_or_messages_many(text: str, edits: list[tuple[float, str, str]]) -> None:
+def test_edited_texts_give_a_scenario_or_messages_many(
+    text: str, edits: list[tuple[float, str, str]]
+) -> None:
     check_survives(edited(text, edits))
 
 
@@ -77,7 +79,19 @@ LEAVES = (
     | st.integers(-(10**30), 10**30)
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=6)
-    | st.sampled_from(["door", "seat", "all", "orca", "mesh", "out", "walkers", "POLYGON ((0 0, 1 0, 1 1, 0 0))", "plan.wkt"])
+    | st.sampled_from(
+        [
+            "door",
+            "seat",
+            "all",
+            "orca",
+            "mesh",
+            "out",
+            "walkers",
+            "POLYGON ((0 0, 1 0, 1 1, 0 0))",
+            "plan.wkt",
+        ]
+    )
 )
 KEYS = st.sampled_from(
     [
@@ -115,11 +129,21 @@ KEYS = st.sampled_from(
         "x",
     ]
 )
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=10)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=10,
+)
 
 
 def _holders(value: Any) -> list[tuple[Any, Any]]:
-    items = list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    items = (
+        list(value.items())
+        if isinstance(value, dict)
+        else list(enumerate(value))
+        if isinstance(value, list)
+        else []
+    )
     return [pair for key, item in items for pair in ((value, key), *_holders(item))]
 
 
@@ -159,17 +183,27 @@ def test_any_text_gives_a_scenario_or_messages(text: str) -> None:
 
 OPTIONS = st.text(max_size=40) | st.builds(
     lambda key, value: f"{key}={value}",
-    st.sampled_from(["seed", "groups.0", "groups.0.count", "goals.seat", "geometry", "stop", "record.agents"]),
+    st.sampled_from(
+        ["seed", "groups.0", "groups.0.count", "goals.seat", "geometry", "stop", "record.agents"]
+    ),
     st.text(max_size=20),
 )
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.full)])
 def test_any_setting_gives_a_scenario_or_messages(count: int) -> None:
-    settings(max_examples=count, deadline=None)(given(OPTIONS)(lambda option: check_survives(SMALL, sets=[option])))()
+    settings(max_examples=count, deadline=None)(
+        given(OPTIONS)(lambda option: check_survives(SMALL, sets=[option]))
+    )()
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.full)])
 def test_any_well_known_text_gives_a_scenario_or_messages(count: int) -> None:
     texts = st.text(alphabet="POLYGNMUTIEC ()0123456789.,-eZ", max_size=80)
-    settings(max_examples=count, deadline=None)(given(texts)(lambda text: check_survives(SMALL.replace("{name: room, box: [0, 0, 10, 8]}", json.dumps({"wkt": text})))))()
+    settings(max_examples=count, deadline=None)(
+        given(texts)(
+            lambda text: check_survives(
+                SMALL.replace("{name: room, box: [0, 0, 10, 8]}", json.dumps({"wkt": text}))
+            )
+        )
+    )()

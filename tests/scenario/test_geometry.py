@@ -1,4 +1,6 @@
-"""Areas become one ground: united, cut, snapped, cleaned, the same in any order; and every way to write an area."""
+"""Areas become one ground: united, cut, snapped, cleaned, the same in any order;
+and every way to write an area.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +24,18 @@ def ground(value: Any, obstacles: Any = None, folder: Path | None = None) -> Any
     """Return the walkable ground of a scenario with such areas."""
     shape = {"walkable": value} | ({"obstacles": obstacles} if obstacles is not None else {})
     return load(
-        with_line("geometry", json.dumps(shape)).replace("goals: {door: {exit: {box: [9, 0, 10, 8]}}}", "goals: {}").replace(", goals: door", ""), folder=folder
+        with_line("geometry", json.dumps(shape))
+        .replace("goals: {door: {exit: {box: [9, 0, 10, 8]}}}", "goals: {}")
+        .replace(", goals: door", ""),
+        folder=folder,
     ).geometry
 
 
 def complaint(value: Any, **options: Any) -> str:
     text = (
-        with_line("geometry", json.dumps({"walkable": value})).replace("goals: {door: {exit: {box: [9, 0, 10, 8]}}}", "goals: {}").replace(", goals: door", "")
+        with_line("geometry", json.dumps({"walkable": value}))
+        .replace("goals: {door: {exit: {box: [9, 0, 10, 8]}}}", "goals: {}")
+        .replace(", goals: door", "")
     )
     (found,) = problems_of(text, **options)
     return found.split(": ", 2)[2]
@@ -49,7 +56,11 @@ SQUARE = [[0, 0], [4, 0], [4, 4], [0, 4]]
         {"box": [0, 0, 4, 4]},
         {"wkt": "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"},
         {"wkt": " multipolygon(((0 0,2 0,2 4,0 4,0 0)),((2 0,4 0,4 4,2 4,2 0)))"},
-        {"wkt": "GEOMETRYCOLLECTION (GEOMETRYCOLLECTION (POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))), POLYGON EMPTY)"},
+        {
+            "wkt": (
+                "GEOMETRYCOLLECTION (GEOMETRYCOLLECTION (POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))), POLYGON EMPTY)"
+            )
+        },
         {"wkt": "POLYGON Z ((0 0 1, 4 0 1, 4 4 1, 0 4 1, 0 0 1))"},
         [{"box": [0, 0, 2, 4]}, {"box": [2, 0, 4, 4]}],
         [{"box": [0, 0, 3, 4]}, {"box": [1, 0, 4, 4]}],
@@ -61,8 +72,13 @@ def test_one_square_written_in_many_forms_is_the_same_ground(value: Any) -> None
 
 
 def test_holes_are_kept_and_obstacles_are_cut_out() -> None:
-    found = ground({"polygon": SQUARE, "holes": [[[1, 1], [1, 2], [2, 2], [2, 1]]]}, [{"name": "pillar", "box": [3, 3, 5, 5]}])
-    assert found.walkable.equals(shapely.from_wkt("POLYGON ((0 0, 4 0, 4 3, 3 3, 3 4, 0 4, 0 0), (1 1, 1 2, 2 2, 2 1, 1 1))"))
+    found = ground(
+        {"polygon": SQUARE, "holes": [[[1, 1], [1, 2], [2, 2], [2, 1]]]},
+        [{"name": "pillar", "box": [3, 3, 5, 5]}],
+    )
+    assert found.walkable.equals(
+        shapely.from_wkt("POLYGON ((0 0, 4 0, 4 3, 3 3, 3 4, 0 4, 0 0), (1 1, 1 2, 2 2, 2 1, 1 1))")
+    )
     assert shapely.is_ccw(found.walkable.exterior)
     assert not shapely.is_ccw(found.walkable.interiors[0])
     assert [(each.name, each.polygon.area) for each in found.obstacles] == [("pillar", 4.0)]
@@ -87,17 +103,32 @@ def test_slivers_between_rooms_and_obstacles_are_dropped_but_thin_walls_stay() -
     assert len(wall.walkable.geoms) == 2
 
 
-areas = st.lists(st.tuples(*[st.integers(0, 40)] * 4).filter(lambda box: box[0] != box[2] and box[1] != box[3]), min_size=1, max_size=7)
+areas = st.lists(
+    st.tuples(*[st.integers(0, 40)] * 4).filter(lambda box: box[0] != box[2] and box[1] != box[3]),
+    min_size=1,
+    max_size=7,
+)
 
 
 @settings(max_examples=60, deadline=None)
-@given(areas, areas, st.randoms(use_true_random=False), st.floats(0.05, 1.3), st.sampled_from([0.0, 395_131.7942683684, -5_268_347.448105887]))
-def test_any_order_of_areas_and_obstacles_gives_the_same_numbers(rooms: Any, blocks: Any, random: Any, scale: float, shift: float) -> None:
+@given(
+    areas,
+    areas,
+    st.randoms(use_true_random=False),
+    st.floats(0.05, 1.3),
+    st.sampled_from([0.0, 395_131.7942683684, -5_268_347.448105887]),
+)
+def test_any_order_of_areas_and_obstacles_gives_the_same_numbers(
+    rooms: Any, blocks: Any, random: Any, scale: float, shift: float
+) -> None:
     def boxes(cells: Any, size: float) -> list[Any]:
         corners = [(min(a, c), min(b, d), max(a, c), max(b, d)) for a, b, c, d in cells]
         return [{"box": [shift + size * scale * value for value in box]} for box in corners]
 
-    walkable, obstacles = boxes(rooms, 1.0), [*boxes(blocks, 0.37), {"circle": {"centre": [shift + 3, shift + 3], "radius": 1.1, "corners": 7}}]
+    walkable, obstacles = (
+        boxes(rooms, 1.0),
+        [*boxes(blocks, 0.37), {"circle": {"centre": [shift + 3, shift + 3], "radius": 1.1, "corners": 7}}],
+    )
     try:
         first = ground(walkable, obstacles).walkable
     except Exception:  # the obstacles may cover everything
@@ -116,7 +147,9 @@ def test_any_order_of_areas_and_obstacles_gives_the_same_numbers(rooms: Any, blo
 @given(st.lists(st.tuples(st.floats(-1e7, 1e7), st.floats(-1e7, 1e7)), min_size=3, max_size=6, unique=True))
 def test_written_out_polygons_are_read_back_to_the_last_bit(points: Any) -> None:
     polygon = shapely.Polygon(points)
-    assert np.array_equal(shapely.get_coordinates(shapely.from_wkt(wkt_of(polygon))), shapely.get_coordinates(polygon))
+    assert np.array_equal(
+        shapely.get_coordinates(shapely.from_wkt(wkt_of(polygon))), shapely.get_coordinates(polygon)
+    )
 
 
 @pytest.mark.parametrize("corners", [3, 4, 5, 7, 8, 12, 31, 32, 1000])
@@ -139,8 +172,14 @@ def test_nested_collections_are_refused_before_they_can_hurt() -> None:
     ("text", "message"),
     [
         ("POINT (1 2)", "this is a POINT, not a polygon"),
-        ("GEOMETRYCOLLECTION (POLYGON ((0 0, 1 0, 1 1, 0 0)), LINESTRING (0 0, 1 1))", "this is a LINESTRING, not a polygon"),
-        ("POLYGON ((0 0, 1", 'this is no well-known text ("POLYGON ((0 0, 1"): Expected number but encountered end of stream'),
+        (
+            "GEOMETRYCOLLECTION (POLYGON ((0 0, 1 0, 1 1, 0 0)), LINESTRING (0 0, 1 1))",
+            "this is a LINESTRING, not a polygon",
+        ),
+        (
+            "POLYGON ((0 0, 1",
+            'this is no well-known text ("POLYGON ((0 0, 1"): Expected number but encountered end of stream',
+        ),
         ("", 'this is no well-known text (""): Expected word but encountered end of stream'),
         ("POLYGON Z ((0 0 1, 1 0 1, 1 1 2, 0 0 1))", "a polygon has heights from 1 to 2 m"),
     ],
@@ -157,9 +196,18 @@ def test_text_that_is_no_area_is_refused_in_words(text: str, message: str) -> No
         ({"wkt": "POLYGON ((0 0, 1e999 0, 1 1, 0 0))"}, "a coordinate is not a finite number"),
         ({"wkt": "POLYGON ((0 0, nan 0, 1 1, 0 0))"}, "a coordinate is not a finite number"),
         ({"wkt": "POLYGON ((0 0, 1e9 0, 1 1, 0 0))"}, "a coordinate is 1e+09 m, but may be at most 1e+08 m"),
-        ({"wkt": "MULTIPOLYGON (((0 0,1 0,1 1,0 0)),((5 5,6 6,6 5,5 6,5 5)))"}, "polygon 2 of 2: the boundary crosses itself at (5.5, 5.5)"),
-        ({"polygon": SQUARE, "holes": [[[1, 1], [3, 1], [3, 3], [1, 3]], [[2, 2], [2.5, 2], [2.5, 2.5]]]}, "a hole lies inside another hole at (2, 2)"),
-        ({"polygon": SQUARE, "holes": [[[0, 2], [2, 1], [4, 2], [2, 3]]]}, "the holes cut the polygon in two at (4, 2)"),
+        (
+            {"wkt": "MULTIPOLYGON (((0 0,1 0,1 1,0 0)),((5 5,6 6,6 5,5 6,5 5)))"},
+            "polygon 2 of 2: the boundary crosses itself at (5.5, 5.5)",
+        ),
+        (
+            {"polygon": SQUARE, "holes": [[[1, 1], [3, 1], [3, 3], [1, 3]], [[2, 2], [2.5, 2], [2.5, 2.5]]]},
+            "a hole lies inside another hole at (2, 2)",
+        ),
+        (
+            {"polygon": SQUARE, "holes": [[[0, 2], [2, 1], [4, 2], [2, 3]]]},
+            "the holes cut the polygon in two at (4, 2)",
+        ),
         ([[0, 0], [4, 0], [4, 4], [2, 0], [0, 4]], "the boundary touches itself at (2, 0)"),
         ([[1, 1], [1, 1], [1, 1]], "the polygon between (1, 1) and (1, 1) has no inside"),
         ({"box": [0, 0, 0.001, 0.0009]}, "the ground is only 0.001 x 0.0009 m large"),
@@ -173,7 +221,9 @@ def test_polygons_that_cannot_be_walked_on_are_named_with_the_place(value: Any, 
 
 def test_obstacles_that_cover_everything_are_told() -> None:
     text = with_line("geometry", "{walkable: {box: [0, 0, 10, 8]}, obstacles: [{box: [-1, -1, 11, 9]}]}")
-    assert "t.yaml:2:55: geometry.obstacles: the obstacle covers all of the walkable areas" in problems_of(text)
+    assert "t.yaml:2:55: geometry.obstacles: the obstacle covers all of the walkable areas" in problems_of(
+        text
+    )
 
 
 def test_too_many_vertices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,10 +237,14 @@ def test_too_many_vertices_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_too_much_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("crowdsim.scenario.area_reader.MAX_GEOMETRY_CHARACTERS", 100)
     text = {"wkt": "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"}
-    assert complaint([text, text, text]) == "with this text the scenario has more than 100 characters of geometry"
+    assert (
+        complaint([text, text, text])
+        == "with this text the scenario has more than 100 characters of geometry"
+    )
 
 
-# GeoJSON ------------------------------------------------------------------------------------------------------------------------------------------
+# GeoJSON
+# ------------------------------------------------------------------------------------------------------------
 
 RING = [[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]
 POLYGON = {"type": "Polygon", "coordinates": [RING]}
@@ -203,7 +257,10 @@ POLYGON = {"type": "Polygon", "coordinates": [RING]}
         {"type": "Feature", "geometry": POLYGON, "properties": None},
         {
             "type": "FeatureCollection",
-            "features": [{"type": "Feature", "geometry": POLYGON, "properties": {"name": "hall"}}, {"type": "Feature", "geometry": None}],
+            "features": [
+                {"type": "Feature", "geometry": POLYGON, "properties": {"name": "hall"}},
+                {"type": "Feature", "geometry": None},
+            ],
         },
         {"type": "MultiPolygon", "coordinates": [[RING]]},
         {"type": "GeometryCollection", "geometries": [POLYGON]},
@@ -212,13 +269,22 @@ POLYGON = {"type": "Polygon", "coordinates": [RING]}
 )
 def test_geojson_in_all_its_forms(value: Any, tmp_path: Path) -> None:
     (tmp_path / "plan.geojson").write_text(json.dumps(value), encoding="utf-8-sig")
-    assert ground({"geojson_file": "plan.geojson"}, folder=tmp_path).walkable.wkt == "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"
+    assert (
+        ground({"geojson_file": "plan.geojson"}, folder=tmp_path).walkable.wkt
+        == "POLYGON ((0 0, 4 0, 4 4, 0 4, 0 0))"
+    )
 
 
 def test_names_of_features_are_names_of_obstacles(tmp_path: Path) -> None:
-    feature = {"type": "Feature", "geometry": {"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 1]]]}, "properties": {"name": "stand"}}
+    feature = {
+        "type": "Feature",
+        "geometry": {"type": "Polygon", "coordinates": [[[1, 1], [2, 1], [2, 2], [1, 1]]]},
+        "properties": {"name": "stand"},
+    }
     (tmp_path / "o.geojson").write_text(json.dumps(feature))
-    assert [each.name for each in ground(SQUARE, {"geojson_file": "o.geojson"}, folder=tmp_path).obstacles] == ["stand"]
+    assert [
+        each.name for each in ground(SQUARE, {"geojson_file": "o.geojson"}, folder=tmp_path).obstacles
+    ] == ["stand"]
 
 
 @pytest.mark.parametrize(
@@ -229,16 +295,34 @@ def test_names_of_features_are_names_of_obstacles(tmp_path: Path) -> None:
         ('{"type": "Point", "coordinates": [1, 2]}', "this is a Point, not a polygon"),
         ('{"type": "FeatureCollection"}', "features is nothing, but must be a list"),
         ('{"type": "Polygon", "coordinates": []}', "a polygon is a list of rings, found an empty list"),
-        ('{"type": "Polygon", "coordinates": [[[0, 0], [1, 1]]]}', "a ring has at least 3 points, found a list of 2"),
-        ('{"type": "Polygon", "coordinates": [[[0, 0], [1, "a"], [1, 1]]]}', "point 2 is a list of 2, but a point is [x, y]"),
-        ('{"type": "Polygon", "coordinates": [[[0, 0], [1, 0, 5], [1, 1]]]}', "point 2 is a list of 3, but a point is [x, y]"),
+        (
+            '{"type": "Polygon", "coordinates": [[[0, 0], [1, 1]]]}',
+            "a ring has at least 3 points, found a list of 2",
+        ),
+        (
+            '{"type": "Polygon", "coordinates": [[[0, 0], [1, "a"], [1, 1]]]}',
+            "point 2 is a list of 2, but a point is [x, y]",
+        ),
+        (
+            '{"type": "Polygon", "coordinates": [[[0, 0], [1, 0, 5], [1, 1]]]}',
+            "point 2 is a list of 3, but a point is [x, y]",
+        ),
         ('{"type": "Polygon", "coordinates": [[[0, 0], [1, NaN], [1, 1]]]}', "NaN is not a finite number"),
         ('{"type": "Polygon", "type": "Point"}', 'the key "type" stands twice in one object'),
         ("[" * 100_000, "the JSON is nested too deep"),
-        ('{"type": "Polygon", "coordinates": [[[0, 0], [' + "1" * 5000 + ", 0], [1, 1]]]}", "this JSON cannot be read"),
-        ('{"type": "Polygon", "coordinates": [[[0, 0], [' + "1" * 400 + ", 0], [1, 1]]]}", "a coordinate is too large"),
         (
-            '{"type": "FeatureCollection", "crs": {"properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}, "features": []}',
+            '{"type": "Polygon", "coordinates": [[[0, 0], [' + "1" * 5000 + ", 0], [1, 1]]]}",
+            "this JSON cannot be read",
+        ),
+        (
+            '{"type": "Polygon", "coordinates": [[[0, 0], [' + "1" * 400 + ", 0], [1, 1]]]}",
+            "a coordinate is too large",
+        ),
+        (
+            (
+                '{"type": "FeatureCollection", "crs": {"properties": {"name": '
+                '"urn:ogc:def:crs:OGC:1.3:CRS84"}}, "features": []}'
+            ),
             "the coordinates are longitudes and latitudes in degrees",
         ),
     ],
@@ -263,7 +347,8 @@ def test_collections_in_collections_are_bounded() -> None:
         pieces_of_geojson(json.dumps(value))
 
 
-# Grid maps ([Pathfinding undated]) -----------------------------------------------------------------------------------------------------------------------------------
+# Grid maps ([Pathfinding undated])
+# ------------------------------------------------------------------------------------------------------------
 
 GRID_MAP = {
     "cellSize": 0.4,
@@ -281,7 +366,10 @@ def test_a_grid_map_brings_its_areas_and_its_obstacles(tmp_path: Path) -> None:
     found = ground({"s2_file": "map.json"}, folder=tmp_path)
     assert found.walkable.equals(shapely.box(0, 0, 8, 4).difference(shapely.box(1, 1, 2, 2)))
     assert [each.name for each in found.obstacles] == ["table"]
-    assert [(each.name, each.available, each.area.equals(shapely.box(x, 0, x + 4, 4))) for each, x in zip(found.areas, (4, 0))] == [
+    assert [
+        (each.name, each.available, each.area.equals(shapely.box(x, 0, x + 4, 4)))
+        for each, x in zip(found.areas, (4, 0))
+    ] == [
         ("closed", False, True),
         ("main_room", True, True),
     ]
@@ -299,7 +387,10 @@ def test_a_grid_map_brings_its_areas_and_its_obstacles(tmp_path: Path) -> None:
         ({"areas": {}}, "areas is an empty mapping, but must be a list"),
         ({"areas": [5]}, 'areas[0] is the number 5, but must be an object with "polygon"'),
         ({"areas": [{"polygon": [[0, 0]]}]}, "areas[0]: a ring has at least 3 points, found a list of 1"),
-        ({"areas": [{"polygon": SQUARE, "available": "yes"}]}, 'areas[0].available is the text "yes", but must be true or false'),
+        (
+            {"areas": [{"polygon": SQUARE, "available": "yes"}]},
+            'areas[0].available is the text "yes", but must be true or false',
+        ),
     ],
 )
 def test_what_is_no_grid_map_is_refused_in_words(value: Any, message: str) -> None:

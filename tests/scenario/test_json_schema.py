@@ -1,4 +1,6 @@
-"""The JSON Schema: what we ship fits it, what it refuses is refused by the loader, and it never talks of null."""
+"""The JSON Schema: what we ship fits it, what it refuses is refused by the loader,
+and it never talks of null.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def schema_errors(value: Any) -> list[str]:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("text", [SMALL, with_line("seed", "1"), *(template_text(name) for name in TEMPLATES)], ids=["small", "minimal", *TEMPLATES])
+@pytest.mark.parametrize(
+    "text",
+    [SMALL, with_line("seed", "1"), *(template_text(name) for name in TEMPLATES)],
+    ids=["small", "minimal", *TEMPLATES],
+)
 def test_good_scenarios_fit_the_schema_and_so_do_their_canonical_texts(text: str) -> None:
     assert schema_errors(value_of(text)) == []
     assert schema_errors(value_of(load(text).canonical())) == []
@@ -53,7 +59,9 @@ def test_scenarios_of_the_project_have_the_shape_that_the_schema_says(path: Path
     assert schema_errors(value) == []
 
 
-@pytest.mark.parametrize("name", ["01_misspelt_keys", "02_wrong_kinds", "03_out_of_range", "05_unknown_names", "16_newer_version"])
+@pytest.mark.parametrize(
+    "name", ["01_misspelt_keys", "02_wrong_kinds", "03_out_of_range", "05_unknown_names", "16_newer_version"]
+)
 def test_files_whose_shape_is_broken_do_not_fit(name: str) -> None:
     assert schema_errors(value_of((FOLDER / f"{name}.yaml").read_text())) != []
 
@@ -79,10 +87,32 @@ def test_numbers_of_models_are_in_it_with_range_and_reason() -> None:
         "default": 2.0,
         "description": "How long a velocity is to stay clear of others [s].",
     }
-    assert scenario_schema()["properties"]["navigation"]["anyOf"][1]["properties"]["cells"]["enum"] == ["polygons", "triangles"]
+    assert scenario_schema()["properties"]["navigation"]["anyOf"][1]["properties"]["cells"]["enum"] == [
+        "polygons",
+        "triangles",
+    ]
 
 
-WEIRD = st.sampled_from([None, True, -1, 0, 1.5, 1e12, "", "x", "door", [], [1], [[0, 0]], {}, {"x": 1}, {"box": [0, 0, 1, 1]}, {"point": [1, 1]}])
+WEIRD = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        0,
+        1.5,
+        1e12,
+        "",
+        "x",
+        "door",
+        [],
+        [1],
+        [[0, 0]],
+        {},
+        {"x": 1},
+        {"box": [0, 0, 1, 1]},
+        {"point": [1, 1]},
+    ]
+)
 
 
 def _spots(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

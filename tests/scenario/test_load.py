@@ -23,7 +23,13 @@ ROOT = Path(__file__).resolve().parents[2]
 def long_scenario() -> str:
     """Return a scenario of some 200 lines with obstacles, goals, groups and listed agents."""
     lines = ["version: 1", "geometry:", "  walkable: {box: [0, 0, 100, 50]}", "  obstacles:"]
-    lines += [f"    - {{name: pillar {n}, circle: {{centre: [{5 + 2 * n}, {10 + n % 7}], radius: 0.4, corners: 16}}}}" for n in range(45)]
+    lines += [
+        (
+            f"    - {{name: pillar {n}, circle: {{centre: [{5 + 2 * n}, {10 + n % 7}], radius: 0.4, "
+            f"corners: 16}}}}"
+        )
+        for n in range(45)
+    ]
     lines += (
         ["goals:"]
         + [f"  goal {n}: {{point: [{1 + 2 * n}, 40]}}" for n in range(45)]
@@ -39,7 +45,8 @@ def long_scenario() -> str:
             "    speed: {normal: {mean: 1.34, sd: 0.26, low: 0.5, high: 2.2}}",
         ]
     lines += ["  - name: listed", "    agents:"] + [
-        f"      - {{id: {n}, position: [{1 + 1.5 * n}, 45], goals: [goal {n % 45}], speed: 1.2}}" for n in range(50)
+        f"      - {{id: {n}, position: [{1 + 1.5 * n}, 45], goals: [goal {n % 45}], speed: 1.2}}"
+        for n in range(50)
     ]
     return "\n".join(lines) + "\n"
 
@@ -59,7 +66,10 @@ def test_a_scenario_of_two_hundred_lines_is_loaded_in_less_than_50_ms() -> None:
 @pytest.mark.full
 def test_a_hundred_thousand_positions_are_loaded_in_seconds_and_little_memory() -> None:
     positions = ", ".join(f"[{1 + n % 400 * 0.7:.2f}, {1 + n // 400 * 0.7:.2f}]" for n in range(100_000))
-    text = f"version: 1\ngeometry: {{walkable: {{box: [0, 0, 300, 300]}}}}\ngroups: [{{name: a, positions: [{positions}]}}]\n"
+    text = (
+        f"version: 1\ngeometry: {{walkable: {{box: [0, 0, 300, 300]}}}}\n"
+        f"groups: [{{name: a, positions: [{positions}]}}]\n"
+    )
     start = time.process_time()
     scenario = parse_scenario(text)
     assert scenario.agent_count == 100_000
@@ -81,7 +91,13 @@ with fixed_owners():
 heavy = {"numba", "pandas", "h5py", "matplotlib", "rich", "esper"} & set(sys.modules)
 assert not heavy, heavy
 """
-    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert found.returncode == 0, found.stderr
 
 
@@ -101,14 +117,31 @@ ROOM = {
     "version": 1,
     "geometry": {"walkable": {"wkt_file": "room.wkt"}},
     "goals": {"out": {"exit": {"box": [9, 3, 10, 5]}}},
-    "groups": [{"name": "crowd", "count": np.int64(3), "region": {"box": np.array([1.0, 1.0, 4.0, 4.0])}, "goals": "out"}],
+    "groups": [
+        {
+            "name": "crowd",
+            "count": np.int64(3),
+            "region": {"box": np.array([1.0, 1.0, 4.0, 4.0])},
+            "goals": "out",
+        }
+    ],
 }
 
 
-def test_a_mapping_is_a_scenario_and_its_files_lie_in_the_working_directory_or_a_folder_that_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mapping_is_a_scenario_and_its_files_lie_in_the_working_directory_or_a_folder_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "room.wkt").write_text("POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))")
-    (tmp_path / "room.yaml").write_text(yaml.safe_dump({**ROOM, "name": "scenario", "groups": [{**ROOM["groups"][0], "count": 3, "region": {"box": [1.0, 1.0, 4.0, 4.0]}}]}))
+    (tmp_path / "room.yaml").write_text(
+        yaml.safe_dump(
+            {
+                **ROOM,
+                "name": "scenario",
+                "groups": [{**ROOM["groups"][0], "count": 3, "region": {"box": [1.0, 1.0, 4.0, 4.0]}}],
+            }
+        )
+    )
     loaded = load_scenario(ROOM, folder=tmp_path / "plans", sets=["seed=7"])
     assert (loaded.agent_count, loaded.seed, loaded.geometry.walkable.area) == (3, 7, 80.0)
     monkeypatch.chdir(tmp_path / "plans")
@@ -121,13 +154,18 @@ def test_a_mapping_is_a_scenario_and_its_files_lie_in_the_working_directory_or_a
     ("change", "message"),
     [
         ({"groups": [{"name": "crowd", "count": -3}]}, "groups[0].count: is -3"),
-        ({"geometry": {"walkable": {"wkt_file": "nowhere.wkt"}}}, 'geometry.walkable: nowhere.wkt: there is no such file'),
+        (
+            {"geometry": {"walkable": {"wkt_file": "nowhere.wkt"}}},
+            "geometry.walkable: nowhere.wkt: there is no such file",
+        ),
         ({"tick": float("nan")}, "cannot be written as text"),
         ({"seed": object()}, "object is no plain value"),
         ({"sped": 1}, 'sped: there is no key "sped" here'),
     ],
 )
-def test_mistakes_in_a_mapping_name_the_key_and_no_place(change: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_mistakes_in_a_mapping_name_the_key_and_no_place(
+    change: dict[str, object], message: str, tmp_path: Path
+) -> None:
     (tmp_path / "room.wkt").write_text("POLYGON ((0 0, 10 0, 10 8, 0 8, 0 0))")
     with pytest.raises(ScenarioError) as caught:
         load_scenario({**ROOM, **change}, folder=tmp_path)

@@ -1,4 +1,6 @@
-"""Groups with avoidance models of their own: what they inherit, what is told, and that the canonical text keeps it."""
+"""Groups with avoidance models of their own:
+what they inherit, what is told, and that the canonical text keeps it.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,14 @@ def test_a_group_that_says_what_the_scenario_says_means_the_same() -> None:
     assert same.canonical() == scenario("orca", "orca").canonical()
 
 
-@pytest.mark.parametrize(("of_all", "of_a"), [("orca", "none"), ("none", "{model: orca, time_horizon: 7}"), ("{time_horizon: 3}", "{neighbour_count: 1}")])
+@pytest.mark.parametrize(
+    ("of_all", "of_a"),
+    [
+        ("orca", "none"),
+        ("none", "{model: orca, time_horizon: 7}"),
+        ("{time_horizon: 3}", "{neighbour_count: 1}"),
+    ],
+)
 def test_the_canonical_text_gives_the_same_models(of_all: str, of_a: str) -> None:
     found = scenario(of_all, of_a)
     again = parse_scenario(found.canonical())
@@ -51,8 +60,13 @@ def test_the_canonical_text_gives_the_same_models(of_all: str, of_a: str) -> Non
 def test_mistakes_in_a_groups_model_stand_where_they_are_made() -> None:
     with pytest.raises(ScenarioError) as caught:
         scenario("orca", "{model: orca, time_horizon: -1}")
-    assert caught.value.problems[0].item == "groups[0].avoidance.time_horizon" and caught.value.problems[0].line == 6
-    with pytest.raises(ScenarioError, match=r'groups\[0\].avoidance.model: "orka" is no known model\n.*Did you mean "orca"\?'):
+    assert (
+        caught.value.problems[0].item == "groups[0].avoidance.time_horizon"
+        and caught.value.problems[0].line == 6
+    )
+    with pytest.raises(
+        ScenarioError, match=r'groups\[0\].avoidance.model: "orka" is no known model\n.*Did you mean "orca"\?'
+    ):
         scenario("none", "{model: orka}")
     with pytest.raises(ScenarioError, match=r'groups\[0\].avoidance: "orka" is no known model'):
         scenario("none", "orka")

@@ -51,24 +51,37 @@ def test_rates_that_do_not_divide_the_ticks_name_the_nearest(rate: str, tick: fl
     assert problem.way_out == way_out
     for nearest in way_out.replace("(", "").split():
         if nearest[0].isdigit() and nearest[-1].isdigit():
-            assert load(record(f"{{rate: {nearest}}}", f"tick: {tick}\n")).record.ticks_per_frame >= 1  # what a message names is accepted
+            # what a message names is accepted
+            assert load(record(f"{{rate: {nearest}}}", f"tick: {tick}\n")).record.ticks_per_frame >= 1
 
 
-@pytest.mark.parametrize(("tick", "rate", "ticks"), [(0.05, 10.0, 2), (0.01, 10.0, 10), (0.04, 1 / 0.12, 3), (0.5, 2.0, 1), (0.1, 10.0, 1)])
+@pytest.mark.parametrize(
+    ("tick", "rate", "ticks"),
+    [(0.05, 10.0, 2), (0.01, 10.0, 10), (0.04, 1 / 0.12, 3), (0.5, 2.0, 1), (0.1, 10.0, 1)],
+)
 def test_the_usual_rate_is_the_highest_up_to_ten(tick: float, rate: float, ticks: int) -> None:
     found = load(with_line("tick", repr(tick)).replace("count: 5", "count: 5, radius: 2, speed: 1")).record
     assert (found.rate, found.ticks_per_frame) == (pytest.approx(rate), ticks)
 
 
 def test_columns_are_all_or_those_named_in_one_order() -> None:
-    assert load(record("{rate: 10}")).record.columns == ("velocity", "preferred_velocity", "next_corner", "activity", "path_status", "goal")
+    assert load(record("{rate: 10}")).record.columns == (
+        "velocity",
+        "preferred_velocity",
+        "next_corner",
+        "activity",
+        "path_status",
+        "goal",
+    )
     assert load(record("{columns: [goal, velocity]}")).record.columns == ("velocity", "goal")
     assert load(record("{columns: []}")).record.columns == ()
 
 
 def test_agents_are_all_every_kth_or_those_named() -> None:
     assert load(record("{agents: {every: 3}}")).record.every == 3
-    text = record("{agents: [9, crowd, 7]}").replace("groups: [", "groups: [{name: more, agents: [{id: 9}, {id: 7}]}, ")
+    text = record("{agents: [9, crowd, 7]}").replace(
+        "groups: [", "groups: [{name: more, agents: [{id: 9}, {id: 7}]}, "
+    )
     assert load(text).record.agents == (7, 9, "crowd")
 
 
@@ -87,7 +100,12 @@ def test_what_cannot_be_recorded_is_told(value: str, message: str) -> None:
 
 
 def test_a_recording_that_would_fill_any_disk_is_refused_with_its_size() -> None:
-    text = with_line("groups", "[{name: crowd, count: 2000000}]") + "stop: {after: 100000}\nrecord: {rate: 20}\n"
+    text = (
+        with_line("groups", "[{name: crowd, count: 2000000}]") + "stop: {after: 100000}\nrecord: {rate: 20}\n"
+    )
     (found,) = problems_of(text)
-    assert found == "t.yaml:6:9: record: 2,000,001 frames of 2,000,000 agents are up to 290,573 GiB, but there may be at most 1,024 GiB"
+    assert found == (
+        "t.yaml:6:9: record: 2,000,001 frames of 2,000,000 agents are up to 290,573 GiB, but there may "
+        "be at most 1,024 GiB"
+    )
     assert problems_of(text.replace("{rate: 20}", "{rate: 0.1, agents: {every: 100}}")) == []

@@ -1,4 +1,6 @@
-"""Meshes in space in a scenario file: from OBJ or polygons to floors, repairs told, mistakes refused, and a resolved text that needs no file."""
+"""Meshes in space in a scenario file: from OBJ or polygons to floors, repairs told, mistakes refused,
+and a resolved text that needs no file.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,13 @@ pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
 YARD = "v 0 0 0\nv 20 0 0\nv 20 0 -10\nv 0 0 -10\nf 1 2 3\nf 1 3 4\n"
 
 
-def scenario_of(folder: Path, obj: str, more: str = "", groups: str = "{name: a, count: 5, goals: [{point: [9, 5]}]}"):
+def scenario_of(
+    folder: Path, obj: str, more: str = "", groups: str = "{name: a, count: 5, goals: [{point: [9, 5]}]}"
+):
     (folder / "yard.obj").write_text(obj)
-    return parse_scenario(f"version: 1\ngeometry:\n  surface: {{obj_file: yard.obj{more}}}\ngroups: [{groups}]\n", folder=folder)
+    return parse_scenario(
+        f"version: 1\ngeometry:\n  surface: {{obj_file: yard.obj{more}}}\ngroups: [{groups}]\n", folder=folder
+    )
 
 
 def test_an_obj_file_becomes_floors_with_y_up(tmp_path: Path) -> None:
@@ -27,7 +33,10 @@ def test_an_obj_file_becomes_floors_with_y_up(tmp_path: Path) -> None:
 
 
 def test_polygons_in_the_scenario_are_the_same_ground(tmp_path: Path) -> None:
-    text = "version: 1\ngeometry: {surface: {polygons: [[[0, 0, 0], [20, 0, 0], [20, 10, 0], [0, 10, 0]]]}}\ngroups: [{name: a, count: 5}]\n"
+    text = (
+        "version: 1\ngeometry: {surface: {polygons: [[[0, 0, 0], [20, 0, 0], [20, 10, 0], [0, 10, 0]]]}}\n"
+        "groups: [{name: a, count: 5}]\n"
+    )
     assert parse_scenario(text).geometry.grounds[0].equals(scenario_of(tmp_path, YARD).geometry.grounds[0])
 
 
@@ -64,4 +73,6 @@ def test_no_ground_at_a_height_is_told(tmp_path: Path) -> None:
 
 def test_a_file_that_is_missing_is_told() -> None:
     with pytest.raises(ScenarioError, match=r"none\.obj"):
-        parse_scenario("version: 1\ngeometry: {surface: {obj_file: none.obj}}\ngroups: []\n", folder=SCENARIOS)
+        parse_scenario(
+            "version: 1\ngeometry: {surface: {obj_file: none.obj}}\ngroups: []\n", folder=SCENARIOS
+        )

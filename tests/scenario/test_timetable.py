@@ -45,16 +45,38 @@ def test_stands_agree_with_reference(seed):
 
 
 def test_it_goes_straight_stands_and_goes_on():
-    table = Timetable(np.array([2.0, 6.0, 9.0, 11.0]), np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 2.0]]))
-    assert [table.place(time) for time in (0.0, 2.0, 3.0, 6.0, 8.0, 10.0, 99.0)] == [(0, 0), (0, 0), (1, 0), (4, 0), (4, 0), (4, 1), (4, 2)]
+    table = Timetable(
+        np.array([2.0, 6.0, 9.0, 11.0]), np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 2.0]])
+    )
+    assert [table.place(time) for time in (0.0, 2.0, 3.0, 6.0, 8.0, 10.0, 99.0)] == [
+        (0, 0),
+        (0, 0),
+        (1, 0),
+        (4, 0),
+        (4, 0),
+        (4, 1),
+        (4, 2),
+    ]
     assert not table.stands(5.9, 6.1, 0.0, 0.0) and table.stands(6.0, 6.1, 0.0, 0.0)
-    assert not table.stands(6.9, 7.0, 0.0, 1.0) and table.stands(7.0, 7.1, 0.0, 1.0) and table.stands(8.9, 9.0, 0.0, 1.0)
+    assert (
+        not table.stands(6.9, 7.0, 0.0, 1.0)
+        and table.stands(7.0, 7.1, 0.0, 1.0)
+        and table.stands(8.9, 9.0, 0.0, 1.0)
+    )
     assert not table.stands(8.95, 9.05, 0.0, 1.0)
     assert table.next_move(7.0) == 9.0 and table.next_move(12.0) == np.inf
 
 
 def test_a_loop_stands_across_its_end():
-    table = Timetable(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), loops=True)
-    assert table.stands(4.5, 4.6, 0.0, 1.5) and not table.stands(4.5, 4.6, 0.0, 1.6) and table.stands(16.5, 16.6, 0.0, 1.5)
+    table = Timetable(
+        np.array([0.0, 1.0, 2.0, 3.0, 4.0]),
+        np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+        loops=True,
+    )
+    assert (
+        table.stands(4.5, 4.6, 0.0, 1.5)
+        and not table.stands(4.5, 4.6, 0.0, 1.6)
+        and table.stands(16.5, 16.6, 0.0, 1.5)
+    )
     assert table.place(10.0) == table.place(2.0) == (1.0, 0.0)
     assert table.next_move(3.5) == 5.0

@@ -1,4 +1,6 @@
-"""Where something that moves is turned to is a function of the time: as drawn, round and round, or along its path."""
+"""Where something that moves is turned to is a function of the time:
+as drawn, round and round, or along its path.
+"""
 
 import math
 
@@ -7,8 +9,12 @@ import pytest
 
 from crowdsim.scenario.timetable import Timetable, Turning
 
-CORNER = Timetable(np.array([0.0, 4.0, 6.0, 10.0]), np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 4.0]]))
-SQUARE = Timetable(np.array([0.0, 2.0, 4.0, 6.0, 8.0]), np.array([[0.0, 0], [2, 0], [2, 2], [0, 2], [0, 0]]), True)
+CORNER = Timetable(
+    np.array([0.0, 4.0, 6.0, 10.0]), np.array([[0.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 4.0]])
+)
+SQUARE = Timetable(
+    np.array([0.0, 2.0, 4.0, 6.0, 8.0]), np.array([[0.0, 0], [2, 0], [2, 2], [0, 2], [0, 0]]), True
+)
 
 
 def angle(direction):
@@ -51,9 +57,20 @@ def test_a_loop_turns_at_every_corner_also_where_it_begins_again():
 def test_straight_back_is_turned_to_by_the_left_and_a_short_leg_is_turned_in_its_own_time():
     back = Timetable(np.array([0.0, 2.0, 2.4]), np.array([[0.0, 0], [2, 0], [1.6, 0]]))
     turning = Turning(back, along_path=True, turn_time=5.0)
-    assert turning.direction(2.2) == pytest.approx((0.0, 1.0)) and turning.direction(2.4) == pytest.approx((-1.0, 0.0))
+    assert turning.direction(2.2) == pytest.approx((0.0, 1.0)) and turning.direction(2.4) == pytest.approx(
+        (-1.0, 0.0)
+    )
 
 
 def test_it_turns_out_of_the_direction_that_it_had_before():
-    turning = Turning(Timetable(np.array([3.0, 5.0]), np.array([[0.0, 0], [2, 0]])), along_path=True, turn_time=1.0, before=(0.0, 1.0))
-    assert turning.direction(2.0) == (0.0, 1.0) and math.degrees(angle(turning.direction(3.5))) == pytest.approx(45.0) and turning.direction(4.0) == (1.0, 0.0)
+    turning = Turning(
+        Timetable(np.array([3.0, 5.0]), np.array([[0.0, 0], [2, 0]])),
+        along_path=True,
+        turn_time=1.0,
+        before=(0.0, 1.0),
+    )
+    assert (
+        turning.direction(2.0) == (0.0, 1.0)
+        and math.degrees(angle(turning.direction(3.5))) == pytest.approx(45.0)
+        and turning.direction(4.0) == (1.0, 0.0)
+    )

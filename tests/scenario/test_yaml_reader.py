@@ -130,13 +130,23 @@ def test_every_number_that_python_writes_is_read_back_exactly(number: float) -> 
     assert scalar_value(repr(number)) == number
 
 
-CHARACTERS = st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=("Cs",))  # PyYAML folds these three into blanks
-TEXTS = st.text(CHARACTERS, max_size=8).filter(lambda text: text[:1] not in "0123456789+-." or not text)  # it leaves 0E0 bare, which is a number in JSON
-LEAVES = st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+# PyYAML folds these three into blanks
+CHARACTERS = st.characters(exclude_characters="\x85\u2028\u2029", exclude_categories=("Cs",))
+# it leaves 0E0 bare, which is a number in JSON
+TEXTS = st.text(CHARACTERS, max_size=8).filter(lambda text: text[:1] not in "0123456789+-." or not text)
+LEAVES = (
+    st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
+)
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS.filter(bool), inner, max_size=4), max_leaves=12))
+@given(
+    st.recursive(
+        LEAVES,
+        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS.filter(bool), inner, max_size=4),
+        max_leaves=12,
+    )
+)
 def test_what_a_yaml_writer_wrote_is_read_as_it_was(value: object) -> None:
     root, problems = read_yaml(yaml.safe_dump(value, allow_unicode=True), "f")
     assert problems == []
@@ -146,13 +156,18 @@ def test_what_a_yaml_writer_wrote_is_read_as_it_was(value: object) -> None:
 
 def test_duplicate_keys_are_told_with_both_lines_and_the_first_stays() -> None:
     root, problems = read_yaml("a: 1\nb: 2\na: 3\n", "f.yaml")
-    assert [str(problem).splitlines()[0] for problem in problems] == ['f.yaml:3:1: a: the key "a" stands twice in one mapping, first at line 1']
+    assert [str(problem).splitlines()[0] for problem in problems] == [
+        'f.yaml:3:1: a: the key "a" stands twice in one mapping, first at line 1'
+    ]
     assert root is not None
     assert plain(root) == {"a": 1, "b": 2}
 
 
 def test_aliases_and_merged_mappings_are_followed_and_own_keys_win() -> None:
-    root = read("base: &base {speed: 1, radius: 2}\none: {<<: *base, radius: 3}\ntwo: {<<: [*base, {name: x, speed: 9}]}\nthree: *base\n")
+    root = read(
+        "base: &base {speed: 1, radius: 2}\none: {<<: *base, radius: 3}\n"
+        "two: {<<: [*base, {name: x, speed: 9}]}\nthree: *base\n"
+    )
     assert plain(root)["one"] == {"radius": 3, "speed": 1}
     assert plain(root)["two"] == {"speed": 1, "radius": 2, "name": "x"}
     assert plain(root)["three"] == {"speed": 1, "radius": 2}
@@ -187,7 +202,9 @@ def test_texts_that_are_no_yaml_are_refused_with_the_place(text: str, message: s
 
 def test_tags_are_reported_and_never_carried_out() -> None:
     _, problems = read_yaml("a: !!python/object/apply:os.system ['false']", "f.yaml")
-    assert [str(problem).splitlines()[0] for problem in problems] == ["f.yaml:1:4: a: the tag !!python/object/apply:os.system is not taken"]
+    assert [str(problem).splitlines()[0] for problem in problems] == [
+        "f.yaml:1:4: a: the tag !!python/object/apply:os.system is not taken"
+    ]
 
 
 def test_unusable_values_stay_in_the_tree_as_such() -> None:
@@ -209,7 +226,8 @@ HOSTILE = {
     "dashes": "- " * 1_000_000,
     "alias bomb": _bomb(),
     "alias chain": "a0: &a0 [1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}]\n" for n in range(1, 500)),
-    "mapping chain": "a0: &a0 {b: 1}\n" + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}, c{n}: *a{n - 1}}}\n" for n in range(1, 500)),
+    "mapping chain": "a0: &a0 {b: 1}\n"
+    + "".join(f"a{n}: &a{n} {{<<: *a{n - 1}, c{n}: *a{n - 1}}}\n" for n in range(1, 500)),
     "many values": "[" + "1," * 200_010 + "]",
     "long key": "x" * 10_000_000 + ": 1",
     "commas": "," * 1_000_000,

@@ -1,4 +1,6 @@
-"""Areas that are opened and closed while people walk ([Ronchi 2013], test 4.1), on the mesh and on the grid alike."""
+"""Areas that are opened and closed while people walk ([Ronchi 2013], test 4.1),
+on the mesh and on the grid alike.
+"""
 
 import json
 
@@ -22,15 +24,27 @@ TICKS = 140
 
 # Two rooms and a door; a second door further south that is shut at first.
 ROOMS = {
-    "version": 1, "name": "rooms", "seed": 3, "tick": 0.1, "stop": {"after": 60},
+    "version": 1,
+    "name": "rooms",
+    "seed": 3,
+    "tick": 0.1,
+    "stop": {"after": 60},
     "geometry": {
-        "walkable": [{"box": [0, 0, 6, 8]}, {"box": [6.2, 0, 12, 8]}, {"box": [6, 5, 6.2, 6.5]}, {"box": [6, 1, 6.2, 2.5]}],
-        "areas": [{"name": "north", "area": {"box": [6, 5, 6.2, 6.5]}}, {"name": "south", "area": {"box": [6, 1, 6.2, 2.5]}, "available": False}],
+        "walkable": [
+            {"box": [0, 0, 6, 8]},
+            {"box": [6.2, 0, 12, 8]},
+            {"box": [6, 5, 6.2, 6.5]},
+            {"box": [6, 1, 6.2, 2.5]},
+        ],
+        "areas": [
+            {"name": "north", "area": {"box": [6, 5, 6.2, 6.5]}},
+            {"name": "south", "area": {"box": [6, 1, 6.2, 2.5]}, "available": False},
+        ],
     },
     "goals": {"far": {"region": {"box": [10, 0, 12, 8]}}},
     "groups": [{"name": "crowd", "count": 20, "region": {"box": [0, 0, 5, 8]}, "goals": ["far"]}],
     "record": {"rate": 10},
-}  # fmt: skip
+}
 
 
 def with_events(*events, **more):
@@ -53,8 +67,12 @@ def of_kind(events, kind):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("count", [1, 50])
 def test_an_exit_closes_and_everyone_leaves_by_the_other(way, count):
-    """NIST 4.1: nobody leaves by the closed exit afterwards, nobody is stuck, nobody asks for a way more than five times."""
-    with Simulation(load_scenario(SCENARIOS / "exit-closes.yaml", sets=[*WAYS[way], f"groups.crowd.count={count}"])) as run:
+    """NIST 4.1: nobody leaves by the closed exit afterwards, nobody is stuck,
+    nobody asks for a way more than five times.
+    """
+    with Simulation(
+        load_scenario(SCENARIOS / "exit-closes.yaml", sets=[*WAYS[way], f"groups.crowd.count={count}"])
+    ) as run:
         events = run_through(run)
         verdict = run.verdict()
     assert verdict.ended == "all arrived" and verdict.arrived == count
@@ -90,7 +108,10 @@ def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
         assert verdict.ended == "all arrived" and verdict.arrived == 40
         assert 1 <= verdict.replans["path shut"] <= 40
         assert 0 < closed < opened == 801 and not through_late
-        assert 15 <= len(south) <= 22, "all of the early ones but those ten, and those who were nearer to the far side when they stood in the door"
+        assert 15 <= len(south) <= 22, (
+            "all of the early ones but those ten, and those who were nearer to the far side when they stood "
+            "in the door"
+        )
 
 
 @pytest.mark.sample(1)
@@ -108,14 +129,22 @@ def test_a_closed_door_is_a_wall_at_once_and_nobody_comes_nearer_to_it_than_its_
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("way", BOTH)
 def test_who_had_given_up_goes_on_when_a_door_opens(way):
-    closed_first = {**ROOMS, "geometry": {**ROOMS["geometry"], "areas": [{**area, "available": False} for area in ROOMS["geometry"]["areas"]]}}
+    closed_first = {
+        **ROOMS,
+        "geometry": {
+            **ROOMS["geometry"],
+            "areas": [{**area, "available": False} for area in ROOMS["geometry"]["areas"]],
+        },
+    }
     with simulation({**closed_first, "events": [{"at": 20, "open": "south"}]}, sets=WAYS[way]) as run:
         while run.time < 19.9:
             run.step()
         agents = run.world.agents
         assert not run.why_over() and len(agents) == 20
         if way == "mesh":
-            assert np.all(agents.path_status == PathStatus.UNREACHABLE) and np.all(agents.activity == AgentState.STANDING)
+            assert np.all(agents.path_status == PathStatus.UNREACHABLE) and np.all(
+                agents.activity == AgentState.STANDING
+            )
         else:
             assert np.all(agents.path_status == PathStatus.NEAREST_REACHABLE)
         verdict = run.run()
@@ -124,10 +153,15 @@ def test_who_had_given_up_goes_on_when_a_door_opens(way):
 
 @pytest.mark.parametrize("way", BOTH)
 def test_a_goal_in_a_room_that_is_shut_is_not_reached_and_the_verdict_says_why(way):
-    with simulation(with_events({"at": 0.2, "close": "north"}), sets=[*WAYS[way], "groups.crowd.count=1"]) as run:
+    with simulation(
+        with_events({"at": 0.2, "close": "north"}), sets=[*WAYS[way], "groups.crowd.count=1"]
+    ) as run:
         verdict = run.run()
     assert verdict.ended == "no agent can go on" and verdict.arrived == 0
-    reason = {"mesh": "no path to its goal that is wide enough", "grid": "no path to its goal; walks as close as it can"}[way]
+    reason = {
+        "mesh": "no path to its goal that is wide enough",
+        "grid": "no path to its goal; walks as close as it can",
+    }[way]
     assert verdict.reasons == {reason: 1}
 
 
@@ -137,9 +171,11 @@ def test_who_is_in_a_room_that_closes_is_shut_in_until_it_opens(way):
     areas = [{"name": "pen", "area": {"box": [0, 0, 3, 3]}}]
     agents = [{"id": 1, "position": [1.5, 1.5]}, {"id": 2, "position": [5, 5]}]
     scene = {
-        **ROOMS, "geometry": {"walkable": {"box": [0, 0, 12, 8]}, "areas": areas},
-        "groups": [{"name": "two", "agents": agents, "goals": ["far"], "speed": 1.2}], "events": [{"at": 0.2, "close": "pen"}, {"at": 15, "open": "pen"}],
-    }  # fmt: skip
+        **ROOMS,
+        "geometry": {"walkable": {"box": [0, 0, 12, 8]}, "areas": areas},
+        "groups": [{"name": "two", "agents": agents, "goals": ["far"], "speed": 1.2}],
+        "events": [{"at": 0.2, "close": "pen"}, {"at": 15, "open": "pen"}],
+    }
     with simulation(scene, sets=WAYS[way]) as run:
         while run.time < 14.5:
             run.step()
@@ -152,9 +188,17 @@ def test_who_is_in_a_room_that_closes_is_shut_in_until_it_opens(way):
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_who_does_not_go_through_a_door_keeps_its_way_when_it_closes(way):
-    agents = [{"id": 1, "position": [1, 4], "goals": [{"point": [5, 1]}]}, {"id": 2, "position": [3, 5.7], "goals": [{"point": [11, 5]}]}]
+    agents = [
+        {"id": 1, "position": [1, 4], "goals": [{"point": [5, 1]}]},
+        {"id": 2, "position": [3, 5.7], "goals": [{"point": [11, 5]}]},
+    ]
     areas = [ROOMS["geometry"]["areas"][0], {**ROOMS["geometry"]["areas"][1], "available": True}]
-    scene = {**ROOMS, "geometry": {**ROOMS["geometry"], "areas": areas}, "groups": [{"name": "two", "agents": agents}], "events": [{"at": 1, "close": "north"}]}
+    scene = {
+        **ROOMS,
+        "geometry": {**ROOMS["geometry"], "areas": areas},
+        "groups": [{"name": "two", "agents": agents}],
+        "events": [{"at": 1, "close": "north"}],
+    }
     with simulation(scene, sets=WAYS[way]) as run:
         events = run_through(run)
         assert run.verdict().arrived == 2
@@ -172,19 +216,33 @@ def test_the_first_of_two_events_that_cross_and_a_program_agree():
         run.set_area_available("south", True)
         found += digests(run, TICKS - 20)
         assert found == expected
-        with pytest.raises(CrowdsimError, match=r"there is no area 'nort'. Did you mean \"north\"\? Known are north, south."):
+        with pytest.raises(
+            CrowdsimError, match=r"there is no area 'nort'. Did you mean \"north\"\? Known are north, south."
+        ):
             run.set_area_available("nort", True)
 
 
 def test_a_line_counts_everyone_once_in_either_direction():
-    agents = [{"id": 1, "position": [1, 4], "goals": [{"point": [3, 4]}, {"point": [1, 4]}, {"point": [3, 4.5]}]}, {"id": 2, "position": [3, 6], "premovement": 8, "goals": [{"point": [1, 6]}]}]
-    scene = {**ROOMS, "groups": [{"name": "two", "agents": agents, "speed": 1.2, "leave_on_arrival": False}], "events": [{"when": {"crossed": [[2, 0], [2, 8]], "count": 2}, "open": "south"}]}
+    agents = [
+        {"id": 1, "position": [1, 4], "goals": [{"point": [3, 4]}, {"point": [1, 4]}, {"point": [3, 4.5]}]},
+        {"id": 2, "position": [3, 6], "premovement": 8, "goals": [{"point": [1, 6]}]},
+    ]
+    scene = {
+        **ROOMS,
+        "groups": [{"name": "two", "agents": agents, "speed": 1.2, "leave_on_arrival": False}],
+        "events": [{"when": {"crossed": [[2, 0], [2, 8]], "count": 2}, "open": "south"}],
+    }
     with simulation(scene) as run:
         events = run_through(run, 400)
     assert 80 < of_kind(events, EventKind.AREA_OPENED)[0].tick < 110
 
 
-SEVERAL = with_events({"at": 2, "close": "north"}, {"at": 2, "open": "south"}, {"when": {"crossed": [[7, 0], [7, 8]], "count": 6}, "open": "north"}, {"at": 9, "close": "south"})
+SEVERAL = with_events(
+    {"at": 2, "close": "north"},
+    {"at": 2, "open": "south"},
+    {"when": {"crossed": [[7, 0], [7, 8]], "count": 6}, "open": "north"},
+    {"at": 9, "close": "south"},
+)
 
 
 @pytest.fixture(scope="module", params=BOTH)
@@ -232,7 +290,11 @@ def test_gates_write_what_they_declare():
                 before = agents.state()
                 system.process(tick)
                 if isinstance(system, Gates):
-                    changed |= {name for name, array in before.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
+                    changed |= {
+                        name
+                        for name, array in before.items()
+                        if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
+                    }
             run.world.tick = number
     assert changed <= set(Gates.writes)
     assert {"surface", "path_status", "corridor_length", "goal_piece", "wall_distance"} <= changed
@@ -261,8 +323,24 @@ def test_a_recording_has_the_changes_and_is_run_again_alike(tmp_path):
         ({"events": [{"at": 1}]}, "the event does not say what happens"),
         ({"events": [{"at": 1, "close": "north", "open": "south"}]}, "open and close are both given"),
         ({"events": [{"when": {"crossed": [[1, 1], [1, 1]]}, "open": "south"}]}, "the line has no length"),
-        ({"geometry": {"walkable": {"box": [0, 0, 4, 4]}, "areas": [{"name": "a", "area": {"box": [5, 0, 6, 1]}}]}}, '"a" shares nothing with the walkable ground'),
-        ({"geometry": {"walkable": {"box": [0, 0, 12, 8]}, "areas": [{"name": "a", "area": {"box": [5, 0, 6, 1]}}] * 2}}, 'there is an area "a" already'),
+        (
+            {
+                "geometry": {
+                    "walkable": {"box": [0, 0, 4, 4]},
+                    "areas": [{"name": "a", "area": {"box": [5, 0, 6, 1]}}],
+                }
+            },
+            '"a" shares nothing with the walkable ground',
+        ),
+        (
+            {
+                "geometry": {
+                    "walkable": {"box": [0, 0, 12, 8]},
+                    "areas": [{"name": "a", "area": {"box": [5, 0, 6, 1]}}] * 2,
+                }
+            },
+            'there is an area "a" already',
+        ),
     ],
 )
 def test_mistakes_are_told_with_the_way_out(change, message):
@@ -312,18 +390,36 @@ def test_a_door_in_tiles_that_is_shut_at_first_opens_and_a_saved_run_goes_on():
 
 
 MEETING = {"name": "clerk", "agents": [{"id": 7, "position": [3, 7]}]}
-VISITORS = {"name": "visitors", "positions": [[1, 1], [1, 3], [5, 1]], "goals": [{"point": [3, 6.4], "arrive_within": 0.4}], "leave_on_arrival": False}
+VISITORS = {
+    "name": "visitors",
+    "positions": [[1, 1], [1, 3], [5, 1]],
+    "goals": [{"point": [3, 6.4], "arrive_within": 0.4}],
+    "leave_on_arrival": False,
+}
 
 
 @pytest.mark.parametrize(("count", "within"), [(1, 1.35), (2, 1.35), (1, 3.0)])
 def test_a_door_opens_when_visitors_have_come_up_to_the_clerk(count, within):
-    event = {"when": {"met": ["visitors", 7], "count": count, **({} if within == 1.35 else {"within": within})}, "open": "south"}
+    event = {
+        "when": {"met": ["visitors", 7], "count": count, **({} if within == 1.35 else {"within": within})},
+        "open": "south",
+    }
     with simulation(with_events(event, groups=[VISITORS, MEETING])) as run:
         near = set()
         while not run.why_over():
-            clerk = run.agents.entity.tolist().index(next(e for e, label in zip(run.agents.entity.tolist(), run.agents.label, strict=True) if label == "#7"))
+            clerk = run.agents.entity.tolist().index(
+                next(
+                    e
+                    for e, label in zip(run.agents.entity.tolist(), run.agents.label, strict=True)
+                    if label == "#7"
+                )
+            )
             away = np.hypot(*(run.agents.position - run.agents.position[clerk]).T)
-            near |= {e for e, far in zip(run.agents.entity.tolist(), away.tolist(), strict=True) if 0.0 < far <= within}
+            near |= {
+                e
+                for e, far in zip(run.agents.entity.tolist(), away.tolist(), strict=True)
+                if 0.0 < far <= within
+            }
             if of_kind(run.step(), EventKind.AREA_OPENED):
                 break
         assert len(near) == count
@@ -357,9 +453,16 @@ def test_nobody_meets_himself_and_nobody_meets_on_the_way_back_to_a_saved_state(
 )
 def test_mistakes_about_meetings_are_named(when, message):
     with pytest.raises(ScenarioError, match=message):
-        parse_scenario(json.dumps(with_events({"when": when, "open": "south"}, groups=[VISITORS, MEETING])), file="t.yaml")
+        parse_scenario(
+            json.dumps(with_events({"when": when, "open": "south"}, groups=[VISITORS, MEETING])),
+            file="t.yaml",
+        )
 
 
 def test_a_meeting_is_kept_in_the_canonical_text():
-    text = parse_scenario(json.dumps(with_events({"when": {"met": ["visitors", 7]}, "open": "south"}, groups=[VISITORS, MEETING]))).canonical()
+    text = parse_scenario(
+        json.dumps(
+            with_events({"when": {"met": ["visitors", 7]}, "open": "south"}, groups=[VISITORS, MEETING])
+        )
+    ).canonical()
     assert "within: 1.35" in text and parse_scenario(text).canonical() == text

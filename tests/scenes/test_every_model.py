@@ -1,4 +1,6 @@
-"""What every model keeps in a whole run, by being registered: threads, saving and loading, groups, explanations, the warm-up."""
+"""What every model keeps in a whole run, by being registered:
+threads, saving and loading, groups, explanations, the warm-up.
+"""
 
 import copy
 

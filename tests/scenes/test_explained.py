@@ -1,4 +1,6 @@
-"""`record: {explain: [...]}`: the reasons of the agents that are named, in every tick, without any effect on the run."""
+"""`record: {explain: [...]}`: the reasons of the agents that are named, in every tick,
+without any effect on the run.
+"""
 
 import copy
 import math
@@ -38,12 +40,21 @@ def test_the_reasons_of_those_who_are_named_are_in_the_recording(recorded):
         assert set(table.entity) == named
         assert table.tick.min() == 1 and table.tick.max() == 40 and table.attrs["units"]["x"] == "m/s"
         assert {"PREFERRED", "CHOSEN", "HALF_PLANE"} == set(table.kind)
-        frame = run.trajectories(columns=["velocity", "preferred_velocity", "diagnosis", "blocker", "neighbour_count", "samples"])
+        frame = run.trajectories(
+            columns=["velocity", "preferred_velocity", "diagnosis", "blocker", "neighbour_count", "samples"]
+        )
         shown = frame[(frame.frame == 5) & frame.id.isin(named) & (frame.diagnosis > 0)].set_index("id")
         reasons = table[table.tick == 10]
         wish = reasons[reasons.kind == "PREFERRED"].set_index("entity").loc[shown.index]
-        assert np.allclose(wish[["x", "y"]], shown[["preferred_velocity_x", "preferred_velocity_y"]], atol=1e-4)
-        counts = reasons[(reasons.kind == "HALF_PLANE") & (reasons.other > 0)].groupby("entity").size().reindex(shown.index, fill_value=0)
+        assert np.allclose(
+            wish[["x", "y"]], shown[["preferred_velocity_x", "preferred_velocity_y"]], atol=1e-4
+        )
+        counts = (
+            reasons[(reasons.kind == "HALF_PLANE") & (reasons.other > 0)]
+            .groupby("entity")
+            .size()
+            .reindex(shown.index, fill_value=0)
+        )
         assert (counts == shown.neighbour_count).all() and (shown.samples == 0).all()
         binding = reasons[reasons.binds].set_index("entity").other.reindex(shown.index, fill_value=0)
         assert (binding == shown.blocker).all()
@@ -59,7 +70,11 @@ def test_the_recorded_velocities_follow_from_the_recorded_reasons(model, tmp_pat
     kinds = set()
     for _, told in by_agent_and_tick(table):
         speed, chosen = float(roster.maximum_speed[int(told["entity"][0])]), velocity_of(told, Reason.CHOSEN)
-        for kind, replay in ((Reason.CANDIDATE, from_candidates), (Reason.SAMPLE, from_samples), (Reason.HALF_PLANE, partial(from_half_planes, speed=speed))):
+        for kind, replay in (
+            (Reason.CANDIDATE, from_candidates),
+            (Reason.SAMPLE, from_samples),
+            (Reason.HALF_PLANE, partial(from_half_planes, speed=speed)),
+        ):
             if kind in told["kind"]:
                 assert math.dist(replay(told), chosen) < (1e-3 if kind is Reason.HALF_PLANE else 1e-5)
                 kinds.add(kind)
@@ -92,13 +107,19 @@ def test_a_recording_without_explanations_has_an_empty_table(tmp_path):
 
 
 def test_agents_that_do_not_exist_cannot_be_explained():
-    with pytest.raises(ScenarioError, match=r'record.explain\[0\]: there is no group "to_wets"\n.*Did you mean "to_west"'):
+    with pytest.raises(
+        ScenarioError, match=r'record.explain\[0\]: there is no group "to_wets"\n.*Did you mean "to_west"'
+    ):
         simulation({**BUSY, "record": {"explain": ["to_wets"]}})
-    with pytest.raises(ScenarioError, match=r"record.explain: the reasons of 36 agents in 100,000,000 ticks are some"):
+    with pytest.raises(
+        ScenarioError, match=r"record.explain: the reasons of 36 agents in 100,000,000 ticks are some"
+    ):
         simulation({**BUSY, "record": {"explain": ["to_west", "to_east"]}, "stop": {"after": 1e7}})
 
 
-@pytest.mark.parametrize(("model", "gib"), [("orca", 451), ("clearpath", 2253), ("sampled-hrvo", 2189), ("none", 451)])
+@pytest.mark.parametrize(
+    ("model", "gib"), [("orca", 451), ("clearpath", 2253), ("sampled-hrvo", 2189), ("none", 451)]
+)
 def test_how_much_the_reasons_may_become_depends_on_the_model(model, gib):
     document = {**BUSY, "record": {"explain": ["to_west", "to_east"]}, "stop": {"after": 1e6}}
     sets = [f"avoidance={model}"]
@@ -112,7 +133,9 @@ def test_how_much_the_reasons_may_become_depends_on_the_model(model, gib):
 def test_an_agent_that_is_named_counts_under_the_model_of_its_group():
     document = {**copy.deepcopy(BUSY), "record": {"explain": [70]}, "stop": {"after": 1e6}}
     document["groups"][2]["avoidance"] = {"model": "sampled-hrvo", "sampler": "grid"}
-    with pytest.raises(ScenarioError, match=r"record.explain: the reasons of 1 agent in 10,000,000 ticks are some 14,"):
+    with pytest.raises(
+        ScenarioError, match=r"record.explain: the reasons of 1 agent in 10,000,000 ticks are some 14,"
+    ):
         simulation(document)
 
 

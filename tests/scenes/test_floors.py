@@ -1,4 +1,6 @@
-"""Several floors in whole runs: RiMEA 2, 3 and 13, speed along slopes, who heeds whom, recordings and their parts by floor."""
+"""Several floors in whole runs: RiMEA 2, 3 and 13, speed along slopes, who heeds whom,
+recordings and their parts by floor.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,18 @@ from tests.crowds import SCENARIOS
 RISE, RUN = 6.0, 8.0  # 10 m along the slope
 
 
-def stair(groups: str, *, kind: str = "stair", speeds: str = "", rise: float = RISE, run: float = RUN, more: str = "") -> str:
-    """Two rooms of 10 x 10 m with a stair of 2 m between them, along x from x = 10 on; 10 m long along the slope if nothing else is said."""
+def stair(
+    groups: str,
+    *,
+    kind: str = "stair",
+    speeds: str = "",
+    rise: float = RISE,
+    run: float = RUN,
+    more: str = "",
+) -> str:
+    """Two rooms of 10 x 10 m with a stair of 2 m between them, along x from x = 10 on;
+    10 m long along the slope if nothing else is said.
+    """
     top = 10.0 + run
     return f"""
 version: 1
@@ -57,12 +69,21 @@ def time_between(times: np.ndarray, x: np.ndarray, low: float, high: float) -> f
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("start", "goal", "factor"), [("storey: low, positions: [[5, 5]]", "up", 0.5), ("storey: high, positions: [[23, 5]]", "down", 0.75)])
+@pytest.mark.parametrize(
+    ("start", "goal", "factor"),
+    [("storey: low, positions: [[5, 5]]", "up", 0.5), ("storey: high, positions: [[23, 5]]", "down", 0.75)],
+)
 @pytest.mark.parametrize("speed", [1.0, 1.34])
-def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(start: str, goal: str, factor: float, speed: float) -> None:
-    """10 m along the slope at the factor times the speed, to 2 % (the tick in which the floor changes is part of it)."""
+def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(
+    start: str, goal: str, factor: float, speed: float
+) -> None:
+    """10 m along the slope at the factor times the speed, to 2 % (the tick in which the floor changes is part
+    of it).
+    """
     times, place, _ = walk(stair(f"{{name: one, {start}, goals: [{goal}], speed: {speed}}}"))
-    assert time_between(times, place[:, 0], 10.0, 10.0 + RUN) == pytest.approx(10.0 / (factor * speed), rel=0.02)
+    assert time_between(times, place[:, 0], 10.0, 10.0 + RUN) == pytest.approx(
+        10.0 / (factor * speed), rel=0.02
+    )
     assert time_between(times, place[:, 0], 6.0, 9.0) == pytest.approx(3.0 / speed, rel=0.02)
 
 
@@ -70,7 +91,9 @@ def test_rimea_2_and_3_a_stair_takes_the_time_that_its_factor_gives(start: str, 
 def test_rimea_13_people_come_down_faster_than_they_go_up() -> None:
     ends = {}
     for goal, storey, region in (("up", "low", "[0, 0, 6, 10]"), ("down", "high", "[22, 0, 28, 10]")):
-        text = stair(f"{{name: all, count: 40, storey: {storey}, region: {{box: {region}}}, goals: [{goal}]}}")
+        text = stair(
+            f"{{name: all, count: 40, storey: {storey}, region: {{box: {region}}}, goals: [{goal}]}}"
+        )
         with Simulation(parse_scenario(text)) as run:
             verdict = run.run()
         assert verdict.not_arrived == 0
@@ -81,7 +104,9 @@ def test_rimea_13_people_come_down_faster_than_they_go_up() -> None:
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("turn", [0, 1])
 def test_speed_on_a_ramp_of_32_degrees_is_length_along_the_surface(turn: int) -> None:
-    """Straight up, and across it from corner to corner: the length in space over the time is the desired speed, to 1 %."""
+    """Straight up, and across it from corner to corner:
+    the length in space over the time is the desired speed, to 1 %.
+    """
     rise, run = 5.0, 8.0
     across = "storey: low, positions: [[9.7, 4.3]]" if turn else "storey: low, positions: [[5, 5]]"
     text = stair(f"{{name: one, {across}, goals: [up], speed: 1.2}}", kind="ramp", rise=rise, run=run)
@@ -103,14 +128,16 @@ def test_avoidance_does_not_make_people_faster_than_their_limit_along_a_stair() 
         fastest = 0.0
         for _ in range(500):
             agents, mesh = run.world.agents, run.world.mesh
-            slope, was_there = mesh.polygon_slope[run.world.polygons()], agents.layer == 2  # a step follows the ground on which it begins
+            # a step follows the ground on which it begins
+            slope, was_there = mesh.polygon_slope[run.world.polygons()], agents.layer == 2
             entities = agents.entity.copy()
             run.step()
             if np.array_equal(agents.entity, entities):
                 climb = np.sum(slope * agents.velocity, axis=1)
                 length = np.sqrt(np.sum(agents.velocity**2, axis=1) + climb**2)
                 fastest = max(fastest, float(length[was_there].max(initial=0.0)))
-    assert 0.8 < fastest <= 0.75 * 1.2 * 1.2 * (1.0 + 1e-9)  # the downward factor, times the desired speed, times bodies.top_speed
+    # the downward factor, times the desired speed, times bodies.top_speed
+    assert 0.8 < fastest <= 0.75 * 1.2 * 1.2 * (1.0 + 1e-9)
 
 
 def straight(second: str) -> float:
@@ -129,7 +156,8 @@ groups:
     with Simulation(parse_scenario(text)) as run:
         aside = 0.0
         while len(run.world.agents) > 1:
-            aside = max(aside, abs(float(run.world.agents.position[-1, 1]) - 5.0))  # groups come in the order of their names
+            # groups come in the order of their names
+            aside = max(aside, abs(float(run.world.agents.position[-1, 1]) - 5.0))
             run.step()
     return aside
 
@@ -142,7 +170,9 @@ def test_nobody_heeds_people_on_a_bridge_above() -> None:
 
 
 def test_people_at_the_foot_of_a_stair_give_way_to_those_who_come_down() -> None:
-    """Head-on over the line where floor and stair meet: they pass without touching, which they would not if each only saw its own floor."""
+    """Head-on over the line where floor and stair meet:
+    they pass without touching, which they would not if each only saw its own floor.
+    """
     text = stair(
         "{name: up, storey: low, positions: [[8.6, 5]], goals: [up], speed: 1.2, radius: 0.25}, "
         "{name: down, storey: high, positions: [[18.2, 5.03]], goals: [down], speed: 1.2, radius: 0.25}",
@@ -160,25 +190,42 @@ def test_people_at_the_foot_of_a_stair_give_way_to_those_who_come_down() -> None
 
 
 def test_bodies_on_both_sides_of_a_join_are_pushed_apart_and_those_above_each_other_are_not() -> None:
-    text = stair("{name: a, storey: low, positions: [[9.9, 5]]}, {name: b, storey: flight, positions: [[10.1, 5]]}")
+    text = stair(
+        "{name: a, storey: low, positions: [[9.9, 5]]}, {name: b, storey: flight, positions: [[10.1, 5]]}"
+    )
     with Simulation(parse_scenario(text)) as run:
         for _ in range(20):
             run.step()
-        assert np.hypot(*(run.world.agents.position[0] - run.world.agents.position[1])) == pytest.approx(0.4, abs=1e-5)
-    floors = "{name: low, elevation: 0, walkable: {box: [0, 0, 9, 9]}}, {name: high, elevation: 2.2, walkable: {box: [0, 0, 9, 9]}}"
+        assert np.hypot(*(run.world.agents.position[0] - run.world.agents.position[1])) == pytest.approx(
+            0.4, abs=1e-5
+        )
+    floors = (
+        "{name: low, elevation: 0, walkable: {box: [0, 0, 9, 9]}}, {name: high, elevation: 2.2, walkable: "
+        "{box: [0, 0, 9, 9]}}"
+    )
     groups = "{name: a, storey: low, positions: [[5, 5]]}, {name: b, storey: high, positions: [[5.1, 5]]}"
-    with Simulation(parse_scenario(f"version: 1\nstop: {{after: 1}}\ngeometry: {{storeys: [{floors}]}}\ngroups: [{groups}]\n")) as run:
+    with Simulation(
+        parse_scenario(
+            f"version: 1\nstop: {{after: 1}}\ngeometry: {{storeys: [{floors}]}}\ngroups: [{groups}]\n"
+        )
+    ) as run:
         run.step()
         assert run.world.agents.position.tolist() == [[5.0, 5.0], [5.1, 5.0]]
 
 
 @pytest.mark.full
 def test_floors_at_map_coordinates_give_the_same_walk() -> None:
-    """Moved by UTM offsets that are whole numbers, a walk up the stair takes the same ticks and stays within a micrometre."""
+    """Moved by UTM offsets that are whole numbers, a walk up the stair takes the same ticks and stays within
+    a micrometre.
+    """
     import re
 
     text = stair("{name: one, storey: low, positions: [[5, 5]], goals: [up], speed: 1.2}")
-    far = re.sub(r"box: \[(\S+), (\S+), (\S+), (\S+)\]", lambda m: f"box: [{_far(m, 1)}, {_far(m, 2)}, {_far(m, 3)}, {_far(m, 4)}]", text)
+    far = re.sub(
+        r"box: \[(\S+), (\S+), (\S+), (\S+)\]",
+        lambda m: f"box: [{_far(m, 1)}, {_far(m, 2)}, {_far(m, 3)}, {_far(m, 4)}]",
+        text,
+    )
     far = re.sub(r"\[(\d[\d.]*), (\d[\d.]*)\]", lambda m: f"[{_far(m, 1)}, {_far(m, 2)}]", far)
     near_times, near, _ = walk(text)
     far_times, there, _ = walk(far)
@@ -205,7 +252,9 @@ def test_a_recording_holds_heights_and_floors(recorded) -> None:
         names, grounds = run.header.layers, [shapely.from_wkt(text) for text in run.header.ground]
     assert names == ("ground", "landing", "upper", "first flight", "ramp", "second flight")
     assert set(rows["layer"]) >= {0, 1, 2, 3, 4, 5}
-    for layer, (low, high) in enumerate([(0.0, 0.0), (1.6, 1.6), (3.2, 3.2), (0.0, 1.6), (0.0, 3.2), (1.6, 3.2)]):
+    for layer, (low, high) in enumerate(
+        [(0.0, 0.0), (1.6, 1.6), (3.2, 3.2), (0.0, 1.6), (0.0, 3.2), (1.6, 3.2)]
+    ):
         own = rows[rows["layer"] == layer]
         assert own["z"].min() >= low - 1e-9 and own["z"].max() <= high + 1e-9
         assert shapely.distance(grounds[layer], shapely.points(own["x"], own["y"])).max() < 1e-6
@@ -261,7 +310,9 @@ def test_the_resolved_text_needs_no_file_and_gives_the_same_world(name: str) -> 
 
 @pytest.mark.full
 def test_people_walk_over_and_under_the_bridge_of_an_obj_file() -> None:
-    """On the deck, 3 m up, and in the passage 2.7 m below it at the same time, and nobody under the ramps or on the crate."""
+    """On the deck, 3 m up, and in the passage 2.7 m below it at the same time,
+    and nobody under the ramps or on the crate.
+    """
     pytest.importorskip("trimesh", reason="trimesh is missing: it reads OBJ files")
     both = 0
     with Simulation(load_scenario(SCENARIOS / "bridge.yaml")) as run:

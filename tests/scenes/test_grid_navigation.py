@@ -1,4 +1,6 @@
-"""Scenarios whose agents find their ways on a grid: `navigation: grid` is one switch, and everything else holds as before."""
+"""Scenarios whose agents find their ways on a grid:
+`navigation: grid` is one switch, and everything else holds as before.
+"""
 
 import numpy as np
 import pytest
@@ -20,7 +22,10 @@ TICKS = 50
 
 def lone(goal, *, obstacles=(), start=(-8.0, 0.0), more=(), sets=()):
     """One agent in a room of 20 x 20 m; `more` are others."""
-    agents = [{"position": list(start), "speed": 1.3, "goals": [{"point": list(goal), "arrive_within": 0.1}]}, *more]
+    agents = [
+        {"position": list(start), "speed": 1.3, "goals": [{"point": list(goal), "arrive_within": 0.1}]},
+        *more,
+    ]
     return simulation(room(agents, obstacles=obstacles), sets=[*GRID, *sets])
 
 
@@ -65,18 +70,28 @@ def test_an_agent_goes_round_one_who_stands():
     lengths = []
     for more in ([], [standing]):
         with lone((8.0, 0.0), more=more) as run:
-            lengths += [event.x for _ in range(5) for event in run.step() if event.kind == EventKind.PATH_FOUND]
+            lengths += [
+                event.x for _ in range(5) for event in run.step() if event.kind == EventKind.PATH_FOUND
+            ]
     assert lengths[0] == pytest.approx(16.0, abs=0.01) and lengths[1] > lengths[0] + 0.01
 
 
 def test_a_goal_in_a_closed_room_is_approached_and_the_verdict_says_so():
     """Walls of a box round the goal; the mesh has ground inside of it, which no way leads to."""
-    box = [[[3, -3], [9, -3], [9, -2.8], [3, -2.8]], [[3, 2.8], [9, 2.8], [9, 3], [3, 3]], [[3, -3], [3.2, -3], [3.2, 3], [3, 3]], [[8.8, -3], [9, -3], [9, 3], [8.8, 3]]]
+    box = [
+        [[3, -3], [9, -3], [9, -2.8], [3, -2.8]],
+        [[3, 2.8], [9, 2.8], [9, 3], [3, 3]],
+        [[3, -3], [3.2, -3], [3.2, 3], [3, 3]],
+        [[8.8, -3], [9, -3], [9, 3], [8.8, 3]],
+    ]
     with lone((4.5, 0.0), obstacles=box) as run:
         verdict = run.run()
         assert verdict.ended == "no agent can go on"
         assert list(verdict.reasons) == ["no path to its goal; walks as close as it can"]
-        assert run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3) and abs(run.world.agents.position[0, 1]) < 0.3
+        assert (
+            run.world.agents.position[0, 0] == pytest.approx(2.7, abs=0.3)
+            and abs(run.world.agents.position[0, 1]) < 0.3
+        )
 
 
 @pytest.mark.sample(1)
@@ -109,7 +124,15 @@ def test_saving_and_loading_changes_nothing(expected):
 
 @pytest.mark.parametrize("kind", ["grid", "s2-grid"])
 def test_an_agent_stands_while_its_first_path_is_searched_and_keeps_to_what_it_has_while_another_is(kind):
-    agents = [{"id": 0, "position": [-8.0, 0.0], "radius": 0.2, "speed": 1.3, "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}]}]
+    agents = [
+        {
+            "id": 0,
+            "position": [-8.0, 0.0],
+            "radius": 0.2,
+            "speed": 1.3,
+            "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}],
+        }
+    ]
     side = {"side": {"point": [0.0, 8.0], "arrive_within": 0.1}}
     with simulation(room(agents, goals=side), sets=[f"navigation={{kind: {kind}}}", "budget.work=1"]) as run:
         rows = run.world.agents
@@ -138,9 +161,19 @@ def test_only_scenes_that_ask_for_guesses_need_what_leads_them():
 
 
 def test_an_agent_that_stays_stands_even_with_a_path_that_it_had():
-    agents = [{"id": 0, "position": [-8.0, 0.0], "radius": 0.2, "speed": 1.3, "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}]}]
+    agents = [
+        {
+            "id": 0,
+            "position": [-8.0, 0.0],
+            "radius": 0.2,
+            "speed": 1.3,
+            "goals": [{"point": [8.0, 0.0], "arrive_within": 0.1}],
+        }
+    ]
     side = {"side": {"point": [0.0, 8.0], "arrive_within": 0.1}}
-    with simulation(room(agents, goals=side), sets=["navigation={kind: grid, while_waiting: stay}", "budget.work=1"]) as run:
+    with simulation(
+        room(agents, goals=side), sets=["navigation={kind: grid, while_waiting: stay}", "budget.work=1"]
+    ) as run:
         rows = run.world.agents
         while rows.position[0, 0] < -7.0:
             run.step()
@@ -163,7 +196,9 @@ def test_a_starved_budget_gives_the_same_ways_later():
             for _ in range(220):
                 for event in run.step():
                     if event.kind == EventKind.PATH_FOUND and event.entity in at_once:
-                        first.setdefault(int(event.entity), (int(event.tick), float(event.x), int(event.value)))
+                        first.setdefault(
+                            int(event.entity), (int(event.tick), float(event.x), int(event.value))
+                        )
             ways.append({entity: way[1:] for entity, way in first.items()})
             ticks.append(max(way[0] for way in first.values()))
     assert ways[0] == ways[1] and len(ways[0]) >= 25
@@ -179,24 +214,40 @@ def test_plan_and_follow_write_what_they_declare():
                 before = agents.state()
                 system.process(tick)
                 if isinstance(system, (Plan, Follow)):
-                    new = {name for name, array in before.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
+                    new = {
+                        name
+                        for name, array in before.items()
+                        if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
+                    }
                     changed.setdefault(type(system), set()).update(new)
             run.world.tick = number
     assert changed[Plan] <= set(Plan.writes) and changed[Follow] <= set(Follow.writes)
-    assert {"path_status", "goal_piece"} <= changed[Plan] and {"preferred_velocity", "next_corner"} <= changed[Follow]
+    assert {"path_status", "goal_piece"} <= changed[Plan] and {
+        "preferred_velocity",
+        "next_corner",
+    } <= changed[Follow]
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("number", "value"),
-    [("cell_size", 0.5), ("object_padding", 0.3), ("boundary_padding", 0.5), ("first_waypoint_trim", 0.0), ("waypoint_reached", 0.5), ("obstacle_radius_share", 3.0), ("obstacle_reach", 0.0)],
+    [
+        ("cell_size", 0.5),
+        ("object_padding", 0.3),
+        ("boundary_padding", 0.5),
+        ("first_waypoint_trim", 0.0),
+        ("waypoint_reached", 0.5),
+        ("obstacle_radius_share", 3.0),
+        ("obstacle_reach", 0.0),
+    ],
 )
 def test_numbers_of_a_scenario_change_the_run(number, value, expected):
     with simulation(sets=[*GRID, f"navigation.{number}={value}"]) as run:
         assert digests(run, TICKS)[-1] != expected[-1]
 
 
-@pytest.mark.full  # By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
+# By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
+@pytest.mark.full
 def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, GRID, NUMBA_CPU_NAME="generic") == expected
 
@@ -208,5 +259,7 @@ def test_without_compilation_the_run_is_the_same():
 
 
 def test_a_grid_on_several_floors_is_refused_in_one_sentence():
-    with pytest.raises(ScenarioError, match="a grid is of one level floor, and this ground has slopes; take navigation: mesh"):
+    with pytest.raises(
+        ScenarioError, match="a grid is of one level floor, and this ground has slopes; take navigation: mesh"
+    ):
         Simulation(load_scenario(SCENARIOS / "two-storeys.yaml", sets=["navigation=grid"]))

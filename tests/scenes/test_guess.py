@@ -1,4 +1,6 @@
-"""Agents move from the first tick, on a guess, while the budget is too small for their searches; a wrong guess is walked back."""
+"""Agents move from the first tick, on a guess, while the budget is too small for their searches;
+a wrong guess is walked back.
+"""
 
 import numpy as np
 import pytest
@@ -9,21 +11,30 @@ from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, simulation
 
-# A wall across the straight line: the guess runs towards the goal into a pocket, the way leads round the far end.
+# A wall across the straight line: the guess runs towards the goal into a pocket, the way leads round the far
+# end.
 POCKET = {
-    "version": 1, "name": "pocket", "seed": 1, "tick": 0.1, "stop": {"after": 90, "when": "all_arrived"}, "record": {"rate": 1},
+    "version": 1,
+    "name": "pocket",
+    "seed": 1,
+    "tick": 0.1,
+    "stop": {"after": 90, "when": "all_arrived"},
+    "record": {"rate": 1},
     "geometry": {
         "walkable": [[0, 0], [30, 0], [30, 12], [0, 12]],
-        "obstacles": [{"box": [20, 0, 20.3, 10]}] + [{"box": [x, y, x + 0.5, y + 0.5]} for x in range(3, 19, 3) for y in (2, 5, 8)],
+        "obstacles": [{"box": [20, 0, 20.3, 10]}]
+        + [{"box": [x, y, x + 0.5, y + 0.5]} for x in range(3, 19, 3) for y in (2, 5, 8)],
     },
     "goals": {"far": {"point": [25, 1], "arrive_within": 0.3}},
     "groups": [{"name": "one", "positions": [[1.0, 1.0]], "goals": ["far"], "radius": 0.2, "speed": 1.3}],
     "navigation": {"kind": "mesh", "share_searches": False},
-}  # fmt: skip
+}
 
 
 STARVED = {"mesh": 1, "optimal": 1, "visibility": 10, "grid": 60, "s2-grid": 60}  # expansions a tick
-GUESSING_GRIDS = [pytest.param({"kind": kind, "while_waiting": "guess"}, id=kind) for kind in ("grid", "s2-grid")]
+GUESSING_GRIDS = [
+    pytest.param({"kind": kind, "while_waiting": "guess"}, id=kind) for kind in ("grid", "s2-grid")
+]
 
 
 @pytest.mark.parametrize("navigation", [POCKET["navigation"], *GUESSING_GRIDS])
@@ -46,38 +57,69 @@ def test_a_starved_search_still_leads_to_the_goal():
     assert starved.last_arrival_s < served.last_arrival_s + 2.0 * starved.longest_wait_s + 1.0
 
 
-@pytest.mark.parametrize("navigation", [{"kind": "mesh", "share_searches": False}, {"kind": "mesh"}, {"kind": "optimal"}, *GUESSING_GRIDS], ids=str)
+@pytest.mark.parametrize(
+    "navigation",
+    [{"kind": "mesh", "share_searches": False}, {"kind": "mesh"}, {"kind": "optimal"}, *GUESSING_GRIDS],
+    ids=str,
+)
 def test_who_arrives_on_a_guess_waits_for_no_answer_and_nobody_else_gets_it(navigation):
-    """Six have two metres to go, which they do on guesses: twelve before them in the queue have far to go, and an expansion a tick is all there is."""
+    """Six have two metres to go, which they do on guesses:
+    twelve before them in the queue have far to go, and an expansion a tick is all there is.
+    """
     far = [
-        {"id": i, "position": [1.0, 0.6 + 0.9 * i], "radius": 0.2, "speed": 1.3, "goals": [{"point": [25, 1 + 0.5 * i], "arrive_within": 0.3}]}
+        {
+            "id": i,
+            "position": [1.0, 0.6 + 0.9 * i],
+            "radius": 0.2,
+            "speed": 1.3,
+            "goals": [{"point": [25, 1 + 0.5 * i], "arrive_within": 0.3}],
+        }
         for i in range(12)
     ]
-    near = [{"id": 12 + i, "position": [2.2, y], "radius": 0.2, "speed": 1.3, "goals": ["near"]} for i, y in enumerate((1.0, 3.6, 4.3, 6.6, 7.3, 9.6))]
+    near = [
+        {"id": 12 + i, "position": [2.2, y], "radius": 0.2, "speed": 1.3, "goals": ["near"]}
+        for i, y in enumerate((1.0, 3.6, 4.3, 6.6, 7.3, 9.6))
+    ]
     goals = {"near": {"region": [[4.2, 0], [6, 0], [6, 12], [4.2, 12]]}}
-    scene = {**POCKET, "goals": goals, "groups": [{"name": "all", "agents": [*far, *near]}], "navigation": navigation, "budget": {"work": 1}}
+    scene = {
+        **POCKET,
+        "goals": goals,
+        "groups": [{"name": "all", "agents": [*far, *near]}],
+        "navigation": navigation,
+        "budget": {"work": 1},
+    }
     with simulation(scene) as run:
         arrived_on_a_guess = 0
         while len(run.agents) > 12:
             waiting = run.agents.entity[run.agents.path_status == PathStatus.PENDING]
             events = run.step()
-            done, found = (events.entity[events.kind == kind].tolist() for kind in (EventKind.ARRIVAL, EventKind.PATH_FOUND))
+            done, found = (
+                events.entity[events.kind == kind].tolist()
+                for kind in (EventKind.ARRIVAL, EventKind.PATH_FOUND)
+            )
             arrived_on_a_guess += len(set(done) & set(waiting.tolist()) - set(found))
         assert arrived_on_a_guess
         for _ in range(20):
             run.step()
-            assert run.counts["requests_open"] == np.count_nonzero(run.agents.path_status == PathStatus.PENDING)
+            assert run.counts["requests_open"] == np.count_nonzero(
+                run.agents.path_status == PathStatus.PENDING
+            )
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "visibility", "optimal", "grid", "s2-grid"])
 def test_a_wrong_guess_is_walked_back_and_the_goal_is_reached(kind):
     """The guess leads straight on, into the pocket that the wall makes; the way leads round its far end."""
-    scene = {**POCKET, "navigation": {"kind": kind, "while_waiting": "guess"}, "stop": {"after": 120, "when": "all_arrived"}}
+    scene = {
+        **POCKET,
+        "navigation": {"kind": kind, "while_waiting": "guess"},
+        "stop": {"after": 120, "when": "all_arrived"},
+    }
     with simulation(scene, sets=[f"budget.work={STARVED[kind]}"]) as run:
         while run.agents.path_status[0] != PathStatus.FOUND:
             run.step()
-        assert run.agents.position[0, 0] > 3.0 and run.agents.position[0, 1] < 6.0  # on the way into the pocket
+        # on the way into the pocket
+        assert run.agents.position[0, 0] > 3.0 and run.agents.position[0, 1] < 6.0
         highest = 0.0
         while len(run.agents):
             highest = max(highest, float(run.agents.position[0, 1]))
@@ -89,20 +131,36 @@ def test_a_wrong_guess_is_walked_back_and_the_goal_is_reached(kind):
 
 # A winding corridor between shelves, and two places near each other at its end.
 SHELVES = {
-    "version": 1, "name": "shelves", "seed": 1, "tick": 0.1, "stop": {"after": 120, "when": "all_arrived"}, "record": {"rate": 1},
+    "version": 1,
+    "name": "shelves",
+    "seed": 1,
+    "tick": 0.1,
+    "stop": {"after": 120, "when": "all_arrived"},
+    "record": {"rate": 1},
     "geometry": {
         "walkable": [[0, 0], [24, 0], [24, 8], [0, 8]],
-        "obstacles": [{"box": [x, 0 if i % 2 else 2, x + 0.5, 6 if i % 2 else 8]} for i, x in enumerate((4, 8, 12, 16, 20))],
+        "obstacles": [
+            {"box": [x, 0 if i % 2 else 2, x + 0.5, 6 if i % 2 else 8]}
+            for i, x in enumerate((4, 8, 12, 16, 20))
+        ],
     },
-    "goals": {"here": {"point": [23, 5], "arrive_within": 0.3}, "there": {"point": [22.5, 5.5], "arrive_within": 0.3}},
+    "goals": {
+        "here": {"point": [23, 5], "arrive_within": 0.3},
+        "there": {"point": [22.5, 5.5], "arrive_within": 0.3},
+    },
     "groups": [{"name": "one", "positions": [[1.0, 5.0]], "goals": ["here"], "radius": 0.2, "speed": 1.3}],
-}  # fmt: skip
+}
 
 
 def walk_to_a_goal_that_moves(how, kind="mesh"):
-    """Return (arrival time, ticks in which it waited for a path, least speed of those), of a walker whose goal moves every three seconds."""
+    """Return (arrival time, ticks in which it waited for a path, least speed of those),
+    of a walker whose goal moves every three seconds.
+    """
     waited, slowest = 0, np.inf
-    with simulation({**SHELVES, "navigation": {"kind": kind, "while_waiting": how}}, sets=[f"budget.work={max(1, STARVED[kind] // 5)}"]) as run:
+    with simulation(
+        {**SHELVES, "navigation": {"kind": kind, "while_waiting": how}},
+        sets=[f"budget.work={max(1, STARVED[kind] // 5)}"],
+    ) as run:
         while run.agents.path_status[0] != PathStatus.FOUND:
             run.step()
         while len(run.agents) and run.time < 110.0:
@@ -130,7 +188,11 @@ def test_the_previous_path_is_kept_while_the_goal_moves(kind):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind, work, kept", [("mesh", 1, "previous_entity"), ("grid", 60, "guesses/entity")])
 def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kind, work, kept):
-    document = {**SHELVES, "navigation": {"kind": kind, "while_waiting": "previous"}, "budget": {"work": work}}
+    document = {
+        **SHELVES,
+        "navigation": {"kind": kind, "while_waiting": "previous"},
+        "budget": {"work": work},
+    }
 
     def sent(run):
         while run.agents.path_status[0] != PathStatus.FOUND:
@@ -144,17 +206,31 @@ def test_saving_and_loading_while_agents_keep_to_their_paths_changes_nothing(kin
         sent(run)
         state = run.state()
         other.restore(state)
-        assert other.state().keys() == state.keys() and any(name.endswith(kept) and len(state[name]) == 1 for name in state)
+        assert other.state().keys() == state.keys() and any(
+            name.endswith(kept) and len(state[name]) == 1 for name in state
+        )
         assert digests(other, 60) == digests(run, 60)
         assert run.agents.path_status[0] == PathStatus.FOUND
 
 
 @pytest.mark.full
 def test_an_agent_that_wanders_far_on_guesses_keeps_its_place_in_the_queue():
-    """Trails are noted in blocks of 16 portals; who went through more had to ask again, at the end of the queue."""
+    """Trails are noted in blocks of 16 portals;
+    who went through more had to ask again, at the end of the queue.
+    """
     rows = [{"box": [x, y, x + 0.5, y + 0.5]} for x in range(3, 55, 2) for y in (2, 5, 8)]
-    scene = {**POCKET, "geometry": {"walkable": [[0, 0], [60, 0], [60, 12], [0, 12]], "obstacles": [{"box": [56, 0, 56.3, 10]}, *rows]}}
-    scene = {**scene, "goals": {"far": {"point": [58, 1], "arrive_within": 0.3}}, "stop": {"after": 45, "when": "all_arrived"}}
+    scene = {
+        **POCKET,
+        "geometry": {
+            "walkable": [[0, 0], [60, 0], [60, 12], [0, 12]],
+            "obstacles": [{"box": [56, 0, 56.3, 10]}, *rows],
+        },
+    }
+    scene = {
+        **scene,
+        "goals": {"far": {"point": [58, 1], "arrive_within": 0.3}},
+        "stop": {"after": 45, "when": "all_arrived"},
+    }
     with simulation(scene, sets=["budget.work=1", "navigation.while_waiting=guess"]) as run:
         most, asked = 0, run.agents.path_tick[0]
         for _ in range(440):
@@ -211,7 +287,9 @@ def reversals(places):
 @pytest.mark.parametrize("navigation", [pytest.param({"kind": "mesh"}, id="mesh"), *GUESSING_GRIDS])
 @pytest.mark.parametrize("scene, turns", [(COMB, 3), (BLOCK, 0)], ids=["comb", "block"])
 def test_an_agent_that_is_never_answered_does_not_swing_to_and_fro(scene, turns, navigation):
-    """It keeps to what it chose and goes nowhere twice. Choosing anew in each tick it turned back 337 times in the comb, 1,370 times at the block, on the mesh."""
+    """It keeps to what it chose and goes nowhere twice.
+    Choosing anew in each tick it turned back 337 times in the comb, 1,370 times at the block, on the mesh.
+    """
     places = unanswered(scene, navigation)
     assert reversals(places) <= turns
     assert np.hypot(*(places[-1] - places[0])) > 10.0
@@ -220,7 +298,10 @@ def test_an_agent_that_is_never_answered_does_not_swing_to_and_fro(scene, turns,
 # A comb whose teeth are joined behind, and a hall that is open on one side only.
 DEAD_ENDS = {
     **COMB,
-    "geometry": {"walkable": [[0, 0], [30, 0], [30, 16], [0, 16]], "obstacles": [*COMB["geometry"]["obstacles"][:-1], {"box": [2, 12, 26.3, 12.3]}]},
+    "geometry": {
+        "walkable": [[0, 0], [30, 0], [30, 16], [0, 16]],
+        "obstacles": [*COMB["geometry"]["obstacles"][:-1], {"box": [2, 12, 26.3, 12.3]}],
+    },
     "goals": {"far": {"point": [23, 14], "arrive_within": 0.2}},
 }
 HALL = {
@@ -246,23 +327,42 @@ def test_on_a_grid_dead_ends_are_left_and_the_goal_is_come_to_on_guesses_alone(s
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("document", [
-    {**POCKET, "budget": {"work": 1}},
-    *({**DEAD_ENDS, "navigation": {"kind": kind, "while_waiting": "guess"}, "budget": {"work": 40}} for kind in ("grid", "s2-grid")),
-], ids=["mesh", "grid", "s2-grid"])  # fmt: skip
+@pytest.mark.parametrize(
+    "document",
+    [
+        {**POCKET, "budget": {"work": 1}},
+        *(
+            {**DEAD_ENDS, "navigation": {"kind": kind, "while_waiting": "guess"}, "budget": {"work": 40}}
+            for kind in ("grid", "s2-grid")
+        ),
+    ],
+    ids=["mesh", "grid", "s2-grid"],
+)
 def test_guesses_are_the_same_with_any_threads_and_from_saved_states(document):
     assert_same_on_threads_and_from_saved_states({**POCKET, **document}, 60, (7, 30))
 
 
 def crowd(scene, seed, navigation, count=10):
     """A scene with many who start round its place of start, and go round its goal."""
-    rng, (goal,), (start,) = np.random.default_rng(seed), scene["goals"].values(), scene["groups"][0]["positions"]
+    rng, (goal,), (start,) = (
+        np.random.default_rng(seed),
+        scene["goals"].values(),
+        scene["groups"][0]["positions"],
+    )
     agents = [
         {"id": i, "position": (start + rng.uniform(-1.0, 1.0, 2)).tolist(), "radius": 0.2, "speed": 1.3,
          "goals": [{"point": (goal["point"] + rng.uniform(-0.5, 0.5, 2)).tolist(), "arrive_within": 0.4}]}
         for i in range(count)
     ]  # fmt: skip
-    return {**POCKET, **scene, "goals": {}, "groups": [{"name": "all", "agents": agents}], "seed": seed, "navigation": navigation, "budget": {"work": 50}}
+    return {
+        **POCKET,
+        **scene,
+        "goals": {},
+        "groups": [{"name": "all", "agents": agents}],
+        "seed": seed,
+        "navigation": navigation,
+        "budget": {"work": 50},
+    }
 
 
 def first_steps_and_arrivals(document):
@@ -290,26 +390,59 @@ SMALL_COMB = {**COMB, "goals": {"far": {"point": [13, 11], "arrive_within": 0.2}
 @pytest.mark.parametrize("kind", ["grid", "s2-grid"])
 @pytest.mark.parametrize("scene", [SMALL_COMB, BLOCK], ids=["comb", "block"])
 def test_on_a_grid_agents_that_guess_set_off_and_arrive_sooner_than_agents_that_stay(scene, kind, seed):
-    stay, guess = (first_steps_and_arrivals(crowd(scene, seed, {"kind": kind, "while_waiting": how})) for how in ("stay", "guess"))
+    stay, guess = (
+        first_steps_and_arrivals(crowd(scene, seed, {"kind": kind, "while_waiting": how}))
+        for how in ("stay", "guess")
+    )
     assert guess[0] < 0.5 < 2.0 < stay[0] and guess[1] < stay[1]
 
 
-# Two rooms with two doors, of which one closes and opens again while people of two widths look for their ways; some of them do so on the mesh.
+# Two rooms with two doors, of which one closes and opens again while people of two widths look for their
+# ways; some of them do so on the mesh.
 TWO_DOORS = {
     **POCKET,
     "geometry": {
-        "walkable": [{"box": [0, 0, 12, 10]}, {"box": [12, 1, 12.4, 3]}, {"box": [12, 7, 12.4, 9]}, {"box": [12.4, 0, 24, 10]}],
-        "obstacles": [{"box": [4, 3, 5, 8]}, {"box": [16, 2, 17, 8]}], "areas": [{"name": "door", "area": {"box": [12, 1, 12.4, 3]}}],
+        "walkable": [
+            {"box": [0, 0, 12, 10]},
+            {"box": [12, 1, 12.4, 3]},
+            {"box": [12, 7, 12.4, 9]},
+            {"box": [12.4, 0, 24, 10]},
+        ],
+        "obstacles": [{"box": [4, 3, 5, 8]}, {"box": [16, 2, 17, 8]}],
+        "areas": [{"name": "door", "area": {"box": [12, 1, 12.4, 3]}}],
     },
-    "goals": {"far": {"point": [22, 2], "arrive_within": 0.4}, "back": {"point": [2, 8], "arrive_within": 0.4}},
+    "goals": {
+        "far": {"point": [22, 2], "arrive_within": 0.4},
+        "back": {"point": [2, 8], "arrive_within": 0.4},
+    },
     "groups": [
-        {"name": name, "positions": [[1 + 0.9 * i, y] for i in range(3)], "goals": ["far"], "radius": radius, "speed": 1.2, **more}
-        for name, y, radius, more in (("thin", 1.5, 0.2, {}), ("wide", 4.5, 0.35, {}), ("others", 9.0, 0.2, {"navigation": "optimal"}))
+        {
+            "name": name,
+            "positions": [[1 + 0.9 * i, y] for i in range(3)],
+            "goals": ["far"],
+            "radius": radius,
+            "speed": 1.2,
+            **more,
+        }
+        for name, y, radius, more in (
+            ("thin", 1.5, 0.2, {}),
+            ("wide", 4.5, 0.35, {}),
+            ("others", 9.0, 0.2, {"navigation": "optimal"}),
+        )
     ],
     "events": [{"at": 2, "close": "door"}, {"at": 8, "open": "door"}],
-    "obstacles": [{"name": "cart", "shape": {"disc": 0.4}, "path": [[9, 5], {"point": [9, 2], "wait": 3}, [9, 5]], "speed": 0.6, "stands_after": 0.5}],
-    "navigation": {"kind": "grid", "while_waiting": "guess"}, "budget": {"work": 40},
-}  # fmt: skip
+    "obstacles": [
+        {
+            "name": "cart",
+            "shape": {"disc": 0.4},
+            "path": [[9, 5], {"point": [9, 2], "wait": 3}, [9, 5]],
+            "speed": 0.6,
+            "stands_after": 0.5,
+        }
+    ],
+    "navigation": {"kind": "grid", "while_waiting": "guess"},
+    "budget": {"work": 40},
+}
 
 
 @pytest.mark.full
@@ -322,7 +455,13 @@ def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals
             if run.tick in (12, 50):
                 run.set_goal(run.agents.entity[-2:], "back" if run.tick == 12 else "far")
             run.step()
-            waits = run.agents.entity[(run.agents.path_status == PathStatus.PENDING) & part.groups[run.agents.group]]
-            assert set(part.planner.entities) == set(part.guesses.state()["entity"].tolist()) == set(waits.tolist())
+            waits = run.agents.entity[
+                (run.agents.path_status == PathStatus.PENDING) & part.groups[run.agents.group]
+            ]
+            assert (
+                set(part.planner.entities)
+                == set(part.guesses.state()["entity"].tolist())
+                == set(waits.tolist())
+            )
             most = max(most, len(waits))
         assert most == 6 and run.verdict().arrived == 9

@@ -47,11 +47,17 @@ def test_the_rotation_speed_changes_headings_and_nothing_else():
 
 
 def test_who_steps_aside_walks_and_who_stands_or_waits_does_not():
-    stander, walker = {"id": 1, "position": [0, 0], "radius": 0.3}, {"id": 2, "position": [-3, 0.01], "radius": 0.3, "goals": [{"point": [5, 0.01]}], "premovement": 1}
+    stander, walker = (
+        {"id": 1, "position": [0, 0], "radius": 0.3},
+        {"id": 2, "position": [-3, 0.01], "radius": 0.3, "goals": [{"point": [5, 0.01]}], "premovement": 1},
+    )
     with simulation(room([stander, walker], after=30), sets=["avoidance=none", "bodies.nudging=true"]) as run:
         agents = run.world.agents
         run.step()
-        assert agents.gait.tolist() == [Gait.STAND, Gait.STAND] and agents.heading.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+        assert agents.gait.tolist() == [Gait.STAND, Gait.STAND] and agents.heading.tolist() == [
+            [1.0, 0.0],
+            [1.0, 0.0],
+        ]
         while not agents.is_yielding[0]:
             run.step()
         assert agents.gait.tolist() == [Gait.WALK, Gait.WALK]
@@ -75,4 +81,6 @@ def test_the_recording_keeps_headings_and_pedpy_reads_it(tmp_path):
     np.testing.assert_allclose(last[["heading_x", "heading_y"]].to_numpy(), expected[0], atol=1 / 256)
     assert (last.gait.to_numpy() == expected[1]).all() and set(rows.gait) == {0, 1}
     pedpy = pytest.importorskip("pedpy")
-    assert len(pedpy.load_trajectory_from_ped_data_archive_hdf5(trajectory_file=tmp_path / "run.h5").data) == len(rows)
+    assert len(
+        pedpy.load_trajectory_from_ped_data_archive_hdf5(trajectory_file=tmp_path / "run.h5").data
+    ) == len(rows)

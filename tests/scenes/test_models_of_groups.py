@@ -1,4 +1,6 @@
-"""Several models in one run: everybody is seen by everybody, whatever the models are, and nothing depends on order or threads."""
+"""Several models in one run: everybody is seen by everybody, whatever the models are,
+and nothing depends on order or threads.
+"""
 
 import copy
 
@@ -45,8 +47,16 @@ def test_naming_groups_so_that_their_models_come_in_another_order_changes_no_vel
     for names in (("a", "b"), ("b", "a")):
         document = room([])
         document["groups"] = [
-            {"name": names[0], "agents": [{"id": 1, "position": [-5, 0.1], "goals": [{"point": [5, 0.1]}]}], "avoidance": "orca"},
-            {"name": names[1], "agents": [{"id": 2, "position": [5, 0], "goals": [{"point": [-5, 0]}]}], "avoidance": "none"},
+            {
+                "name": names[0],
+                "agents": [{"id": 1, "position": [-5, 0.1], "goals": [{"point": [5, 0.1]}]}],
+                "avoidance": "orca",
+            },
+            {
+                "name": names[1],
+                "agents": [{"id": 2, "position": [5, 0], "goals": [{"point": [-5, 0]}]}],
+                "avoidance": "none",
+            },
         ]
         with simulation(document, sets=["symmetry.enabled=false"]) as run:
             for _ in range(100):
@@ -65,11 +75,23 @@ def test_saving_and_loading_changes_nothing(expected):
 
 
 def test_one_who_heeds_others_goes_round_one_who_does_not():
-    """The one without avoidance walks straight through; the other gives way, though only half of what it would take alone."""
+    """The one without avoidance walks straight through;
+    the other gives way, though only half of what it would take alone.
+    """
     document = room([])
     document["groups"] = [
-        {"name": "gives_way", "agents": [{"id": 1, "position": [-5, 0.05], "goals": [{"point": [5, 0.05]}]}], "avoidance": "orca", "speed": 1.2},
-        {"name": "straight_on", "agents": [{"id": 2, "position": [5, 0], "goals": [{"point": [-5, 0]}]}], "avoidance": "none", "speed": 1.2},
+        {
+            "name": "gives_way",
+            "agents": [{"id": 1, "position": [-5, 0.05], "goals": [{"point": [5, 0.05]}]}],
+            "avoidance": "orca",
+            "speed": 1.2,
+        },
+        {
+            "name": "straight_on",
+            "agents": [{"id": 2, "position": [5, 0], "goals": [{"point": [-5, 0]}]}],
+            "avoidance": "none",
+            "speed": 1.2,
+        },
     ]
     with simulation(document) as run:
         least, straight, aside = np.inf, 0.0, 0.0

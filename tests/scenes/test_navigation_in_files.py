@@ -1,4 +1,6 @@
-"""Groups with a navigation of their own: what they inherit, what is told, and that the canonical text keeps it."""
+"""Groups with a navigation of their own: what they inherit, what is told,
+and that the canonical text keeps it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_a_group_that_says_what_the_scenario_says_means_the_same():
     assert same.canonical() == scenario("mesh", "mesh").canonical()
 
 
-@pytest.mark.parametrize("of_a", ["grid", "optimal", "{kind: visibility, shun: [[1, 2]], weight: 2}", "{share_searches: false}"])
+@pytest.mark.parametrize(
+    "of_a", ["grid", "optimal", "{kind: visibility, shun: [[1, 2]], weight: 2}", "{share_searches: false}"]
+)
 def test_the_canonical_text_gives_the_same_navigation(of_a: str):
     found = scenario("{kind: mesh, cells: triangles}", of_a)
     again = parse_scenario(found.canonical())
@@ -59,9 +63,11 @@ def test_a_mesh_of_its_own_is_refused_with_the_way_out():
 
 
 def test_mistakes_in_a_groups_navigation_stand_where_they_are_made():
-    with pytest.raises(ScenarioError, match=r'groups\[0\].navigation: "gird" is no known kind\n.*Did you mean "grid"\?'):
+    with pytest.raises(
+        ScenarioError, match=r'groups\[0\].navigation: "gird" is no known kind\n.*Did you mean "grid"\?'
+    ):
         scenario("mesh", "gird")
-    with pytest.raises(ScenarioError, match=r'groups\[0\].navigation.cell_size'):
+    with pytest.raises(ScenarioError, match=r"groups\[0\].navigation.cell_size"):
         scenario("mesh", "{kind: grid, cell_size: -1}")
 
 
@@ -74,13 +80,22 @@ def test_the_navigation_of_a_group_can_be_set_on_the_command_line():
 
 def test_editors_are_told_of_every_kind_but_not_of_the_mesh():
     of_group = scenario_schema()["$defs"]["GroupShape"]["properties"]["navigation"]
-    kinds = {form["properties"]["kind"]["const"]: form["properties"] for form in of_group["anyOf"] if "properties" in form}
+    kinds = {
+        form["properties"]["kind"]["const"]: form["properties"]
+        for form in of_group["anyOf"]
+        if "properties" in form
+    }
     assert {"mesh", "optimal", "visibility", "grid"} <= set(kinds)
-    assert all("most_sides" not in properties for properties in kinds.values()) and "cell_size" in kinds["grid"]
+    assert (
+        all("most_sides" not in properties for properties in kinds.values()) and "cell_size" in kinds["grid"]
+    )
 
 
 SILENT = "version: 1\ngeometry: {{{ground}}}\ngroups: []\n{more}"
-HILL = "storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 3, walkable: {box: [6, 0, 9, 4]}}]"
+HILL = (
+    "storeys: [{name: low, elevation: 0, walkable: {box: [0, 0, 4, 4]}}, {name: high, elevation: 3, "
+    "walkable: {box: [6, 0, 9, 4]}}]"
+)
 GRASS = "walkable: {box: [0, 0, 10, 8]}, terrain: [{name: grass, speed: 0.5, area: {box: [4, 3, 6, 5]}}]"
 
 
@@ -102,4 +117,8 @@ def test_a_file_that_does_not_say_gets_the_kind_that_its_ground_and_its_numbers_
 def test_numbers_that_only_the_mesh_has_are_refused_beside_another_kind_with_the_way_out():
     for number in ("weight: 2", "heuristic: zero", "costs: length"):
         with pytest.raises(ScenarioError, match=r"optimal has no parameter[\s\S]*[Tt]ake kind: mesh"):
-            parse_scenario(SILENT.format(ground="walkable: {box: [0, 0, 10, 8]}", more=f"navigation: {{kind: optimal, {number}}}"))
+            parse_scenario(
+                SILENT.format(
+                    ground="walkable: {box: [0, 0, 10, 8]}", more=f"navigation: {{kind: optimal, {number}}}"
+                )
+            )

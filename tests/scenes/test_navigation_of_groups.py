@@ -1,4 +1,6 @@
-"""Groups that find their ways in ways of their own, in one scene: every combination arrives, nobody's ways depend on the others, and runs stay reproducible."""
+"""Groups that find their ways in ways of their own, in one scene:
+every combination arrives, nobody's ways depend on the others, and runs stay reproducible.
+"""
 
 import itertools
 from types import SimpleNamespace
@@ -31,7 +33,9 @@ def navigation(kind):
 
 def busy(*kinds, work=60):
     """`BUSY` with a kind for each of its three groups."""
-    groups = [{**group, "navigation": navigation(kind)} for group, kind in zip(BUSY["groups"], kinds, strict=True)]
+    groups = [
+        {**group, "navigation": navigation(kind)} for group, kind in zip(BUSY["groups"], kinds, strict=True)
+    ]
     return {**BUSY, "groups": groups, "budget": {"work": work}}
 
 
@@ -64,7 +68,14 @@ def test_every_order_of_three_kinds_arrives(kinds):
 def test_a_way_does_not_depend_on_how_other_groups_find_theirs(kind):
     """The others are far off, so that only the planners could disturb each other."""
     others = [
-        {"name": f"other {other}", "positions": [[-9.0 + 0.1 * place, -9.0]], "radius": 0.05, "speed": 1.0, "goals": [{"point": [-5.0, -9.0]}], "navigation": navigation(other)}
+        {
+            "name": f"other {other}",
+            "positions": [[-9.0 + 0.1 * place, -9.0]],
+            "radius": 0.05,
+            "speed": 1.0,
+            "goals": [{"point": [-5.0, -9.0]}],
+            "navigation": navigation(other),
+        }
         for place, other in enumerate(KINDS)
     ]
     trails = []
@@ -74,13 +85,17 @@ def test_a_way_does_not_depend_on_how_other_groups_find_theirs(kind):
             trail = []
             for _ in range(200):
                 run.step()
-                trail.append(run.world.agents.position[np.searchsorted(run.world.agents.entity, lone)].tolist())
+                trail.append(
+                    run.world.agents.position[np.searchsorted(run.world.agents.entity, lone)].tolist()
+                )
             trails.append(trail)
     assert trails[0] == trails[1]
 
 
 def test_lengths_of_ways_differ_as_the_kinds_do():
-    """Round the end of the bar: the corners of the bar, swollen by the body, for corridors; cells a little outside of that for a grid."""
+    """Round the end of the bar: the corners of the bar, swollen by the body, for corridors;
+    cells a little outside of that for a grid.
+    """
     lengths = {}
     for kind in KINDS:
         with simulation(walled(kind)) as run:
@@ -125,10 +140,18 @@ def test_saving_and_loading_changes_nothing(expected):
 
 @pytest.mark.parametrize("work", [1, 2, 7])
 def test_a_starved_budget_is_kept_and_serves_every_kind(work):
-    agents = [{"position": [-8.0, y], "speed": 1.3, "goals": [{"point": [8.0, y], "arrive_within": 0.3}]} for y in (-4.0, 0.0, 4.0, 6.0)]
-    groups = [{"name": f"g{place}", "agents": [agent], "navigation": kind} for place, (agent, kind) in enumerate(zip(agents, KINDS, strict=True))]
+    agents = [
+        {"position": [-8.0, y], "speed": 1.3, "goals": [{"point": [8.0, y], "arrive_within": 0.3}]}
+        for y in (-4.0, 0.0, 4.0, 6.0)
+    ]
+    groups = [
+        {"name": f"g{place}", "agents": [agent], "navigation": kind}
+        for place, (agent, kind) in enumerate(zip(agents, KINDS, strict=True))
+    ]
     for group in groups:
-        group["navigation"] = {"kind": "grid", "cell_size": 1.0} if group["navigation"] == "grid" else group["navigation"]
+        group["navigation"] = (
+            {"kind": "grid", "cell_size": 1.0} if group["navigation"] == "grid" else group["navigation"]
+        )
     scene = {**room([]), "groups": groups, "budget": {"work": work}}
     scene["geometry"]["obstacles"] = [[[-0.5, -3], [0.5, -3], [0.5, 3], [-0.5, 3]]]
     with simulation(scene) as run:
@@ -161,7 +184,9 @@ class Endless:
 def test_planners_have_slices_in_turn(work):
     budget = WorkBudget(Slicer(), work)
     planners = [Endless() for _ in range(3)]
-    tasks = [SearchTask(f"searches {place}", planner, None, budget.tasks) for place, planner in enumerate(planners)]
+    tasks = [
+        SearchTask(f"searches {place}", planner, None, budget.tasks) for place, planner in enumerate(planners)
+    ]
     for number in range(1, 31):
         tick = Tick(number, 0.1, None)
         search(tick, budget, tasks)
@@ -184,7 +209,11 @@ def test_a_system_writes_only_what_it_declares():
                 system.process(tick)
                 assert set(tick.counts) - counted == set(type(system).counts)
                 if np.array_equal(entities, agents.entity):
-                    changed = {name for name, array in before.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
+                    changed = {
+                        name
+                        for name, array in before.items()
+                        if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
+                    }
                     assert changed <= set(type(system).writes), type(system).__name__
             run.world.tick = number
 
@@ -196,8 +225,14 @@ def test_a_recording_names_the_navigation_of_each_group(tmp_path):
     with open_run(target) as recording:
         parameters = recording.header.parameters
         assert parameters["navigation.kind"] == "optimal"
-        assert parameters["groups.to_west.navigation.kind"] == "grid" and parameters["groups.to_west.navigation.cell_size"] == 0.2
-        assert parameters["groups.to_east.navigation.kind"] == "mesh" and "groups.listed.navigation.kind" not in parameters
+        assert (
+            parameters["groups.to_west.navigation.kind"] == "grid"
+            and parameters["groups.to_west.navigation.cell_size"] == 0.2
+        )
+        assert (
+            parameters["groups.to_east.navigation.kind"] == "mesh"
+            and "groups.listed.navigation.kind" not in parameters
+        )
         again = parse_scenario(recording.header.scenario)
     assert [again.navigation_of(group).name for group in again.groups] == ["optimal", "mesh", "grid"]
 
@@ -214,12 +249,25 @@ def test_an_agent_of_any_kind_can_be_sent_elsewhere(kind):
 
 
 def test_a_grid_on_stairs_is_refused_at_the_group_that_asked_for_it():
-    storeys = [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}}, {"name": "high", "elevation": 1, "walkable": {"box": [6, 0, 9, 4]}}]
-    stair = {"name": "stair", "lower": "low", "upper": "high", "foot": [[4, 1], [4, 3]], "head": [[6, 1], [6, 3]]}
+    storeys = [
+        {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}},
+        {"name": "high", "elevation": 1, "walkable": {"box": [6, 0, 9, 4]}},
+    ]
+    stair = {
+        "name": "stair",
+        "lower": "low",
+        "upper": "high",
+        "foot": [[4, 1], [4, 3]],
+        "head": [[6, 1], [6, 3]],
+    }
     scene = {
-        "version": 1, "geometry": {"storeys": storeys, "connections": [stair]},
-        "groups": [{"name": "a", "storey": "low", "positions": [[1, 1]]}, {"name": "b", "storey": "low", "positions": [[3, 3]], "navigation": "grid"}],
-    }  # fmt: skip
+        "version": 1,
+        "geometry": {"storeys": storeys, "connections": [stair]},
+        "groups": [
+            {"name": "a", "storey": "low", "positions": [[1, 1]]},
+            {"name": "b", "storey": "low", "positions": [[3, 3]], "navigation": "grid"},
+        ],
+    }
     with pytest.raises(ScenarioError, match=r"groups\[1\].navigation: a grid is of one level floor"):
         Simulation(scene)
 

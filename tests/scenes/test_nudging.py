@@ -24,12 +24,23 @@ def run_of(name, *sets):
 
 
 def in_the_way(*, size=10.0, **more):
-    """Return a hall in which walkers cross people who stand and one who starts later; everything of this page happens in it."""
+    """Return a hall in which walkers cross people who stand and one who starts later;
+    everything of this page happens in it.
+    """
     rng = np.random.default_rng(3)
-    places = [(x + rng.uniform(-0.2, 0.2), y + rng.uniform(-0.2, 0.2)) for x in np.arange(-3, 3.1, 0.75) for y in np.arange(-3, 3.1, 0.75)]
-    idle = [{"id": 100 + i, "position": [float(x), float(y)], "radius": 0.22} for i, (x, y) in enumerate(places)]
+    places = [
+        (x + rng.uniform(-0.2, 0.2), y + rng.uniform(-0.2, 0.2))
+        for x in np.arange(-3, 3.1, 0.75)
+        for y in np.arange(-3, 3.1, 0.75)
+    ]
+    idle = [
+        {"id": 100 + i, "position": [float(x), float(y)], "radius": 0.22} for i, (x, y) in enumerate(places)
+    ]
     idle[40] |= {"premovement": 3, "goals": [{"point": [4, 4]}]}
-    walkers = [{"id": i, "position": [-4.5, -3 + i], "radius": 0.2, "goals": [{"point": [4.5, 3 - i]}]} for i in range(7)]
+    walkers = [
+        {"id": i, "position": [-4.5, -3 + i], "radius": 0.2, "goals": [{"point": [4.5, 3 - i]}]}
+        for i in range(7)
+    ]
     return room([*idle, *walkers], size=size, after=60, tick=0.1, **more)
 
 
@@ -80,11 +91,16 @@ def test_without_nudging_the_idle_crowd_holds_them_and_their_names_are_kept(navi
         verdict = run.run()
     assert verdict.arrived == 0 and verdict.ended == "all that are left are stuck"
     assert sum(verdict.reasons.values()) == sum(verdict.deadlocked.values()) == 16
-    assert set(verdict.reasons) <= {"stuck: path through people", "stuck: enclosed"} and all(left.stuck_for_s >= 30.0 for left in verdict.left)
+    assert set(verdict.reasons) <= {"stuck: path through people", "stuck: enclosed"} and all(
+        left.stuck_for_s >= 30.0 for left in verdict.left
+    )
 
 
 def test_a_stander_is_asked_aside_on_contact_where_nobody_avoids_anybody():
-    stander, walker = {"id": 1, "position": [0, 0], "radius": 0.3}, {"id": 2, "position": [-3, 0.01], "radius": 0.3, "goals": [{"point": [5, 0.01]}]}
+    stander, walker = (
+        {"id": 1, "position": [0, 0], "radius": 0.3},
+        {"id": 2, "position": [-3, 0.01], "radius": 0.3, "goals": [{"point": [5, 0.01]}]},
+    )
     with simulation(room([stander, walker], after=30), sets=["avoidance=none", "bodies.nudging=true"]) as run:
         events = [event for event in all_events(run) if event[2] == EventKind.NUDGED]
         assert events and all(event[1] == 1 and event[3] == 2 for event in events)
@@ -92,7 +108,10 @@ def test_a_stander_is_asked_aside_on_contact_where_nobody_avoids_anybody():
 
 
 def test_a_step_aside_ends_where_it_led_and_the_agent_stays_there():
-    stander, walker = {"id": 1, "position": [0, 0], "radius": 0.3}, {"id": 2, "position": [-1, 0], "radius": 0.3, "goals": [{"point": [-0.4, 0], "arrive_within": 0.05}]}
+    stander, walker = (
+        {"id": 1, "position": [0, 0], "radius": 0.3},
+        {"id": 2, "position": [-1, 0], "radius": 0.3, "goals": [{"point": [-0.4, 0], "arrive_within": 0.05}]},
+    )
     with simulation(room([stander, walker], after=30), sets=["avoidance=none", "bodies.nudging=true"]) as run:
         aims = []
         for _ in range(200):
@@ -143,12 +162,16 @@ def test_replans_keep_their_cooldown_and_are_counted_by_cause(navigation):
     for tick, entity, _, _ in events:
         assert tick - by_agent.get(entity, -100) >= 5
         by_agent[entity] = tick
-    assert sum(verdict.replans.values()) == len(events) and verdict.replans["blocked"] == sum(value == ReplanCause.HELD_UP for *_, value in events)
+    assert sum(verdict.replans.values()) == len(events) and verdict.replans["blocked"] == sum(
+        value == ReplanCause.HELD_UP for *_, value in events
+    )
 
 
 @pytest.mark.full
 def test_a_replan_on_a_grid_leads_round_who_has_come_to_stand_in_the_way():
-    """He walks up, stops in the middle of the other's way and stands there: from then on the way bends round him."""
+    """He walks up, stops in the middle of the other's way and stands there:
+    from then on the way bends round him.
+    """
     late = {"id": 1, "position": [0, 3.2], "radius": 0.4, "goals": [{"point": [0, 0], "arrive_within": 0.05}]}
     walker = {"id": 2, "position": [-9, 0], "radius": 0.2, "speed": 1.0, "goals": [{"point": [9, 0]}]}
     document = room([late, walker], after=40)
@@ -190,13 +213,20 @@ def test_a_shut_way_is_a_cause_even_where_people_are_none():
         run.step()  # its first way
         for number in range(2, 41):
             wish_to_replan(run.world.agents, np.array([0]), ReplanCause.WAY_SHUT)
-            granted += [number for event in run.step() if event.kind == EventKind.REPLANNED and event.value == ReplanCause.WAY_SHUT]
+            granted += [
+                number
+                for event in run.step()
+                if event.kind == EventKind.REPLANNED and event.value == ReplanCause.WAY_SHUT
+            ]
         assert granted == [11, 21, 31] and run.verdict().replans == {"path shut": 3}
         assert run.world.agents.replans.tolist() == [3]
 
 
 def test_a_goal_that_moved_is_a_cause():
-    document = room([{"id": 1, "position": [-8, 0], "goals": ["a"]}], goals={"a": {"point": [8, 0]}, "b": {"point": [8, 5]}})
+    document = room(
+        [{"id": 1, "position": [-8, 0], "goals": ["a"]}],
+        goals={"a": {"point": [8, 0]}, "b": {"point": [8, 5]}},
+    )
     with simulation(document) as run:
         run.step()
         run.set_goal(1, "b")
@@ -237,12 +267,16 @@ def test_in_a_crowd_that_is_asked_aside_everybody_stays_clear_of_walls_and_nobod
     document["geometry"]["obstacles"] = bars
     agents = document["groups"][0]["agents"]
     walls = shapely.box(-5, -5, 5, 5).difference(shapely.union_all([shapely.Polygon(bar) for bar in bars]))
-    document["groups"][0]["agents"] = [agent for agent in agents if walls.contains(shapely.Point(agent["position"]).buffer(0.25))]
+    document["groups"][0]["agents"] = [
+        agent for agent in agents if walls.contains(shapely.Point(agent["position"]).buffer(0.25))
+    ]
     with simulation(document, sets=BOTH) as run:
         while not run.why_over():
             run.step()
             place = shapely.points(run.world.agents.position)
-            assert np.all(shapely.covers(walls, place)) and np.all(shapely.distance(walls.boundary, place) >= run.world.agents.radius - 1e-4)
+            assert np.all(shapely.covers(walls, place)) and np.all(
+                shapely.distance(walls.boundary, place) >= run.world.agents.radius - 1e-4
+            )
             assert run.counts["deepest_overlap_m"] <= 0.02 + 1e-9
         assert run.verdict().nudges > 20
 
@@ -252,7 +286,8 @@ def test_a_resting_crowd_of_four_a_square_metre_comes_to_rest():
     document["groups"] = [{"name": "crowd", "count": 100, "radius": 0.2}]
     with simulation(document, sets=BOTH) as run:
         agents = run.world.agents
-        agents.position[:] += np.random.default_rng(0).uniform(-0.03, 0.03, agents.position.shape)  # so that many overlap
+        # so that many overlap
+        agents.position[:] += np.random.default_rng(0).uniform(-0.03, 0.03, agents.position.shape)
         agents.tentative_position[:] = agents.position
         for _ in range(200):
             before = run.world.agents.position.copy()
@@ -262,10 +297,18 @@ def test_a_resting_crowd_of_four_a_square_metre_comes_to_rest():
 
 
 TABLE = {
-    "navigation.grid.cell_size": 0.4, "navigation.grid.object_padding": 0.25, "navigation.grid.waypoint_reached": 0.05, "navigation.grid.same_target": 0.25,
-    "navigation.grid.obstacle_reach": 6.0, "navigation.grid.obstacle_radius_share": 0.6, "bodies.nudge_distance": 1.2, "bodies.replan_trigger": 1.8,
-    "bodies.replan_cooldown": 0.5, "bodies.replan_moved": 0.05, "bodies.passes": 3,
-}  # fmt: skip
+    "navigation.grid.cell_size": 0.4,
+    "navigation.grid.object_padding": 0.25,
+    "navigation.grid.waypoint_reached": 0.05,
+    "navigation.grid.same_target": 0.25,
+    "navigation.grid.obstacle_reach": 6.0,
+    "navigation.grid.obstacle_radius_share": 0.6,
+    "bodies.nudge_distance": 1.2,
+    "bodies.replan_trigger": 1.8,
+    "bodies.replan_cooldown": 0.5,
+    "bodies.replan_moved": 0.05,
+    "bodies.passes": 3,
+}
 
 
 def test_the_constants_of_the_source_are_the_defaults():
@@ -285,7 +328,15 @@ def usual():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "change",
-    ["nudging=false", "nudge_distance=0.7", "nudge_reached=0.5", "nudge_contact=0.2", "nudge_patience=0.4", "held_share=0.9", "held_time=1.5"],
+    [
+        "nudging=false",
+        "nudge_distance=0.7",
+        "nudge_reached=0.5",
+        "nudge_contact=0.2",
+        "nudge_patience=0.4",
+        "held_share=0.9",
+        "held_time=1.5",
+    ],
 )
 def test_every_number_of_nudging_takes_effect(change, usual):
     with simulation(in_the_way(), sets=[*BOTH, f"bodies.{change}"]) as run:
@@ -302,7 +353,9 @@ def usual_on_a_grid():
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("change", ["replanning=false", "replan_trigger=0.3", "replan_moved=1.5", "replan_cooldown=2"])
+@pytest.mark.parametrize(
+    "change", ["replanning=false", "replan_trigger=0.3", "replan_moved=1.5", "replan_cooldown=2"]
+)
 def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
     with simulation(in_the_way(), sets=[GRID, *BOTH, f"bodies.{change}"]) as run:
         run.run()
@@ -312,17 +365,32 @@ def test_every_number_of_replanning_takes_effect(change, usual_on_a_grid):
 @pytest.mark.full
 def test_a_stander_on_a_stair_is_asked_aside():
     document = {
-        "version": 1, "name": "stair", "seed": 1, "tick": 0.05, "stop": {"after": 40},
+        "version": 1,
+        "name": "stair",
+        "seed": 1,
+        "tick": 0.05,
+        "stop": {"after": 40},
         "geometry": {
-            "storeys": [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}}, {"name": "high", "elevation": 3, "walkable": {"box": [10, 0, 14, 4]}}],
-            "connections": [{"name": "stair", "lower": "low", "upper": "high", "foot": [[4, 1.4], [4, 2.6]], "head": [[10, 1.4], [10, 2.6]]}],
+            "storeys": [
+                {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}},
+                {"name": "high", "elevation": 3, "walkable": {"box": [10, 0, 14, 4]}},
+            ],
+            "connections": [
+                {
+                    "name": "stair",
+                    "lower": "low",
+                    "upper": "high",
+                    "foot": [[4, 1.4], [4, 2.6]],
+                    "head": [[10, 1.4], [10, 2.6]],
+                }
+            ],
         },
         "goals": {"up": {"region": {"box": [12, 0, 14, 4]}, "storey": "high"}},
         "groups": [
             {"name": "on", "positions": [[7, 2]], "storey": "stair", "radius": 0.35},
             {"name": "walker", "positions": [[2, 2]], "storey": "low", "goals": ["up"], "radius": 0.3},
         ],
-    }  # fmt: skip
+    }
     with simulation(document, sets=BOTH) as run:
         verdict = run.run()
     assert verdict.arrived == 1 and verdict.nudges >= 1

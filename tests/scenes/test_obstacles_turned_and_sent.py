@@ -13,10 +13,29 @@ from crowdsim.world.events import EventKind
 from tests.crowds import digests, room, simulation
 
 BAR = {"polygon": [[-1.5, -0.2], [1.5, -0.2], [1.5, 0.2], [-1.5, 0.2]]}
-TWO_ROOMS = {"walkable": [{"box": [0, 0, 6, 6]}, {"box": [6, 1, 6.2, 2.4]}, {"box": [6, 4, 6.2, 5.4]}, {"box": [6.2, 0, 12, 6]}]}
+TWO_ROOMS = {
+    "walkable": [
+        {"box": [0, 0, 6, 6]},
+        {"box": [6, 1, 6.2, 2.4]},
+        {"box": [6, 4, 6.2, 5.4]},
+        {"box": [6.2, 0, 12, 6]},
+    ]
+}
 STOREYS = {
-    "storeys": [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 10, 6]}}, {"name": "high", "elevation": 3, "walkable": {"box": [14, 0, 24, 6]}}],
-    "connections": [{"name": "ramp", "kind": "ramp", "lower": "low", "upper": "high", "foot": [[10, 2], [10, 4]], "head": [[14, 2], [14, 4]]}],
+    "storeys": [
+        {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 10, 6]}},
+        {"name": "high", "elevation": 3, "walkable": {"box": [14, 0, 24, 6]}},
+    ],
+    "connections": [
+        {
+            "name": "ramp",
+            "kind": "ramp",
+            "lower": "low",
+            "upper": "high",
+            "foot": [[10, 2], [10, 4]],
+            "head": [[14, 2], [14, 4]],
+        }
+    ],
 }
 
 
@@ -36,14 +55,26 @@ def through(run, ticks):
         events += run.step().tolist()
         rows, is_obstacle = run.world.agents, run.world.agents.activity == AgentState.OBSTACLE
         if is_obstacle.any() and not is_obstacle.all():
-            apart = np.hypot(*(rows.position[is_obstacle][:, None] - rows.position[~is_obstacle][None]).transpose(2, 0, 1))
+            apart = np.hypot(
+                *(rows.position[is_obstacle][:, None] - rows.position[~is_obstacle][None]).transpose(2, 0, 1)
+            )
             same = rows.layer[is_obstacle][:, None] == rows.layer[~is_obstacle][None]
-            worst = max(worst, float(np.where(same, rows.radius[is_obstacle][:, None] + rows.radius[~is_obstacle][None] - apart, 0.0).max()))
+            worst = max(
+                worst,
+                float(
+                    np.where(
+                        same, rows.radius[is_obstacle][:, None] + rows.radius[~is_obstacle][None] - apart, 0.0
+                    ).max()
+                ),
+            )
     return events, worst
 
 
 def test_a_bar_that_turns_is_where_it_should_be_and_people_keep_out_of_its_way():
-    walkers = [{"position": [x, y], "goals": [{"point": [-x, -y], "arrive_within": 0.4}]} for x, y in ((-4, -2.5), (4, 2.6), (-4, 2.7), (4, -2.8))]
+    walkers = [
+        {"position": [x, y], "goals": [{"point": [-x, -y], "arrive_within": 0.4}]}
+        for x, y in ((-4, -2.5), (4, 2.6), (-4, 2.7), (4, -2.8))
+    ]
     bar = {"name": "bar", "shape": BAR, "path": [[0, 0]], "turns": 0.7}
     with simulation(room(walkers) | {"obstacles": [bar]}) as run:
         obstacle = run.scenario.obstacles[0]
@@ -57,16 +88,30 @@ def test_a_bar_that_turns_is_where_it_should_be_and_people_keep_out_of_its_way()
             assert obstacle.outline(tick).area == pytest.approx(1.2)
         events, worst = through(run, 800)
         assert worst <= 0.02 and run.why_over() == "all arrived"
-        assert EventKind.OBSTACLE_STANDS not in {event[2] for event in events}  # what turns is never closed ground
+        # what turns is never closed ground
+        assert EventKind.OBSTACLE_STANDS not in {event[2] for event in events}
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("navigation", ["mesh", {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}], ids=["mesh", "grid"])
+@pytest.mark.parametrize(
+    "navigation", ["mesh", {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}], ids=["mesh", "grid"]
+)
 def test_a_cart_points_along_its_path_and_stands_across_the_door_as_it_came(navigation):
-    """It comes from the south and stops in the western door, lengthwise: 3 m along y shut it, where 0.4 m across would not."""
-    cart = {"name": "cart", "shape": BAR, "path": [[3, 1.7], {"point": [6.1, 1.7], "wait": 0}, [6.1, 2.3]], "speed": 1.0, "turns": "path", "stands_after": 0.5}
+    """It comes from the south and stops in the western door, lengthwise:
+    3 m along y shut it, where 0.4 m across would not.
+    """
+    cart = {
+        "name": "cart",
+        "shape": BAR,
+        "path": [[3, 1.7], {"point": [6.1, 1.7], "wait": 0}, [6.1, 2.3]],
+        "speed": 1.0,
+        "turns": "path",
+        "stands_after": 0.5,
+    }
     agents = [{"position": [1, 1.2], "goals": [{"point": [11, 1.2]}], "premovement": 8}]
-    with simulation({**room(agents), "geometry": {**TWO_ROOMS}, "obstacles": [cart], "navigation": navigation}) as run:
+    with simulation(
+        {**room(agents), "geometry": {**TWO_ROOMS}, "obstacles": [cart], "navigation": navigation}
+    ) as run:
         crossed = set()
         while not run.why_over():
             run.step()
@@ -82,22 +127,41 @@ def test_people_pass_a_cart_by_less_than_a_hand(size):
     """Its discs stick out of it by 12 cm at most: 7 to 9 cm are measured along its sides."""
     x, y = size[0] / 2.0, size[1] / 2.0
     outline = [[-x, -y], [x, -y], [x, y], [-x, y]]
-    walker = {"position": [-6, y + 0.1], "goals": [{"point": [6, y + 0.1], "arrive_within": 0.3}], "radius": 0.2}
+    walker = {
+        "position": [-6, y + 0.1],
+        "goals": [{"point": [6, y + 0.1], "arrive_within": 0.3}],
+        "radius": 0.2,
+    }
     cart = {"name": "cart", "shape": {"polygon": outline}, "path": [[0, 0]], "stands_after": 1000}
     with simulation(room([walker]) | {"obstacles": [cart]}) as run:
         gap = np.inf
         while not run.why_over():
             run.step()
-            gap = min([gap, *(shapely.Polygon(outline).distance(shapely.points(run.agents.position)) - 0.2).tolist()])
+            gap = min(
+                [
+                    gap,
+                    *(shapely.Polygon(outline).distance(shapely.points(run.agents.position)) - 0.2).tolist(),
+                ]
+            )
         assert -0.005 < gap < 0.12 and run.why_over() == "all arrived"
 
 
 def test_turning_is_kept_in_the_canonical_text_and_in_a_saved_state():
     obstacles = [
         {"name": "bar", "shape": BAR, "path": [[-3, 0]], "turns": -0.5},
-        {"name": "cart", "shape": BAR, "path": [[3, -4], [3, 4]], "speed": 1.0, "turns": "path", "turn_time": 0.4, "loop": True},
+        {
+            "name": "cart",
+            "shape": BAR,
+            "path": [[3, -4], [3, 4]],
+            "speed": 1.0,
+            "turns": "path",
+            "turn_time": 0.4,
+            "loop": True,
+        },
     ]
-    document = room([{"position": [-8, y], "goals": [{"point": [8, -y]}]} for y in (-2, 0, 2)]) | {"obstacles": obstacles}
+    document = room([{"position": [-8, y], "goals": [{"point": [8, -y]}]} for y in (-2, 0, 2)]) | {
+        "obstacles": obstacles
+    }
     text = parse_scenario(json.dumps(document)).canonical()
     assert parse_scenario(text).canonical() == text
     with simulation(document) as run, simulation(document) as other:
@@ -140,7 +204,9 @@ def sent(run):
         yield run.step()
 
 
-WALKERS = [{"position": [-8, y], "goals": [{"point": [8, y], "arrive_within": 0.5}]} for y in (-1.0, 0.0, 1.0)]
+WALKERS = [
+    {"position": [-8, y], "goals": [{"point": [8, y], "arrive_within": 0.5}]} for y in (-1.0, 0.0, 1.0)
+]
 
 
 def test_a_program_puts_an_obstacle_in_sends_it_about_and_takes_it_away():
@@ -153,9 +219,18 @@ def test_a_program_puts_an_obstacle_in_sends_it_about_and_takes_it_away():
             if len(place):
                 places[tick] = place[0]
                 assert np.hypot(*velocity[0]) <= 1.2 + 1e-9
-        assert np.allclose(places[40], (-2, 3)) and np.allclose(places[60], (-2, 3 - 1.2)) and np.allclose(places[110], (-2, -0.4))
-        assert max(np.hypot(*(places[tick + 1] - places[tick])) for tick in range(11, 110)) <= 1.2 * 0.05 + 1e-9
-        assert [kinds.count(kind) for kind in (EventKind.OBSTACLE_APPEARED, EventKind.OBSTACLE_GONE, EventKind.OBSTACLE_SENT)] == [1, 1, 4]
+        assert (
+            np.allclose(places[40], (-2, 3))
+            and np.allclose(places[60], (-2, 3 - 1.2))
+            and np.allclose(places[110], (-2, -0.4))
+        )
+        assert (
+            max(np.hypot(*(places[tick + 1] - places[tick])) for tick in range(11, 110)) <= 1.2 * 0.05 + 1e-9
+        )
+        assert [
+            kinds.count(kind)
+            for kind in (EventKind.OBSTACLE_APPEARED, EventKind.OBSTACLE_GONE, EventKind.OBSTACLE_SENT)
+        ] == [1, 1, 4]
         assert EventKind.OBSTACLE_STANDS in kinds and EventKind.OBSTACLE_MOVES in kinds
         verdict = run.run()
         assert verdict.arrived == 3 and verdict.steered == 4
@@ -195,8 +270,14 @@ def test_an_obstacle_of_the_scenario_can_be_sent_off_its_timetable_and_come_back
 def test_mistakes_of_programs_are_told_in_a_sentence():
     with simulation(room(WALKERS)) as run:
         for wrong, message in (
-            (lambda: run.move_obstacle("cart", (0, 0), 1.0), 'there is no obstacle "cart" now. None is there now'),
-            (lambda: run.put_obstacle("cart", {"disc": 0.5}, (30, 0)), r"the path leaves the walkable ground at \(30, 0\)"),
+            (
+                lambda: run.move_obstacle("cart", (0, 0), 1.0),
+                'there is no obstacle "cart" now. None is there now',
+            ),
+            (
+                lambda: run.put_obstacle("cart", {"disc": 0.5}, (30, 0)),
+                r"the path leaves the walkable ground at \(30, 0\)",
+            ),
             (lambda: run.put_obstacle("cart", {"disk": 0.5}, (0, 0)), "disc"),
             (lambda: run.put_obstacle("cart", {"disc": 0.5}, (0, 0), colour="red"), "colour"),
         ):
@@ -209,23 +290,40 @@ def test_mistakes_of_programs_are_told_in_a_sentence():
 
 
 def on_floors(**obstacle):
-    cart = {"name": "cart", "shape": {"disc": 0.6}, "storey": "high", "path": [[19, 3]], "stands_after": 0.5, **obstacle}
+    cart = {
+        "name": "cart",
+        "shape": {"disc": 0.6},
+        "storey": "high",
+        "path": [[19, 3]],
+        "stands_after": 0.5,
+        **obstacle,
+    }
     walkers = [{"position": [1, y], "goals": ["far"]} for y in (2.5, 3.0, 3.5)]
     return {
-        **room([]), "geometry": STOREYS, "goals": {"far": {"region": {"box": [22.5, 0, 24, 6]}, "storey": "high"}}, "obstacles": [cart],
+        **room([]),
+        "geometry": STOREYS,
+        "goals": {"far": {"region": {"box": [22.5, 0, 24, 6]}, "storey": "high"}},
+        "obstacles": [cart],
         "groups": [{"name": "all", "storey": "low", "agents": walkers}],
-    }  # fmt: skip
+    }
 
 
 def test_an_obstacle_on_an_upper_floor_is_met_there_and_ways_lead_round_it():
-    with simulation(on_floors(path=[[18, 3]], shape={"polygon": [[-0.5, -2.2], [0.5, -2.2], [0.5, 2.2], [-0.5, 2.2]]})) as run:
+    with simulation(
+        on_floors(path=[[18, 3]], shape={"polygon": [[-0.5, -2.2], [0.5, -2.2], [0.5, 2.2], [-0.5, 2.2]]})
+    ) as run:
         run.step()
-        assert set(run.world.agents.layer[run.world.agents.activity == AgentState.OBSTACLE].tolist()) == {run.scenario.geometry.floor_names.index("high")}
+        assert set(run.world.agents.layer[run.world.agents.activity == AgentState.OBSTACLE].tolist()) == {
+            run.scenario.geometry.floor_names.index("high")
+        }
         events, worst = through(run, 1500)
         assert EventKind.OBSTACLE_STANDS in {event[2] for event in events} and worst <= 0.02
         assert run.why_over() == "all arrived"
         hole = run.world.mesh
-        assert not any(shapely.Polygon(hole.vertex[hole.edge_vertex[a:b], :2]).contains(shapely.Point(18, 3)) for a, b in zip(hole.polygon_start[:-1], hole.polygon_start[1:]))
+        assert not any(
+            shapely.Polygon(hole.vertex[hole.edge_vertex[a:b], :2]).contains(shapely.Point(18, 3))
+            for a, b in zip(hole.polygon_start[:-1], hole.polygon_start[1:])
+        )
 
 
 @pytest.mark.full
@@ -237,7 +335,11 @@ def test_nobody_on_another_floor_meets_it_and_one_on_the_foot_of_a_stair_is_only
     with pytest.raises(ScenarioError, match='"ramp" leads up, and obstacles move on level ground'):
         parse_scenario(json.dumps(on_floors(storey="ramp", path=[[12, 3]])))
     with pytest.raises(ScenarioError, match="says no storey, but the geometry has several"):
-        parse_scenario(json.dumps({**on_floors(), "obstacles": [{"name": "cart", "shape": {"disc": 0.6}, "path": [[19, 3]]}]}))
+        parse_scenario(
+            json.dumps(
+                {**on_floors(), "obstacles": [{"name": "cart", "shape": {"disc": 0.6}, "path": [[19, 3]]}]}
+            )
+        )
 
 
 def test_a_run_with_obstacles_on_floors_goes_on_from_a_saved_state():

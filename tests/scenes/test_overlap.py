@@ -1,4 +1,6 @@
-"""Bodies do not overlap by more than 5 cm, whatever the model: circles, a room with a door. Measured on the positions after each tick, as recordings keep them."""
+"""Bodies do not overlap by more than 5 cm, whatever the model: circles, a room with a door.
+Measured on the positions after each tick, as recordings keep them.
+"""
 
 from typing import Any
 
@@ -47,7 +49,9 @@ def assert_said(verdict: Any, deepest: float) -> None:
 def check_circle(model: str, count: int, seed: int) -> None:
     """Seed 0 is the exact circle, the others have 5 cm of noise."""
     agents = on_circle(count, radius=CIRCLES[count], noise=0.05 if seed else 0.0, seed=seed)
-    deepest, verdict = run_to_the_end(room(agents, size=2.0 * CIRCLES[count] + 10.0, after=120.0), f"avoidance={model}")
+    deepest, verdict = run_to_the_end(
+        room(agents, size=2.0 * CIRCLES[count] + 10.0, after=120.0), f"avoidance={model}"
+    )
     assert deepest <= MOST_M, seed
     assert_said(verdict, deepest)
     assert verdict.arrived == count, verdict.left
@@ -55,7 +59,17 @@ def check_circle(model: str, count: int, seed: int) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("count, seed", [(8, 1), (16, 2), (24, 3), (40, 4), *(pytest.param(*rest, marks=pytest.mark.full) for rest in ((60, 5), (80, 1))), (80, 0)])
+@pytest.mark.parametrize(
+    "count, seed",
+    [
+        (8, 1),
+        (16, 2),
+        (24, 3),
+        (40, 4),
+        *(pytest.param(*rest, marks=pytest.mark.full) for rest in ((60, 5), (80, 1))),
+        (80, 0),
+    ],
+)
 def test_people_who_change_places_on_a_circle_do_not_overlap(model, count, seed):
     check_circle(model, count, seed)
 
@@ -78,9 +92,17 @@ def check_door(model: str, scene: str, seed: int, *sets: str) -> None:
 
 DOORS = {
     "bottleneck": ("bottleneck.yaml",),
-    "80 at 0.8 m": ("standards/door.yaml", "groups.crowd.count=80", "geometry.walkable.1.box=[10, 3.6, 10.2, 4.4]"),
+    "80 at 0.8 m": (
+        "standards/door.yaml",
+        "groups.crowd.count=80",
+        "geometry.walkable.1.box=[10, 3.6, 10.2, 4.4]",
+    ),
     "80 at 1 m": ("standards/door.yaml", "groups.crowd.count=80"),
-    "40 at 1.2 m": ("standards/door.yaml", "groups.crowd.count=40", "geometry.walkable.1.box=[10, 3.4, 10.2, 4.6]"),
+    "40 at 1.2 m": (
+        "standards/door.yaml",
+        "groups.crowd.count=40",
+        "geometry.walkable.1.box=[10, 3.4, 10.2, 4.6]",
+    ),
 }
 
 
@@ -100,7 +122,9 @@ def test_people_who_press_to_a_door_do_not_overlap_whatever_the_seed(model, door
 
 
 def deepest_on_floors(name: str, after: float, *sets: str) -> tuple[float, float]:
-    """Run a scene for a while; return the deepest overlap of two whose heights differ by less than a metre, after any tick, and what the run says (m)."""
+    """Run a scene for a while; return the deepest overlap of two whose heights differ by less than a metre,
+    after any tick, and what the run says (m).
+    """
     deepest = 0.0
     with Simulation(load_scenario(SCENARIOS / name, sets=[f"stop.after={after}", *sets])) as run:
         while not run.why_over():
@@ -109,13 +133,17 @@ def deepest_on_floors(name: str, after: float, *sets: str) -> tuple[float, float
             if len(position) < 2:
                 continue
             one, other = cKDTree(position).query_pairs(2.0 * radius.max(), output_type="ndarray").T
-            depth = (radius[one] + radius[other] - np.hypot(*(position[one] - position[other]).T))[np.abs(z[one] - z[other]) < 1.0]
+            depth = (radius[one] + radius[other] - np.hypot(*(position[one] - position[other]).T))[
+                np.abs(z[one] - z[other]) < 1.0
+            ]
             deepest = max(deepest, float(depth.max(initial=0.0)))
         return deepest, run.verdict().deepest_overlap_m
 
 
 def test_overlaps_on_floors_are_told_as_they_are_and_small():
-    """Measured before walking, which moved people off the end of a stair's wall that pushes did not know of, it was 0.9 cm of 5.4."""
+    """Measured before walking, which moved people off the end of a stair's wall that pushes did not know of,
+    it was 0.9 cm of 5.4.
+    """
     deepest, said = deepest_on_floors("stairwell.yaml", 25.0)
     assert said == pytest.approx(deepest, abs=1e-9)
     assert deepest <= 0.01
@@ -129,20 +157,37 @@ def test_crowds_that_meet_in_a_corridor_do_not_overlap():
     assert deepest <= MOST_M
 
 
-LONGEST_STEP_M = 0.07 + 0.3 + 0.05  # what an agent walks at most in a tick of 0.05 s, what further pushes may add (6 m/s), and what the first three did in any tick
+# what an agent walks at most in a tick of 0.05 s, what further pushes may add (6 m/s), and what the first
+# three did in any tick
+LONGEST_STEP_M = 0.07 + 0.3 + 0.05
 
 
-@pytest.mark.parametrize("model", ["orca", *(pytest.param(other, marks=pytest.mark.full) for other in MODELS[1:])])
+@pytest.mark.parametrize(
+    "model", ["orca", *(pytest.param(other, marks=pytest.mark.full) for other in MODELS[1:])]
+)
 def test_where_crowds_press_nobody_is_thrown_about_and_no_overlap_is_deep(model, tmp_path):
-    """Pushes that were not bounded moved somebody by up to 0.7 m in a tick of 0.05 s, past others. Measured from the recorded positions."""
+    """Pushes that were not bounded moved somebody by up to 0.7 m in a tick of 0.05 s, past others.
+    Measured from the recorded positions.
+    """
     sets = ["stop.after=11", "record.rate=20", f"avoidance={model}", "groups.westbound.count=100", "seed=2"]
-    with Simulation(load_scenario(SCENARIOS / "standards/imo-8.yaml", sets=sets), out=tmp_path / "run.h5") as run:
+    with Simulation(
+        load_scenario(SCENARIOS / "standards/imo-8.yaml", sets=sets), out=tmp_path / "run.h5"
+    ) as run:
         radius = float(run.agents.radius.max())
         run.run()
     with open_run(tmp_path / "run.h5") as recording:
         place = recording.trajectories().sort_values(["id", "frame"])
-    step = place[["x", "y"]].diff().pow(2).sum(axis=1).pow(0.5)[(place["id"].diff() == 0) & (place["frame"].diff() == 1)]
+    step = (
+        place[["x", "y"]]
+        .diff()
+        .pow(2)
+        .sum(axis=1)
+        .pow(0.5)[(place["id"].diff() == 0) & (place["frame"].diff() == 1)]
+    )
     assert len(step) > 40_000
     assert step.max() <= LONGEST_STEP_M
-    nearest = [cKDTree(frame[["x", "y"]]).query(frame[["x", "y"]], k=2)[0][:, 1].min() for _, frame in place.groupby("frame")]
+    nearest = [
+        cKDTree(frame[["x", "y"]]).query(frame[["x", "y"]], k=2)[0][:, 1].min()
+        for _, frame in place.groupby("frame")
+    ]
     assert 2.0 * radius - min(nearest) <= 0.04

@@ -1,4 +1,6 @@
-"""At a door that is shared, people who have waited less make room for those who have waited longer, if the scenario asks for it."""
+"""At a door that is shared, people who have waited less make room for those who have waited longer,
+if the scenario asks for it.
+"""
 
 import numpy as np
 import pytest
@@ -12,15 +14,21 @@ from tests.crowds import assert_same_on_threads_and_from_saved_states, digests, 
 def shared_door(width=0.7, count=10, seed=1, priority="waiting"):
     low, high = 4.0 - width / 2.0, 4.0 + width / 2.0
     return {
-        "version": 1, "name": "shared door", "seed": seed, "tick": 0.05, "stop": {"after": 150},
-        "geometry": {"walkable": [{"box": [0, 0, 8, 8]}, {"box": [8, low, 8.3, high]}, {"box": [8.3, 0, 16.3, 8]}]},
+        "version": 1,
+        "name": "shared door",
+        "seed": seed,
+        "tick": 0.05,
+        "stop": {"after": 150},
+        "geometry": {
+            "walkable": [{"box": [0, 0, 8, 8]}, {"box": [8, low, 8.3, high]}, {"box": [8.3, 0, 16.3, 8]}]
+        },
         "goals": {"east": {"region": {"box": [14, 0, 16.3, 8]}}, "west": {"region": {"box": [0, 0, 2, 8]}}},
         "groups": [
             {"name": "eastwards", "count": count, "region": {"box": [2.5, 1, 7, 7]}, "goals": ["east"]},
             {"name": "westwards", "count": count, "region": {"box": [9.3, 1, 13.5, 7]}, "goals": ["west"]},
         ],
         "bodies": {"priority": priority},
-    }  # fmt: skip
+    }
 
 
 def through(run):
@@ -34,9 +42,15 @@ def through(run):
     return run.verdict(), 0.05 * longest, gave
 
 
-@pytest.mark.parametrize("seeds", [(1,), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in ((1, 2), tuple(range(1, 9))))], ids=["one seed", "two seeds", "eight seeds"])
+@pytest.mark.parametrize(
+    "seeds",
+    [(1,), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in ((1, 2), tuple(range(1, 9))))],
+    ids=["one seed", "two seeds", "eight seeds"],
+)
 def test_everybody_gets_through_and_nobody_stands_for_long(seeds):
-    """Over eight seeds the longest that anybody stands is 25.5 s without priority and 10.2 s with it; 10.1 and 7.1 s on average."""
+    """Over eight seeds the longest that anybody stands is 25.5 s without priority and 10.2 s with it;
+    10.1 and 7.1 s on average.
+    """
     waits = {"none": [], "waiting": []}
     for priority, found in waits.items():
         for seed in seeds:
@@ -47,7 +61,9 @@ def test_everybody_gets_through_and_nobody_stands_for_long(seeds):
             found.append(longest)
     assert max(waits["waiting"]) < 12.0
     if len(seeds) == 8:
-        assert np.mean(waits["waiting"]) < 0.8 * np.mean(waits["none"]) and max(waits["waiting"]) < 0.5 * max(waits["none"])
+        assert np.mean(waits["waiting"]) < 0.8 * np.mean(waits["none"]) and max(waits["waiting"]) < 0.5 * max(
+            waits["none"]
+        )
 
 
 @pytest.mark.full
@@ -58,8 +74,13 @@ def test_who_is_let_through_has_waited_longer_and_goes_another_way():
             for event in run.step():
                 if event.kind == EventKind.GAVE_WAY:
                     agents = run.world.agents
-                    one, other = (int(np.searchsorted(agents.entity, entity)) for entity in (event.entity, event.value))
-                    assert agents.waited_ticks[other] >= agents.waited_ticks[one] + 10 and agents.waited_ticks[other] >= 20
+                    one, other = (
+                        int(np.searchsorted(agents.entity, entity)) for entity in (event.entity, event.value)
+                    )
+                    assert (
+                        agents.waited_ticks[other] >= agents.waited_ticks[one] + 10
+                        and agents.waited_ticks[other] >= 20
+                    )
                     seen += 1
             assert run.counts["giving_way"] >= 0.0
         assert seen > 10
@@ -76,9 +97,14 @@ def test_giving_way_is_told_when_it_begins():
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("change", ["priority_after=4", "priority_margin=3", "priority_reach=0.1", "priority=none"])
+@pytest.mark.parametrize(
+    "change", ["priority_after=4", "priority_margin=3", "priority_reach=0.1", "priority=none"]
+)
 def test_every_number_takes_effect(change):
-    with simulation(shared_door(count=6)) as run, simulation(shared_door(count=6), sets=[f"bodies.{change}"]) as other:
+    with (
+        simulation(shared_door(count=6)) as run,
+        simulation(shared_door(count=6), sets=[f"bodies.{change}"]) as other,
+    ):
         assert digests(run, 240)[-1] != digests(other, 240)[-1]
 
 
@@ -97,6 +123,10 @@ def test_it_writes_what_it_declares():
                 before = agents.state()
                 system.process(tick)
                 if isinstance(system, GiveWay):
-                    changed |= {name for name, array in before.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
+                    changed |= {
+                        name
+                        for name, array in before.items()
+                        if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
+                    }
             run.world.tick = number
     assert changed == set(GiveWay.writes)

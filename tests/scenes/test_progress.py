@@ -1,4 +1,6 @@
-"""Who gets on and who does not: jams in which everybody jostles, people pushed back, slow ones, those whom a program leads, seen live and from outside."""
+"""Who gets on and who does not: jams in which everybody jostles, people pushed back, slow ones,
+those whom a program leads, seen live and from outside.
+"""
 
 import json
 from itertools import pairwise
@@ -19,17 +21,51 @@ from tests.crowds import SCENARIOS, room, simulation
 BEYOND = {"box": [11, 0, 12, 6]}
 TWO_ROOMS = {"walkable": [{"box": [0, 0, 6, 6]}, {"box": [6, 2.5, 6.2, 3.5]}, {"box": [6.2, 0, 12, 6]}]}
 GRID = "navigation={kind: grid, cell_size: 0.1, object_padding: 0.02}"
-NOTED = ("remaining", "behind", "progress", "progress_trail", "progress_place", "progress_way", "nearest_remaining", "setbacks", "last_gain", "regaining")
+NOTED = (
+    "remaining",
+    "behind",
+    "progress",
+    "progress_trail",
+    "progress_place",
+    "progress_way",
+    "nearest_remaining",
+    "setbacks",
+    "last_gain",
+    "regaining",
+)
 
 
 def door_taken(walkers, *, immovable=False, after=60.0, model="orca", **more):
     """Return two rooms with somebody in the only door, who is not asked aside, or cannot be."""
-    stander = {"name": "stander", "positions": [[6.1, 3.0]], "radius": 0.3 if immovable else 0.25, "immovable": immovable}
+    stander = {
+        "name": "stander",
+        "positions": [[6.1, 3.0]],
+        "radius": 0.3 if immovable else 0.25,
+        "immovable": immovable,
+    }
     return {
-        "version": 1, "name": "door", "seed": 1, "tick": 0.1, "stop": {"after": after}, "geometry": TWO_ROOMS, "goals": {"beyond": {"region": BEYOND}},
-        "groups": [stander, {"name": "walkers", "count": walkers, "region": {"box": [0, 0, 4, 6]}, "goals": ["beyond"], "radius": 0.2}],
-        "bodies": {"nudging": immovable, "replanning": True}, "avoidance": model, "record": {"rate": 1}, **more,
-    }  # fmt: skip
+        "version": 1,
+        "name": "door",
+        "seed": 1,
+        "tick": 0.1,
+        "stop": {"after": after},
+        "geometry": TWO_ROOMS,
+        "goals": {"beyond": {"region": BEYOND}},
+        "groups": [
+            stander,
+            {
+                "name": "walkers",
+                "count": walkers,
+                "region": {"box": [0, 0, 4, 6]},
+                "goals": ["beyond"],
+                "radius": 0.2,
+            },
+        ],
+        "bodies": {"nudging": immovable, "replanning": True},
+        "avoidance": model,
+        "record": {"rate": 1},
+        **more,
+    }
 
 
 def scene(document, *sets, **options):
@@ -45,15 +81,24 @@ def longest(times):
     return best
 
 
-JAMS = [(walkers, immovable, model) for walkers in (1, 8, 15, 30) for immovable in (False, True) for model in ("orca", "clearpath", "hrvo", "sampled-hrvo")]
+JAMS = [
+    (walkers, immovable, model)
+    for walkers in (1, 8, 15, 30)
+    for immovable in (False, True)
+    for model in ("orca", "clearpath", "hrvo", "sampled-hrvo")
+]
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize(("walkers", "immovable", "model"), JAMS)
 def test_a_jam_is_seen_as_from_outside_however_people_jostle(walkers, immovable, model, tmp_path):
-    """From outside: the shortest path to the goal over the ground, for the middle of a disc of 0.2 m, has not become less than ever by 0.2 m in ten seconds."""
+    """From outside: the shortest path to the goal over the ground, for the middle of a disc of 0.2 m,
+    has not become less than ever by 0.2 m in ten seconds.
+    """
     out = tmp_path / "run.h5"
-    ground = shapely.buffer(shapely.union_all([shapely.box(*each["box"]) for each in TWO_ROOMS["walkable"]]), -0.2, quad_segs=32)
+    ground = shapely.buffer(
+        shapely.union_all([shapely.box(*each["box"]) for each in TWO_ROOMS["walkable"]]), -0.2, quad_segs=32
+    )
     with scene(door_taken(walkers, immovable=immovable, model=model), out=out) as run:
         verdict = run.run()
     with open_run(out) as recording:
@@ -62,10 +107,20 @@ def test_a_jam_is_seen_as_from_outside_however_people_jostle(walkers, immovable,
         groups = deadlock.deadlocks(recording)
     own = table[table["id"] > 1]  # the first stands in the door
     outside = own.groupby("id")["is_stuck"].sum()
-    seen = (spells["end_s"].fillna(last) - spells["stuck_s"]).groupby(spells["entity"]).sum().reindex(outside.index, fill_value=0.0)
-    assert abs(outside.sum() - seen.sum()) <= 0.05 * outside.sum() + walkers  # a second at the begin, and there are whole seconds
+    seen = (
+        (spells["end_s"].fillna(last) - spells["stuck_s"])
+        .groupby(spells["entity"])
+        .sum()
+        .reindex(outside.index, fill_value=0.0)
+    )
+    # a second at the begin, and there are whole seconds
+    assert abs(outside.sum() - seen.sum()) <= 0.05 * outside.sum() + walkers
     long = {int(one) for one in spells.loc[spells["is_long"], "entity"]}
-    held = {int(one) for one, times in own[own["is_stuck"]].groupby("id")["time_s"] if longest(times.tolist()) >= 31}
+    held = {
+        int(one)
+        for one, times in own[own["is_stuck"]].groupby("id")["time_s"]
+        if longest(times.tolist()) >= 31
+    }
     assert len(long ^ held) <= 1 + walkers // 10
     if verdict.arrived == 0:
         assert groups["is_deadlock"].any() and long and verdict.deadlocked and int(verdict.exit_code) == 3
@@ -85,15 +140,36 @@ def test_one_who_is_before_an_immovable_agent_in_the_only_door_is_deadlocked(mod
 
 @pytest.mark.full
 def test_two_who_swing_in_a_doorway_are_deadlocked():
-    """Under HRVO, without the breaker's patience running out, one goes forward when the other goes back, for ever."""
+    """Under HRVO, without the breaker's patience running out, one goes forward when the other goes back,
+    for ever.
+    """
     pair = {
-        "version": 1, "tick": 0.1, "stop": {"after": 70},
-        "geometry": {"walkable": [{"box": [0, 0, 5, 4]}, {"box": [5, 1.7, 5.4, 2.3]}, {"box": [5.4, 0, 10.4, 4]}]},
+        "version": 1,
+        "tick": 0.1,
+        "stop": {"after": 70},
+        "geometry": {
+            "walkable": [{"box": [0, 0, 5, 4]}, {"box": [5, 1.7, 5.4, 2.3]}, {"box": [5.4, 0, 10.4, 4]}]
+        },
         "groups": [
-            {"name": "east", "positions": [[2, 1.8]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [9, 2]}]},
-            {"name": "west", "positions": [[8.4, 1.7]], "radius": 0.25, "speed": 1.1, "goals": [{"point": [1, 2]}]},
-        ], "navigation": "mesh", "avoidance": "hrvo", "symmetry": {"retreat_patience": 60, "retreat_after": 0.2},
-    }  # fmt: skip
+            {
+                "name": "east",
+                "positions": [[2, 1.8]],
+                "radius": 0.25,
+                "speed": 1.3,
+                "goals": [{"point": [9, 2]}],
+            },
+            {
+                "name": "west",
+                "positions": [[8.4, 1.7]],
+                "radius": 0.25,
+                "speed": 1.1,
+                "goals": [{"point": [1, 2]}],
+            },
+        ],
+        "navigation": "mesh",
+        "avoidance": "hrvo",
+        "symmetry": {"retreat_patience": 60, "retreat_after": 0.2},
+    }
     with scene(pair) as run:
         places = []
         while not run.why_over():
@@ -106,18 +182,42 @@ def test_two_who_swing_in_a_doorway_are_deadlocked():
 
 
 def carts(turns):
-    """Return somebody in a lane before a cart that stands for four seconds, comes towards it and goes back again, and leaves no room beside it."""
+    """Return somebody in a lane before a cart that stands for four seconds,
+    comes towards it and goes back again, and leaves no room beside it.
+    """
     path = [{"point": [20, 0.5], "wait": 4}, [6, 0.5], [20, 0.5]]
     return {
-        "version": 1, "tick": 0.1, "stop": {"after": 39.0 * turns}, "geometry": {"walkable": {"box": [0, 0, 30, 1]}},
-        "groups": [{"name": "walker", "positions": [[17, 0.5]], "radius": 0.2, "speed": 1.2, "goals": [{"point": [29, 0.5]}]}],
-        "obstacles": [{"name": "cart", "shape": {"disc": 0.45}, "path": path, "speed": 0.8, "loop": True, "stands_after": 1000}],
-    }  # fmt: skip
+        "version": 1,
+        "tick": 0.1,
+        "stop": {"after": 39.0 * turns},
+        "geometry": {"walkable": {"box": [0, 0, 30, 1]}},
+        "groups": [
+            {
+                "name": "walker",
+                "positions": [[17, 0.5]],
+                "radius": 0.2,
+                "speed": 1.2,
+                "goals": [{"point": [29, 0.5]}],
+            }
+        ],
+        "obstacles": [
+            {
+                "name": "cart",
+                "shape": {"disc": 0.45},
+                "path": path,
+                "speed": 0.8,
+                "loop": True,
+                "stands_after": 1000,
+            }
+        ],
+    }
 
 
 @pytest.mark.full
 def test_who_is_pushed_back_is_free_soon_after_it_walks_on_but_not_for_ever():
-    """Pushed back for 17 s it is stuck; behind the cart it is free after five, long before it is where it was. That it comes no nearer tells in the end."""
+    """Pushed back for 17 s it is stuck; behind the cart it is free after five,
+    long before it is where it was. That it comes no nearer tells in the end.
+    """
     with scene(carts(6)) as run:
         stuck = []
         while not run.why_over():
@@ -127,19 +227,31 @@ def test_who_is_pushed_back_is_free_soon_after_it_walks_on_but_not_for_ever():
     turns = np.array(stuck).reshape(6, 390)
     for turn in turns[:3]:  # the cart turns at 21.5 s
         assert turn[170:210].all() and not turn[285:390].any()
-    assert turns[5].all() and verdict.left[0].stuck_for_s > 30.0 and verdict.deadlocked == {}  # a queue: the cart goes on
+    # a queue: the cart goes on
+    assert turns[5].all() and verdict.left[0].stuck_for_s > 30.0 and verdict.deadlocked == {}
 
 
 SLOW = {
     "level": ({"walkable": {"box": [0, 0, 8, 2]}}, {}),
     "stairs": (
         {
-            "storeys": [{"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 1, 2]}}, {"name": "high", "elevation": 5, "walkable": {"box": [6, 0, 8, 2]}}],
-            "connections": [{"name": "stair", "lower": "low", "upper": "high", "foot": [[1, 0], [1, 2]], "head": [[6, 0], [6, 2]]}],
+            "storeys": [
+                {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 1, 2]}},
+                {"name": "high", "elevation": 5, "walkable": {"box": [6, 0, 8, 2]}},
+            ],
+            "connections": [
+                {
+                    "name": "stair",
+                    "lower": "low",
+                    "upper": "high",
+                    "foot": [[1, 0], [1, 2]],
+                    "head": [[6, 0], [6, 2]],
+                }
+            ],
         },
         {"storey": "low"},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.sample(1)
@@ -150,7 +262,9 @@ def test_somebody_slow_is_not_stuck_and_neither_up_a_steep_stair(where, speed):
     start = 0.7 if where == "stairs" else 0.5
     goal = {"point": [7, 1], **({"storey": "high"} if where == "stairs" else {})}
     walker = {"name": "slow", "positions": [[start, 1.0]], "speed": speed, "goals": [goal], **own}
-    with scene({"version": 1, "tick": 0.1, "stop": {"after": 40}, "geometry": geometry, "groups": [walker]}) as run:
+    with scene(
+        {"version": 1, "tick": 0.1, "stop": {"after": 40}, "geometry": geometry, "groups": [walker]}
+    ) as run:
         while not run.why_over():
             run.step()
             assert run.counts["stuck"] == 0
@@ -158,9 +272,13 @@ def test_somebody_slow_is_not_stuck_and_neither_up_a_steep_stair(where, speed):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name, most", [("office-floor", 0.25), ("four-way-crossing", 0.2), ("two-storeys", 0.5)])
+@pytest.mark.parametrize(
+    "name, most", [("office-floor", 0.25), ("four-way-crossing", 0.2), ("two-storeys", 0.5)]
+)
 def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, most):
-    """All that follow corridors, every second, though it is measured but once: round corners, through a crowd, down stairs."""
+    """All that follow corridors, every second, though it is measured but once:
+    round corners, through a crowd, down stairs.
+    """
     with Simulation(load_scenario(SCENARIOS / f"{name}.yaml")) as run:
         world, agents, off = run.world, run.world.agents, []
         for tick in range(1, 401):
@@ -169,8 +287,17 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
             if tick % 20 or not len(rows):
                 continue
             length = np.empty(len(rows))
-            corridors = (world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
-                         agents.goal_piece[rows], agents.position[rows], agents.radius[rows])  # fmt: skip
+            corridors = (
+                world.mesh,
+                world.goals,
+                world.corridors.portals,
+                agents.corridor_start[rows],
+                agents.corridor_length[rows],
+                world.polygons()[rows],
+                agents.goal_piece[rows],
+                agents.position[rows],
+                agents.radius[rows],
+            )
             if world.is_even:
                 measure_corridors(*corridors, length)
             else:
@@ -182,7 +309,14 @@ def test_a_remaining_length_is_that_of_the_path_ahead_to_some_centimetres(name, 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", ["navigation=optimal", "navigation=visibility", GRID])
 def test_whatever_finds_the_path_a_lone_walker_makes_as_much_progress_as_it_walks(navigation):
-    bar = {**room([{"id": 1, "position": [-8, 0.3], "radius": 0.2, "goals": [{"point": [8, 0.2]}]}], after=30, tick=0.1, obstacles=[[[-1, -4], [1, -4], [1, 5], [-1, 5]]])}
+    bar = {
+        **room(
+            [{"id": 1, "position": [-8, 0.3], "radius": 0.2, "goals": [{"point": [8, 0.2]}]}],
+            after=30,
+            tick=0.1,
+            obstacles=[[[-1, -4], [1, -4], [1, 5], [-1, 5]]],
+        )
+    }
     with simulation(bar, sets=[navigation]) as run:
         walked, before, first = 0.0, None, None
         while not run.why_over():
@@ -190,16 +324,26 @@ def test_whatever_finds_the_path_a_lone_walker_makes_as_much_progress_as_it_walk
             if len(run.agents.position) and np.isfinite(run.world.agents.remaining[0]):
                 first = run.world.agents.remaining[0] if first is None else first
                 walked += 0.0 if before is None else float(np.hypot(*(run.agents.position[0] - before)))
-                before, last = run.agents.position[0].copy(), (run.world.agents.remaining[0], run.world.agents.progress[0], run.world.agents.behind[0])
+                before, last = (
+                    run.agents.position[0].copy(),
+                    (run.world.agents.remaining[0], run.world.agents.progress[0], run.world.agents.behind[0]),
+                )
         assert run.verdict().arrived == 1
     remaining, progress, behind = last
-    assert remaining < 0.6 and behind < 0.1 and progress == pytest.approx(walked, abs=0.6) and first - remaining == pytest.approx(walked, abs=0.6)
+    assert (
+        remaining < 0.6
+        and behind < 0.1
+        and progress == pytest.approx(walked, abs=0.6)
+        and first - remaining == pytest.approx(walked, abs=0.6)
+    )
 
 
 @pytest.mark.full
 def test_whom_a_program_leads_gets_on_in_the_direction_that_it_is_told():
     """East for 15 s, then against the wall: stuck ten seconds later; told to stand, or back, it is not."""
-    with simulation(room([{"id": 1, "position": [-9, 0], "goals": [{"point": [0, 9]}]}], after=100, tick=0.1)) as run:
+    with simulation(
+        room([{"id": 1, "position": [-9, 0], "goals": [{"point": [0, 9]}]}], after=100, tick=0.1)
+    ) as run:
         run.set_preferred_velocity(1, [1.3, 0.0])
         stuck = []
         for tick in range(1, 801):
@@ -232,15 +376,21 @@ def test_who_is_sent_elsewhere_while_it_is_jammed_is_still_jammed_and_free_when_
 
 @pytest.mark.full
 def test_people_who_guess_their_way_for_long_get_on_as_long_as_they_come_nearer():
-    """With a budget of one expansion a tick paths are long in coming; nobody who walks on is stuck for that."""
-    with Simulation(load_scenario(SCENARIOS / "office-floor.yaml", sets=["budget.work=1", "stop.after=40"])) as run:
+    """With a budget of one expansion a tick paths are long in coming;
+    nobody who walks on is stuck for that.
+    """
+    with Simulation(
+        load_scenario(SCENARIOS / "office-floor.yaml", sets=["budget.work=1", "stop.after=40"])
+    ) as run:
         verdict = run.run()
     assert verdict.longest_wait_s > 15.0 and verdict.deadlocked == {} and verdict.arrived > 20
 
 
 @pytest.mark.full
 def test_rings_of_a_moment_in_a_crowd_that_gets_on_are_no_deadlock(tmp_path):
-    """Nine of 130 people are stuck for more than 30 s where streams meet on the stair, and go against each other when they are looked at; all arrive."""
+    """Nine of 130 people are stuck for more than 30 s where streams meet on the stair,
+    and go against each other when they are looked at; all arrive.
+    """
     path = tmp_path / "run.h5"
     with Simulation(load_scenario(SCENARIOS / "two-storeys.yaml"), out=path) as run:
         while not run.why_over():
@@ -252,12 +402,29 @@ def test_rings_of_a_moment_in_a_crowd_that_gets_on_are_no_deadlock(tmp_path):
 
 
 PAIRS = {
-    "version": 1, "tick": 0.1, "stop": {"after": 60}, "geometry": {"walkable": {"box": [0, 0, 14, 0.8]}}, "record": {"rate": 1}, "symmetry": {"enabled": False},
+    "version": 1,
+    "tick": 0.1,
+    "stop": {"after": 60},
+    "geometry": {"walkable": {"box": [0, 0, 14, 0.8]}},
+    "record": {"rate": 1},
+    "symmetry": {"enabled": False},
     "groups": [
-        {"name": "east", "positions": [[3, 0.35], [2, 0.4]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [13, 0.4]}]},
-        {"name": "west", "positions": [[11, 0.45], [12, 0.4]], "radius": 0.25, "speed": 1.3, "goals": [{"point": [1, 0.4]}]},
+        {
+            "name": "east",
+            "positions": [[3, 0.35], [2, 0.4]],
+            "radius": 0.25,
+            "speed": 1.3,
+            "goals": [{"point": [13, 0.4]}],
+        },
+        {
+            "name": "west",
+            "positions": [[11, 0.45], [12, 0.4]],
+            "radius": 0.25,
+            "speed": 1.3,
+            "goals": [{"point": [1, 0.4]}],
+        },
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.sample(1)
@@ -273,20 +440,38 @@ def test_whenever_a_run_ends_its_verdict_its_events_and_its_recording_name_the_s
     told = events[events["kind"] == "DEADLOCKED"]["entity"].tolist()
     expected = [1, 2, 3, 4] if held >= 30.0 else []
     assert sorted(told) == sorted(people.loc[people["is_deadlock"], "entity"]) == expected
-    assert counted == len(expected) and verdict.deadlocked == ({"head-on": 4} if expected else {}) and groups["is_deadlock"].tolist() == [bool(expected)]
-    assert int(verdict.exit_code) == 3 and ("stuck_for" not in stop or (verdict.ended == "all that are left are stuck" and expected))
+    assert (
+        counted == len(expected)
+        and verdict.deadlocked == ({"head-on": 4} if expected else {})
+        and groups["is_deadlock"].tolist() == [bool(expected)]
+    )
+    assert int(verdict.exit_code) == 3 and (
+        "stuck_for" not in stop or (verdict.ended == "all that are left are stuck" and expected)
+    )
 
 
 @pytest.mark.full
 def test_those_who_wait_for_an_obstacle_that_will_go_on_do_not_end_a_run():
-    barrier = {"name": "barrier", "shape": {"disc": 0.3}, "path": [[6, 0.4]], "vanishes": 40, "stands_after": 1000}
+    barrier = {
+        "name": "barrier",
+        "shape": {"disc": 0.3},
+        "path": [[6, 0.4]],
+        "vanishes": 40,
+        "stands_after": 1000,
+    }
     alone = {**PAIRS, "groups": PAIRS["groups"][:1], "stop": {"after": 100, "stuck_for": 5}}
     with scene({**alone, "obstacles": [barrier]}) as run:
         verdict = run.run()
-    assert verdict.ended == "all arrived" and 45.0 < verdict.last_arrival_s < 60.0 and verdict.deadlocked == {}
-    with scene({**alone, "stop": {"after": 30, "stuck_for": 5}, "obstacles": [{**barrier, "vanishes": 1000}]}) as run:
+    assert (
+        verdict.ended == "all arrived" and 45.0 < verdict.last_arrival_s < 60.0 and verdict.deadlocked == {}
+    )
+    with scene(
+        {**alone, "stop": {"after": 30, "stuck_for": 5}, "obstacles": [{**barrier, "vanishes": 1000}]}
+    ) as run:
         assert run.run().ended == "time is up"
-    with scene({**alone, "obstacles": [{key: value for key, value in barrier.items() if key != "vanishes"}]}) as run:
+    with scene(
+        {**alone, "obstacles": [{key: value for key, value in barrier.items() if key != "vanishes"}]}
+    ) as run:
         assert run.run().ended == "all that are left are stuck"
 
 
@@ -333,5 +518,7 @@ def test_a_recording_of_any_frame_rate_says_the_same(rate, tmp_path):
         run.finish(run.why_over())
     with open_run(out) as recording:
         spells, groups = deadlock.stuck_spells(recording), deadlock.deadlocks(recording)
-    assert sorted(zip(spells["entity"], np.rint(spells["stuck_s"] / 0.1).astype(int), strict=True)) == sorted(told)
+    assert sorted(zip(spells["entity"], np.rint(spells["stuck_s"] / 0.1).astype(int), strict=True)) == sorted(
+        told
+    )
     assert groups["is_deadlock"].sum() == 1 and groups["people"].max() == 3

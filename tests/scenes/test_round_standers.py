@@ -1,4 +1,6 @@
-"""Ways on a mesh round those who stand, and through them where there is no other ([Pathfinding undated], sections 5 and 6)."""
+"""Ways on a mesh round those who stand, and through them where there is no other ([Pathfinding undated],
+sections 5 and 6).
+"""
 
 import numpy as np
 import pytest
@@ -28,11 +30,28 @@ bodies: {{replanning: {replanning}}}
 """
 
 
-def run(kind="mesh", rounds="true", standers="[4.1, 1]", upper=3.65, above=4.35, more="", avoidance="none", replanning="false", ticks=None):
+def run(
+    kind="mesh",
+    rounds="true",
+    standers="[4.1, 1]",
+    upper=3.65,
+    above=4.35,
+    more="",
+    avoidance="none",
+    replanning="false",
+    ticks=None,
+):
     """Run a walker from the left room to the right; return (simulation at its end, places of the walker)."""
     text = TWO_DOORS.format(
-        kind=kind, rounds=rounds, standers=standers, upper=upper, above=above, more=more, avoidance=avoidance, replanning=replanning,
-    )  # fmt: skip
+        kind=kind,
+        rounds=rounds,
+        standers=standers,
+        upper=upper,
+        above=above,
+        more=more,
+        avoidance=avoidance,
+        replanning=replanning,
+    )
     simulation, places = Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1), []
     while not simulation.why_over() and (ticks is None or len(places) < ticks):
         simulation.step()
@@ -70,8 +89,15 @@ def test_a_way_leads_through_who_stands_in_the_only_door(kind):
 
 def test_the_only_door_is_passed_where_who_stands_there_steps_aside():
     text = TWO_DOORS.format(
-        kind="mesh", rounds="true", standers="[4.1, 1]", upper=5.0, above=5.0, more="", avoidance="orca", replanning="true, nudging: true",
-    )  # fmt: skip
+        kind="mesh",
+        rounds="true",
+        standers="[4.1, 1]",
+        upper=5.0,
+        above=5.0,
+        more="",
+        avoidance="orca",
+        replanning="true, nudging: true",
+    )
     with Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1) as simulation:
         verdict = simulation.run()
     assert verdict.arrived == 1
@@ -79,8 +105,11 @@ def test_the_only_door_is_passed_where_who_stands_there_steps_aside():
 
 @pytest.mark.full
 def test_each_constant_of_s2_does_what_it_says():
-    assert not goes_by_the_upper_door(more=", obstacle_radius_share: 0.2"), "0.06 m in the middle of a door of 0.7 m leave room for a centre"
-    aside = {"standers": "[4.1, 0.86]"}  # at the lower post: 0.31 m to the upper one, of which the walker needs 0.2
+    assert not goes_by_the_upper_door(more=", obstacle_radius_share: 0.2"), (
+        "0.06 m in the middle of a door of 0.7 m leave room for a centre"
+    )
+    # at the lower post: 0.31 m to the upper one, of which the walker needs 0.2
+    aside = {"standers": "[4.1, 0.86]"}
     assert goes_by_the_upper_door(more=", obstacle_radius_share: 1.0", **aside)
     assert not goes_by_the_upper_door(more=", obstacle_radius_share: 0.6", **aside)
     # Who stands behind the goal's side wall is farther from the line than the reach.
@@ -90,8 +119,14 @@ def test_each_constant_of_s2_does_what_it_says():
 
 def test_several_who_stand_together_shut_what_none_of_them_does_alone():
     wide = {"upper": 4.9, "above": 5.6}  # the door of 0.7 m above is free
-    row = "[2.0, 0.15], [2.0, 0.45], [2.0, 0.75], [2.0, 1.05], [2.0, 1.35], [2.0, 1.65], [2.0, 1.95], [2.0, 2.25], [2.0, 2.55], [2.0, 2.85], [2.0, 3.15]"
-    rest = ", [2.0, 3.45], [2.0, 3.75], [2.0, 4.05], [2.0, 4.35], [2.0, 4.65], [2.0, 4.95], [2.0, 5.25], [2.0, 5.55], [2.0, 5.85]"
+    row = (
+        "[2.0, 0.15], [2.0, 0.45], [2.0, 0.75], [2.0, 1.05], [2.0, 1.35], [2.0, 1.65], [2.0, 1.95], [2.0, "
+        "2.25], [2.0, 2.55], [2.0, 2.85], [2.0, 3.15]"
+    )
+    rest = (
+        ", [2.0, 3.45], [2.0, 3.75], [2.0, 4.05], [2.0, 4.35], [2.0, 4.65], [2.0, 4.95], [2.0, 5.25], [2.0, "
+        "5.55], [2.0, 5.85]"
+    )
     assert status_of_walker(standers=row + rest, **wide) == PathStatus.FOUND_THROUGH_AGENTS
     assert status_of_walker(standers=row, **wide) == PathStatus.FOUND
 
@@ -102,8 +137,15 @@ def test_nothing_of_it_is_on_the_mesh_and_who_moves_is_in_nobodys_way():
     plain, _ = run(ticks=3, rounds="false")
     assert all(np.array_equal(a, b) for a, b in zip(mesh, plain.world.mesh))
     text = TWO_DOORS.format(
-        kind="mesh", rounds="true", standers="[4.1, 1]", upper=3.65, above=4.35, more="", avoidance="none", replanning="false",
-    ).replace("name: stander, positions", "name: stander, goals: [far], positions")  # fmt: skip
+        kind="mesh",
+        rounds="true",
+        standers="[4.1, 1]",
+        upper=3.65,
+        above=4.35,
+        more="",
+        avoidance="none",
+        replanning="false",
+    ).replace("name: stander, positions", "name: stander, goals: [far], positions")
     simulation = Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1)
     simulation.step()
     assert len(simulation.world.agents) == 2
@@ -117,8 +159,14 @@ def test_nothing_of_it_is_on_the_mesh_and_who_moves_is_in_nobodys_way():
 def test_who_asks_again_hears_of_who_has_come_to_stand():
     """Replanning because of people ahead pays on a mesh that goes round them."""
     how = {"avoidance": "none", "replanning": "true"}
-    text = TWO_DOORS.format(kind="mesh", rounds="true", standers="[4.9, 1]", upper=3.65, above=4.35, more="", **how).replace(
-        "name: stander, positions", "name: stander, goals: [{point: [4.1, 1], arrive_within: 0.05}], speed: 1.3, leave_on_arrival: false, positions"
+    text = TWO_DOORS.format(
+        kind="mesh", rounds="true", standers="[4.9, 1]", upper=3.65, above=4.35, more="", **how
+    ).replace(
+        "name: stander, positions",
+        (
+            "name: stander, goals: [{point: [4.1, 1], arrive_within: 0.05}], speed: 1.3, leave_on_arrival: "
+            "false, positions"
+        ),
     )
     simulation, ys = Simulation(parse_scenario(text, file="two-doors.yaml"), threads=1), []
     while not simulation.why_over() and simulation.time < 25:
@@ -136,7 +184,10 @@ def test_another_goal_that_is_where_the_way_leads_is_no_new_request():
         assert (int(simulation.world.agents.path_tick[-1]) != before) == asks
         while not simulation.why_over():
             simulation.step()
-        assert np.hypot(*(simulation.world.agents.position[-1] - (7.0, 1.2))) < 0.6 or len(simulation.world.agents) == 1
+        assert (
+            np.hypot(*(simulation.world.agents.position[-1] - (7.0, 1.2))) < 0.6
+            or len(simulation.world.agents) == 1
+        )
     simulation, _ = run(ticks=3)
     before = int(simulation.world.agents.path_tick[-1])
     simulation.set_goal(simulation.world.agents.entity[-1], "far")  # 0.3 m away
@@ -147,7 +198,15 @@ def test_another_goal_that_is_where_the_way_leads_is_no_new_request():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("threads", [2, 3])
 def test_runs_are_the_same_for_any_number_of_threads(threads):
-    how = {"kind": "mesh", "rounds": "true", "standers": "[4.1, 1], [3.6, 1.1], [2.5, 1.5]", "upper": 3.65, "above": 4.35, "more": "", "avoidance": "orca"}
+    how = {
+        "kind": "mesh",
+        "rounds": "true",
+        "standers": "[4.1, 1], [3.6, 1.1], [2.5, 1.5]",
+        "upper": 3.65,
+        "above": 4.35,
+        "more": "",
+        "avoidance": "orca",
+    }
     scenario = parse_scenario(TWO_DOORS.format(**how, replanning="true"), file="two-doors.yaml")
     with Simulation(scenario, threads=threads) as simulation:
         simulation.run()
@@ -157,8 +216,20 @@ def test_runs_are_the_same_for_any_number_of_threads(threads):
         assert digest == other.digest
 
 
-def cross_a_room(standers, kind="mesh", model="none", start=(2.0, 5.0), goal=None, rounds=True, after=30, more=None, obstacles=()):
-    """Let a walker cross a room of 16 x 10 m in which others stand; return (whether it arrived, its places, how near it came to the middle of anybody)."""
+def cross_a_room(
+    standers,
+    kind="mesh",
+    model="none",
+    start=(2.0, 5.0),
+    goal=None,
+    rounds=True,
+    after=30,
+    more=None,
+    obstacles=(),
+):
+    """Let a walker cross a room of 16 x 10 m in which others stand;
+    return (whether it arrived, its places, how near it came to the middle of anybody).
+    """
     scenario = load_scenario({
         "version": 1, "tick": 0.05, "stop": {"when": "all_arrived", "after": after},
         "geometry": {"walkable": {"box": [0, 0, 16, 10]}, "obstacles": list(obstacles)},
@@ -187,7 +258,9 @@ def length_of(places):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_line_within_one_polygon_leads_round_who_stands_in_it(kind):
     arrived, places, nearest = cross_a_room([(8.0, 5.0)], kind)
-    assert arrived and nearest > 0.4 and length_of(places) < 11.9, "bodies of 0.45 m in sum, and a straight line of 11.7 m"
+    assert arrived and nearest > 0.4 and length_of(places) < 11.9, (
+        "bodies of 0.45 m in sum, and a straight line of 11.7 m"
+    )
     assert cross_a_room([(8.0, 5.0)], kind, rounds=False)[2] < 0.2, "without the option it goes through him"
 
 
@@ -198,14 +271,18 @@ def test_a_line_leads_round_a_row_and_out_of_a_pocket(kind):
     arrived, places, nearest = cross_a_room(row, kind)
     assert arrived and nearest > 0.4 and length_of(places) < 16.0
     sides = [(8.0 - 0.45 * place, y) for place in range(1, 5) for y in (3.2, 6.8)]
-    arrived, places, nearest = cross_a_room([(8.0, 5.0 + 0.45 * place) for place in range(-4, 5)] + sides, kind, start=(7.0, 5.0))
+    arrived, places, nearest = cross_a_room(
+        [(8.0, 5.0 + 0.45 * place) for place in range(-4, 5)] + sides, kind, start=(7.0, 5.0)
+    )
     assert arrived and nearest > 0.4 and places[:, 0].min() < 6.2
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["orca", "toi"])
 def test_a_line_leads_round_a_row_under_avoidance_too(model):
-    arrived, places, nearest = cross_a_room([(8.0, 5.0 + 0.45 * place) for place in range(-3, 4)], model=model)
+    arrived, places, nearest = cross_a_room(
+        [(8.0, 5.0 + 0.45 * place) for place in range(-3, 4)], model=model
+    )
     assert arrived and nearest > 0.4 and length_of(places) < 12.8
 
 
@@ -213,7 +290,13 @@ def test_a_line_leads_round_a_row_under_avoidance_too(model):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_last_leg_behind_a_door_leads_round_too(kind):
     wall = [{"box": [5, 0, 5.2, 4]}, {"box": [5, 5.2, 5.2, 10]}]
-    arrived, _, nearest = cross_a_room([(9.0, 4.3), (9.0, 4.7), (9.0, 5.1)], kind, start=(2.0, 4.6), goal={"point": [14, 4.6]}, obstacles=wall)
+    arrived, _, nearest = cross_a_room(
+        [(9.0, 4.3), (9.0, 4.7), (9.0, 5.1)],
+        kind,
+        start=(2.0, 4.6),
+        goal={"point": [14, 4.6]},
+        obstacles=wall,
+    )
     assert arrived and nearest > 0.4
 
 

@@ -1,10 +1,13 @@
-"""People on a circle who change places, under the sampling models: all arrive, and bodies are not squeezed."""
+"""People on a circle who change places, under the sampling models:
+all arrive, and bodies are not squeezed.
+"""
 
 import pytest
 
 from tests.crowds import on_circle, room, simulation
 
-# people: (radius of the circle, greatest multiple of the ideal time). Without limit on time beyond 40: there is a jam, and it must resolve.
+# people: (radius of the circle, greatest multiple of the ideal time). Without limit on time beyond 40: there
+# is a jam, and it must resolve.
 LIMITS = {2: (5.0, 1.3), 8: (5.0, 1.6), 16: (5.0, 2.0), 24: (5.0, 2.2), 40: (10.0, 2.5), 80: (10.0, 6.0)}
 
 

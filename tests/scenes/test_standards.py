@@ -1,4 +1,5 @@
-"""Lanes, doors and the tests of RiMEA 4.1 that judge crowds, under ORCA, with and without Weidmann's relation; docs/learn/models.md has every model's numbers.
+"""Lanes, doors and the tests of RiMEA 4.1 that judge crowds, under ORCA,
+with and without Weidmann's relation; docs/learn/models.md has every model's numbers.
 
 What plain ORCA does not claim (a relation of speed and density) is not asked of it; what holds is held.
 """
@@ -39,7 +40,10 @@ def test_the_scenes_load_and_say_what_they_are_for(path):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("model", ["orca", pytest.param("hrvo", marks=pytest.mark.full), pytest.param("clearpath", marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "model",
+    ["orca", pytest.param("hrvo", marks=pytest.mark.full), pytest.param("clearpath", marks=pytest.mark.full)],
+)
 def test_lanes_form(model):
     """Order 0.7 in four of five seeds, everybody out within 45 s in all."""
     outcomes = [lanes(seed, [f"avoidance={model}"]) for seed in range(1, 6)]
@@ -50,7 +54,9 @@ def test_lanes_form(model):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", ["hrvo", "clearpath"])
 def test_lanes_form_in_one_seed(model):
-    """Under HRVO somebody was walked back through the whole corridor with this seed, and out after 51 s, when people swerved by 0.3 of their speed."""
+    """Under HRVO somebody was walked back through the whole corridor with this seed, and out after 51 s,
+    when people swerved by 0.3 of their speed.
+    """
     order, verdict = lanes(4 if model == "hrvo" else 1, [f"avoidance={model}"])
     assert order >= 0.7 and verdict.not_arrived == 0 and verdict.last_arrival_s <= 45.0
 
@@ -72,9 +78,19 @@ def test_nobody_is_pushed_back_through_the_corridor_by_those_who_come_towards_hi
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("model", ["orca", *(pytest.param(model, marks=pytest.mark.full) for model in ("clearpath", "hrvo", "sampled-hrvo", "toi"))])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "orca",
+        *(
+            pytest.param(model, marks=pytest.mark.full)
+            for model in ("clearpath", "hrvo", "sampled-hrvo", "toi")
+        ),
+    ],
+)
 def test_a_crowd_and_one_half_as_large_pass_each_other_in_a_corridor(model):
-    """Where everybody held its ground before those who come, 113 of 150 stood in the corridor for good under ORCA; without the breaker the last is out after 105 s.
+    """Where everybody held its ground before those who come, 113 of 150 stood in the corridor for good under
+    ORCA; without the breaker the last is out after 105 s.
 
     Under sampled-hrvo it took 309 s, while nobody stepped aside for those who touch it.
     """
@@ -87,15 +103,22 @@ def test_a_crowd_and_one_half_as_large_pass_each_other_in_a_corridor(model):
 @pytest.mark.full
 @pytest.mark.parametrize(("model", "late"), [("orca", 0), ("hrvo", 2)])
 def test_everybody_gets_out_of_the_lanes_in_twenty_seeds(model, late):
-    """Under HRVO one who is walked back through the corridor is out after 47 to 50 s in two of them, and before 45 s in all others."""
+    """Under HRVO one who is walked back through the corridor is out after 47 to 50 s in two of them,
+    and before 45 s in all others.
+    """
     verdicts = [lanes(seed, [f"avoidance={model}"])[1] for seed in range(1, 21)]
     assert all(verdict.not_arrived == 0 for verdict in verdicts)
-    assert sum(verdict.last_arrival_s > 45.0 for verdict in verdicts) <= late, [verdict.last_arrival_s for verdict in verdicts]
+    assert sum(verdict.last_arrival_s > 45.0 for verdict in verdicts) <= late, [
+        verdict.last_arrival_s for verdict in verdicts
+    ]
 
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("width", [0.8, 1.2, pytest.param(1.0, marks=pytest.mark.full), pytest.param(1.6, marks=pytest.mark.full), 2.0])
+@pytest.mark.parametrize(
+    "width",
+    [0.8, 1.2, pytest.param(1.0, marks=pytest.mark.full), pytest.param(1.6, marks=pytest.mark.full), 2.0],
+)
 def test_orcas_flow_through_a_door_is_that_of_rvo2_within_35_percent(width):
     flow = np.mean([door(width, seed)[0] for seed in (1, 2)])
     assert flow == pytest.approx(RVO2_FLOW[width], rel=0.35)
@@ -103,16 +126,25 @@ def test_orcas_flow_through_a_door_is_that_of_rvo2_within_35_percent(width):
 
 @pytest.mark.full
 def test_with_weidmanns_relation_doors_let_through_what_people_let_through():
-    """Specific flow 1.2 to 2.3 a second and metre, and more people a second the wider the door; means of five seeds."""
-    flows = {width: np.mean([door(width, seed, WEIDMANN)[0] for seed in range(1, 6)]) for width in DOOR_WIDTHS}
+    """Specific flow 1.2 to 2.3 a second and metre, and more people a second the wider the door;
+    means of five seeds.
+    """
+    flows = {
+        width: np.mean([door(width, seed, WEIDMANN)[0] for seed in range(1, 6)]) for width in DOOR_WIDTHS
+    }
     assert all(PEOPLES_FLOW[0] <= flow <= PEOPLES_FLOW[1] for flow in flows.values()), flows
     assert np.all(np.diff([width * flow for width, flow in flows.items()]) > 0.0), flows
 
 
 @pytest.fixture(scope="module")
 def steady_flows():
-    """Return the specific flow by width of the door while a crowd of 200 stands before it, means of five seeds."""
-    return {width: float(np.mean([steady_flow(width, seed, WEIDMANN) for seed in range(1, 6)])) for width in DOOR_WIDTHS}
+    """Return the specific flow by width of the door while a crowd of 200 stands before it,
+    means of five seeds.
+    """
+    return {
+        width: float(np.mean([steady_flow(width, seed, WEIDMANN) for seed in range(1, 6)]))
+        for width in DOOR_WIDTHS
+    }
 
 
 @pytest.mark.full
@@ -140,7 +172,10 @@ def test_rimea_4_speeds_follow_weidmanns_relation_where_it_is_asked_for(density)
     assert speed == pytest.approx(weidmann(measured), abs=0.08)
 
 
-JAMMED = pytest.mark.xfail(reason="1.19 m/s at four a square metre: people are in each other's way there without any relation", strict=True)
+JAMMED = pytest.mark.xfail(
+    reason="1.19 m/s at four a square metre: people are in each other's way there without any relation",
+    strict=True,
+)
 
 
 @pytest.mark.full
@@ -164,10 +199,19 @@ def test_rimea_12_the_jam_is_at_the_first_of_two_bottlenecks():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("sets", [
-    pytest.param([], id="orca"),
-    pytest.param(WEIDMANN, id="weidmann", marks=pytest.mark.xfail(strict=True, reason="measured 1.35: where more press for a door, more go through it")),
-])
+@pytest.mark.parametrize(
+    "sets",
+    [
+        pytest.param([], id="orca"),
+        pytest.param(
+            WEIDMANN,
+            id="weidmann",
+            marks=pytest.mark.xfail(
+                strict=True, reason="measured 1.35: where more press for a door, more go through it"
+            ),
+        ),
+    ],
+)
 def test_rimea_9_half_the_exits_take_1_4_to_2_4_times_as_long(sets):
     four, two = last_arrival("rimea-9", sets), last_arrival("rimea-9", ["groups.crowd.goals=two", *sets])
     assert four["left"] == two["left"] == 0

@@ -33,7 +33,8 @@ def test_with_the_breaker_off_an_exact_circle_stays_symmetric_and_stops():
         for _ in range(200):
             run.step()
             x = run.agents.position
-            assert np.allclose(x[:4], -x[4:], atol=1e-4)  # sides of lines are sorted by entity, which rounding tells from a turned copy
+            # sides of lines are sorted by entity, which rounding tells from a turned copy
+            assert np.allclose(x[:4], -x[4:], atol=1e-4)
         assert run.verdict().symmetries_broken == 0
         assert len(run.agents) == 8
 
@@ -54,8 +55,14 @@ def test_a_lone_walker_is_never_turned():
 
 
 def test_two_by_two_head_on_and_an_exact_crossing_come_through():
-    pairs = [{"id": i, "position": [side * 6, row * 0.5], "goals": [{"point": [-side * 6, row * 0.5]}]} for i, (side, row) in enumerate([(-1, 1), (-1, -1), (1, 1), (1, -1)])]
-    crossing = [{"id": i, "position": [6 * x, 6 * y], "goals": [{"point": [-6 * x, -6 * y]}]} for i, (x, y) in enumerate([(1, 0), (-1, 0), (0, 1), (0, -1)])]
+    pairs = [
+        {"id": i, "position": [side * 6, row * 0.5], "goals": [{"point": [-side * 6, row * 0.5]}]}
+        for i, (side, row) in enumerate([(-1, 1), (-1, -1), (1, 1), (1, -1)])
+    ]
+    crossing = [
+        {"id": i, "position": [6 * x, 6 * y], "goals": [{"point": [-6 * x, -6 * y]}]}
+        for i, (x, y) in enumerate([(1, 0), (-1, 0), (0, 1), (0, -1)])
+    ]
     for agents in (pairs, crossing):
         with simulation(room(agents, after=40)) as run:
             verdict = run.run()
@@ -66,11 +73,28 @@ def meet_in_a_door(seed: int, width: float, radius: float) -> dict[str, Any]:
     """Two agents, from drawn places on both sides of a door in a wall of 0.4 m."""
     rng = np.random.default_rng(seed)
     groups = [
-        {"name": name, "positions": [[x + rng.uniform(-0.5, 0.5), 2.0 + rng.uniform(-0.8, 0.8)]], "radius": radius, "speed": speed, "goals": [{"point": [goal, 2]}]}
+        {
+            "name": name,
+            "positions": [[x + rng.uniform(-0.5, 0.5), 2.0 + rng.uniform(-0.8, 0.8)]],
+            "radius": radius,
+            "speed": speed,
+            "goals": [{"point": [goal, 2]}],
+        }
         for name, x, speed, goal in (("east", 2.0, 1.3, 9), ("west", 8.4, 1.3 - 0.1 * (seed % 3), 1))
     ]
-    walkable = [{"box": [0, 0, 5, 4]}, {"box": [5, 2.0 - width / 2, 5.4, 2.0 + width / 2]}, {"box": [5.4, 0, 10.4, 4]}]
-    return {"version": 1, "tick": 0.1, "seed": seed, "stop": {"after": 60, "when": "all_arrived"}, "geometry": {"walkable": walkable}, "groups": groups}
+    walkable = [
+        {"box": [0, 0, 5, 4]},
+        {"box": [5, 2.0 - width / 2, 5.4, 2.0 + width / 2]},
+        {"box": [5.4, 0, 10.4, 4]},
+    ]
+    return {
+        "version": 1,
+        "tick": 0.1,
+        "seed": seed,
+        "stop": {"after": 60, "when": "all_arrived"},
+        "geometry": {"walkable": walkable},
+        "groups": groups,
+    }
 
 
 @pytest.mark.sample(1)
@@ -79,7 +103,9 @@ def meet_in_a_door(seed: int, width: float, radius: float) -> dict[str, Any]:
 @pytest.mark.parametrize("width, radius", [(0.7, 0.25), (0.9, 0.25), (0.9, 0.3)])
 def test_two_who_meet_in_a_door_for_one_get_through(width, radius, model, navigation):
     for seed in range(10):
-        with simulation(meet_in_a_door(seed, width, radius), sets=[f"avoidance={model}", f"navigation={navigation}"]) as run:
+        with simulation(
+            meet_in_a_door(seed, width, radius), sets=[f"avoidance={model}", f"navigation={navigation}"]
+        ) as run:
             verdict = run.run()
         assert verdict.arrived == 2, (seed, verdict.left)
 

@@ -1,4 +1,6 @@
-"""Terrain in scenarios: people walk at its speed, take the quick way, and planners that know nothing of it say so."""
+"""Terrain in scenarios: people walk at its speed, take the quick way,
+and planners that know nothing of it say so.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ PARK = "{name: grass, speed: 0.5, area: {box: [2, 2, 22, 12]}}"
 
 
 def trail(text):
-    """Positions of the only agent after each tick, what the search said of its way, and the time of its arrival."""
+    """Positions of the only agent after each tick, what the search said of its way,
+    and the time of its arrival.
+    """
     with Simulation(text) as run:
         places, found = [run.world.agents.position[0].copy()], []
         while not run.why_over():
@@ -41,7 +45,14 @@ def trail(text):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("factor", [0.6, 1.4])
 def test_people_walk_at_the_speed_of_the_terrain_and_at_their_own_beside_it(factor):
-    places, found, arrival = trail(scene(f"{{name: strip, speed: {factor}, area: {{box: [5, 0, 15, 3]}}}}", ground="[0, 0, 24, 3]", start="[1, 1.5]", goal="[23, 1.5]"))
+    places, found, arrival = trail(
+        scene(
+            f"{{name: strip, speed: {factor}, area: {{box: [5, 0, 15, 3]}}}}",
+            ground="[0, 0, 24, 3]",
+            start="[1, 1.5]",
+            goal="[23, 1.5]",
+        )
+    )
     speed = np.diff(places[:, 0]) / 0.05
     middle = 0.5 * (places[1:, 0] + places[:-1, 0])
     assert speed[(middle > 5.5) & (middle < 14.5)] == pytest.approx(1.3 * factor, rel=0.01)
@@ -66,21 +77,34 @@ def test_of_areas_that_overlap_the_last_in_the_list_counts():
 
 
 def test_the_resolved_text_gives_the_same_run():
-    text = scene(f"{PARK}, {{name: road, speed: 0.9, area: [{{box: [2, 6, 22, 8]}}, {{box: [1, 0, 3, 30]}}]}}")
+    text = scene(
+        f"{PARK}, {{name: road, speed: 0.9, area: [{{box: [2, 6, 22, 8]}}, {{box: [1, 0, 3, 30]}}]}}"
+    )
     again = parse_scenario(text.canonical())
-    assert again.canonical() == text.canonical() and [each.name for each in again.geometry.terrain[0]] == ["grass", "road"]
+    assert again.canonical() == text.canonical() and [each.name for each in again.geometry.terrain[0]] == [
+        "grass",
+        "road",
+    ]
     with Simulation(text) as one, Simulation(again) as other:
         assert digests(one, 40) == digests(other, 40)
 
 
 @pytest.mark.parametrize("kind", ["optimal", "visibility", "grid"])
 def test_planners_that_know_no_speeds_refuse_terrain_and_say_what_to_do(kind):
-    with pytest.raises(ScenarioError, match=rf"navigation: {kind} looks for short paths and knows no speeds of ground.*grass.*\n.*Take navigation: mesh"):
+    with pytest.raises(
+        ScenarioError,
+        match=(
+            rf"navigation: {kind} looks for short paths and knows no speeds of ground.*grass.*\n.*Take "
+            r"navigation: mesh"
+        ),
+    ):
         Simulation(scene(PARK, more=f"navigation: {kind}"))
     text = scene(PARK, more=f"  - {{name: two, positions: [[3, 3]], goals: [there], navigation: {kind}}}")
     with pytest.raises(ScenarioError, match=rf"groups\[1\].navigation: {kind} looks for"):
         Simulation(text)
-    with Simulation(scene("{name: square, speed: 1, area: {box: [2, 2, 22, 12]}}", more=f"navigation: {kind}")) as run:
+    with Simulation(
+        scene("{name: square, speed: 1, area: {box: [2, 2, 22, 12]}}", more=f"navigation: {kind}")
+    ) as run:
         run.step()
 
 
@@ -88,7 +112,13 @@ def test_planners_that_know_no_speeds_refuse_terrain_and_say_what_to_do(kind):
     ("terrain", "message"),
     [
         ("{name: sea, speed: 0.5, area: {box: [30, 0, 40, 5]}}", '"sea" has no walkable ground'),
-        ("{name: a, speed: 0.5, area: {box: [0, 0, 1, 1]}}, {name: a, speed: 0.6, area: {box: [1, 0, 2, 1]}}", 'there is terrain "a" on that floor already'),
+        (
+            (
+                "{name: a, speed: 0.5, area: {box: [0, 0, 1, 1]}}, {name: a, speed: 0.6, area: {box: [1, 0, "
+                "2, 1]}}"
+            ),
+            'there is terrain "a" on that floor already',
+        ),
         ("{name: a, speed: 0, area: {box: [0, 0, 1, 1]}}", "speed"),
         ("{name: a, speed: 0.5, area: {box: [0, 0, 1, 1]}, storey: up}", "the geometry has none"),
     ],
@@ -123,7 +153,10 @@ groups:
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("storey", "start", "goal", "floor"), [("low", "[5, 3]", "top", "ramp"), ("high", "[25, 3]", "bottom", "stair")])
+@pytest.mark.parametrize(
+    ("storey", "start", "goal", "floor"),
+    [("low", "[5, 3]", "top", "ramp"), ("high", "[25, 3]", "bottom", "stair")],
+)
 def test_people_go_up_by_the_ramp_and_down_by_the_stair_where_that_is_quicker(storey, start, goal, floor):
     text = parse_scenario(STAIRS.format(storey=storey, start=start, goal=goal))
     with Simulation(text) as run:

@@ -1,4 +1,6 @@
-"""Tiles of the ground are taken out under a crowd and put back: everybody finds another way or stands still with a reason."""
+"""Tiles of the ground are taken out under a crowd and put back:
+everybody finds another way or stands still with a reason.
+"""
 
 import numpy as np
 import pytest
@@ -8,20 +10,40 @@ from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.geometry.steps import at_once
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.systems import Plan
-from crowdsim.systems.ground.tile_changes import change_ground_of_tiles, change_steps, change_tiles, ground_steps
+from crowdsim.systems.ground.tile_changes import (
+    change_ground_of_tiles,
+    change_steps,
+    change_tiles,
+    ground_steps,
+)
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.worlds import located
 
-# Two corridors along x from a room on the left to one on the right; tiles of 4 m. The lower corridor is the shorter way.
+# Two corridors along x from a room on the left to one on the right; tiles of 4 m. The lower corridor is the
+# shorter way.
 TWO_PATHS = {
-    "version": 1, "name": "two ways", "seed": 3, "tick": 0.1, "stop": {"after": 120, "when": "all_arrived"},
-    "geometry": {"walkable": [[0, 0], [24, 0], [24, 12], [0, 12]], "obstacles": [[[4, 4], [20, 4], [20, 8], [4, 8]]]},
+    "version": 1,
+    "name": "two ways",
+    "seed": 3,
+    "tick": 0.1,
+    "stop": {"after": 120, "when": "all_arrived"},
+    "geometry": {
+        "walkable": [[0, 0], [24, 0], [24, 12], [0, 12]],
+        "obstacles": [[[4, 4], [20, 4], [20, 8], [4, 8]]],
+    },
     "goals": {"out": {"exit": [[23.5, 0], [24, 0], [24, 4], [23.5, 4]]}},
-    "groups": [{"name": "crowd", "count": 30, "region": [[0.5, 0.5], [3.5, 0.5], [3.5, 7], [0.5, 7]], "goals": ["out"]}],
+    "groups": [
+        {
+            "name": "crowd",
+            "count": 30,
+            "region": [[0.5, 0.5], [3.5, 0.5], [3.5, 7], [0.5, 7]],
+            "goals": ["out"],
+        }
+    ],
     "navigation": {"tile_size": 4},
-}  # fmt: skip
+}
 
 
 def events_of(taken, kind):
@@ -32,7 +54,12 @@ def events_of(taken, kind):
 @pytest.mark.parametrize("navigation", ["mesh", "optimal"])
 def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_back(navigation):
     with simulation({**TWO_PATHS, "navigation": {"kind": navigation, "tile_size": 4}}) as run:
-        while np.count_nonzero((run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)) < 3:
+        while (
+            np.count_nonzero(
+                (run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)
+            )
+            < 3
+        ):
             run.step()
         agents = run.world.agents
         on = (agents.position[:, 0] > 8) & (agents.position[:, 0] < 12)
@@ -40,18 +67,32 @@ def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_
         entity, place = agents.entity[on].copy(), agents.position[on].copy()
         had = agents.surface[on].copy()
         run.remove_tile(2, 0)
-        assert run.world.tiles is not None and not run.world.tiles.is_stale(had).any()  # it is ordered, and lands in the next tick
+        # it is ordered, and lands in the next tick
+        assert run.world.tiles is not None and not run.world.tiles.is_stale(had).any()
         taken = [run.step()]
         assert run.world.tiles.is_stale(had).all()
-        assert np.all(agents.activity[on] == AgentState.STANDING) and np.all(agents.path_status[on] == PathStatus.STALE)
+        assert np.all(agents.activity[on] == AgentState.STANDING) and np.all(
+            agents.path_status[on] == PathStatus.STALE
+        )
         taken += [run.step() for _ in range(149)]
-        assert set(events_of(taken, EventKind.GROUND_LOST).entity) == set(entity) and len(events_of(taken, EventKind.TILE_REMOVED)) == 1
-        assert set(events_of(taken, EventKind.WAY_LOST).entity) <= set(behind) and len(events_of(taken, EventKind.WAY_LOST)) > 5
-        assert set(events_of(taken, EventKind.ARRIVAL).entity) >= set(ahead)  # their ways did not lead over it
+        assert (
+            set(events_of(taken, EventKind.GROUND_LOST).entity) == set(entity)
+            and len(events_of(taken, EventKind.TILE_REMOVED)) == 1
+        )
+        assert (
+            set(events_of(taken, EventKind.WAY_LOST).entity) <= set(behind)
+            and len(events_of(taken, EventKind.WAY_LOST)) > 5
+        )
+        # their ways did not lead over it
+        assert set(events_of(taken, EventKind.ARRIVAL).entity) >= set(ahead)
         rows = np.searchsorted(agents.entity, entity)
         assert np.array_equal(agents.position[rows], place) and np.all(agents.velocity[rows] == 0.0)
         others = ~np.isin(agents.entity, entity)
-        assert not np.any((agents.position[others, 0] > 8) & (agents.position[others, 0] < 12) & (agents.position[others, 1] < 4))
+        assert not np.any(
+            (agents.position[others, 0] > 8)
+            & (agents.position[others, 0] < 12)
+            & (agents.position[others, 1] < 4)
+        )
         reasons = run.verdict().reasons
         assert reasons["the ground under it was taken out"] == len(entity)
         run.remove_tile(3, 2)  # the other way too
@@ -59,12 +100,16 @@ def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_
             run.step()
         # Nobody stands without a reason: whoever walks is already beyond what was taken out.
         busy = agents.activity == AgentState.WALKING
-        assert np.all(np.isin(agents.path_status[~busy], (PathStatus.STALE, PathStatus.UNREACHABLE))) and np.all(agents.position[busy, 0] > 12)
+        assert np.all(
+            np.isin(agents.path_status[~busy], (PathStatus.STALE, PathStatus.UNREACHABLE))
+        ) and np.all(agents.position[busy, 0] > 12)
         run.add_tile(2, 0)
         run.add_tile(3, 2)
         run.step()
         rows = np.searchsorted(agents.entity, entity)
-        assert run.world.tiles.is_stale(had).all() and not run.world.tiles.is_stale(agents.surface[rows]).any()
+        assert (
+            run.world.tiles.is_stale(had).all() and not run.world.tiles.is_stale(agents.surface[rows]).any()
+        )
         verdict = run.run()
         assert verdict.arrived == 30 and verdict.not_arrived == 0
 
@@ -79,7 +124,8 @@ def changes(run):
     return found + digests(run, 40)
 
 
-LOW, HIGH = (0.5, 0.5), (13.0, 9.0)  # places on a tile under those who start below, and on one of the upper corridor
+# places on a tile under those who start below, and on one of the upper corridor
+LOW, HIGH = (0.5, 0.5), (13.0, 9.0)
 
 
 def take_mesh(run):
@@ -102,7 +148,11 @@ def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgo
         agents = run.world.agents
         agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
         change_now(run, remove=[HIGH])
-        assert np.all(agents.priced_portal == -1) and np.all(agents.corner_post == NOT_CACHED) and np.all(agents.wall_distance == 0.0)
+        assert (
+            np.all(agents.priced_portal == -1)
+            and np.all(agents.corner_post == NOT_CACHED)
+            and np.all(agents.wall_distance == 0.0)
+        )
 
 
 def test_polygons_that_were_guessed_through_keep_their_places_under_new_numbers():
@@ -114,7 +164,11 @@ def test_polygons_that_were_guessed_through_keep_their_places_under_new_numbers(
         agents.guessed[:, 0], agents.guessed[:, 1] = before
         change_now(run, remove=[LOW, HIGH])
         after = int(located(run.world.mesh, np.array([stays]))[0])
-        assert after != before[0] and np.all(agents.guessed[:, 0] == after) and np.all(agents.guessed[:, 1] == -1)
+        assert (
+            after != before[0]
+            and np.all(agents.guessed[:, 0] == after)
+            and np.all(agents.guessed[:, 1] == -1)
+        )
 
 
 def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_replaced_has_not_lost_it():
@@ -127,12 +181,21 @@ def test_who_has_no_ground_stays_when_another_tile_comes_and_whose_tile_is_repla
         change_now(run, remove=[HIGH])
         change_now(run, remove=[LOW])
         change_now(run, add=[HIGH])
-        assert np.all(agents.activity[low] == AgentState.STANDING) and np.all(agents.path_status[low] == PathStatus.STALE)
+        assert np.all(agents.activity[low] == AgentState.STANDING) and np.all(
+            agents.path_status[low] == PathStatus.STALE
+        )
         number = tiles.tile_at(0.5, 4.5)
-        change_tiles(run.world, run.world.tick, at_once(change_steps(run.world, [number], {number: tiles.content(number)})))
+        change_tiles(
+            run.world,
+            run.world.tick,
+            at_once(change_steps(run.world, [number], {number: tiles.content(number)})),
+        )
         take_mesh(run)
         events = run.step()
-        lost, back = (set(events.entity[events.kind == kind].tolist()) for kind in (EventKind.GROUND_LOST, EventKind.GROUND_BACK))
+        lost, back = (
+            set(events.entity[events.kind == kind].tolist())
+            for kind in (EventKind.GROUND_LOST, EventKind.GROUND_BACK)
+        )
         assert lost == set(agents.entity[low].tolist()) and back == set()
 
 
@@ -143,8 +206,12 @@ def test_who_waits_for_its_time_goes_on_waiting_without_ground_and_asks_then():
         low = np.flatnonzero(agents.position[:, 1] < 4.0)
         agents.activity[low[::2]] = AgentState.WAITING
         change_now(run, remove=[LOW])
-        assert np.all(agents.activity[low[::2]] == AgentState.WAITING) and np.all(agents.path_status[low[::2]] == PathStatus.NONE)
-        assert np.all(agents.activity[low[1::2]] == AgentState.STANDING) and np.all(agents.path_status[low[1::2]] == PathStatus.STALE)
+        assert np.all(agents.activity[low[::2]] == AgentState.WAITING) and np.all(
+            agents.path_status[low[::2]] == PathStatus.NONE
+        )
+        assert np.all(agents.activity[low[1::2]] == AgentState.STANDING) and np.all(
+            agents.path_status[low[1::2]] == PathStatus.STALE
+        )
 
 
 def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewhere():
@@ -155,7 +222,15 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
         before = {tile: tiles.content(tile) for tile in tiles.tiles()}
         change_now(run, remove=[HIGH])
         gone = tiles.tile_at(*HIGH)
-        change_ground_of_tiles(run.world, 1, before, before, at_once(ground_steps(run.world, before, before)), None, shapely.Polygon())
+        change_ground_of_tiles(
+            run.world,
+            1,
+            before,
+            before,
+            at_once(ground_steps(run.world, before, before)),
+            None,
+            shapely.Polygon(),
+        )
         assert set(before) - set(tiles.tiles()) == {gone}
         change_now(run, add=[HIGH])
         assert set(before) == set(tiles.tiles())
@@ -183,13 +258,20 @@ def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save():
             copy.step() if tick % 9 == 0 or tick in (31, 61) else None
             if copy.world.tick == run.world.tick:
                 mine, theirs = run.world.agents.state(), copy.world.agents.state()
-                assert all(np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f") for name in mine), tick
+                assert all(
+                    np.array_equal(mine[name], theirs[name], equal_nan=mine[name].dtype.kind == "f")
+                    for name in mine
+                ), tick
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("size, longer", [(1.5, 0.25), (4.0, 0.15)])  # on tiles that are smaller other corners are chosen now and then: none is later
+# on tiles that are smaller other corners are chosen now and then: none is later
+@pytest.mark.parametrize("size, longer", [(1.5, 0.25), (4.0, 0.15)])
 def test_everybody_arrives_on_tiles_as_on_one_piece(size, longer):
-    with simulation(BUSY, sets=["budget.work=2000"]) as whole, simulation(BUSY, sets=["budget.work=2000", f"navigation.tile_size={size}"]) as tiles:
+    with (
+        simulation(BUSY, sets=["budget.work=2000"]) as whole,
+        simulation(BUSY, sets=["budget.work=2000", f"navigation.tile_size={size}"]) as tiles,
+    ):
         one, many = whole.run(), tiles.run()
         assert many.arrived == one.arrived and many.not_arrived == one.not_arrived
         assert many.last_arrival_s == pytest.approx(one.last_arrival_s, rel=longer)
@@ -197,12 +279,17 @@ def test_everybody_arrives_on_tiles_as_on_one_piece(size, longer):
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("seed", [6, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, 3, 5, 7))])
+@pytest.mark.parametrize(
+    "seed", [6, *(pytest.param(seed, marks=pytest.mark.full) for seed in (1, 2, 3, 5, 7))]
+)
 def test_agents_that_are_pushed_about_on_tiles_walk_no_detours_round_their_corners(seed):
     """On average they arrive as soon as on one piece."""
     arrivals = []
     for size in (0.0, 1.5):
-        with simulation(BUSY, sets=[f"seed={seed}", "budget.work=2000", *([f"navigation.tile_size={size}"] if size else [])]) as run:
+        with simulation(
+            BUSY,
+            sets=[f"seed={seed}", "budget.work=2000", *([f"navigation.tile_size={size}"] if size else [])],
+        ) as run:
             ticks = []
             while not run.why_over():
                 ticks += [run.world.tick for event in run.step() if event.kind == EventKind.ARRIVAL]

@@ -68,7 +68,10 @@ def test_nobody_is_seen_who_keeps_out_of_sight():
 def test_a_watcher_off_the_ground_is_a_mistake_in_the_scenario():
     document = copy.deepcopy(OVER_CORNERS)
     document["navigation"] = {"kind": "visibility", "unseen_from": [[1000, 1000]]}
-    with pytest.raises(ScenarioError, match=r"the watcher at \(1000, 1000\) stands off the ground"), simulation(document):
+    with (
+        pytest.raises(ScenarioError, match=r"the watcher at \(1000, 1000\) stands off the ground"),
+        simulation(document),
+    ):
         pass
 
 
@@ -76,7 +79,10 @@ def test_a_watcher_off_the_ground_is_a_mistake_in_the_scenario():
 def test_what_is_no_list_of_points_is_refused(points):
     document = copy.deepcopy(OVER_CORNERS)
     document["navigation"] = {"kind": "visibility", "unseen_from": points}
-    with pytest.raises(ScenarioError, match=r"is not a list of at most 1000 points \[x, y\]"), simulation(document):
+    with (
+        pytest.raises(ScenarioError, match=r"is not a list of at most 1000 points \[x, y\]"),
+        simulation(document),
+    ):
         pass
 
 
@@ -84,27 +90,54 @@ SCREEN = {"box": [2, 5, 18, 5.2]}
 
 
 def on_two_halls(storey, **navigation):
-    """Return four agents who cross one of two equal halls, one above the other; a stair leads from the lower one to a landing beside the upper one."""
+    """Return four agents who cross one of two equal halls, one above the other;
+    a stair leads from the lower one to a landing beside the upper one.
+    """
     return {
-        "version": 1, "tick": 0.1, "stop": {"after": 40}, "record": {"rate": 10}, "navigation": {"kind": "visibility", **navigation},
+        "version": 1,
+        "tick": 0.1,
+        "stop": {"after": 40},
+        "record": {"rate": 10},
+        "navigation": {"kind": "visibility", **navigation},
         "geometry": {
             "storeys": [
                 {"name": "lower", "elevation": 0, "walkable": {"box": [0, 0, 20, 10]}, "obstacles": [SCREEN]},
-                {"name": "upper", "elevation": 3, "walkable": [{"box": [0, 0, 20, 10]}, {"box": [0, 10, 28, 12]}, {"box": [26, 0, 28, 12]}], "obstacles": [SCREEN]},
+                {
+                    "name": "upper",
+                    "elevation": 3,
+                    "walkable": [{"box": [0, 0, 20, 10]}, {"box": [0, 10, 28, 12]}, {"box": [26, 0, 28, 12]}],
+                    "obstacles": [SCREEN],
+                },
             ],
-            "connections": [{"name": "stair", "lower": "lower", "upper": "upper", "foot": [[20, 1], [20, 3]], "head": [[26, 1], [26, 3]]}],
+            "connections": [
+                {
+                    "name": "stair",
+                    "lower": "lower",
+                    "upper": "upper",
+                    "foot": [[20, 1], [20, 3]],
+                    "head": [[26, 1], [26, 3]],
+                }
+            ],
         },
         "groups": [
-            {"name": "crowd", "storey": storey, "positions": [[1, 2.8], [1, 3.4], [1, 4], [0.4, 3.2]], "radius": 0.2, "goals": [{"point": [19.3, 4], "storey": storey, "arrive_within": 0.8}]},
+            {
+                "name": "crowd",
+                "storey": storey,
+                "positions": [[1, 2.8], [1, 3.4], [1, 4], [0.4, 3.2]],
+                "radius": 0.2,
+                "goals": [{"point": [19.3, 4], "storey": storey, "arrive_within": 0.8}],
+            },
         ],
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("storey", ["lower", "upper"])
 @pytest.mark.parametrize("key", ["unseen_from", "shun"])
 def test_watchers_and_points_to_shun_turn_aside_those_on_their_own_storey_only(storey, key, tmp_path):
-    """From the recorded places: behind the screen in the middle of the hall, or straight on in front of it."""
+    """From the recorded places: behind the screen in the middle of the hall,
+    or straight on in front of it.
+    """
     numbers = {} if key == "unseen_from" else {"shun_reach": 4.0, "shun_cost": 50.0}
     for height, is_meant in ((0.0, storey == "lower"), (3.0, storey == "upper")):
         out = tmp_path / f"{height}.h5"

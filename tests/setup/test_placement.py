@@ -1,4 +1,6 @@
-"""Random places: no overlap, clear of walls, inside the region, dense where asked, and the same whatever the order."""
+"""Random places: no overlap, clear of walls, inside the region, dense where asked,
+and the same whatever the order.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,31 @@ from crowdsim.setup import packing
 from crowdsim.setup.placement import WALL_MARGIN_M, Placed, place
 
 ROOM = shapely.box(0, 0, 10, 10)
-PILLARS = ROOM.difference(shapely.union_all([shapely.Point(x, y).buffer(0.6) for x in (3, 7) for y in (3, 7)]))
+PILLARS = ROOM.difference(
+    shapely.union_all([shapely.Point(x, y).buffer(0.6) for x in (3, 7) for y in (3, 7)])
+)
 
 
 def placed(
-    ground: Any, count: int, radius: Any = 0.2, region: Any = None, seed: int = 1, position: NDArray[np.float64] | None = None
+    ground: Any,
+    count: int,
+    radius: Any = 0.2,
+    region: Any = None,
+    seed: int = 1,
+    position: NDArray[np.float64] | None = None,
 ) -> tuple[Placed, NDArray[np.float64]]:
     radii = np.broadcast_to(np.asarray(radius, dtype=np.float64), count).copy()
     key = np.random.default_rng(7).integers(0, 2**63, count, dtype=np.uint64)
     wanted = np.full((count, 2), np.nan) if position is None else position
-    return place(ground, [region if region is not None else ground], np.zeros(count, dtype=np.int32), key, radii, wanted, seed), radii
+    return place(
+        ground,
+        [region if region is not None else ground],
+        np.zeros(count, dtype=np.int32),
+        key,
+        radii,
+        wanted,
+        seed,
+    ), radii
 
 
 def least_gap(position: NDArray[np.float64], radii: NDArray[np.float64]) -> float:
@@ -64,7 +81,16 @@ def test_up_to_four_a_square_metre_fit_into_a_plain_room(count: int, seed: int) 
         (shapely.box(395_000.25, 5_268_000.5, 395_010.25, 5_268_010.5), 400, 0.2, None),
         (shapely.box(-1e7, -1e7, 1e7, 1e7), 50, 0.3, None),
     ],
-    ids=["pillars", "region", "region beyond the ground", "slanted corridor", "narrow corridor", "two rooms", "far from the origin", "a very large ground"],
+    ids=[
+        "pillars",
+        "region",
+        "region beyond the ground",
+        "slanted corridor",
+        "narrow corridor",
+        "two rooms",
+        "far from the origin",
+        "a very large ground",
+    ],
 )
 def test_all_kinds_of_ground(ground: Any, count: int, radius: float, region: Any) -> None:
     found, radii = placed(ground, count, radius, region)

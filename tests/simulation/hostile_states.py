@@ -1,7 +1,8 @@
-"""States that were changed by hand, with right checksums: scenes that have everything that lives, what can be changed in a state, and a process that takes
-changed ones up and goes on from them.
+"""States that were changed by hand, with right checksums: scenes that have everything that lives,
+what can be changed in a state, and a process that takes changed ones up and goes on from them.
 
-``python -m tests.simulation.hostile_states FIRST COUNT FOLDER`` prints for each number what it is before it is tried, and what came of it after.
+``python -m tests.simulation.hostile_states FIRST COUNT FOLDER`` prints for each number what it is before it
+is tried, and what came of it after.
 """
 
 from __future__ import annotations
@@ -32,25 +33,61 @@ MOST_MEMORY = 8 << 30
 State = dict[str, NDArray[Any]]
 
 BOX = [[0, 0], [16, 0], [16, 10], [0, 10]]
-PILLARS = [{"box": [4, 2, 5, 3]}, {"box": [4, 6, 5.5, 8]}, {"box": [8, 4, 9, 6]}, {"box": [11, 1, 12, 3]}, {"box": [11, 6.5, 12, 9]}]
+PILLARS = [
+    {"box": [4, 2, 5, 3]},
+    {"box": [4, 6, 5.5, 8]},
+    {"box": [8, 4, 9, 6]},
+    {"box": [11, 1, 12, 3]},
+    {"box": [11, 6.5, 12, 9]},
+]
 LEFT, RIGHT = {"box": [0.3, 0.5, 3.5, 9.5]}, {"box": [12.5, 0.5, 15.7, 9.5]}
 
 
-def hall(navigation: Any = "mesh", work: float = 12, *, groups: list[dict[str, Any]] | None = None, geometry: Mapping[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """Return a hall with pillars in which two groups go past each other; `work` is what searches may do in a tick."""
+def hall(
+    navigation: Any = "mesh",
+    work: float = 12,
+    *,
+    groups: list[dict[str, Any]] | None = None,
+    geometry: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a hall with pillars in which two groups go past each other;
+    `work` is what searches may do in a tick.
+    """
     both = [
-        {"name": "right", "count": 9, "region": LEFT, "goals": ["seat", "out"], "radius": {"choice": {"values": [0.2, 0.3]}}},
+        {
+            "name": "right",
+            "count": 9,
+            "region": LEFT,
+            "goals": ["seat", "out"],
+            "radius": {"choice": {"values": [0.2, 0.3]}},
+        },
         {"name": "left", "count": 7, "region": RIGHT, "goals": ["in"]},
     ]
     return {
-        "version": 1, "name": "hall", "seed": 5, "tick": 0.1, "stop": {"after": 60, "when": "never"},
+        "version": 1,
+        "name": "hall",
+        "seed": 5,
+        "tick": 0.1,
+        "stop": {"after": 60, "when": "never"},
         "geometry": {"walkable": [BOX], "obstacles": PILLARS, **(geometry or {})},
-        "goals": {"out": {"exit": {"box": [15.7, 4, 16, 6]}}, "in": {"exit": {"box": [0, 4, 0.3, 6]}}, "seat": {"point": [10, 8], "arrive_within": 0.4}},
-        "groups": groups or both, "navigation": navigation, "budget": {"work": work}, **more,
-    }  # fmt: skip
+        "goals": {
+            "out": {"exit": {"box": [15.7, 4, 16, 6]}},
+            "in": {"exit": {"box": [0, 4, 0.3, 6]}},
+            "seat": {"point": [10, 8], "arrive_within": 0.4},
+        },
+        "groups": groups or both,
+        "navigation": navigation,
+        "budget": {"work": work},
+        **more,
+    }
 
 
-STANDING = {"name": "standing", "positions": [[6.5, 4.7], [6.5, 5.3], [7, 3], [7.1, 7], [13.5, 5]], "immovable": True}
+STANDING = {
+    "name": "standing",
+    "positions": [[6.5, 4.7], [6.5, 5.3], [7, 3], [7.1, 7], [13.5, 5]],
+    "immovable": True,
+}
 WALKING = [
     {"name": "right", "count": 9, "region": LEFT, "goals": ["out"]},
     {"name": "left", "count": 7, "region": {"box": [14, 0.5, 15.7, 9.5]}, "goals": ["in"]},
@@ -60,24 +97,58 @@ FACE_TO_FACE = [
     {"name": "right", "count": 6, "region": {"box": [4, 3, 7, 7]}, "goals": ["out"]},
     {"name": "left", "count": 6, "region": {"box": [9, 3, 12, 7]}, "goals": ["in"]},
 ]
-DOOR = {"areas": [{"name": "door", "area": {"box": [8, 6, 9, 10]}}, {"name": "gate", "area": {"box": [8, 0, 9, 4]}, "available": False}]}
+DOOR = {
+    "areas": [
+        {"name": "door", "area": {"box": [8, 6, 9, 10]}},
+        {"name": "gate", "area": {"box": [8, 0, 9, 4]}, "available": False},
+    ]
+}
 CLOSES = [
-    {"at": 0.3, "close": "door"}, {"at": 0.8, "open": "gate"}, {"when": {"crossed": [[3, 0], [3, 10]], "count": 3}, "open": "door"},
+    {"at": 0.3, "close": "door"},
+    {"at": 0.8, "open": "gate"},
+    {"when": {"crossed": [[3, 0], [3, 10]], "count": 3}, "open": "door"},
     {"when": {"met": ["left", "right"], "within": 1.0}, "close": "gate"},
-]  # fmt: skip
+]
 CART = [
     {"name": "cart", "shape": {"disc": 0.4}, "path": [[6, 2], [6, 8]], "speed": 0.8, "loop": True},
-    {"name": "bench", "shape": {"polygon": [[-0.5, -0.2], [0.5, -0.2], [0.5, 0.2], [-0.5, 0.2]]}, "path": [[10, 5]], "appears": 0.2, "stands_after": 0.2},
-    {"name": "bar", "shape": {"polygon": [[-0.5, -0.2], [0.5, -0.2], [0.5, 0.2], [-0.5, 0.2]]}, "path": [[13.5, 8]], "turns": 0.5, "vanishes": 2.0},
-]  # fmt: skip
-FLOORS = {
-    **hall(work=15), "goals": {"out": {"exit": {"box": [0, 4, 0.3, 6]}, "storey": "ground"}},
-    "geometry": {
-        "storeys": [{"name": "ground", "elevation": 0, "walkable": {"box": [0, 0, 12, 8]}}, {"name": "upper", "elevation": 3, "walkable": {"box": [0, 0, 12, 8]}}],
-        "connections": [{"name": "stair", "lower": "ground", "upper": "upper", "foot": [[3, 4], [3, 6]], "head": [[8, 4], [8, 6]]}],
+    {
+        "name": "bench",
+        "shape": {"polygon": [[-0.5, -0.2], [0.5, -0.2], [0.5, 0.2], [-0.5, 0.2]]},
+        "path": [[10, 5]],
+        "appears": 0.2,
+        "stands_after": 0.2,
     },
-    "groups": [{"name": "guests", "count": 8, "storey": "upper", "goals": ["out"]}, {"name": "staff", "count": 4, "storey": "ground", "goals": ["out"]}],
-}  # fmt: skip
+    {
+        "name": "bar",
+        "shape": {"polygon": [[-0.5, -0.2], [0.5, -0.2], [0.5, 0.2], [-0.5, 0.2]]},
+        "path": [[13.5, 8]],
+        "turns": 0.5,
+        "vanishes": 2.0,
+    },
+]
+FLOORS = {
+    **hall(work=15),
+    "goals": {"out": {"exit": {"box": [0, 4, 0.3, 6]}, "storey": "ground"}},
+    "geometry": {
+        "storeys": [
+            {"name": "ground", "elevation": 0, "walkable": {"box": [0, 0, 12, 8]}},
+            {"name": "upper", "elevation": 3, "walkable": {"box": [0, 0, 12, 8]}},
+        ],
+        "connections": [
+            {
+                "name": "stair",
+                "lower": "ground",
+                "upper": "upper",
+                "foot": [[3, 4], [3, 6]],
+                "head": [[8, 4], [8, 6]],
+            }
+        ],
+    },
+    "groups": [
+        {"name": "guests", "count": 8, "storey": "upper", "goals": ["out"]},
+        {"name": "staff", "count": 4, "storey": "ground", "goals": ["out"]},
+    ],
+}
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi", "none"]
 OF_MODELS = [
     {"name": f"{model}-{side}", "count": 2, "region": region, "goals": [goal], "avoidance": model}
@@ -85,7 +156,12 @@ OF_MODELS = [
 ]  # fmt: skip
 OF_PLANNERS = [
     {"name": kind, "count": 4, "region": region, "goals": [goal], "navigation": kind}
-    for kind, region, goal in (("mesh", LEFT, "out"), ("optimal", RIGHT, "in"), ("visibility", LEFT, "out"), ("grid", RIGHT, "in"))
+    for kind, region, goal in (
+        ("mesh", LEFT, "out"),
+        ("optimal", RIGHT, "in"),
+        ("visibility", LEFT, "out"),
+        ("grid", RIGHT, "in"),
+    )
 ]
 
 
@@ -121,7 +197,9 @@ def take_tiles(run: Simulation) -> None:
 class Scene:
     """A scene, and how it comes to a state that has all that can be changed."""
 
-    def __init__(self, document: Callable[[], Any], ticks: int, then: Callable[[Simulation], None] | None = None) -> None:
+    def __init__(
+        self, document: Callable[[], Any], ticks: int, then: Callable[[Simulation], None] | None = None
+    ) -> None:
         self.document, self.ticks, self.then = document, ticks, then
 
 
@@ -132,39 +210,83 @@ def _file(name: str, *sets: str) -> Callable[[], Scenario]:
 SCENES = {
     "mesh": Scene(lambda: hall(work=5), 4),
     "steered": Scene(lambda: hall(), 8, steer),
-    "previous paths": Scene(lambda: hall({"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}), 30, send),
-    "leaving": Scene(lambda: hall(work=60, groups=[*WALKING, {"name": "near", "positions": [[14.9, 5], [15, 5.6]], "goals": ["out"]}]), 12),
+    "previous paths": Scene(
+        lambda: hall(
+            {"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}
+        ),
+        30,
+        send,
+    ),
+    "leaving": Scene(
+        lambda: hall(
+            work=60,
+            groups=[*WALKING, {"name": "near", "positions": [[14.9, 5], [15, 5.6]], "goals": ["out"]}],
+        ),
+        12,
+    ),
     "optimal": Scene(lambda: hall("optimal", 6), 5),
     "visibility": Scene(lambda: hall("visibility", 2), 6),
-    "unseen": Scene(lambda: hall({"kind": "visibility", "unseen_from": [[8, 8]], "shun": [[6, 5]], "share_searches": False}, 4), 4),
+    "unseen": Scene(
+        lambda: hall(
+            {"kind": "visibility", "unseen_from": [[8, 8]], "shun": [[6, 5]], "share_searches": False}, 4
+        ),
+        4,
+    ),
     "grid": Scene(lambda: hall("grid", 25), 6),
     "grid alone": Scene(lambda: hall({"kind": "grid", "share_searches": False}, 60), 5),
     "walking on a grid": Scene(lambda: hall("grid", 100), 19),
     "guesses on a grid": Scene(lambda: hall({"kind": "grid", "while_waiting": "guess"}, 25), 14),
-    "previous paths on a grid": Scene(lambda: hall({"kind": "s2-grid", "while_waiting": "previous"}, 120, groups=[*WALKING, STANDING]), 30, send),
+    "previous paths on a grid": Scene(
+        lambda: hall({"kind": "s2-grid", "while_waiting": "previous"}, 120, groups=[*WALKING, STANDING]),
+        30,
+        send,
+    ),
     "s2-grid": Scene(lambda: hall("s2-grid", 25, groups=[*WALKING, STANDING]), 8),
     "standers": Scene(
-        lambda: hall({"kind": "mesh", "round_standers": True}, 5, groups=[*WALKING, STANDING], bodies={"nudging": True, "replanning": True}), 6
+        lambda: hall(
+            {"kind": "mesh", "round_standers": True},
+            5,
+            groups=[*WALKING, STANDING],
+            bodies={"nudging": True, "replanning": True},
+        ),
+        6,
     ),
-    "optimal round standers": Scene(lambda: hall({"kind": "optimal", "round_standers": True}, 7, groups=[*WALKING, STANDING]), 7),
-    "visibility round standers": Scene(lambda: hall({"kind": "visibility", "round_standers": True}, 15, groups=[*WALKING, STANDING]), 9),
+    "optimal round standers": Scene(
+        lambda: hall({"kind": "optimal", "round_standers": True}, 7, groups=[*WALKING, STANDING]), 7
+    ),
+    "visibility round standers": Scene(
+        lambda: hall({"kind": "visibility", "round_standers": True}, 15, groups=[*WALKING, STANDING]), 9
+    ),
     "doors": Scene(lambda: hall(work=8, geometry=DOOR, events=CLOSES), 12),
     "doors on a grid": Scene(lambda: hall("grid", 40, geometry=DOOR, events=CLOSES), 12),
-    "tiles": Scene(lambda: hall({"kind": "mesh", "tile_size": 4}, 8, geometry=DOOR, events=CLOSES), 10, take_tiles),
+    "tiles": Scene(
+        lambda: hall({"kind": "mesh", "tile_size": 4}, 8, geometry=DOOR, events=CLOSES), 10, take_tiles
+    ),
     "optimal on tiles": Scene(lambda: hall({"kind": "optimal", "tile_size": 4}, 8), 6, take_tiles),
     "doors and what moves": Scene(lambda: hall(work=9, obstacles=CART, geometry=DOOR, events=CLOSES), 12),
     "what moves": Scene(lambda: hall(work=9, obstacles=CART), 8, put_in),
     "what moves on a grid": Scene(lambda: hall("grid", 30, obstacles=CART), 8, put_in),
     "floors": Scene(lambda: FLOORS, 6),
     "surface": Scene(_file("bridge", "budget.work=9"), 6),
-    "terrain": Scene(lambda: hall(work=5, geometry={"terrain": [{"name": "grass", "speed": 0.5, "area": {"box": [6, 0, 10, 10]}}]}), 5),
-    "local grids": Scene(lambda: hall(groups=[*WALKING, STANDING], bodies={"local_grid": True, "replanning": True}), 20),
-    "priority": Scene(lambda: hall(bodies={"priority": "waiting", "nudging": True}, speed_density="weidmann"), 20),
-    "narrow": Scene(lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 75),
+    "terrain": Scene(
+        lambda: hall(
+            work=5, geometry={"terrain": [{"name": "grass", "speed": 0.5, "area": {"box": [6, 0, 10, 10]}}]}
+        ),
+        5,
+    ),
+    "local grids": Scene(
+        lambda: hall(groups=[*WALKING, STANDING], bodies={"local_grid": True, "replanning": True}), 20
+    ),
+    "priority": Scene(
+        lambda: hall(bodies={"priority": "waiting", "nudging": True}, speed_density="weidmann"), 20
+    ),
+    "narrow": Scene(
+        lambda: hall(work=200, geometry=NARROW, groups=FACE_TO_FACE, bodies={"priority": "waiting"}), 75
+    ),
     "models": Scene(lambda: hall(groups=OF_MODELS), 12),
     "planners": Scene(lambda: hall("mesh", 15, groups=OF_PLANNERS), 4),
     "milliseconds": Scene(lambda: hall("optimal", 0) | {"budget": {"milliseconds": 2.0, "slice": 5}}, 4),
-}  # fmt: skip
+}
 
 
 @cache
@@ -183,11 +305,25 @@ def prepared(name: str) -> tuple[Scenario, Checkpoint]:
 def extremes(array: NDArray[Any]) -> list[Any]:
     """Return values that an array can hold and hardly may."""
     if array.dtype.kind == "f":
-        return [np.nan, np.inf, -np.inf, 1e300 if array.dtype.itemsize == 8 else 1e38, -1e300 if array.dtype.itemsize == 8 else -1e38, -1.0, 0.0, 1e9, 0.5]
+        return [
+            np.nan,
+            np.inf,
+            -np.inf,
+            1e300 if array.dtype.itemsize == 8 else 1e38,
+            -1e300 if array.dtype.itemsize == 8 else -1e38,
+            -1.0,
+            0.0,
+            1e9,
+            0.5,
+        ]
     if array.dtype.kind == "b":
         return [True, False]
     info = np.iinfo(array.dtype)
-    return [value for value in (info.min, info.max, -1, -2, 0, 1, 2**31 - 1, -(2**31), 2**40, 2**62, 255) if info.min <= value <= info.max]
+    return [
+        value
+        for value in (info.min, info.max, -1, -2, 0, 1, 2**31 - 1, -(2**31), 2**40, 2**62, 255)
+        if info.min <= value <= info.max
+    ]
 
 
 def change(state: State, rng: np.random.Generator) -> str:
@@ -222,15 +358,31 @@ def change(state: State, rng: np.random.Generator) -> str:
         state[name] = array
         return f"{name}: shuffled"
     if kind == 9 and len(array.shape) and array.shape[0]:
-        state[name] = [array[::-1], array[:-1], np.concatenate([array, array[-1:]]), array[:0], np.concatenate([array, array])][int(rng.integers(5))].copy()
+        state[name] = [
+            array[::-1],
+            array[:-1],
+            np.concatenate([array, array[-1:]]),
+            array[:0],
+            np.concatenate([array, array]),
+        ][int(rng.integers(5))].copy()
         return f"{name}: another length"
     if kind == 10:
         wanted = ["<f8", "<i8", "<i4", "|u1", "|b1", "<f4", ">i8", "<U3"][int(rng.integers(8))]
         with np.errstate(all="ignore"):
-            state[name] = np.zeros(array.shape, dtype=wanted) if wanted == "<U3" or array.dtype.kind == "U" else array.astype(wanted)
+            state[name] = (
+                np.zeros(array.shape, dtype=wanted)
+                if wanted == "<U3" or array.dtype.kind == "U"
+                else array.astype(wanted)
+            )
         return f"{name}: as {wanted}"
     if kind == 11:
-        state[name] = [array.reshape(-1), array.reshape(1, *array.shape), array.T, array.reshape(*array.shape, 1), np.array(5)][int(rng.integers(5))].copy()
+        state[name] = [
+            array.reshape(-1),
+            array.reshape(1, *array.shape),
+            array.T,
+            array.reshape(*array.shape, 1),
+            np.array(5),
+        ][int(rng.integers(5))].copy()
         return f"{name}: another shape"
     if kind == 12:
         del state[name]
@@ -238,7 +390,11 @@ def change(state: State, rng: np.random.Generator) -> str:
     if kind == 13:
         state[f"{name}{['x', '/0', ''][int(rng.integers(3))]}"] = np.arange(3)
         return f"{name}: one more"
-    like = [other for other in names if other != name and state[other].dtype == array.dtype and state[other].ndim == array.ndim]
+    like = [
+        other
+        for other in names
+        if other != name and state[other].dtype == array.dtype and state[other].ndim == array.ndim
+    ]
     if kind == 14 or not like:
         low, high = (0, 200) if array.dtype.kind not in "iu" else (-5, 300)
         if array.dtype.kind != "b" and array.size:
@@ -262,14 +418,21 @@ def changed(number: int) -> tuple[str, Checkpoint, Scenario, str]:
 
 
 def outcome(checkpoint: Checkpoint, scenario: Scenario, folder: Path) -> str:
-    """Take a checkpoint up and go on; return what came of it. Whatever is no refusal in one sentence is raised."""
+    """Take a checkpoint up and go on; return what came of it.
+    Whatever is no refusal in one sentence is raised.
+    """
     path = folder / "changed.checkpoint"
     path.write_bytes(checkpoint_bytes(checkpoint))
     try:
         run = Simulation(scenario, start=Start(read_checkpoint(path), str(path)))
     except RecordingError as error:
         text = str(error)
-        assert text.startswith(f"{path}: ") and "\n" not in text and len(text) < 800 and "Go on from another checkpoint" in text, text
+        assert (
+            text.startswith(f"{path}: ")
+            and "\n" not in text
+            and len(text) < 800
+            and "Go on from another checkpoint" in text
+        ), text
         assert f"after tick {checkpoint.tick} " in text, text
         return "refused"
     with run:

@@ -63,7 +63,9 @@ def test_a_recorded_run_in_milliseconds_is_run_again_from_what_it_granted(tmp_pa
         granted = recorded_grants(recording)
         ticks = recording.ticks()
     assert sorted(granted) == list(range(1, TICKS + 1))
-    assert (ticks["expansions_granted"] == 4 * ticks["slices"]).all() and (ticks["expansions"] <= ticks["expansions_granted"]).all()
+    assert (ticks["expansions_granted"] == 4 * ticks["slices"]).all() and (
+        ticks["expansions"] <= ticks["expansions_granted"]
+    ).all()
     assert ticks["expansions"].sum() > 0
     for threads in (1, 2):
         with simulation(BY_CLOCK, granted=granted, threads=threads) as run:
@@ -83,7 +85,10 @@ def test_a_schedule_of_grants_decides_the_run_and_nothing_else_does(granted):
 
 
 def test_other_grants_give_another_run():
-    with simulation(BY_CLOCK, granted=dict.fromkeys(range(1, 13), 4)) as one, simulation(BY_CLOCK, granted=dict.fromkeys(range(1, 13), 400)) as other:
+    with (
+        simulation(BY_CLOCK, granted=dict.fromkeys(range(1, 13), 4)) as one,
+        simulation(BY_CLOCK, granted=dict.fromkeys(range(1, 13), 400)) as other,
+    ):
         assert digests(one, 12) != digests(other, 12)
 
 
@@ -103,13 +108,20 @@ def test_the_default_is_work_2000_expansions_or_one_for_each_agent():
 
 
 def test_a_budget_is_of_work_or_of_milliseconds():
-    for budget, message in (({"work": 5, "milliseconds": 4}, "one of them decides"), ({"slice": 5}, "no clock decides here"), ({"milliseconds": -1}, "outside")):
+    for budget, message in (
+        ({"work": 5, "milliseconds": 4}, "one of them decides"),
+        ({"slice": 5}, "no clock decides here"),
+        ({"milliseconds": -1}, "outside"),
+    ):
         with pytest.raises(ScenarioError, match=message):
             simulation({**BUSY, "budget": budget})
 
 
 def test_the_text_of_a_scenario_says_only_what_its_kind_of_budget_has():
-    for budget, kept in (({"work": 7}, {"work": 7}), ({"milliseconds": 2}, {"milliseconds": 2.0, "slice": 1000})):
+    for budget, kept in (
+        ({"work": 7}, {"work": 7}),
+        ({"milliseconds": 2}, {"milliseconds": 2.0, "slice": 1000}),
+    ):
         with simulation({**BUSY, "budget": budget}) as run:
             assert run.scenario.budget.values == kept
 
@@ -132,7 +144,11 @@ def test_saving_and_loading_between_slices_of_a_search_changes_nothing():
 
 
 def test_on_a_grid_too_a_run_in_milliseconds_is_run_again(tmp_path):
-    document = {**BUSY, "navigation": {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02}, "budget": {"milliseconds": 3, "slice": 50}}
+    document = {
+        **BUSY,
+        "navigation": {"kind": "grid", "cell_size": 0.1, "object_padding": 0.02},
+        "budget": {"milliseconds": 3, "slice": 50},
+    }
     out = tmp_path / "grid.h5"
     with simulation(document, out=out) as run:
         expected = digests(run, 20)

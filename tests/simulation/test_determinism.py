@@ -1,4 +1,6 @@
-"""Bit for bit: threads, order of listing, two simulations side by side, other processors, saving and loading."""
+"""Bit for bit: threads, order of listing, two simulations side by side, other processors,
+saving and loading.
+"""
 
 import copy
 import json
@@ -68,7 +70,9 @@ def test_saving_and_loading_at_every_tick_changes_nothing(expected):
                 again = other.state()
                 assert state.keys() == again.keys()
                 for name, array in state.items():
-                    assert array.dtype == again[name].dtype and np.array_equal(array, again[name], equal_nan=array.dtype.kind == "f"), name
+                    assert array.dtype == again[name].dtype and np.array_equal(
+                        array, again[name], equal_nan=array.dtype.kind == "f"
+                    ), name
                 if number % 10 == 0:
                     assert digests(other, TICKS - number) == expected[number:]
             run.restore(state)
@@ -87,13 +91,18 @@ with simulation(sets=json.loads(sys.argv[2])) as run:
 def child(ticks, sets=(), **environment):
     done = subprocess.run(
         [sys.executable, "-c", _CHILD, str(ticks), json.dumps(list(sets))],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT), **environment}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
 
-@pytest.mark.full  # By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
+# By default the choices of tests/avoidance/test_velocity_obstacles_everywhere.py are made so, and digests.
+@pytest.mark.full
 def test_code_for_another_processor_gives_the_same_run(expected):
     assert child(TICKS, NUMBA_CPU_NAME="generic") == expected
 
@@ -102,7 +111,14 @@ def test_a_c_library_without_fma_and_avx2_gives_the_same_run(expected):
     mask = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"}
     probe = "import math; print([math.exp(i / 7.3).hex() for i in range(-400, 400)])"
     outputs = [
-        subprocess.run([sys.executable, "-c", probe], env={**os.environ, **extra}, capture_output=True, text=True, check=True).stdout for extra in ({}, mask)
+        subprocess.run(
+            [sys.executable, "-c", probe],
+            env={**os.environ, **extra},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for extra in ({}, mask)
     ]
     if outputs[0] == outputs[1]:
         pytest.skip("this C library computes exp alike with and without FMA, so masking shows nothing here")

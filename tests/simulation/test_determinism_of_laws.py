@@ -1,11 +1,17 @@
-"""The law of speed and density, and several models in one run, are the same for other threads, processors and C libraries, and without compilation."""
+"""The law of speed and density, and several models in one run, are the same for other threads,
+processors and C libraries, and without compilation.
+"""
 
 import pytest
 
 from tests.crowds import digests, simulation
 from tests.simulation.test_determinism import child
 
-SETS = ["speed_density=weidmann", "groups.to_west.avoidance={model: orca, time_horizon: 1}", "groups.listed.avoidance=none"]
+SETS = [
+    "speed_density=weidmann",
+    "groups.to_west.avoidance={model: orca, time_horizon: 1}",
+    "groups.listed.avoidance=none",
+]
 TICKS = 40
 
 
@@ -29,7 +35,13 @@ def test_the_number_of_threads_changes_nothing(threads, expected, monkeypatch):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("environment", [pytest.param({"NUMBA_CPU_NAME": "generic"}, marks=pytest.mark.full), {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"}])
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param({"NUMBA_CPU_NAME": "generic"}, marks=pytest.mark.full),
+        {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-FMA,-AVX2,-FMA4,-AVX2_Usable"},
+    ],
+)
 def test_another_processor_and_another_c_library_change_nothing(environment, expected):
     assert child(TICKS, SETS, **environment) == expected
 

@@ -1,5 +1,6 @@
-"""A checkpoint whose checksum is right and whose state is not: it is refused in one sentence, or runs on to an orderly end; nothing crashes, hangs, or ends
-in a traceback. What every array may hold is said where it is taken back, so that a system which is added later cannot forget it (`crowdsim.saved`)."""
+"""A checkpoint whose checksum is right and whose state is not: it is refused in one sentence, or runs on to
+an orderly end; nothing crashes, hangs, or ends in a traceback. What every array may hold is said where it is
+taken back, so that a system which is added later cannot forget it (`crowdsim.saved`)."""
 
 from __future__ import annotations
 
@@ -24,12 +25,15 @@ from crowdsim.world.causes import NOT_DIAGNOSED
 from tests.crowds import ROOT
 from tests.simulation.hostile_states import SCENES, prepared
 
-PATIENCE_S = 300.0  # Without a word for so long, a state hangs; the slowest take a second of a processor that nobody else uses.
+# Without a word for so long, a state hangs; the slowest take a second of a processor that nobody else uses.
+PATIENCE_S = 300.0
 MOST_MEGABYTES = 2000
 
 
 def try_states(first: int, count: int, folder: Path) -> Counter[str]:
-    """Take changed states up, in a process that is started again after one that kills it; return what came of them, faults told in full."""
+    """Take changed states up, in a process that is started again after one that kills it;
+    return what came of them, faults told in full.
+    """
     found: Counter[str] = Counter()
     while count:
         done = _try_until_it_dies(first, count, folder, found)
@@ -39,8 +43,23 @@ def try_states(first: int, count: int, folder: Path) -> Counter[str]:
 
 def _try_until_it_dies(first: int, count: int, folder: Path, found: Counter[str]) -> int:
     """Return how many were tried."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.simulation.hostile_states", str(first), str(count), str(folder)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.simulation.hostile_states",
+        str(first),
+        str(count),
+        str(folder),
+    ]
+    process = subprocess.Popen(
+        command,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert process.stdout is not None
     done, now, text = 0, "", b""
     with selectors.DefaultSelector() as selector:
@@ -71,24 +90,36 @@ def _try_until_it_dies(first: int, count: int, folder: Path, found: Counter[str]
     return min(done, count)
 
 
-@pytest.mark.parametrize("count", [12, *(pytest.param(count, marks=pytest.mark.full) for count in (52, 10_000))])
+@pytest.mark.parametrize(
+    "count", [12, *(pytest.param(count, marks=pytest.mark.full) for count in (52, 10_000))]
+)
 def test_a_state_that_was_changed_is_refused_or_runs_on(tmp_path: Path, count: int) -> None:
     found = try_states(0, count, tmp_path)
     assert [text for text, number in found.items() if text.startswith("fault") and number] == []
-    assert found["refused"] + found["ran"] == count and found["refused"] > count / 2 and found["ran"] > count / 10
+    assert (
+        found["refused"] + found["ran"] == count
+        and found["refused"] > count / 2
+        and found["ran"] > count / 10
+    )
 
 
 # Numbers that are no index of anything, and may be whatever they are.
 WITHOUT_RANGE = (
-    "systems/Record/fold", "systems/Record/last",  # digests
+    "systems/Record/fold",
+    "systems/Record/last",  # digests
     "world/agents/key",  # at random; of agents, what they came into the world with
     "world/corridors/cells",  # of blocks that are free; those in use are looked at as paths
-    "world/tiles/flags", "world/tiles/areas",  # bits that mean what users want
-    "systems/BreakSymmetry/breaker/blocked", "systems/BreakSymmetry/breaker/stalled", "systems/BreakSymmetry/breaker/turning",
-    "systems/BreakSymmetry/breaker/retreating", "systems/BreakSymmetry/breaker/events",  # counts of ticks
-)  # fmt: skip
+    "world/tiles/flags",
+    "world/tiles/areas",  # bits that mean what users want
+    "systems/BreakSymmetry/breaker/blocked",
+    "systems/BreakSymmetry/breaker/stalled",
+    "systems/BreakSymmetry/breaker/turning",
+    "systems/BreakSymmetry/breaker/retreating",
+    "systems/BreakSymmetry/breaker/events",  # counts of ticks
+)
 COUNTS = (  # that can be as large as their type holds
-    "stage", "neighbour_count", "samples", "strays", "held_ticks", "waited_ticks", "nudges", "replans", "setbacks", "regaining",
+    "stage", "neighbour_count", "samples", "strays", "held_ticks", "waited_ticks", "nudges", "replans",
+    "setbacks", "regaining",
 )  # fmt: skip
 
 
@@ -104,15 +135,19 @@ def worst(name: str, array: np.ndarray) -> list[Any]:
 
 
 HOW = (
-    "These were believed as they came. The keeper of an array takes it back in `restore` from a `Saved` with low= and high= (an agent's column: `within` in "
-    "AGENT_COLUMNS; what the ground decides: crowdsim/world/checks.py), see crowdsim/saved.py. What may really hold any number goes into WITHOUT_RANGE or COUNTS."
+    "These were believed as they came. The keeper of an array takes it back in `restore` from a `Saved` "
+    "with low= and high= (an agent's column: `within` in "
+    "AGENT_COLUMNS; what the ground decides: crowdsim/world/checks.py), see crowdsim/saved.py. What may "
+    "really hold any number goes into WITHOUT_RANGE or COUNTS."
 )
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("name", sorted(SCENES))
 def test_every_array_of_every_state_is_looked_at(name: str) -> None:
-    """Whatever keeps a state: none of its arrays can be missing, be of another type or shape, hold what no number can be, and there is none besides."""
+    """Whatever keeps a state: none of its arrays can be missing, be of another type or shape,
+    hold what no number can be, and there is none besides.
+    """
     scenario, begun = prepared(name)
     believed = []
     with Simulation(scenario) as run:
@@ -132,9 +167,15 @@ def test_every_array_of_every_state_is_looked_at(name: str) -> None:
             return ""
 
         for array_name, array in begun.state.items():
-            for other in (None, array[None], array.astype(np.float32 if array.dtype != np.float32 else np.float64)):
+            for other in (
+                None,
+                array[None],
+                array.astype(np.float32 if array.dtype != np.float32 else np.float64),
+            ):
                 if not refusal(array_name, other):
-                    believed.append(f"{array_name} {'missing' if other is None else f'as {other.shape} of {other.dtype}'}")
+                    believed.append(
+                        f"{array_name} {'missing' if other is None else f'as {other.shape} of {other.dtype}'}"
+                    )
             if array_name.startswith(WITHOUT_RANGE):
                 continue
             for value in worst(array_name, array):
@@ -146,17 +187,24 @@ def test_every_array_of_every_state_is_looked_at(name: str) -> None:
             run.restore({**begun.state, "systems/Walk/more": np.zeros(3)})
         run.restore(begun.state)
         again = run.state()
-        assert again.keys() == begun.state.keys() and all(again[each].tobytes() == array.tobytes() for each, array in begun.state.items())
+        assert again.keys() == begun.state.keys() and all(
+            again[each].tobytes() == array.tobytes() for each, array in begun.state.items()
+        )
     assert [text for text in believed if not any(part in text for part in MAY_BE)] == [], HOW
 
 
-# What these keep means something to a model, or a system of a user's own, alone, which says if it cannot take it back (tests/systems/test_own_systems.py).
+# What these keep means something to a model, or a system of a user's own, alone, which says if it cannot take
+# it back (tests/systems/test_own_systems.py).
 OF_PLUGINS = {"AvoidanceModel", "StatelessModel", "GuardedModel", "OwnSystem"}
-# What a planner in plain Python keeps is a request queue, and expansions: tests/navigation/planning/test_planner.py and test_own_planner.py take it back.
+# What a planner in plain Python keeps is a request queue, and expansions:
+# tests/navigation/planning/test_planner.py and test_own_planner.py take it back.
 OF_PLUGINS.add("PlainPlanner")
 
 
-HOW_SCENE = "These are in no scene, so that no test looks at them: add a scene to hostile_states.SCENES that has them at its end."
+HOW_SCENE = (
+    "These are in no scene, so that no test looks at them: add a scene to hostile_states.SCENES that has "
+    "them at its end."
+)
 
 
 def keepers() -> set[tuple[str, str]]:
@@ -165,16 +213,28 @@ def keepers() -> set[tuple[str, str]]:
     for path in sorted((ROOT / "crowdsim").rglob("*.py")):
         text = path.read_text()
         for kind in ast.walk(ast.parse(text)) if "def restore(" in text else ():
-            if isinstance(kind, ast.ClassDef) and "Protocol" not in [base.id for base in kind.bases if isinstance(base, ast.Name)]:
-                restores = [each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "restore" and not each.decorator_list]
-                found |= {(".".join(path.relative_to(ROOT).with_suffix("").parts), kind.name) for _ in restores}
+            if isinstance(kind, ast.ClassDef) and "Protocol" not in [
+                base.id for base in kind.bases if isinstance(base, ast.Name)
+            ]:
+                restores = [
+                    each
+                    for each in kind.body
+                    if isinstance(each, ast.FunctionDef)
+                    and each.name == "restore"
+                    and not each.decorator_list
+                ]
+                found |= {
+                    (".".join(path.relative_to(ROOT).with_suffix("").parts), kind.name) for _ in restores
+                }
     return {(module, name) for module, name in found if name not in OF_PLUGINS}
 
 
 @pytest.mark.parametrize("name", sorted(SCENES))
 @pytest.mark.parametrize("ticks", [pytest.param(120, marks=pytest.mark.full)])
 def test_what_a_run_has_saved_is_never_refused(name: str, ticks: int) -> None:
-    """What is asked of states is no more than what runs give: in every third tick, and as it was when it is given out again."""
+    """What is asked of states is no more than what runs give:
+    in every third tick, and as it was when it is given out again.
+    """
     scene, scenario = SCENES[name], prepared(name)[0]
     with Simulation(scenario) as run, Simulation(scenario) as other:
         for tick in range(ticks):
@@ -184,7 +244,10 @@ def test_what_a_run_has_saved_is_never_refused(name: str, ticks: int) -> None:
                 state = run.state()
                 other.restore(state)
                 again = other.state()
-                assert again.keys() == state.keys() and [each for each in state if again[each].tobytes() != state[each].tobytes()] == []
+                assert (
+                    again.keys() == state.keys()
+                    and [each for each in state if again[each].tobytes() != state[each].tobytes()] == []
+                )
             run.step()
 
 
@@ -195,12 +258,16 @@ def same_name(name: str) -> str:
 
 
 def test_every_keeper_of_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is in no scene here is looked at by no test here: a change that adds something that lives adds a scene that has it."""
+    """What is in no scene here is looked at by no test here:
+    a change that adds something that lives adds a scene that has it.
+    """
     seen, most = set(), Counter[str]()
     for module, name in keepers():
         kind = getattr(importlib.import_module(module), name)
 
-        def noted(self: Any, *given: Any, _plain: Any = kind.restore, _keeper: tuple[str, str] = (module, name)) -> Any:
+        def noted(
+            self: Any, *given: Any, _plain: Any = kind.restore, _keeper: tuple[str, str] = (module, name)
+        ) -> Any:
             seen.add(_keeper)
             return _plain(self, *given)
 
@@ -215,33 +282,65 @@ def test_every_keeper_of_a_state_and_every_array_of_it_is_in_a_scene(monkeypatch
     assert [name for name, size in most.items() if not size] == [], HOW_SCENE
 
 
-# What means something: a place that was not kept, an end that never comes, a corner that is not known, no cause yet, no orders, a length that is not known.
+# What means something: a place that was not kept, an end that never comes, a corner that is not known, no
+# cause yet, no orders, a length that is not known.
 MAY_BE = (
-    "agents/trail with nan", "walks/requested with nan", "numbers with nan", f"agents/corner_post with {NOT_CACHED}", f"stuck_cause with {NOT_DIAGNOSED}",
-    "Gates/tiles_ordered missing", "agents/remaining with nan", "agents/nearest_remaining with nan", "agents/progress_trail with nan",
-)  # fmt: skip
+    "agents/trail with nan",
+    "walks/requested with nan",
+    "numbers with nan",
+    f"agents/corner_post with {NOT_CACHED}",
+    f"stuck_cause with {NOT_DIAGNOSED}",
+    "Gates/tiles_ordered missing",
+    "agents/remaining with nan",
+    "agents/nearest_remaining with nan",
+    "agents/progress_trail with nan",
+)
 
 
 def test_what_is_saved_is_taken_for_its_type_its_shape_and_its_range_only() -> None:
-    saved = Saved({"a/n": np.arange(3), "a/x": np.array([[0.5, np.inf]]), "a/end": np.array([7]), "b": np.array([True])}, "thing/")
+    saved = Saved(
+        {
+            "a/n": np.arange(3),
+            "a/x": np.array([[0.5, np.inf]]),
+            "a/end": np.array([7]),
+            "b": np.array([True]),
+        },
+        "thing/",
+    )
     part = saved.below("a/")
-    assert part.take("n", "i8", (3,), low=0, high=2).tolist() == [0, 1, 2] and part.names() == ["end", "n", "x"] and "n" in part and "b" not in part
+    assert (
+        part.take("n", "i8", (3,), low=0, high=2).tolist() == [0, 1, 2]
+        and part.names() == ["end", "n", "x"]
+        and "n" in part
+        and "b" not in part
+    )
     for arguments, options, words in (
         (("m", "i8"), {}, "thing/a/m is missing"),
         (("n", "i4"), {}, "thing/a/n is 3 of int64, but has to be n of int32"),
         (("n", "i8", (None, 2)), {}, "thing/a/n is 3 of int64, but has to be n x 2 of int64"),
         (("n", "i8", (4,)), {}, "has to be 4 of int64"),
         (("n", "i8"), {"low": 1}, r"thing/a/n\[0\] is 0, but has to be at least 1"),
-        (("n", "i8"), {"low": 0, "high": [5, 0, 5]}, r"thing/a/n\[1\] is 1, but has to be at least 0 and at most 0"),
+        (
+            ("n", "i8"),
+            {"low": 0, "high": [5, 0, 5]},
+            r"thing/a/n\[1\] is 1, but has to be at least 0 and at most 0",
+        ),
         (("x", "f8", (1, 2)), {}, r"thing/a/x\[0, 1\] is inf, but has to be finite"),
         (("x", "f8", (1, 2)), {"special": "nan"}, r"thing/a/x\[0, 1\] is inf"),
     ):
         with pytest.raises(SavedError, match=words):
             part.take(*arguments, **options)
-    assert part.take("x", "f8", (1, 2), low=0.0, special="inf").tolist() == [[0.5, np.inf]] and part.whole("end", 0, 7) == 7
+    assert (
+        part.take("x", "f8", (1, 2), low=0.0, special="inf").tolist() == [[0.5, np.inf]]
+        and part.whole("end", 0, 7) == 7
+    )
     with pytest.raises(SavedError, match="thing/b: not known here"):
         saved.finish()
-    assert saved.below("").like({"b": np.array([False])})["b"].tolist() == [True] if saved.names() == ["b"] else True
+    assert (
+        saved.below("").like({"b": np.array([False])})["b"].tolist() == [True]
+        if saved.names() == ["b"]
+        else True
+    )
     saved.take("b", "?", (1,))
     saved.finish()
 
@@ -253,7 +352,9 @@ def test_parts_and_records_of_what_is_saved_fit_together() -> None:
         saved.parts("lengths", 3, 4)
     dtype = np.dtype([("entity", "i8"), ("at", "f8")])
     records = saved.records("", dtype, {"entity": (0, 9), "at": (0.0, 2.0)})
-    assert records["entity"].tolist() == [3, 1] and {name: array.tolist() for name, array in fields_of("", records).items()} == {"entity": [3, 1], "at": [0.5, 1.5]}
+    assert records["entity"].tolist() == [3, 1] and {
+        name: array.tolist() for name, array in fields_of("", records).items()
+    } == {"entity": [3, 1], "at": [0.5, 1.5]}
     with pytest.raises(SavedError, match=r"at\[1\] is 1.5, but has to be at least 0.0 and at most 1.0"):
         saved.records("", dtype, {"entity": (0, 9), "at": (0.0, 1.0)})
     with pytest.raises(SavedError, match=r"entity\[1\] is 1, but they have to ascend"):

@@ -1,4 +1,6 @@
-"""Radii that change during a run: paths, walls and neighbours follow, and memory does not grow with the number of radii."""
+"""Radii that change during a run: paths, walls and neighbours follow,
+and memory does not grow with the number of radii.
+"""
 
 import numpy as np
 import pytest
@@ -13,17 +15,35 @@ from crowdsim.world.events import EventKind
 from tests.crowds import digests, simulation
 from tests.navigation.worlds import located, point_goals, random_ground
 
-WALL = [[[5, 0], [5.2, 0], [5.2, 2.75], [5, 2.75]], [[5, 3.25], [5.2, 3.25], [5.2, 8], [5, 8]], [[5, 9.25], [5.2, 9.25], [5.2, 10], [5, 10]]]
+WALL = [
+    [[5, 0], [5.2, 0], [5.2, 2.75], [5, 2.75]],
+    [[5, 3.25], [5.2, 3.25], [5.2, 8], [5, 8]],
+    [[5, 9.25], [5.2, 9.25], [5.2, 10], [5, 10]],
+]
 
 
 def two_gaps(*, radius=0.2, start=(1.0, 3.0), more=None, navigation="mesh", work=100_000):
     """A wall with a gap of 0.5 m straight ahead and one of 1.25 m further up."""
-    agents = [{"position": list(start), "radius": radius, "speed": 1.3, "goals": [{"point": [8.0, 3.0], "arrive_within": 0.2}]}, *(more or [])]
+    agents = [
+        {
+            "position": list(start),
+            "radius": radius,
+            "speed": 1.3,
+            "goals": [{"point": [8.0, 3.0], "arrive_within": 0.2}],
+        },
+        *(more or []),
+    ]
     return {
-        "version": 1, "name": "gaps", "tick": 0.05, "stop": {"after": 60},
+        "version": 1,
+        "name": "gaps",
+        "tick": 0.05,
+        "stop": {"after": 60},
         "geometry": {"walkable": {"box": [0, 0, 10, 10]}, "obstacles": WALL},
-        "groups": [{"name": "one", "agents": agents}], "navigation": navigation, "budget": {"work": work}, "record": {"rate": 20},
-    }  # fmt: skip
+        "groups": [{"name": "one", "agents": agents}],
+        "navigation": navigation,
+        "budget": {"work": work},
+        "record": {"rate": 20},
+    }
 
 
 def found_in(events):
@@ -76,13 +96,25 @@ def test_a_request_that_is_open_is_made_anew():
 
 
 def test_an_agent_that_walks_over_cells_asks_for_every_radius():
-    with simulation(two_gaps(navigation={"kind": "grid", "cell_size": 0.1, "object_padding": 0.0}, radius=0.18, more=[{"position": [1, 9], "radius": 0.45}])) as run:
+    with simulation(
+        two_gaps(
+            navigation={"kind": "grid", "cell_size": 0.1, "object_padding": 0.0},
+            radius=0.18,
+            more=[{"position": [1, 9], "radius": 0.45}],
+        )
+    ) as run:
         for _ in range(20):
             run.step()
         run.set_radius(1, 0.4)
         (length,) = found_in(event for _ in range(3) for event in run.step())
         assert length > 10.0
-        with pytest.raises(CrowdsimError, match=r"one\[0\] finds its path on a grid, which knows distances for radii up to 0.45 m, not 1 m. Take navigation: mesh"):
+        with pytest.raises(
+            CrowdsimError,
+            match=(
+                r"one\[0\] finds its path on a grid, which knows distances for radii up to 0.45 m, not 1 m. "
+                r"Take navigation: mesh"
+            ),
+        ):
             run.set_radius(1, 1.0)
         assert run.world.agents.radius[0] == 0.4
         assert run.run().arrived == 1
@@ -106,7 +138,9 @@ def test_others_keep_away_from_the_new_radius():
 
 
 def test_a_run_goes_on_the_same_from_a_saved_state_after_a_change():
-    scene = two_gaps(more=[{"position": [1.0, 2.0 + 0.5 * k], "goals": [{"point": [8.0, 3.0]}]} for k in range(6)])
+    scene = two_gaps(
+        more=[{"position": [1.0, 2.0 + 0.5 * k], "goals": [{"point": [8.0, 3.0]}]} for k in range(6)]
+    )
     with simulation(scene) as run:
         for _ in range(10):
             run.step()
@@ -120,7 +154,9 @@ def test_a_run_goes_on_the_same_from_a_saved_state_after_a_change():
 
 
 def test_longer_wall_lists_change_nothing_for_others():
-    scene = two_gaps(more=[{"position": [1.0, 2.0 + 0.5 * k], "goals": [{"point": [8.0, 3.0]}]} for k in range(6)])
+    scene = two_gaps(
+        more=[{"position": [1.0, 2.0 + 0.5 * k], "goals": [{"point": [8.0, 3.0]}]} for k in range(6)]
+    )
     with simulation(scene) as run, simulation(scene) as other:
         other.world.reach_walls(run.world.walls.reach + 3.0)
         assert len(other.world.walls.zone_wall) >= len(run.world.walls.zone_wall)
@@ -135,7 +171,9 @@ def test_the_recording_says_which_agent_changed_when(tmp_path):
         run.run()
     with open_run(tmp_path / "a.h5") as recording:
         events = recording.events()
-        assert events.loc[events.kind == "RADIUS_SET", ["tick", "entity", "value"]].values.tolist() == [[5, 1, 450]]
+        assert events.loc[events.kind == "RADIUS_SET", ["tick", "entity", "value"]].values.tolist() == [
+            [5, 1, 450]
+        ]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +181,13 @@ def test_the_recording_says_which_agent_changed_when(tmp_path):
     [
         (0.0, "a radius of 0 m is none"),
         (float("nan"), "a radius of nan m is none"),
-        (2.5, "a radius of 2.5 m is wider than the mesh was made for .2 m.. Set navigation.widest_body of the scenario to 2.5 or more."),
+        (
+            2.5,
+            (
+                "a radius of 2.5 m is wider than the mesh was made for .2 m.. Set navigation.widest_body of "
+                "the scenario to 2.5 or more."
+            ),
+        ),
         (0.01, r"one\[0\] walks 0.065 m in a tick of 0.05 s, farther than an agent of radius 0.01 m is wide"),
         ([0.2, 0.3], "1 agents need one radius or 1"),
         ("wide", "need one radius or 1"),
@@ -158,7 +202,9 @@ def test_radii_that_cannot_be_are_refused_and_nothing_changes(radius, message):
 
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
 def test_memory_does_not_grow_with_the_number_of_radii(kind):
-    """One mesh and one set of slots answer for two radii as for two thousand; what a planner notes of requests is bounded by the gaps of the mesh."""
+    """One mesh and one set of slots answer for two radii as for two thousand;
+    what a planner notes of requests is bounded by the gaps of the mesh.
+    """
     from crowdsim.navigation.mesh.build import build_mesh
 
     mesh = build_mesh(random_ground(4)).mesh
@@ -170,10 +216,14 @@ def test_memory_does_not_grow_with_the_number_of_radii(kind):
         radius = np.linspace(0.01, 0.6, radii)
         for part in np.array_split(np.arange(radii), max(1, radii // 100)):
             starts = np.repeat(point, len(part), axis=0)
-            planner.submit(0, part + 1, starts, located(mesh, starts), np.zeros(len(part), dtype=np.int32), radius[part])
+            planner.submit(
+                0, part + 1, starts, located(mesh, starts), np.zeros(len(part), dtype=np.int32), radius[part]
+            )
             planner.advance(1 << 40, Team())
         state = planner.state()
-        sizes.append(sum(array.nbytes for name, array in state.items() if not name.startswith(("known", "slots_"))))
+        sizes.append(
+            sum(array.nbytes for name, array in state.items() if not name.startswith(("known", "slots_")))
+        )
         known.append(len(state["known_key"]))
         assert known[-1] <= 1024 * (len(planner.widths) + 1)
     assert sizes[0] == sizes[1]

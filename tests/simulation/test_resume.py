@@ -36,9 +36,16 @@ def check_resume(name, sets, ticks_of, folder):
     assert begun.tick == stop
     with library.open_run(folder / "part.h5") as recorded:
         scenario = parse_scenario(begun.scenario)
-        with Simulation(scenario, out=folder / "again.h5", start=Start(begun, "a.checkpoint", recorded)) as run:
+        with Simulation(
+            scenario, out=folder / "again.h5", start=Start(begun, "a.checkpoint", recorded)
+        ) as run:
             again = run.run()
-    assert (again.digest, again.ticks, again.arrivals, again.arrived) == (whole.digest, whole.ticks, whole.arrivals, whole.arrived)
+    assert (again.digest, again.ticks, again.arrivals, again.arrived) == (
+        whole.digest,
+        whole.ticks,
+        whole.arrivals,
+        whole.arrived,
+    )
     assert again.begun_s == 0.0
     with library.open_run(folder / "whole.h5") as one, library.open_run(folder / "again.h5") as other:
         assert first_difference(one, other) is None
@@ -46,15 +53,31 @@ def check_resume(name, sets, ticks_of, folder):
             a, b = one.table(table), other.table(table)
             assert a.dtype == b.dtype and a.tobytes() == b.tobytes(), table
         for column in one.layout.columns:
-            assert one.table(f"agents/{column.name}").tobytes() == other.table(f"agents/{column.name}").tobytes(), column.name
+            assert (
+                one.table(f"agents/{column.name}").tobytes() == other.table(f"agents/{column.name}").tobytes()
+            ), column.name
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize(("name", "sets"), [
-    ("head-on-corridor", ["avoidance=orca"]), ("bottleneck", ["avoidance=hrvo", "budget.work=40"]), ("four-way-crossing", ["avoidance=clearpath"]),
-    ("closing-door", []), ("moving-obstacle", ["navigation=grid"]), ("closing-door", ["navigation={kind: grid, while_waiting: guess}", "budget.work=60"]),
-    ("concourse", ["navigation={kind: s2-grid, while_waiting: previous}", "budget.work=3000", "stop.after=6"]), ("unseen", []), ("idle-crowd", []), ("two-storeys", ["navigation=optimal", "budget.work=20"]),
-], ids=lambda value: value if isinstance(value, str) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "sets"),
+    [
+        ("head-on-corridor", ["avoidance=orca"]),
+        ("bottleneck", ["avoidance=hrvo", "budget.work=40"]),
+        ("four-way-crossing", ["avoidance=clearpath"]),
+        ("closing-door", []),
+        ("moving-obstacle", ["navigation=grid"]),
+        ("closing-door", ["navigation={kind: grid, while_waiting: guess}", "budget.work=60"]),
+        (
+            "concourse",
+            ["navigation={kind: s2-grid, while_waiting: previous}", "budget.work=3000", "stop.after=6"],
+        ),
+        ("unseen", []),
+        ("idle-crowd", []),
+        ("two-storeys", ["navigation=optimal", "budget.work=20"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_run_in_two_parts_is_the_whole_run(name, sets, tmp_path):
     check_resume(name, sets, lambda ticks: random.Random(name).randrange(1, ticks), tmp_path)
 
@@ -63,7 +86,12 @@ def test_a_run_in_two_parts_is_the_whole_run(name, sets, tmp_path):
 @pytest.mark.parametrize("model", sorted(available_models()))
 @pytest.mark.parametrize("name", [name for name in ALL if name != "open-10000"])
 def test_every_scenario_under_every_model_in_two_parts(name, model, tmp_path):
-    check_resume(name, [f"avoidance={model}"], lambda ticks: random.Random(f"{name} {model}").randrange(1, ticks), tmp_path)
+    check_resume(
+        name,
+        [f"avoidance={model}"],
+        lambda ticks: random.Random(f"{name} {model}").randrange(1, ticks),
+        tmp_path,
+    )
 
 
 @pytest.mark.full
@@ -97,7 +125,11 @@ def test_the_time_of_a_run_in_two_parts_is_that_of_both(tmp_path):
         run.checkpoint(tmp_path / "a.checkpoint")
         first = run.probes.total.copy()
     with library.open_run(tmp_path / "part.h5") as recorded:
-        with Simulation(scenario, out=tmp_path / "again.h5", start=Start(read_checkpoint(tmp_path / "a.checkpoint"), "a", recorded)) as run:
+        with Simulation(
+            scenario,
+            out=tmp_path / "again.h5",
+            start=Start(read_checkpoint(tmp_path / "a.checkpoint"), "a", recorded),
+        ) as run:
             assert np.array_equal(run.probes.total, first) and run.probes.ticks == 60
             verdict = run.run()
         with library.open_run(tmp_path / "again.h5") as again:
@@ -125,7 +157,13 @@ def test_what_does_not_belong_together_is_refused(tmp_path):
     with pytest.raises(RecordingError, match="x: was written by other code"):
         Simulation(scenario, start=Start(dataclasses.replace(begun, code="0"), "x"))
     without = {name: array for name, array in begun.state.items() if name != "ledger/numbers"}
-    with pytest.raises(RecordingError, match="x: its state after tick 1 does not belong to this scenario, or the file was changed: ledger/numbers is missing"):
+    with pytest.raises(
+        RecordingError,
+        match=(
+            "x: its state after tick 1 does not belong to this scenario, or the file was changed: "
+            "ledger/numbers is missing"
+        ),
+    ):
         Simulation(scenario, start=Start(dataclasses.replace(begun, state=without), "x"))
     with Simulation(scenario) as run:
         with pytest.raises(CrowdsimError, match="beside a recording, and this run has none"):
@@ -156,7 +194,15 @@ def test_a_fork_goes_on_with_other_values_and_begins_as_the_run_stood(tmp_path):
     assert len(digests) == 4
 
 
-@pytest.mark.parametrize(("value", "word"), [("seed=9", "random numbers are drawn before the first tick"), ("groups.0.count=3", "groups cannot change"), ("tick=0.1", "tick cannot change"), ("navigation=grid", "navigation cannot")])
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ("seed=9", "random numbers are drawn before the first tick"),
+        ("groups.0.count=3", "groups cannot change"),
+        ("tick=0.1", "tick cannot change"),
+        ("navigation=grid", "navigation cannot"),
+    ],
+)
 def test_what_a_state_is_made_of_cannot_change(value, word):
     before = load_scenario(SCENARIOS / "bottleneck.yaml")
     with pytest.raises(CrowdsimError, match=word):

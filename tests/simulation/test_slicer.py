@@ -47,7 +47,8 @@ def test_a_task_that_is_done_leaves_and_its_slices_add_up():
     assert slicer.run(0, WorkMeter(100)) == Spent(0, 0, 0, 0) and "a" in slicer  # not due yet
     slicer.add("b", job(log, "b", 5), due=1)
     assert slicer.run(1, WorkMeter(100)).used == 30
-    assert log == ["a", "b", "a"] and len(slicer) == 0  # the last slice of a is all the rest, since it is alone
+    # the last slice of a is all the rest, since it is alone
+    assert log == ["a", "b", "a"] and len(slicer) == 0
 
 
 def test_equals_have_slices_in_turn():
@@ -147,7 +148,8 @@ def test_a_head_start_is_a_priority_that_starves_nobody():
     slicer.add("poor", job(log, "poor", 10**6), due=0)
     ages = []
     for now in range(60):
-        ages.append(slicer.run(now, WorkMeter(20)).oldest_ticks)  # two slices a tick for two tasks that want more
+        # two slices a tick for two tasks that want more
+        ages.append(slicer.run(now, WorkMeter(20)).oldest_ticks)
     assert log.count("rich") > log.count("poor") >= 60 // 7
     assert max(ages) == 4  # ages are told: after five ticks without a slice the head start is used up
 
@@ -162,7 +164,11 @@ def test_the_slicer_agrees_with_its_naive_twin(seed):
 
         def add(now):
             name, dues = f"t{next(names)}", now + rng.randrange(3)
-            work, period, head_start = rng.randrange(1, 60), rng.choice([0, 0, 1, 4]), rng.choice([0, 0, 2, 5])
+            work, period, head_start = (
+                rng.randrange(1, 60),
+                rng.choice([0, 0, 1, 4]),
+                rng.choice([0, 0, 2, 5]),
+            )
             wish = rng.choice([Wish.GO_ON, Wish.GO_ON, Wish.NEXT_TICK])
 
             def meddle(me):
@@ -174,7 +180,13 @@ def test_the_slicer_agrees_with_its_naive_twin(seed):
                 elif chance < 0.15:
                     add(now)
 
-            slicer.add(name, job(log, name, work, wish=wish, then=meddle), due=dues, period=period, head_start=head_start)
+            slicer.add(
+                name,
+                job(log, name, work, wish=wish, then=meddle),
+                due=dues,
+                period=period,
+                head_start=head_start,
+            )
 
         for now in range(25):
             for _ in range(rng.randrange(3)):
@@ -213,7 +225,8 @@ def test_the_clock_is_looked_at_after_every_slice_and_overrun_by_less_than_one()
         assert clock.readings == spent.slices
         overruns.append(clock.now - limit)
     assert min(overruns) >= 0 and max(overruns) < longest
-    # [Norberg 2004]: by half the granularity on average. Slices that are cut off are longer than most: E[l^2] / (2 E[l]), less half a unit of a whole clock.
+    # [Norberg 2004]: by half the granularity on average. Slices that are cut off are longer than most:
+    # E[l^2] / (2 E[l]), less half a unit of a whole clock.
     lengths = np.arange(1, longest + 1)
     expected = (lengths**2).mean() / (2 * lengths.mean()) - 0.5
     assert abs(np.mean(overruns) - expected) < 4 * np.std(overruns) / np.sqrt(len(overruns))
@@ -233,7 +246,13 @@ def test_a_queue_that_was_saved_goes_on_as_it_would_have(seed, stop):
     def fill(log):
         rng, slicer = random.Random(seed), Slicer(5)
         for number in range(6):
-            slicer.add(str(number), job(log, str(number), 10**6), due=rng.randrange(6), period=0, head_start=rng.randrange(3))
+            slicer.add(
+                str(number),
+                job(log, str(number), 10**6),
+                due=rng.randrange(6),
+                period=0,
+                head_start=rng.randrange(3),
+            )
         return slicer
 
     first, second = [], []

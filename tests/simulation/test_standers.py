@@ -18,7 +18,9 @@ def test_a_run_ends_when_all_that_were_to_arrive_have(extra):
 
 
 def test_a_stander_is_never_stuck_and_others_walk_round_it():
-    with simulation(room([WALKER, {"id": 2, "position": [2, 0]}], after=60, stop={"after": 15, "when": "never"})) as run:
+    with simulation(
+        room([WALKER, {"id": 2, "position": [2, 0]}], after=60, stop={"after": 15, "when": "never"})
+    ) as run:
         verdict = run.run()
         assert verdict.arrived == 1 and run.agents.is_stuck.tolist() == [0]
         assert run.agents.position[0].tolist() == pytest.approx([2.0, 0.0], abs=0.01)

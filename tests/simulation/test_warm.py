@@ -66,15 +66,33 @@ for explain in ([], ["to_west", "to_east"]):
 
 @pytest.mark.full
 def test_what_explains_choices_is_ready_before_the_first_tick_and_compiled_only_where_it_is_wanted():
-    done = subprocess.run([sys.executable, "-c", EXPLAINING], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", EXPLAINING],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     models = ["orca", "clearpath", "hrvo", "sampled-hrvo", "toi"]
     assert done.stdout.splitlines() == [*models, "[False, False]", *models, "[True, True]"]
 
 
-@pytest.mark.parametrize("seconds", [1, *(pytest.param(seconds, marks=pytest.mark.full) for seconds in (6, 40))])
+@pytest.mark.parametrize(
+    "seconds", [1, *(pytest.param(seconds, marks=pytest.mark.full) for seconds in (6, 40))]
+)
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
-    done = subprocess.run([sys.executable, "-c", PROGRAM.replace("SECONDS", str(seconds))], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM.replace("SECONDS", str(seconds))],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert len(lines) >= 7
@@ -85,8 +103,18 @@ def test_no_kernel_is_compiled_or_loaded_while_a_scenario_runs(seconds):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["grid", "s2-grid", "optimal", "visibility"])
 def test_no_kernel_is_compiled_or_loaded_while_a_scenario_finds_paths_otherwise(kind):
-    one = PROGRAM.replace('sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"').replace('glob("*.yaml")', 'glob("bottle*.yaml")')
+    one = PROGRAM.replace(
+        'sets=["stop.after=SECONDS"', f'sets=["navigation={kind}", "stop.after=30"'
+    ).replace('glob("*.yaml")', 'glob("bottle*.yaml")')
     assert f"navigation={kind}" in one and "SECONDS" not in one
-    done = subprocess.run([sys.executable, "-c", one], cwd=ROOT, env=environment(), capture_output=True, text=True, check=False, timeout=600)
+    done = subprocess.run(
+        [sys.executable, "-c", one],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["bottleneck True"]

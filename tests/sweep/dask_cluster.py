@@ -30,25 +30,54 @@ class DaskCluster:
         self._place = place
         self._variables = {"DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False", **variables}
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.scheduler = self._start("scheduler", "--port", "0", "--host", "127.0.0.1", "--protocol", protocol, "--scheduler-file", str(self.file))
+        self.scheduler = self._start(
+            "scheduler",
+            "--port",
+            "0",
+            "--host",
+            "127.0.0.1",
+            "--protocol",
+            protocol,
+            "--scheduler-file",
+            str(self.file),
+        )
         self._wait_for(self.file)
 
     def add_worker(self, *options: str, **variables: str) -> subprocess.Popen[bytes]:
         """Start a worker; return at once."""
         name = f"worker-{len(self.workers)}"
-        words = ["--scheduler-file", str(self.file), "--nthreads", "1", "--name", name, "--local-directory", str(self._place / name), *options]
+        words = [
+            "--scheduler-file",
+            str(self.file),
+            "--nthreads",
+            "1",
+            "--name",
+            name,
+            "--local-directory",
+            str(self._place / name),
+            *options,
+        ]
         self.workers.append(self._start("worker", *words, log=name, **variables))
         return self.workers[-1]
 
     def _start(self, kind: str, *words: str, log: str = "", **variables: str) -> subprocess.Popen[bytes]:
         with (self._place / f"{log or kind}.log").open("wb") as output:
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--no-dashboard", *words]
-            return subprocess.Popen(command, cwd=self._place, env={**environment(**self._variables), **variables}, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+            return subprocess.Popen(
+                command,
+                cwd=self._place,
+                env={**environment(**self._variables), **variables},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
 
     def _wait_for(self, file: Path) -> None:
         end = time.monotonic() + 60.0
         while not file.is_file():
-            assert self.scheduler.poll() is None and time.monotonic() < end, (self._place / "scheduler.log").read_text()
+            assert self.scheduler.poll() is None and time.monotonic() < end, (
+                self._place / "scheduler.log"
+            ).read_text()
             time.sleep(0.02)
 
     def close(self) -> None:
@@ -66,7 +95,9 @@ class DaskCluster:
 
 
 @contextlib.contextmanager
-def dask_cluster(place: Path, workers: int = 0, *options: str, protocol: str = "tcp", **variables: str) -> Iterator[DaskCluster]:
+def dask_cluster(
+    place: Path, workers: int = 0, *options: str, protocol: str = "tcp", **variables: str
+) -> Iterator[DaskCluster]:
     """Give a scheduler and its first workers; variables are of the environment of all."""
     place.mkdir(exist_ok=True)
     cluster = DaskCluster(place, protocol, **variables)

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.sweep.design import Range, crossed, latin_hypercube, multiplied, seeds_of, side_by_side, sobol, table_rows, varied_values
+from crowdsim.sweep.design import (
+    Range,
+    crossed,
+    latin_hypercube,
+    multiplied,
+    seeds_of,
+    side_by_side,
+    sobol,
+    table_rows,
+    varied_values,
+)
 
 
 def test_values_of_several_keys_are_crossed_and_the_last_key_varies_fastest():
@@ -57,7 +67,14 @@ def test_too_many_combinations_are_refused_before_they_are_made():
 
 @pytest.mark.parametrize(
     ("text", "seeds"),
-    [("0:4", [0, 1, 2, 3]), ("7", [7]), ("1,5,7", [1, 5, 7]), ("0:10:5", [0, 5]), ("3,0:2,1", [3, 0, 1]), ("2:3", [2])],
+    [
+        ("0:4", [0, 1, 2, 3]),
+        ("7", [7]),
+        ("1,5,7", [1, 5, 7]),
+        ("0:10:5", [0, 5]),
+        ("3,0:2,1", [3, 0, 1]),
+        ("2:3", [2]),
+    ],
 )
 def test_seeds_are_ranges_without_their_end_and_single_numbers_each_once(text, seeds):
     assert seeds_of(text) == seeds
@@ -100,16 +117,22 @@ def test_sobol_samples_fill_every_half_of_every_range_and_come_in_powers_of_two(
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (Range(2.0, 1.0), "low must be below high"), (Range(0.5, 3.0, whole=True), "between whole numbers"),
-        (Range(0.0, 1.0, logarithmic=True), "range above 0"), (Range(1.0, 9.0, whole=True, logarithmic=True), "decades"),
+        (Range(2.0, 1.0), "low must be below high"),
+        (Range(0.5, 3.0, whole=True), "between whole numbers"),
+        (Range(0.0, 1.0, logarithmic=True), "range above 0"),
+        (Range(1.0, 9.0, whole=True, logarithmic=True), "decades"),
     ],
-)  # fmt: skip
+)
 def test_a_range_that_makes_no_sense_is_told(wrong, message):
     assert message in wrong.complaint()
 
 
 def test_rows_of_a_table_are_combinations_and_an_empty_cell_leaves_the_value_as_it_is():
     assert table_rows('a,b\n1,"[1, 2]"\n\n2,\n', "t.csv") == [{"a": "1", "b": "[1, 2]"}, {"a": "2"}]
-    for text, message in [("a,b\n", "here there are 1 rows"), ("a,a\n1,2\n", "names each key once"), ("a,b\n1\n", "row 1 of values has 1 cells")]:
+    for text, message in [
+        ("a,b\n", "here there are 1 rows"),
+        ("a,a\n1,2\n", "names each key once"),
+        ("a,b\n1\n", "row 1 of values has 1 cells"),
+    ]:
         with pytest.raises(CrowdsimError, match=message):
             table_rows(text, "t.csv")

@@ -1,4 +1,6 @@
-"""Sweeps to their end: failures cost themselves alone, what is finished is not repeated, and the table does not depend on how it came about."""
+"""Sweeps to their end: failures cost themselves alone, what is finished is not repeated,
+and the table does not depend on how it came about.
+"""
 
 import json
 import os
@@ -33,7 +35,11 @@ def planned(path, *vary, seeds=(), **more):
 
 def finished_files(folder: Path) -> dict[str, int]:
     """Return the finished results with the inode that each has: a file that was written again has another."""
-    return {path.stem: path.stat().st_ino for path in (folder / "results").glob("*.json") if json.loads(path.read_bytes())["status"] == "finished"}
+    return {
+        path.stem: path.stat().st_ino
+        for path in (folder / "results").glob("*.json")
+        if json.loads(path.read_bytes())["status"] == "finished"
+    }
 
 
 def table_of(folder):
@@ -43,7 +49,10 @@ def table_of(folder):
 
 
 def nothing_half_written(folder: Path) -> bool:
-    return not any((folder / ".scratch").iterdir()) and not [*folder.rglob("*.tmp"), *folder.rglob("*.partial.h5")]
+    return not any((folder / ".scratch").iterdir()) and not [
+        *folder.rglob("*.tmp"),
+        *folder.rglob("*.partial.h5"),
+    ]
 
 
 def descendants(of: int) -> set[int]:
@@ -70,7 +79,12 @@ def alive(process: int) -> bool:
 
 def test_each_way_to_fail_costs_its_run_alone_and_is_a_row_with_a_command(small, hostile, tmp_path):
     load_plugin(hostile)
-    plan = planned(small, "avoidance.model=none,segfault,killed,hangs,greedy,leaves,wrong,orca", seeds=[1], plugins=(hostile,))
+    plan = planned(
+        small,
+        "avoidance.model=none,segfault,killed,hangs,greedy,leaves,wrong,orca",
+        seeds=[1],
+        plugins=(hostile,),
+    )
     folder = Folder(tmp_path / "out")
     report = run_sweep(plan, folder, workers=2, limits=Limits(timeout=10.0, memory=200 * 2**20))
     runs, _ = tables_of(plan, folder)
@@ -81,12 +95,22 @@ def test_each_way_to_fail_costs_its_run_alone_and_is_a_row_with_a_command(small,
     assert told["hangs"] == ("timeout", "took longer than 10 s")
     assert told["greedy"] == ("memory", "asked for more than 200 MiB of memory")
     assert told["leaves"] == ("error", "ended with code 7 and without a word")
-    assert told["wrong"][0] == "error" and "no such thing" in told["wrong"][1] and "Traceback" not in told["wrong"][1]
+    assert (
+        told["wrong"][0] == "error"
+        and "no such thing" in told["wrong"][1]
+        and "Traceback" not in told["wrong"][1]
+    )
     assert (report.finished, report.failed, report.known, report.left) == (2, 6, 0, 0)
-    assert runs.loc[runs["status"] != "finished", "arrived"].isna().all() and (runs.loc[runs["status"] == "finished", "arrived"] == 3).all()
+    assert (
+        runs.loc[runs["status"] != "finished", "arrived"].isna().all()
+        and (runs.loc[runs["status"] == "finished", "arrived"] == 3).all()
+    )
     assert runs["command"].str.contains(f"--plugin {hostile}").all()
-    assert "choose" in folder.log(plan.runs[1].id).read_text()  # where in the program the segmentation fault was
-    assert [bool(path) for path in runs["recording"]] == [status == "finished" for status in runs["status"]] and nothing_half_written(folder.path)
+    # where in the program the segmentation fault was
+    assert "choose" in folder.log(plan.runs[1].id).read_text()
+    assert [bool(path) for path in runs["recording"]] == [
+        status == "finished" for status in runs["status"]
+    ] and nothing_half_written(folder.path)
     # What is known is not done again, unless it is asked for.
     again = run_sweep(plan, folder, workers=1)
     assert (again.finished, again.failed, again.known, len(again.failures)) == (0, 0, 8, 6)
@@ -114,7 +138,8 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
         assert simulation.run().digest == row["digest"]
     with crowdsim.open_run(one.path / row["recording"]) as recording:
         assert recording.header.seed == 1 and recording.verdict["result"]["digest"] == row["digest"]
-    # A run that was killed between its recording and its result is known by its recording; a result that was torn is none.
+    # A run that was killed between its recording and its result is known by its recording; a result that was
+    # torn is none.
     first, second = whole.runs[0].id, whole.runs[1].id
     before = one.read_result(first)["measures"]
     one.result(first).unlink()
@@ -123,11 +148,18 @@ def test_the_table_does_not_depend_on_the_number_of_workers_and_extending_reuses
     todo, known = waiting(whole, one, record=True)
     assert [run.id for run in todo] == [second] and one.read_result(first)["measures"] == before
     # The estimate is taken from what is known.
-    assert estimate(whole, todo, known, record=True).measured_on >= 6 > estimate(whole, todo, [], record=True).measured_on == 0
+    assert (
+        estimate(whole, todo, known, record=True).measured_on
+        >= 6
+        > estimate(whole, todo, [], record=True).measured_on
+        == 0
+    )
 
 
 @pytest.mark.full
-def test_a_server_that_is_lost_is_started_again_and_a_task_that_ends_it_every_time_is_told(small, hostile, tmp_path, monkeypatch):
+def test_a_server_that_is_lost_is_started_again_and_a_task_that_ends_it_every_time_is_told(
+    small, hostile, tmp_path, monkeypatch
+):
     monkeypatch.setattr(worker, "ATTEMPTS", 2)
     load_plugin(hostile)
     plan = planned(small, "avoidance.model=none,patricide,none", seeds=[1], plugins=(hostile,))
@@ -167,7 +199,18 @@ def wait_for_results(folder: Path, count: int, process) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.full)])
 def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, small, tmp_path):
     folder = tmp_path / "out"
-    arguments = ["sweep", small, "--vary", "groups.0.count=2,3", "--seeds", "0:5", "--out", folder, "--workers", "2"]
+    arguments = [
+        "sweep",
+        small,
+        "--vary",
+        "groups.0.count=2,3",
+        "--seeds",
+        "0:5",
+        "--out",
+        folder,
+        "--workers",
+        "2",
+    ]
     process = start(arguments, cwd=tmp_path)
     wait_for_results(folder, 2, process)
     started = descendants(process.pid)
@@ -180,13 +223,21 @@ def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, sma
     kept = finished_files(folder)
     assert 2 <= len(kept) < 10
     if number == signal.SIGINT:
-        assert process.returncode == 130 and "the same command goes on" in complaints and "Traceback" not in complaints
+        assert (
+            process.returncode == 130
+            and "the same command goes on" in complaints
+            and "Traceback" not in complaints
+        )
         assert nothing_half_written(folder) and len([*(folder / "recordings").iterdir()]) == len(kept)
         dry = command([*arguments, "--dry-run"], cwd=tmp_path)
-        assert dry.returncode == 0 and f"{10 - len(kept)} runs would be done and {len(kept)} are known" in dry.stdout
+        assert (
+            dry.returncode == 0
+            and f"{10 - len(kept)} runs would be done and {len(kept)} are known" in dry.stdout
+        )
     done = command(arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert f"{10 - len(kept)} runs finished" in done.stdout or number == signal.SIGKILL  # a kill may leave a recording of which no result was kept
+    # a kill may leave a recording of which no result was kept
+    assert f"{10 - len(kept)} runs finished" in done.stdout or number == signal.SIGKILL
     after = finished_files(folder)
     assert len(after) == 10 and kept.items() <= after.items() and nothing_half_written(folder)
 
@@ -195,8 +246,10 @@ def test_a_sweep_that_is_stopped_goes_on_and_repeats_no_finished_run(number, sma
 def test_a_run_that_cannot_be_built_is_told_without_places_that_the_file_does_not_have(tmp_path):
     path = tmp_path / "two.yaml"
     path.write_text(
-        "version: 1\nstop: {after: 1}\ngeometry: {walkable: {box: [0, 0, 6, 6]}}\ngoals: {e: {exit: {box: [5, 2, 6, 4]}}}\n"
-        "groups:\n  - {name: z, count: 2, region: {box: [0, 0, 4, 6]}, goals: e}\n  - {name: a, count: 2, region: {box: [0, 0, 4, 6]}, goals: e}\n"
+        "version: 1\nstop: {after: 1}\ngeometry: {walkable: {box: [0, 0, 6, 6]}}\n"
+        "goals: {e: {exit: {box: [5, 2, 6, 4]}}}\n"
+        "groups:\n  - {name: z, count: 2, region: {box: [0, 0, 4, 6]}, goals: e}\n"
+        "  - {name: a, count: 2, region: {box: [0, 0, 4, 6]}, goals: e}\n"
     )
     plan, folder = planned(path, "groups.z.count=2,900"), Folder(tmp_path / "out")
     run_sweep(plan, folder, workers=1)
@@ -207,18 +260,35 @@ def test_a_run_that_cannot_be_built_is_told_without_places_that_the_file_does_no
 
 
 @pytest.mark.full
-def test_of_two_hundred_runs_four_fail_and_a_sweep_that_is_killed_comes_to_the_same_table(small, hostile, tmp_path):
+def test_of_two_hundred_runs_four_fail_and_a_sweep_that_is_killed_comes_to_the_same_table(
+    small, hostile, tmp_path
+):
     load_plugin(hostile)
     faults = {20: "wrong", 70: "killed", 120: "hangs", 170: "greedy"}
     rows = [f"{seed},{faults.get(seed, 'orca' if seed % 2 else 'none')}" for seed in range(200)]
     (tmp_path / "design.csv").write_text("\n".join(["seed,avoidance.model", *rows]))
     design = tmp_path / "design.yaml"
     design.write_text(f"scenario: {small.name}\ncsv: design.csv\n")
-    arguments = ["sweep", design, "--plugin", hostile, "--workers", "2", "--timeout", "10", "--memory", "200M", "--json", "--out"]
+    arguments = [
+        "sweep",
+        design,
+        "--plugin",
+        hostile,
+        "--workers",
+        "2",
+        "--timeout",
+        "10",
+        "--memory",
+        "200M",
+        "--json",
+        "--out",
+    ]
     whole = start([*arguments, tmp_path / "whole"], cwd=tmp_path)
     said, complaints = whole.communicate(timeout=600)
     counts = json.loads(said)
-    assert (whole.returncode, counts["finished"], counts["failed"], counts["known"]) == (8, 196, 4, 0), complaints
+    assert (whole.returncode, counts["finished"], counts["failed"], counts["known"]) == (8, 196, 4, 0), (
+        complaints
+    )
     assert [each["status"] for each in counts["failures"]] == ["error", "killed", "timeout", "memory"]
     killed = start([*arguments, tmp_path / "killed"], cwd=tmp_path)
     wait_for_results(tmp_path / "killed", 90, killed)
@@ -228,7 +298,11 @@ def test_of_two_hundred_runs_four_fail_and_a_sweep_that_is_killed_comes_to_the_s
     again = start([*arguments, tmp_path / "killed"], cwd=tmp_path)
     said, complaints = again.communicate(timeout=600)
     counts = json.loads(said)
-    assert again.returncode == 8 and 90 <= counts["known"] < 150 and counts["known"] + counts["finished"] + counts["failed"] == 200, complaints
+    assert (
+        again.returncode == 8
+        and 90 <= counts["known"] < 150
+        and counts["known"] + counts["finished"] + counts["failed"] == 200
+    ), complaints
     assert kept.items() <= finished_files(tmp_path / "killed").items()
     assert table_of(tmp_path / "killed").read_bytes() == table_of(tmp_path / "whole").read_bytes()
 
@@ -261,7 +335,11 @@ def test_a_file_moves_to_another_disk_under_a_hidden_name_until_it_is_whole(tmp_
         monkeypatch.setattr(shutil, "copyfile", lambda a, b: (copied.append(b), real(a, b)))
         move_whole(made, final)
         assert final.read_bytes() == b"whole" and not made.exists()
-        assert copied[0].parent == tmp_path and copied[0].name.startswith(".kept.h5.") and [*tmp_path.iterdir()] == [final]
+        assert (
+            copied[0].parent == tmp_path
+            and copied[0].name.startswith(".kept.h5.")
+            and [*tmp_path.iterdir()] == [final]
+        )
         made.write_bytes(b"more")
         with pytest.raises(RecordingError, match="cannot be written"):
             move_whole(made, tmp_path / "missing" / "kept.h5")
@@ -269,20 +347,33 @@ def test_a_file_moves_to_another_disk_under_a_hidden_name_until_it_is_whole(tmp_
 
 def test_the_command_tells_mistakes_before_anything_runs(small, tmp_path):
     for arguments, message in [
-        (["--vary", "groups.0.cuont=1"], 'Did you mean "count"?'), (["--vary", "groups.0.count"], "expects key=value"), (["--seeds", "a"], "0:10"),
+        (["--vary", "groups.0.cuont=1"], 'Did you mean "count"?'),
+        (["--vary", "groups.0.count"], "expects key=value"),
+        (["--seeds", "a"], "0:10"),
         (["--memory", "much"], "for example 500M or 2G"),
-    ]:  # fmt: skip
+    ]:
         done = command(["sweep", small, *arguments], cwd=tmp_path)
         assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
 
 
 def test_a_dry_run_lists_what_would_run_and_runs_nothing(small, tmp_path):
-    done = command(["sweep", small, "--vary", "groups.0.count=2,3", "--seeds", "0:2", "--dry-run"], cwd=tmp_path)
-    assert done.returncode == 0 and done.stdout.count("would run") == 4 and "4 runs would be done and 0 are known in runs/small" in done.stdout
+    done = command(
+        ["sweep", small, "--vary", "groups.0.count=2,3", "--seeds", "0:2", "--dry-run"], cwd=tmp_path
+    )
+    assert (
+        done.returncode == 0
+        and done.stdout.count("would run") == 4
+        and "4 runs would be done and 0 are known in runs/small" in done.stdout
+    )
     assert "at most some" in done.stdout and not (tmp_path / "runs").exists()
-    listed = json.loads(command(["sweep", small, "--vary", "groups.0.count=2,3", "--dry-run", "--json"], cwd=tmp_path).stdout)
-    assert [run["values"] for run in listed["runs"]] == [{"groups.0.count": 2}, {"groups.0.count": 3}] and listed["would_run"] == 2
+    listed = json.loads(
+        command(["sweep", small, "--vary", "groups.0.count=2,3", "--dry-run", "--json"], cwd=tmp_path).stdout
+    )
+    assert [run["values"] for run in listed["runs"]] == [
+        {"groups.0.count": 2},
+        {"groups.0.count": 3},
+    ] and listed["would_run"] == 2
 
 
 @pytest.mark.full
@@ -297,7 +388,9 @@ def test_a_thousand_runs_of_one_server_end_well_and_leave_no_process(small, tmp_
 
 @pytest.mark.full
 def test_the_process_of_a_run_costs_less_than_a_tenth_of_a_run_of_a_second(small, tmp_path):
-    plan = planned(small, "groups.0.count=30", seeds=range(40), sets=("tick=0.02", "stop.when=never", "stop.after=8"))
+    plan = planned(
+        small, "groups.0.count=30", seeds=range(40), sets=("tick=0.02", "stop.when=never", "stop.after=8")
+    )
     folder = Folder(tmp_path / "out")
     run_sweep(plan, folder, workers=2)
     _, timings = tables_of(plan, folder)

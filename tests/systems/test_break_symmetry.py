@@ -19,11 +19,20 @@ def two_that_meet(**more):
 
 
 def rings_after(run, walked_share, ticks):
-    """Return how many are turned after so many ticks in which each is held by the other, chooses its wish, and walks a share of it."""
-    agents, breaker = run.world.agents, next(system for system in run.systems if isinstance(system, BreakSymmetry))
+    """Return how many are turned after so many ticks in which each is held by the other, chooses its wish,
+    and walks a share of it.
+    """
+    agents, breaker = (
+        run.world.agents,
+        next(system for system in run.systems if isinstance(system, BreakSymmetry)),
+    )
     wish = np.array([[1.3, 0.01], [-1.3, 0.01]])
     for number in range(1, ticks + 1):
-        agents.preferred_velocity[:], agents.velocity[:], agents.walked_velocity[:] = wish, wish, walked_share * wish
+        agents.preferred_velocity[:], agents.velocity[:], agents.walked_velocity[:] = (
+            wish,
+            wish,
+            walked_share * wish,
+        )
         agents.blocker[:] = agents.entity[::-1]
         tick = Tick(number, TICK_S, run.team)
         breaker.process(tick)
@@ -31,7 +40,9 @@ def rings_after(run, walked_share, ticks):
 
 
 def test_two_that_press_against_each_other_and_do_not_get_on_are_turned_whatever_they_choose():
-    """In a press each chooses to walk on, and pushes put it back: it was never found that they held each other, and 149 of 150 stood for good."""
+    """In a press each chooses to walk on, and pushes put it back:
+    it was never found that they held each other, and 149 of 150 stood for good.
+    """
     with simulation(two_that_meet(tick=TICK_S)) as run:
         assert run.step() is not None
         assert rings_after(run, 0.0, 30) == 2
@@ -45,4 +56,6 @@ def test_what_was_walked_is_what_positions_say():
         for _ in range(40):
             before = run.world.agents.position.copy()
             run.step()
-            assert np.array_equal(run.world.agents.walked_velocity, (run.world.agents.position - before) / TICK_S)
+            assert np.array_equal(
+                run.world.agents.walked_velocity, (run.world.agents.position - before) / TICK_S
+            )

@@ -21,11 +21,25 @@ def test_a_system_declares_columns_that_exist(kind):
 
 
 def test_a_system_writes_only_what_it_declares():
-    meeting = {"name": "pair", "agents": [{"position": [x, 7.5], "goals": [{"point": [20 - x, 7.5], "arrive_within": 0.2}]} for x in (9, 11)]}
-    idle = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of agents that go east
-    guests = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
+    meeting = {
+        "name": "pair",
+        "agents": [
+            {"position": [x, 7.5], "goals": [{"point": [20 - x, 7.5], "arrive_within": 0.2}]} for x in (9, 11)
+        ],
+    }
+    # in the way of agents that go east
+    idle = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}
+    guests = {
+        "name": "guests",
+        "positions": [[5.5, 7.5], [5.5, 6.5]],
+        "goals": "table",
+        "leave_on_arrival": False,
+    }
     callers = {"name": "callers", "positions": [[4.5, 6.0], [4.5, 6.8]], "goals": "table"}
-    with simulation({**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests, callers]}, sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"]) as run:
+    with simulation(
+        {**BUSY, "groups": [*BUSY["groups"], idle, meeting, guests, callers]},
+        sets=["bodies.nudging=true", "bodies.replanning=true", "bodies.local_grid=true"],
+    ) as run:
         agents = run.world.agents
         written: dict[str, set[str]] = {type(system).__name__: set() for system in run.systems}
         for number in range(1, 121):
@@ -37,29 +51,57 @@ def test_a_system_writes_only_what_it_declares():
                 if not np.array_equal(entities, agents.entity):
                     assert name == "Retire"
                     continue
-                changed = {column for column, array in before.items() if not np.array_equal(array, getattr(agents, column), equal_nan=array.dtype.kind == "f")}
-                assert changed <= set(type(system).writes), f"{name} changed {changed - set(type(system).writes)} at tick {number}"
+                changed = {
+                    column
+                    for column, array in before.items()
+                    if not np.array_equal(array, getattr(agents, column), equal_nan=array.dtype.kind == "f")
+                }
+                assert changed <= set(type(system).writes), (
+                    f"{name} changed {changed - set(type(system).writes)} at tick {number}"
+                )
                 written[name] |= changed
             run.world.tick = number
-    # What is declared is also done. This scene has no stairs, no push off the path, no agent stuck, no goal with a speed of its own, no
-    # hopeless goal, no model that tries samples, no law of speed and density, no door that closes, and no wish for a new path
-    # that a cooldown holds back; no agent gives way by waiting time (tests/scenes/test_priority.py), no portal is shut for good,
-    # no path bends at a corner in free ground (tests/systems/test_straighten.py),
-    # and none follows waypoints (tests/scenes/test_grid_navigation.py).
+    # What is declared is also done. This scene has no stairs, no push off the path, no agent stuck, no goal
+    # with a speed of its own, no hopeless goal, no model that tries samples, no law of speed and density, no
+    # door that closes, and no wish for a new path that a cooldown holds back; no agent gives way by waiting
+    # time (tests/scenes/test_priority.py), no portal is shut for good, no path bends at a corner in free
+    # ground (tests/systems/test_straighten.py), and none follows waypoints
+    # (tests/scenes/test_grid_navigation.py).
     rare = {
-        "Plan": {"strays", "activity"}, "Arrive": {"corridor_length", "strays", "desired_speed"}, "Integrate": {"chosen_velocity"}, "Avoid": {"samples"},
-        "SlowDown": {"preferred_velocity"}, "Walk": {"layer", "path_status", "strays"}, "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},
-        "Gates": set(Gates.writes), "Replan": {"replan_wish", "remaining"}, "Drive": set(Drive.writes), "GiveWay": set(GiveWay.writes),
-        "GoRound": {"priced_portal", "priced_until"}, "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
-    }  # fmt: skip
+        "Plan": {"strays", "activity"},
+        "Arrive": {"corridor_length", "strays", "desired_speed"},
+        "Integrate": {"chosen_velocity"},
+        "Avoid": {"samples"},
+        "SlowDown": {"preferred_velocity"},
+        "Walk": {"layer", "path_status", "strays"},
+        "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},
+        "Gates": set(Gates.writes),
+        "Replan": {"replan_wish", "remaining"},
+        "Drive": set(Drive.writes),
+        "GiveWay": set(GiveWay.writes),
+        "GoRound": {"priced_portal", "priced_until"},
+        "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
+    }
     for system in run.systems:
         name = type(system).__name__
         assert set(type(system).writes) - written[name] <= rare.get(name, set()), name
 
 
 def test_obstacles_make_systems_write_only_what_they_declare():
-    cart = {"name": "cart", "shape": {"disc": 0.4}, "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]], "speed": 1, "vanishes": 11, "stands_after": 0.5}
-    box = {"name": "box", "shape": {"polygon": [[-1, -0.5], [1, -0.5], [1, 0.5], [-1, 0.5]]}, "path": [[6, 7]], "appears": 1}
+    cart = {
+        "name": "cart",
+        "shape": {"disc": 0.4},
+        "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]],
+        "speed": 1,
+        "vanishes": 11,
+        "stands_after": 0.5,
+    }
+    box = {
+        "name": "box",
+        "shape": {"polygon": [[-1, -0.5], [1, -0.5], [1, 0.5], [-1, 0.5]]},
+        "path": [[6, 7]],
+        "appears": 1,
+    }
     with simulation({**BUSY, "obstacles": [cart, box]}, sets=["speed_density=weidmann"]) as run:
         agents, changes = run.world.agents, 0
         for number in range(1, 121):
@@ -71,8 +113,14 @@ def test_obstacles_make_systems_write_only_what_they_declare():
                     assert type(system).__name__ in ("Retire", "Drive")
                     changes += 1
                     continue
-                changed = {column for column, array in before.items() if not np.array_equal(array, getattr(agents, column), equal_nan=array.dtype.kind == "f")}
-                assert changed <= set(type(system).writes), f"{type(system).__name__} changed {changed - set(type(system).writes)} at tick {number}"
+                changed = {
+                    column
+                    for column, array in before.items()
+                    if not np.array_equal(array, getattr(agents, column), equal_nan=array.dtype.kind == "f")
+                }
+                assert changed <= set(type(system).writes), (
+                    f"{type(system).__name__} changed {changed - set(type(system).writes)} at tick {number}"
+                )
             run.world.tick = number
     assert changes > 3
 

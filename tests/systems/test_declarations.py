@@ -1,4 +1,6 @@
-"""Every system of the tick is held to what it declares to read and write, in scenes that have something of everything."""
+"""Every system of the tick is held to what it declares to read and write,
+in scenes that have something of everything.
+"""
 
 from __future__ import annotations
 
@@ -14,53 +16,131 @@ from crowdsim.systems import TICK_ORDER, Tick
 from crowdsim.world.declared import ROWS, DeclaredColumns, WriteOnly, columns_declared
 from tests.crowds import BUSY, SCENARIOS, simulation
 
-IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}  # in the way of agents that go east
-GUESTS = {"name": "guests", "positions": [[5.5, 7.5], [5.5, 6.5]], "goals": "table", "leave_on_arrival": False}
-CART = {"name": "cart", "shape": {"disc": 0.4}, "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]], "speed": 1, "vanishes": 9, "stands_after": 0.5}
-DOOR = {"walkable": [*[{"box": [0, 0, 4, 4]}], {"box": [4, 1, 4.2, 3]}, {"box": [4.2, 0, 8, 4]}], "areas": [{"name": "door", "area": {"box": [4, 1, 4.2, 3]}}]}
+# in the way of agents that go east
+IDLE = {"name": "idle", "positions": [[6.5, 3.4], [6.5, 4.6], [7.2, 4.0], [4.5, 1.75]]}
+GUESTS = {
+    "name": "guests",
+    "positions": [[5.5, 7.5], [5.5, 6.5]],
+    "goals": "table",
+    "leave_on_arrival": False,
+}
+CART = {
+    "name": "cart",
+    "shape": {"disc": 0.4},
+    "path": [[2, 1], {"point": [5, 1], "wait": 2}, [7, 1]],
+    "speed": 1,
+    "vanishes": 9,
+    "stands_after": 0.5,
+}
+DOOR = {
+    "walkable": [*[{"box": [0, 0, 4, 4]}], {"box": [4, 1, 4.2, 3]}, {"box": [4.2, 0, 8, 4]}],
+    "areas": [{"name": "door", "area": {"box": [4, 1, 4.2, 3]}}],
+}
 THROUGH = {"name": "through", "positions": [[3.2, 2], [4.1, 2], [5, 2], [1, 1]], "goals": [{"point": [7, 2]}]}
 EVERYTHING = ["bodies.nudging=true", "bodies.replanning=true"]
 STUCK = {
-    **{key: BUSY[key] for key in ("version", "name", "seed")}, "tick": 0.15, "stop": {"after": 60, "stuck_for": 60},
+    **{key: BUSY[key] for key in ("version", "name", "seed")},
+    "tick": 0.15,
+    "stop": {"after": 60, "stuck_for": 60},
     "geometry": {"walkable": {"box": [0, 0, 8, 0.9]}},
     "groups": [
         {"name": "post", "positions": [[4, 0.45]], "radius": 0.3, "immovable": True},
         {"name": "all", "positions": [[2.8, 0.45], [3.3, 0.45]], "goals": [{"point": [7, 0.45]}]},
     ],
-}  # fmt: skip
+}
 SCENES = {  # document or file, settings, ticks
-    "agents in the way": ({**BUSY, "groups": [*BUSY["groups"], IDLE, GUESTS]}, [*EVERYTHING, "bodies.local_grid=true"], 110),
-    "obstacles": ({**BUSY, "obstacles": [CART]}, ["speed_density=weidmann", "bodies.priority=waiting", "avoidance=sampled-hrvo"], 95),
-    "on a grid": ({**BUSY, "obstacles": [CART], "groups": [*BUSY["groups"], IDLE]}, ["navigation=grid", *EVERYTHING, "avoidance=hrvo"], 60),
-    "over corners": ({**BUSY, "groups": [*BUSY["groups"], IDLE]}, ["navigation={kind: visibility, round_standers: true}", *EVERYTHING], 60),
-    "previous paths": (BUSY, ["navigation={kind: mesh, while_waiting: previous}", "bodies.replanning=true"], 60),
-    "a door": ({**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}, {"at": 2, "open": "door"}]}, [], 40),
-    "a door on a grid": ({**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]}, ["navigation=grid"], 30),
-    "a door in tiles": ({**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]}, ["navigation.tile_size=4"], 30),
-    "groups of their own": ({**BUSY, "groups": [{**BUSY["groups"][0], "navigation": "grid", "avoidance": "hrvo"}, *BUSY["groups"][1:]]}, EVERYTHING, 60),
-    "guesses over cells": (SCENARIOS / "office-floor.yaml", ["navigation=grid", "navigation.while_waiting=guess", "budget.work=20"], 40),
+    "agents in the way": (
+        {**BUSY, "groups": [*BUSY["groups"], IDLE, GUESTS]},
+        [*EVERYTHING, "bodies.local_grid=true"],
+        110,
+    ),
+    "obstacles": (
+        {**BUSY, "obstacles": [CART]},
+        ["speed_density=weidmann", "bodies.priority=waiting", "avoidance=sampled-hrvo"],
+        95,
+    ),
+    "on a grid": (
+        {**BUSY, "obstacles": [CART], "groups": [*BUSY["groups"], IDLE]},
+        ["navigation=grid", *EVERYTHING, "avoidance=hrvo"],
+        60,
+    ),
+    "over corners": (
+        {**BUSY, "groups": [*BUSY["groups"], IDLE]},
+        ["navigation={kind: visibility, round_standers: true}", *EVERYTHING],
+        60,
+    ),
+    "previous paths": (
+        BUSY,
+        ["navigation={kind: mesh, while_waiting: previous}", "bodies.replanning=true"],
+        60,
+    ),
+    "a door": (
+        {
+            **BUSY,
+            "geometry": DOOR,
+            "goals": {},
+            "groups": [THROUGH],
+            "events": [{"at": 1, "close": "door"}, {"at": 2, "open": "door"}],
+        },
+        [],
+        40,
+    ),
+    "a door on a grid": (
+        {**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]},
+        ["navigation=grid"],
+        30,
+    ),
+    "a door in tiles": (
+        {**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]},
+        ["navigation.tile_size=4"],
+        30,
+    ),
+    "groups of their own": (
+        {
+            **BUSY,
+            "groups": [{**BUSY["groups"][0], "navigation": "grid", "avoidance": "hrvo"}, *BUSY["groups"][1:]],
+        },
+        EVERYTHING,
+        60,
+    ),
+    "guesses over cells": (
+        SCENARIOS / "office-floor.yaml",
+        ["navigation=grid", "navigation.while_waiting=guess", "budget.work=20"],
+        40,
+    ),
     "slopes": (SCENARIOS / "bridge.yaml", ["bodies.priority=waiting", *EVERYTHING], 40),
     "stuck for long": (STUCK, [], 290),
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
-# Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are no entity, index or code.
+# Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are
+# no entity, index or code.
 BLANK = {
-    "float64": np.uint64(0xFFF8_0000_0BAD_0BAD).view(np.float64), "float32": np.uint32(0xFFC0_0BAD).view(np.float32),
-    **dict.fromkeys(("int64", "int32", "int16"), -2), "uint64": 0xBAD0_BAD0_BAD0, "uint8": 0xEE,
-}  # fmt: skip
-# Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have strayed from theirs.
+    "float64": np.uint64(0xFFF8_0000_0BAD_0BAD).view(np.float64),
+    "float32": np.uint32(0xFFC0_0BAD).view(np.float32),
+    **dict.fromkeys(("int64", "int32", "int16"), -2),
+    "uint64": 0xBAD0_BAD0_BAD0,
+    "uint8": 0xEE,
+}
+# Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have
+# strayed from theirs.
 RARELY = {"Follow": {"corridor_capacity"}, "Walk": {"entity", "group"}}
 
 
 def scene(name):
     document, sets, ticks = SCENES[name]
-    scenario = parse_scenario(json.dumps(document), file=name, sets=sets) if isinstance(document, dict) else load_scenario(document, sets=sets)
+    scenario = (
+        parse_scenario(json.dumps(document), file=name, sets=sets)
+        if isinstance(document, dict)
+        else load_scenario(document, sets=sets)
+    )
     return scenario, ticks
 
 
 class Looked(DeclaredColumns):
-    """Notes what is looked at, and lets kernels write to a column that is only written where it holds nothing of use: what they read of it is wrong."""
+    """Notes what is looked at, and lets kernels write to a column that is only written where it holds nothing
+    of use: what they read of it is wrong.
+    """
 
     def __init__(self, *given, **more):
         super().__init__(*given, **more)
@@ -75,14 +155,19 @@ class Looked(DeclaredColumns):
 
     def _write_only(self, name):
         if name not in self._blank:
-            self._blank[name] = np.full_like(getattr(self._whole, name), BLANK[self._whole.columns[name].dtype])
+            self._blank[name] = np.full_like(
+                getattr(self._whole, name), BLANK[self._whole.columns[name].dtype]
+            )
         column = self._blank[name].view(WriteOnly)
         column.of = (self._system, name)
         return column
 
     def _take_written(self):
         for name, array in self._blank.items():
-            bits, blank = array.view(f"u{array.itemsize}"), np.full(1, BLANK[str(array.dtype)], dtype=array.dtype).view(f"u{array.itemsize}")
+            bits, blank = (
+                array.view(f"u{array.itemsize}"),
+                np.full(1, BLANK[str(array.dtype)], dtype=array.dtype).view(f"u{array.itemsize}"),
+            )
             np.copyto(getattr(self._whole, name), array, where=bits != blank)
         self._blank.clear()
 
@@ -96,18 +181,25 @@ class Looked(DeclaredColumns):
 
 
 def looked_at(name):
-    """Run a scene with every system held to its declaration; return what each looked at, and the digest of the run."""
+    """Run a scene with every system held to its declaration;
+    return what each looked at, and the digest of the run.
+    """
     scenario, ticks = scene(name)
     with Simulation(scenario) as run:
         world = run.world
-        held = [Looked(world.agents, each.name, each.reads, each.writes, changes_rows=True) for each in run.systems]
+        held = [
+            Looked(world.agents, each.name, each.reads, each.writes, changes_rows=True)
+            for each in run.systems
+        ]
         for number in range(1, ticks):
             tick = Tick(number, scenario.tick, run.team)
             for system, columns in zip(run.systems, held, strict=True):
                 with columns_declared(world, columns):
                     system.process(tick)
             world.tick = number
-        return {kind.__name__: columns.looked for kind, columns in zip(TICK_ORDER, held, strict=True)}, run.digest
+        return {
+            kind.__name__: columns.looked for kind, columns in zip(TICK_ORDER, held, strict=True)
+        }, run.digest
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +227,11 @@ def test_what_is_only_written_holds_nothing_of_use_and_rows_that_are_not_written
         columns.velocity[1] = 3.0, np.nan
         np.copyto(columns.velocity, 4.0, where=np.arange(len(agents))[:, None] == 2)
         columns.check()
-        assert agents.velocity[1, 0] == 3.0 and np.isnan(agents.velocity[1, 1]) and agents.velocity[2].tolist() == [4.0, 4.0]
+        assert (
+            agents.velocity[1, 0] == 3.0
+            and np.isnan(agents.velocity[1, 1])
+            and agents.velocity[2].tolist() == [4.0, 4.0]
+        )
         assert np.array_equal(np.delete(agents.velocity, (1, 2), axis=0), np.delete(before, (1, 2), axis=0))
 
 
@@ -157,5 +253,9 @@ def test_systems_read_and_write_only_what_they_declare_and_look_at_all_of_it(loo
 def test_only_one_module_knows_esper():
     from tests.crowds import ROOT
 
-    importers = [path for path in (ROOT / "crowdsim").rglob("*.py") if "import esper" in path.read_text(encoding="utf-8")]
+    importers = [
+        path
+        for path in (ROOT / "crowdsim").rglob("*.py")
+        if "import esper" in path.read_text(encoding="utf-8")
+    ]
     assert [path.name for path in importers] == ["entities.py"]

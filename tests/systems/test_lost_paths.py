@@ -13,13 +13,21 @@ from tests.crowds import ROOT, simulation
 FIELDS = ("corridor_length", "goal_piece", "strays", "path_status")
 # Where a path is lost, and where a search's answer or the number of a kept piece is written.
 WRITERS = {
-    "systems/paths/lost_paths.py", "systems/paths/corridor_paths.py", "systems/paths/waypoint_paths.py", "systems/paths/paths.py",
-    "systems/paths/straighten.py", "systems/walk.py", "systems/ground/ground_change.py", "systems/ground/tile_changes.py",
-}  # fmt: skip
+    "systems/paths/lost_paths.py",
+    "systems/paths/corridor_paths.py",
+    "systems/paths/waypoint_paths.py",
+    "systems/paths/paths.py",
+    "systems/paths/straighten.py",
+    "systems/walk.py",
+    "systems/ground/ground_change.py",
+    "systems/ground/tile_changes.py",
+}
 
 
 @pytest.mark.parametrize("status", [PathStatus.NONE, PathStatus.STALE])
-def test_an_agent_that_loses_its_path_has_no_portals_no_piece_and_no_strays_and_the_others_keep_theirs(status):
+def test_an_agent_that_loses_its_path_has_no_portals_no_piece_and_no_strays_and_the_others_keep_theirs(
+    status,
+):
     with simulation() as run:
         for _ in range(5):
             run.step()
@@ -45,7 +53,9 @@ def test_an_agent_that_asks_anew_keeps_its_path_until_it_has_another():
         length, piece = agents.corridor_length[rows].copy(), agents.goal_piece[rows].copy()
         ask_anew(agents, rows)
         assert (agents.path_status[rows] == PathStatus.NONE).all()
-        assert np.array_equal(agents.corridor_length[rows], length) and np.array_equal(agents.goal_piece[rows], piece)
+        assert np.array_equal(agents.corridor_length[rows], length) and np.array_equal(
+            agents.goal_piece[rows], piece
+        )
         drop_corridors(agents, rows)
         assert not agents.corridor_length[rows].any() and (agents.path_status[rows] == PathStatus.NONE).all()
 
@@ -55,13 +65,20 @@ def test_those_that_walk_are_told_that_their_path_was_shut_and_the_others_lose_i
         for _ in range(5):
             run.step()
         agents = run.world.agents
-        rows = np.flatnonzero((agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.FOUND))[:2]
+        rows = np.flatnonzero(
+            (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.FOUND)
+        )[:2]
         agents.activity[rows[1]] = AgentState.STANDING
         run.world.events.take()
         lose_shut_paths(run.world, 7, rows, np.array([4, 5]))
         events = run.world.events.take()
-        assert [(int(event["entity"]), int(event["kind"]), int(event["value"])) for event in events] == [(int(agents.entity[rows[0]]), EventKind.WAY_LOST, 4)]
-        assert agents.replan_wish[rows].tolist() == [ReplanCause.WAY_SHUT, ReplanCause.NONE] and (agents.path_status[rows] == PathStatus.NONE).all()
+        assert [(int(event["entity"]), int(event["kind"]), int(event["value"])) for event in events] == [
+            (int(agents.entity[rows[0]]), EventKind.WAY_LOST, 4)
+        ]
+        assert (
+            agents.replan_wish[rows].tolist() == [ReplanCause.WAY_SHUT, ReplanCause.NONE]
+            and (agents.path_status[rows] == PathStatus.NONE).all()
+        )
 
 
 def test_no_other_file_takes_a_path_from_an_agent_by_hand():
@@ -69,8 +86,20 @@ def test_no_other_file_takes_a_path_from_an_agent_by_hand():
     for path in sorted((ROOT / "crowdsim").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if any(field in text for field in FIELDS) else ():
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
-            for target in [each for one in targets for each in (one.elts if isinstance(one, ast.Tuple) else [one])]:
-                if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute) and target.value.attr in FIELDS:
+            targets = (
+                node.targets
+                if isinstance(node, ast.Assign)
+                else [node.target]
+                if isinstance(node, ast.AugAssign)
+                else []
+            )
+            for target in [
+                each for one in targets for each in (one.elts if isinstance(one, ast.Tuple) else [one])
+            ]:
+                if (
+                    isinstance(target, ast.Subscript)
+                    and isinstance(target.value, ast.Attribute)
+                    and target.value.attr in FIELDS
+                ):
                     found.add(str(path.relative_to(ROOT / "crowdsim")))
     assert found == WRITERS

@@ -1,4 +1,6 @@
-"""Agents that stay in a region move in to places of their own, so that those behind them find its rim free."""
+"""Agents that stay in a region move in to places of their own,
+so that those behind them find its rim free.
+"""
 
 import numpy as np
 import pytest
@@ -8,18 +10,43 @@ from tests.crowds import assert_same_on_threads_and_from_saved_states, simulatio
 SQUARE = (11.0, 2.0, 17.0, 6.0)
 
 
-def square(count, *, regions=((0.5, 0.5, 9, 7.5),), box=SQUARE, walkable=((0, 0), (20, 0), (20, 8), (0, 8)), obstacles=(), more=(), **settings):
+def square(
+    count,
+    *,
+    regions=((0.5, 0.5, 9, 7.5),),
+    box=SQUARE,
+    walkable=((0, 0), (20, 0), (20, 8), (0, 8)),
+    obstacles=(),
+    more=(),
+    **settings,
+):
     """Return a hall of 20 x 8 m with a region in which groups stay, each from a box of its own."""
-    groups = [{"name": f"from{i}", "count": count, "region": {"box": list(each)}, "goals": "square", "leave_on_arrival": False} for i, each in enumerate(regions)]
+    groups = [
+        {
+            "name": f"from{i}",
+            "count": count,
+            "region": {"box": list(each)},
+            "goals": "square",
+            "leave_on_arrival": False,
+        }
+        for i, each in enumerate(regions)
+    ]
     return {
-        "version": 1, "name": "square", "seed": 1, "stop": {"after": 60, "when": "all_arrived"},
+        "version": 1,
+        "name": "square",
+        "seed": 1,
+        "stop": {"after": 60, "when": "all_arrived"},
         "geometry": {"walkable": [list(each) for each in walkable], "obstacles": list(obstacles)},
-        "goals": {"square": {"region": {"box": list(box)}}, "back": {"exit": {"box": [0, 3, 0.3, 5]}}}, "groups": [*groups, *more], **settings,
-    }  # fmt: skip
+        "goals": {"square": {"region": {"box": list(box)}}, "back": {"exit": {"box": [0, 3, 0.3, 5]}}},
+        "groups": [*groups, *more],
+        **settings,
+    }
 
 
 def run_out(document, sets=()):
-    """Run a scene; return where all agents are at the end, the radii, which have arrived, and how long it took."""
+    """Run a scene; return where all agents are at the end, the radii, which have arrived,
+    and how long it took.
+    """
     with simulation(document, sets=list(sets)) as run:
         run.run()
         agents = run.world.agents
@@ -32,7 +59,11 @@ def inside(position, box=SQUARE, margin=0.0):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("sets", [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]], ids=str)
+@pytest.mark.parametrize(
+    "sets",
+    [[], ["avoidance.model=clearpath"], ["navigation.kind=visibility"], ["navigation.kind=grid"]],
+    ids=str,
+)
 def test_all_arrive_that_there_is_room_for(sets):
     position, _, arrived, took = run_out(square(40), sets)
     assert np.all(arrived) and np.all(inside(position, margin=0.1)) and took < 20.0
@@ -46,7 +77,9 @@ def test_agents_that_stay_where_they_came_in_shut_the_rim():
 
 
 def test_from_both_sides_all_have_places_without_overlaps():
-    position, radius, arrived, _ = run_out(square(20, regions=((0.5, 0.5, 5, 7.5), (15, 0.5, 19.5, 7.5)), box=(7, 2, 13, 6)))
+    position, radius, arrived, _ = run_out(
+        square(20, regions=((0.5, 0.5, 5, 7.5), (15, 0.5, 19.5, 7.5)), box=(7, 2, 13, 6))
+    )
     apart = np.hypot(*(position[:, None] - position[None]).T) - radius[:, None] - radius[None]
     np.fill_diagonal(apart, np.inf)
     assert np.all(arrived) and apart.min() > -1e-3
@@ -54,7 +87,12 @@ def test_from_both_sides_all_have_places_without_overlaps():
 
 @pytest.mark.full
 def test_a_region_that_many_visit_on_their_way_does_not_jam_while_others_stay():
-    visitors = {"name": "visitors", "count": 20, "region": {"box": [0.5, 0.5, 9, 7.5]}, "goals": ["square", "back"]}
+    visitors = {
+        "name": "visitors",
+        "count": 20,
+        "region": {"box": [0.5, 0.5, 9, 7.5]},
+        "goals": ["square", "back"],
+    }
     with simulation(square(40, more=(visitors,))) as run:
         run.run()
         agents = run.world.agents

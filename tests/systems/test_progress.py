@@ -23,7 +23,9 @@ def noted(count, place=None):
 
 def note(columns, towards, corner, heading, goal, position, slope=LEVEL, start=0, stop=None):
     stop = len(position) if stop is None else stop
-    note_progress(start, stop, towards, corner, heading, goal, GOAL_START, POLES, slope, position, Progress(*columns))
+    note_progress(
+        start, stop, towards, corner, heading, goal, GOAL_START, POLES, slope, position, Progress(*columns)
+    )
 
 
 def steps(seed, count=30, looks=40):
@@ -54,9 +56,18 @@ def test_noting_agrees_with_its_reference(seed, sloped):
         note(columns, towards, corner, heading, goal, position, slope)
         for row, walker in enumerate(walkers):
             poles = POLES[GOAL_START[goal[row]] : GOAL_START[goal[row] + 1]].tolist()
-            walker.note(int(towards[row]), position[row].tolist(), corner[row].tolist(), heading[row].tolist(), poles, slope[row].tolist() if sloped else None)
+            walker.note(
+                int(towards[row]),
+                position[row].tolist(),
+                corner[row].tolist(),
+                heading[row].tolist(),
+                poles,
+                slope[row].tolist() if sloped else None,
+            )
         _, _, remaining, behind, progress = columns
-        assert np.allclose(progress, [each.progress for each in walkers], atol=1e-9) and np.allclose(behind, [each.behind for each in walkers], atol=1e-9)
+        assert np.allclose(progress, [each.progress for each in walkers], atol=1e-9) and np.allclose(
+            behind, [each.behind for each in walkers], atol=1e-9
+        )
         assert np.allclose(remaining, [each.remaining for each in walkers], atol=1e-9, equal_nan=True)
     assert progress.max() > 1.0 and behind.max() > 1.0
 
@@ -68,21 +79,57 @@ def test_rows_and_ranges_do_not_matter_and_a_mirror_image_progresses_alike(seed)
     flip = np.array([-1.0, 1.0])
     for towards, corner, heading, goal, position in steps(seed):
         if whole is None:
-            whole, parts, mirrored = noted(30, position), noted(30, position[order]), noted(30, position * flip)
+            whole, parts, mirrored = (
+                noted(30, position),
+                noted(30, position[order]),
+                noted(30, position * flip),
+            )
         note(whole, towards, corner, heading, goal, position)
         for start, stop in ((0, 7), (7, 22), (22, 30)):
-            note(parts, towards[order], corner[order], heading[order], goal[order], position[order], start=start, stop=stop)
-        note_progress(0, 30, towards, corner * flip, heading * flip, goal, GOAL_START, POLES * flip, LEVEL, position * flip, Progress(*mirrored))
+            note(
+                parts,
+                towards[order],
+                corner[order],
+                heading[order],
+                goal[order],
+                position[order],
+                start=start,
+                stop=stop,
+            )
+        note_progress(
+            0,
+            30,
+            towards,
+            corner * flip,
+            heading * flip,
+            goal,
+            GOAL_START,
+            POLES * flip,
+            LEVEL,
+            position * flip,
+            Progress(*mirrored),
+        )
     for one, other, mirror in zip(whole[2:], parts[2:], mirrored[2:], strict=True):
-        assert np.array_equal(one[order], other, equal_nan=True) and np.array_equal(one, mirror, equal_nan=True)
+        assert np.array_equal(one[order], other, equal_nan=True) and np.array_equal(
+            one, mirror, equal_nan=True
+        )
 
 
 def walk(places, corner):
-    """Return (remaining, behind, progress) of one agent that is at places one after the other, in sight of its corner."""
+    """Return (remaining, behind, progress) of one agent that is at places one after the other,
+    in sight of its corner.
+    """
     columns = noted(1, np.array([places[0]]))
     columns[2][:] = math.dist(places[0], corner)
     for place in places:
-        note(columns, np.array([Measured.CORNER], dtype=np.uint8), np.array([corner]), np.zeros((1, 2)), np.zeros(1, dtype=np.int32), np.array([place]))
+        note(
+            columns,
+            np.array([Measured.CORNER], dtype=np.uint8),
+            np.array([corner]),
+            np.zeros((1, 2)),
+            np.zeros(1, dtype=np.int32),
+            np.array([place]),
+        )
     return tuple(float(each[0]) for each in columns[2:])
 
 
@@ -92,7 +139,9 @@ def test_an_agent_that_walks_straight_on_progresses_by_what_it_walks():
 
 
 def test_an_agent_that_goes_to_and_fro_gets_nowhere():
-    """Ten minutes of jostling half a metre beside a corner, on the same places forwards and back: not a millimetre."""
+    """Ten minutes of jostling half a metre beside a corner, on the same places forwards and back:
+    not a millimetre.
+    """
     there = [(0.1 * k, 0.05 * k * k) for k in range(-4, 5)]
     remaining, _, progress = walk((there + there[::-1]) * 300, (0.5, 0.4))
     once = walk(there, (0.5, 0.4))[2]
@@ -117,16 +166,27 @@ def test_an_agent_that_is_pushed_back_has_to_win_back_what_it_lost_first():
 def agents_at(*places):
     agents = AgentColumns()
     position = np.array(places, dtype=float)
-    agents.append(len(position), {"entity": np.arange(1, len(position) + 1), "position": position, "progress_place": position})
+    agents.append(
+        len(position),
+        {"entity": np.arange(1, len(position) + 1), "position": position, "progress_place": position},
+    )
     return agents
 
 
 def test_a_first_path_begins_and_a_shorter_one_is_no_progress():
     agents = agents_at((0, 0))
     take_path(agents, np.array([0]), np.array([10.0]))
-    assert agents.remaining.tolist() == [10.0] and agents.nearest_remaining.tolist() == [10.0] and agents.progress.tolist() == [0.0]
+    assert (
+        agents.remaining.tolist() == [10.0]
+        and agents.nearest_remaining.tolist() == [10.0]
+        and agents.progress.tolist() == [0.0]
+    )
     take_path(agents, np.array([0]), np.array([4.0]))
-    assert agents.remaining.tolist() == [4.0] and agents.progress.tolist() == [0.0] and agents.setbacks.tolist() == [0]
+    assert (
+        agents.remaining.tolist() == [4.0]
+        and agents.progress.tolist() == [0.0]
+        and agents.setbacks.tolist() == [0]
+    )
 
 
 def test_a_longer_path_begins_again_three_times_and_then_has_to_be_walked():
@@ -141,7 +201,11 @@ def test_a_longer_path_begins_again_three_times_and_then_has_to_be_walked():
     assert agents.behind.tolist() == [2.0]
     forget_path(agents, row)
     take_path(agents, row, np.array([50.0]))
-    assert agents.behind.tolist() == [0.0] and agents.setbacks.tolist() == [0] and agents.nearest_remaining.tolist() == [50.0]
+    assert (
+        agents.behind.tolist() == [0.0]
+        and agents.setbacks.tolist() == [0]
+        and agents.nearest_remaining.tolist() == [50.0]
+    )
 
 
 def test_a_path_over_too_many_portals_to_be_measured_is_not_known():
@@ -152,12 +216,18 @@ def test_a_path_over_too_many_portals_to_be_measured_is_not_known():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_paths_between_looks_agree_with_the_reference(seed):
-    """Steps that were gone since the last look count along the path that they were gone on, whenever the next one comes."""
+    """Steps that were gone since the last look count along the path that they were gone on,
+    whenever the next one comes.
+    """
     rng = np.random.default_rng(seed)
     places = rng.uniform(0, 5, (12, 2))
     agents, walkers = agents_at(*places), [naive.Walker(at) for at in places.tolist()]
     columns = (agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress)
-    towards, nothing, goal = np.full(12, Measured.CORNER, dtype=np.uint8), np.zeros((12, 2)), np.zeros(12, dtype=np.int32)
+    towards, nothing, goal = (
+        np.full(12, Measured.CORNER, dtype=np.uint8),
+        np.zeros((12, 2)),
+        np.zeros(12, dtype=np.int32),
+    )
     for _ in range(60):
         agents.position[:] += rng.normal(0.0, 0.15, (12, 2))
         rows = np.flatnonzero(rng.random(12) < 0.3)
@@ -171,15 +241,27 @@ def test_paths_between_looks_agree_with_the_reference(seed):
             for row, walker in enumerate(walkers):
                 walker.note(naive.CORNER, agents.position[row].tolist(), corner[row].tolist(), (0.0, 0.0), [])
     for name in ("progress", "behind", "remaining"):
-        assert np.allclose(getattr(agents, name), [getattr(each, name) for each in walkers], equal_nan=True, atol=1e-9)
+        assert np.allclose(
+            getattr(agents, name), [getattr(each, name) for each in walkers], equal_nan=True, atol=1e-9
+        )
     assert agents.setbacks.tolist() == [each.setbacks for each in walkers]
 
 
 def test_a_length_that_is_corrected_keeps_what_was_gone():
     agents, row = agents_at((0, 0)), np.array([0])
     take_path(agents, row, np.array([10.0]))
-    note((agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress), np.array([1], dtype=np.uint8), np.array([[5.0, 0.0]]),
-         np.zeros((1, 2)), np.zeros(1, dtype=np.int32), agents.position)  # fmt: skip
+    note(
+        (agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress),
+        np.array([1], dtype=np.uint8),
+        np.array([[5.0, 0.0]]),
+        np.zeros((1, 2)),
+        np.zeros(1, dtype=np.int32),
+        agents.position,
+    )
     agents.position[0] = (0.5, 0.3)
     take_length(agents, row, np.array([9.2]))
-    assert agents.remaining.tolist() == [9.2] and agents.progress.tolist() == [0.5] and agents.progress_place.tolist() == [[0.5, 0.3]]
+    assert (
+        agents.remaining.tolist() == [9.2]
+        and agents.progress.tolist() == [0.5]
+        and agents.progress_place.tolist() == [[0.5, 0.3]]
+    )

@@ -1,4 +1,6 @@
-"""Ground is built as a task of the one time slicer: in steps, on the account of planning, and put in between two ticks."""
+"""Ground is built as a task of the one time slicer:
+in steps, on the account of planning, and put in between two ticks.
+"""
 
 import copy
 
@@ -45,8 +47,13 @@ def test_where_work_decides_ground_is_paid_for_by_the_polygon_and_put_in_when_it
     with simulation(scene({"work": 100_000}, navigation=navigation)) as run:
         at_once_, counts = closing(run)
         paid = [count["ground_work"] for count in counts]
-        assert sum(paid) >= 3 and np.count_nonzero(paid) == 1 and max(count["ground_wait_ticks"] for count in counts) == 0
-        assert paid.index(sum(paid)) + 1 == at_once_[EventKind.AREA_CLOSED]  # in the tick in which it was ordered
+        assert (
+            sum(paid) >= 3
+            and np.count_nonzero(paid) == 1
+            and max(count["ground_wait_ticks"] for count in counts) == 0
+        )
+        # in the tick in which it was ordered
+        assert paid.index(sum(paid)) + 1 == at_once_[EventKind.AREA_CLOSED]
     with simulation(scene({"work": 1}, navigation=navigation)) as run:
         ticks = 0
         while "ground" not in run.budget.tasks:  # searches are slow, and so are the people
@@ -57,7 +64,10 @@ def test_where_work_decides_ground_is_paid_for_by_the_polygon_and_put_in_when_it
         late, counts = closing(run, 12)
         assert late[EventKind.AREA_CLOSED] == late[EventKind.AREA_OPENED] == ordered + sum(paid) - 1
         waits = [count["ground_wait_ticks"] for count in counts]
-        assert waits[: int(late[EventKind.AREA_CLOSED] - ordered)] == [*range(1, int(late[EventKind.AREA_CLOSED] - ordered)), 0]
+        assert waits[: int(late[EventKind.AREA_CLOSED] - ordered)] == [
+            *range(1, int(late[EventKind.AREA_CLOSED] - ordered)),
+            0,
+        ]
 
 
 def test_until_the_ground_is_there_the_door_is_open_for_all_and_then_shut_for_all():
@@ -73,13 +83,18 @@ def test_until_the_ground_is_there_the_door_is_open_for_all_and_then_shut_for_al
             before = run.world.agents.entity.copy(), run.world.agents.position.copy()
             run.step()
             known = np.isin(before[0], run.world.agents.entity)
-            x, now = before[1][known, 0], run.world.agents.position[np.isin(run.world.agents.entity, before[0])]
+            x, now = (
+                before[1][known, 0],
+                run.world.agents.position[np.isin(run.world.agents.entity, before[0])],
+            )
             over = (x < 6.1) & (now[:, 0] >= 6.1)
             assert (now[over, 1] < 4.0).all()  # nobody by the north door
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("budget", [{"work": 1}, {"work": 100_000}, {"milliseconds": 0.001, "slice": 300}], ids=str)
+@pytest.mark.parametrize(
+    "budget", [{"work": 1}, {"work": 100_000}, {"milliseconds": 0.001, "slice": 300}], ids=str
+)
 def test_ground_changes_between_two_ticks_and_never_in_the_middle_of_one(budget):
     with simulation(scene(budget)) as run:
         changes = 0
@@ -99,26 +114,43 @@ def test_a_ground_that_the_clock_foresees_is_there_in_its_tick_however_little_wo
     events = [{"at": 2.0, "close": "north"}, {"at": 2.0, "open": "south"}]
     with simulation({**ROOMS, "events": events, "budget": {"work": 1}}) as run:
         happened, counts = closing(run, 25)
-        assert happened == {EventKind.AREA_CLOSED: 21, EventKind.AREA_OPENED: 21} and not any(count["ground_work"] for count in counts)
+        assert happened == {EventKind.AREA_CLOSED: 21, EventKind.AREA_OPENED: 21} and not any(
+            count["ground_work"] for count in counts
+        )
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("navigation", ["mesh", {"kind": "grid", "cell_size": 0.2, "object_padding": 0.02}, {"kind": "mesh", "tile_size": 4}], ids=str)
-def test_where_a_clock_decides_each_step_is_a_slice_and_the_run_is_run_again_from_what_was_granted(navigation, tmp_path):
-    document, out = scene({"milliseconds": 0.001, "slice": 300}, navigation=navigation), tmp_path / "doors.h5"  # a slice a tick
+@pytest.mark.parametrize(
+    "navigation",
+    ["mesh", {"kind": "grid", "cell_size": 0.2, "object_padding": 0.02}, {"kind": "mesh", "tile_size": 4}],
+    ids=str,
+)
+def test_where_a_clock_decides_each_step_is_a_slice_and_the_run_is_run_again_from_what_was_granted(
+    navigation, tmp_path
+):
+    # a slice a tick
+    document, out = scene({"milliseconds": 0.001, "slice": 300}, navigation=navigation), tmp_path / "doors.h5"
     with simulation(document, out=out) as run:
         expected = digests(run, TICKS)
     with open_run(out) as recording:
         granted, ticks = recorded_grants(recording), recording.ticks()
     building = ticks["ground_work"] > 0
-    assert building.sum() >= 4 and (ticks["ground_work"][building] == 300).all() and ticks["ground_wait_ticks"].max() >= 4
+    assert (
+        building.sum() >= 4
+        and (ticks["ground_work"][building] == 300).all()
+        and ticks["ground_wait_ticks"].max() >= 4
+    )
     assert (ticks["expansions_granted"] == 300 * ticks["slices"]).all()
     for threads in (1, 2):
         with simulation(document, granted=granted, threads=threads) as run:
             assert digests(run, TICKS) == expected
-    with simulation({**document, "budget": {"milliseconds": 1000, "slice": 300}}) as run:  # with time for everything, in the tick in which it was ordered
+    # with time for everything, in the tick in which it was ordered
+    with simulation({**document, "budget": {"milliseconds": 1000, "slice": 300}}) as run:
         _, counts = closing(run)
-        assert max(count["ground_wait_ticks"] for count in counts) == 0 and max(count["ground_work"] for count in counts) >= 4 * 300
+        assert (
+            max(count["ground_wait_ticks"] for count in counts) == 0
+            and max(count["ground_work"] for count in counts) >= 4 * 300
+        )
 
 
 @pytest.mark.sample(1)
@@ -210,7 +242,9 @@ def test_what_hurries_is_on_the_account_of_planning():
 
 def test_ground_that_is_built_in_steps_is_the_same_as_at_once():
     for tile_size in (0, 4):
-        with simulation({**ROOMS, "navigation": {"kind": "mesh", **({"tile_size": tile_size} if tile_size else {})}}) as run:
+        with simulation(
+            {**ROOMS, "navigation": {"kind": "mesh", **({"tile_size": tile_size} if tile_size else {})}}
+        ) as run:
             areas = [area.area for area in run.scenario.geometry.areas]
             make = TiledGrounds if tile_size else Grounds
             for closed in ([], areas[:1], areas):
@@ -219,7 +253,14 @@ def test_ground_that_is_built_in_steps_is_the_same_as_at_once():
                 assert rests[0] == rests[1] >= 3  # what is known rests as often
                 one, other = at_once(stepwise.steps(closed)), whole.with_closed(closed)
                 if tile_size:
-                    assert one.keys() == other.keys() and all(tile.same_as(other[number]) for number, tile in one.items())
+                    assert one.keys() == other.keys() and all(
+                        tile.same_as(other[number]) for number, tile in one.items()
+                    )
                 else:
-                    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one.build.mesh, other.build.mesh, strict=True))
-                    assert all(np.array_equal(a, b) for a, b in zip(one.build.walls, other.build.walls, strict=True))
+                    assert all(
+                        np.array_equal(a, b, equal_nan=True)
+                        for a, b in zip(one.build.mesh, other.build.mesh, strict=True)
+                    )
+                    assert all(
+                        np.array_equal(a, b) for a, b in zip(one.build.walls, other.build.walls, strict=True)
+                    )

@@ -32,9 +32,13 @@ def crowd(count=6, **columns):
     """Walkers with a path that is a cooldown old."""
     agents = AgentColumns()
     values = {
-        "entity": np.arange(count) + 1, "activity": AgentState.WALKING, "goal": 0, "path_status": PathStatus.FOUND, "path_tick": NOW - COOLDOWN,
+        "entity": np.arange(count) + 1,
+        "activity": AgentState.WALKING,
+        "goal": 0,
+        "path_status": PathStatus.FOUND,
+        "path_tick": NOW - COOLDOWN,
         "moved_tick": -50,
-    }  # fmt: skip
+    }
     agents.append(count, values | columns)
     return agents
 
@@ -46,7 +50,11 @@ def process(agents, on_waypoints=False, **parameters):
     def note(tick, kind, entity, position, value):
         events.extend(zip(entity.tolist(), np.asarray(value).tolist(), strict=True))
 
-    world = SimpleNamespace(agents=agents, events=SimpleNamespace(note=note), on_corridors=lambda: np.full(len(agents), not on_waypoints))
+    world = SimpleNamespace(
+        agents=agents,
+        events=SimpleNamespace(note=note),
+        on_corridors=lambda: np.full(len(agents), not on_waypoints),
+    )
     tick = Tick(NOW, 0.1, Team(1))
     Lines(world, ReplanParameters(**parameters), 0.3, 0.6, np.ones(1, dtype=np.bool_), 0.1).process(tick)
     return {name: count for name, count in tick.counts.items() if count}, events
@@ -59,13 +67,23 @@ def test_a_wish_is_granted_once_the_last_way_is_a_cooldown_old_and_waits_until_t
     assert agents.asks_again.tolist() == [1, 1, 0] and agents.replans.tolist() == [1, 1, 0]
     assert agents.path_status.tolist() == [PathStatus.NONE, PathStatus.NONE, PathStatus.FOUND]
     assert agents.replan_wish.tolist() == [ReplanCause.NONE, ReplanCause.NONE, ReplanCause.WAY_SHUT]
-    assert counts == {"replans_way_shut": 2.0} and events == [(1, ReplanCause.WAY_SHUT), (2, ReplanCause.WAY_SHUT)]
+    assert counts == {"replans_way_shut": 2.0} and events == [
+        (1, ReplanCause.WAY_SHUT),
+        (2, ReplanCause.WAY_SHUT),
+    ]
 
 
 @pytest.mark.parametrize(
-    "column", [{"activity": AgentState.STANDING}, {"goal": -1}, {"is_driven": 1}, {"path_status": PathStatus.PENDING}, {"path_status": PathStatus.UNREACHABLE}],
+    "column",
+    [
+        {"activity": AgentState.STANDING},
+        {"goal": -1},
+        {"is_driven": 1},
+        {"path_status": PathStatus.PENDING},
+        {"path_status": PathStatus.UNREACHABLE},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_the_wish_of_an_agent_that_walks_no_path_is_forgotten(column):
     agents = crowd(1, **column)
     wish_to_replan(agents, np.arange(1), ReplanCause.NO_LOCAL_WAY)
@@ -78,7 +96,11 @@ def test_an_agent_that_was_sent_elsewhere_or_lost_its_path_asks_already_and_is_c
     agents.replan_wish[:] = ReplanCause.GOAL_MOVED, ReplanCause.WAY_SHUT
     counts, events = process(agents)
     assert counts == {"replans_goal_moved": 1.0, "replans_way_shut": 1.0} and len(events) == 2
-    assert agents.asks_again.tolist() == [0, 0] and agents.replans.tolist() == [1, 1] and not agents.replan_wish.any()
+    assert (
+        agents.asks_again.tolist() == [0, 0]
+        and agents.replans.tolist() == [1, 1]
+        and not agents.replan_wish.any()
+    )
 
 
 def test_an_agent_counts_as_having_moved_when_it_got_far_enough_since_it_last_counted():
@@ -90,10 +112,18 @@ def test_an_agent_counts_as_having_moved_when_it_got_far_enough_since_it_last_co
 
 def test_an_agent_that_is_blocked_for_long_enough_asks_for_that_unless_it_has_another_cause(monkeypatch):
     monkeypatch.setattr(Lines, "walls", np.array([3, 4]))
-    agents = crowd(5, held_ticks=np.array([2, 3, 4, 9, 0]), path_tick=NOW, entity=np.arange(5) * COOLDOWN, blocker=-1)
+    agents = crowd(
+        5, held_ticks=np.array([2, 3, 4, 9, 0]), path_tick=NOW, entity=np.arange(5) * COOLDOWN, blocker=-1
+    )
     wish_to_replan(agents, np.array([2]), ReplanCause.NO_LOCAL_WAY)
     process(agents, replanning=True)
-    wanted = [ReplanCause.NONE, ReplanCause.HELD_UP, ReplanCause.NO_LOCAL_WAY, ReplanCause.PUSHED_OFF, ReplanCause.PUSHED_OFF]
+    wanted = [
+        ReplanCause.NONE,
+        ReplanCause.HELD_UP,
+        ReplanCause.NO_LOCAL_WAY,
+        ReplanCause.PUSHED_OFF,
+        ReplanCause.PUSHED_OFF,
+    ]
     assert agents.replan_wish.tolist() == wanted
 
 
@@ -101,15 +131,23 @@ def test_each_looks_once_in_a_cooldown_and_only_for_walls_that_bind_it(monkeypat
     monkeypatch.setattr(Lines, "walls", np.arange(12))
     agents = crowd(12, path_tick=NOW, blocker=np.array([-1, 7] * 6))
     process(agents, replanning=True)
-    assert np.flatnonzero(agents.replan_wish).tolist() == [row for row in range(12) if (NOW + row + 1) % COOLDOWN == 0 and row % 2 == 0]
+    assert np.flatnonzero(agents.replan_wish).tolist() == [
+        row for row in range(12) if (NOW + row + 1) % COOLDOWN == 0 and row % 2 == 0
+    ]
 
 
-def test_those_on_waypoints_look_for_walls_with_replanning_off_and_ask_again_where_one_stops_them(monkeypatch):
-    """In their turn, NOW + entity being a multiple of the cooldown: entities 5 and 10. An agent that gets on beside a wall does not ask."""
+def test_those_on_waypoints_look_for_walls_with_replanning_off_and_ask_again_where_one_stops_them(
+    monkeypatch,
+):
+    """In their turn, NOW + entity being a multiple of the cooldown: entities 5 and 10.
+    An agent that gets on beside a wall does not ask.
+    """
     for on_waypoints, replanning in ((True, False), (False, False)):
         agents = crowd(10)
         monkeypatch.setattr(Lines, "walls", np.arange(10)[:5])
-        assert process(agents, on_waypoints, replanning=replanning)[1] == ([(5, ReplanCause.PUSHED_OFF)] if on_waypoints else [])
+        assert process(agents, on_waypoints, replanning=replanning)[1] == (
+            [(5, ReplanCause.PUSHED_OFF)] if on_waypoints else []
+        )
     for speed, asks in ((0.05, [10]), (0.5, [])):
         agents = crowd(10, blocker=WALL, desired_speed=1.3)
         agents.velocity[:, 0] = speed

@@ -13,18 +13,31 @@ CORNER = (20.0, 0.0)
 
 
 def walker(priced=(), until=()):
-    """One at (0, 0) whose corridor leads through portals 0 to 5 at x = 1 to 6 m, each 1 m wide; corridors are kept from the goal's end."""
+    """One at (0, 0) whose corridor leads through portals 0 to 5 at x = 1 to 6 m, each 1 m wide;
+    corridors are kept from the goal's end.
+    """
     count, at = 6, np.arange(1.0, 7.0)
-    vertex = np.concatenate([np.column_stack([at, np.full(count, -0.5)]), np.column_stack([at, np.full(count, 0.5)])])
+    vertex = np.concatenate(
+        [np.column_stack([at, np.full(count, -0.5)]), np.column_stack([at, np.full(count, 0.5)])]
+    )
     edge_vertex, edge_end = np.zeros(2 * TWIN, dtype=np.int32), np.zeros(2 * TWIN, dtype=np.int32)
     edge_vertex[:count], edge_end[:count] = np.arange(count), np.arange(count) + count
     portal, ticks = np.full((1, MOST_PRICED), -1, dtype=np.int32), np.zeros((1, MOST_PRICED), dtype=np.int64)
     portal[0, : len(priced)], ticks[0, : len(until)] = priced, until
     agents = SimpleNamespace(
-        position=np.zeros((1, 2)), next_corner=np.array([CORNER]), corridor_start=np.array([2]), corridor_length=np.array([count]),
-        priced_portal=portal, priced_until=ticks,
-    )  # fmt: skip
-    mesh = SimpleNamespace(vertex=vertex, edge_vertex=edge_vertex, edge_end=edge_end, edge_twin=(np.arange(2 * TWIN) + TWIN) % (2 * TWIN))
+        position=np.zeros((1, 2)),
+        next_corner=np.array([CORNER]),
+        corridor_start=np.array([2]),
+        corridor_length=np.array([count]),
+        priced_portal=portal,
+        priced_until=ticks,
+    )
+    mesh = SimpleNamespace(
+        vertex=vertex,
+        edge_vertex=edge_vertex,
+        edge_end=edge_end,
+        edge_twin=(np.arange(2 * TWIN) + TWIN) % (2 * TWIN),
+    )
     cells = np.array([17, 18, 5, 4, 3, 2, 1, 0, 19], dtype=np.int32)  # others' corridors on both sides
     return SimpleNamespace(agents=agents, mesh=mesh, corridors=SimpleNamespace(portals=cells))
 
@@ -32,7 +45,11 @@ def walker(priced=(), until=()):
 def remembered(world):
     """Portals and until when, in the order of their places."""
     agents = world.agents
-    return [(int(p), int(t)) for p, t in zip(agents.priced_portal[0], agents.priced_until[0], strict=True) if p >= 0]
+    return [
+        (int(p), int(t))
+        for p, t in zip(agents.priced_portal[0], agents.priced_until[0], strict=True)
+        if p >= 0
+    ]
 
 
 ROW = np.array([0])
@@ -48,7 +65,9 @@ ROW = np.array([0])
         (0.5, 0.9, None),  # all are
     ],
 )
-def test_the_portal_that_is_shut_is_the_one_nearest_to_a_place_a_body_beyond_where_the_grid_leads(aim, reach, portal):
+def test_the_portal_that_is_shut_is_the_one_nearest_to_a_place_a_body_beyond_where_the_grid_leads(
+    aim, reach, portal
+):
     world = walker()
     remember_shut(world, ROW, np.array([[aim, 0.0]]), reach, 70)
     assert remembered(world) == ([] if portal is None else [(portal, 70)])

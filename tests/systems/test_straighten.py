@@ -1,4 +1,6 @@
-"""Bends at vertices in free ground where agents have no clearance: paths are led past them on the side on which strings from there are straight."""
+"""Bends at vertices in free ground where agents have no clearance:
+paths are led past them on the side on which strings from there are straight.
+"""
 
 import numpy as np
 import pytest
@@ -28,7 +30,9 @@ groups:
 
 
 def led_without_clearance(world, follows):
-    """Rows of agents whose corner, which is the one of before, is a free vertex nearer to a wall than their radius."""
+    """Rows of agents whose corner, which is the one of before, is a free vertex nearer to a wall than their
+    radius.
+    """
     return led_round_free_vertices(world, follows, world.agents.corner_post)
 
 
@@ -104,7 +108,9 @@ def test_all_get_across_the_park(seed):
 
 @pytest.mark.full
 def test_runs_are_the_same_for_any_number_of_threads_and_when_they_go_on_from_a_state():
-    text = parse_scenario(POND.replace("positions: [[38, 16]]", "count: 12, region: {box: [36.5, 12, 39.5, 17]}"))
+    text = parse_scenario(
+        POND.replace("positions: [[38, 16]]", "count: 12, region: {box: [36.5, 12, 39.5, 17]}")
+    )
     with Simulation(text, threads=1) as one, Simulation(text, threads=2) as two:
         kept = None
         while not one.why_over():

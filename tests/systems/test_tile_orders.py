@@ -1,4 +1,6 @@
-"""Tiles that a program takes out and puts back are a task of the one time slicer: in order, paid for, between two ticks, saved in the middle."""
+"""Tiles that a program takes out and puts back are a task of the one time slicer:
+in order, paid for, between two ticks, saved in the middle.
+"""
 
 import copy
 
@@ -30,7 +32,11 @@ def tile_events(run, ticks):
     """Step on; return (tick, kind, tile) of what became of tiles."""
     found = []
     for _ in range(ticks):
-        found += [(int(event.tick), EventKind(event.kind), run.world.tiles.name_of(int(event.value))) for event in run.step() if event.kind in TILE_EVENTS]
+        found += [
+            (int(event.tick), EventKind(event.kind), run.world.tiles.name_of(int(event.value)))
+            for event in run.step()
+            if event.kind in TILE_EVENTS
+        ]
     return found
 
 
@@ -53,9 +59,18 @@ def test_where_work_decides_a_change_is_paid_for_by_the_polygon_and_lands_next_t
         run.remove_tile(3, 2)
         assert price >= 2
         for tick in range(1, price):
-            assert not tile_events(run, 1) and run.world.mesh is mesh and run.counts["ground_work"] == 1 and run.counts["ground_wait_ticks"] == tick - 1
-        assert tile_events(run, 1) == [(before + price, EventKind.TILE_REMOVED, name) for name in ((2, 0), (3, 2))]
-        assert run.counts["ground_wait_ticks"] == 0 and not np.any(run.world.tiles.is_there[[run.world.tiles.tile_named(2, 0)]])
+            assert (
+                not tile_events(run, 1)
+                and run.world.mesh is mesh
+                and run.counts["ground_work"] == 1
+                and run.counts["ground_wait_ticks"] == tick - 1
+            )
+        assert tile_events(run, 1) == [
+            (before + price, EventKind.TILE_REMOVED, name) for name in ((2, 0), (3, 2))
+        ]
+        assert run.counts["ground_wait_ticks"] == 0 and not np.any(
+            run.world.tiles.is_there[[run.world.tiles.tile_named(2, 0)]]
+        )
 
 
 def test_changes_land_in_the_order_in_which_they_were_ordered():
@@ -71,15 +86,23 @@ def test_changes_land_in_the_order_in_which_they_were_ordered():
         run.remove_tile(2, 0)
         happened += tile_events(run, 30)
         assert [each[1:] for each in happened] == [
-            (EventKind.TILE_REMOVED, (2, 0)), (EventKind.TILE_REMOVED, (3, 2)), (EventKind.TILE_ADDED, (2, 0)), (EventKind.TILE_REMOVED, (2, 0)),
-        ]  # fmt: skip
+            (EventKind.TILE_REMOVED, (2, 0)),
+            (EventKind.TILE_REMOVED, (3, 2)),
+            (EventKind.TILE_ADDED, (2, 0)),
+            (EventKind.TILE_REMOVED, (2, 0)),
+        ]
         ticks = [each[0] for each in happened]
         assert ticks[0] < ticks[1] == ticks[2] < ticks[3] and run.world.tiles.salt[tile] == first + 2
 
 
 def test_a_change_lands_between_two_ticks_and_all_agents_on_it_stand_with_a_reason_in_that_tick():
     with simulation(scene({"milliseconds": 0.001, "slice": 300})) as run:
-        while np.count_nonzero((run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)) < 3:
+        while (
+            np.count_nonzero(
+                (run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)
+            )
+            < 3
+        ):
             run.step()
         run.remove_tile(2, 0)
         landed = 0
@@ -91,10 +114,22 @@ def test_a_change_lands_between_two_ticks_and_all_agents_on_it_stand_with_a_reas
                 system.process(tick)
                 if run.world.mesh is not before:
                     assert isinstance(system, Gates)
-                    changed = {name for name, array in old.items() if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")}
+                    changed = {
+                        name
+                        for name, array in old.items()
+                        if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
+                    }
                     assert {"activity", "path_status", "corridor_length"} <= changed <= set(Gates.writes)
-                    on = (agents.position[:, 0] > 8) & (agents.position[:, 0] < 12) & (agents.position[:, 1] < 4)
-                    assert on.sum() >= 3 and np.all(agents.activity[on] == AgentState.STANDING) and np.all(agents.path_status[on] == PathStatus.STALE)
+                    on = (
+                        (agents.position[:, 0] > 8)
+                        & (agents.position[:, 0] < 12)
+                        & (agents.position[:, 1] < 4)
+                    )
+                    assert (
+                        on.sum() >= 3
+                        and np.all(agents.activity[on] == AgentState.STANDING)
+                        and np.all(agents.path_status[on] == PathStatus.STALE)
+                    )
                     landed += 1
                 before = run.world.mesh
             run.world.tick = number
@@ -128,7 +163,10 @@ def test_where_a_clock_decides_each_step_is_a_slice_and_the_run_is_run_again_fro
 @pytest.mark.parametrize("budget", [{"work": 1}, {"milliseconds": 1, "slice": 50}], ids=str)
 def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budget):
     granted = dict.fromkeys(range(1, 400), 50) if "milliseconds" in budget else None
-    with simulation(scene(budget), granted=granted) as run, simulation(scene(budget), granted=granted) as other:
+    with (
+        simulation(scene(budget), granted=granted) as run,
+        simulation(scene(budget), granted=granted) as other,
+    ):
         digests(run, 40)
         for name in ((1, 0), (2, 0), (3, 0)):
             run.remove_tile(*name)
@@ -144,7 +182,9 @@ def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budge
         for tick, state in reversed(states):
             other.restore(states[-1][1])  # into one in which something else is in the making
             other.restore(state)
-            assert other.state().keys() == state.keys() and (TASK in other.budget.tasks) == ("tasks/task/ground" in state)
+            assert other.state().keys() == state.keys() and (TASK in other.budget.tasks) == (
+                "tasks/task/ground" in state
+            )
             for _ in range(last - tick):
                 other.step()
             assert not other._gates.expects and digests(other, 10) == expected
@@ -153,7 +193,11 @@ def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budge
 def test_tiles_and_doors_are_built_one_after_the_other():
     """Both in one run, from a save in the middle too; the ground in the end is that of both at once."""
     document = {**copy.deepcopy(ROOMS), "navigation": {"kind": "mesh", "tile_size": 4}, "budget": {"work": 1}}
-    with simulation(document) as run, simulation(document) as other, simulation({**document, "budget": {"work": 100_000}}) as at_once:
+    with (
+        simulation(document) as run,
+        simulation(document) as other,
+        simulation({**document, "budget": {"work": 100_000}}) as at_once,
+    ):
         for each in (run, at_once):
             digests(each, 5)
             each.set_area_available("north", False)
@@ -165,12 +209,22 @@ def test_tiles_and_doors_are_built_one_after_the_other():
         tile, happened = run.world.tiles.tile_named(0, 0), {}
         while run._gates.expects:
             for event in run.step():
-                if event.kind in (EventKind.AREA_CLOSED, EventKind.AREA_OPENED) or (event.kind == EventKind.TILE_REMOVED and event.value == tile):
+                if event.kind in (EventKind.AREA_CLOSED, EventKind.AREA_OPENED) or (
+                    event.kind == EventKind.TILE_REMOVED and event.value == tile
+                ):
                     happened[EventKind(event.kind)] = int(event.tick)
-        assert happened[EventKind.AREA_CLOSED] <= happened[EventKind.TILE_REMOVED] < happened[EventKind.AREA_OPENED]  # in the order of the orders
+        # in the order of the orders
+        assert (
+            happened[EventKind.AREA_CLOSED]
+            <= happened[EventKind.TILE_REMOVED]
+            < happened[EventKind.AREA_OPENED]
+        )
         at_once.step()
         assert not at_once._gates.expects
-        assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(run.world.mesh, at_once.world.mesh, strict=True))
+        assert all(
+            np.array_equal(a, b, equal_nan=True)
+            for a, b in zip(run.world.mesh, at_once.world.mesh, strict=True)
+        )
         assert all(np.array_equal(a, b) for a, b in zip(run.world.walls, at_once.world.walls, strict=True))
         other.restore(saved[1])
         for _ in range(run.tick - saved[0]):
@@ -233,17 +287,33 @@ def test_paths_are_carried_over_as_one_by_one(navigation, monkeypatch):
         fresh[now.polygon[now.polygon >= 0]] = now.is_narrower[now.polygon >= 0]
         expected = {}
         for row in np.flatnonzero(agents.path_status == PathStatus.FOUND).tolist():
-            portals = [int(now.edge[cells[int(agents.corridor_start[row]) + i]]) for i in range(int(agents.corridor_length[row]))]
+            portals = [
+                int(now.edge[cells[int(agents.corridor_start[row]) + i]])
+                for i in range(int(agents.corridor_length[row]))
+            ]
             target, here = int(agents.goal_piece[row]), int(under[row])
-            stays = target >= 0 and piece[target] >= 0 and now.polygon[here] >= 0 and not now.is_narrower[here]
+            stays = (
+                target >= 0 and piece[target] >= 0 and now.polygon[here] >= 0 and not now.is_narrower[here]
+            )
             for portal in portals:
-                stays = stays and portal >= 0 and mesh.edge_twin[portal] >= 0 and not fresh[mesh.edge_polygon[mesh.edge_twin[portal]]]
-            expected[row] = (PathStatus.FOUND, int(piece[target]), portals) if stays else (PathStatus.NONE, -1, [])
+                stays = (
+                    stays
+                    and portal >= 0
+                    and mesh.edge_twin[portal] >= 0
+                    and not fresh[mesh.edge_polygon[mesh.edge_twin[portal]]]
+                )
+            expected[row] = (
+                (PathStatus.FOUND, int(piece[target]), portals) if stays else (PathStatus.NONE, -1, [])
+            )
         walked = agents.activity == AgentState.WALKING
         carried(world, tick, now, piece, under)
         for row, (status, target, portals) in expected.items():
             start, length = int(agents.corridor_start[row]), int(agents.corridor_length[row])
-            assert (agents.path_status[row], agents.goal_piece[row], cells[start : start + length].tolist()) == (status, target, portals)
+            assert (
+                agents.path_status[row],
+                agents.goal_piece[row],
+                cells[start : start + length].tolist(),
+            ) == (status, target, portals)
             if status == PathStatus.NONE and walked[row]:
                 assert agents.replan_wish[row] == ReplanCause.WAY_SHUT
             outcomes.append(status)

@@ -1,4 +1,6 @@
-"""Everything that exists is an entity: queries answer in ascending order, agents keep their numbers whatever else there is, and worlds do not disturb each other."""
+"""Everything that exists is an entity: queries answer in ascending order,
+agents keep their numbers whatever else there is, and worlds do not disturb each other.
+"""
 
 from dataclasses import dataclass
 
@@ -55,20 +57,28 @@ def test_what_has_no_row_takes_no_number_from_what_has_one(entities):
     assert entities.create() == FIRST_THING + 2
     assert [entity for entity, _ in entities.query(Mark)] == [2, FIRST_THING + 1]
     entities.delete([2, FIRST_THING + 1])
-    assert entities.query(Mark) == [] and 2 not in entities and 1 in entities and FIRST_THING + 1 not in entities
+    assert (
+        entities.query(Mark) == [] and 2 not in entities and 1 in entities and FIRST_THING + 1 not in entities
+    )
 
 
 def test_two_worlds_have_entities_of_their_own(entities):
     other = Entities()
     entities.create(Mark(1))
     other.create(Mark(2))
-    assert [mark.number for _, mark in entities.query(Mark)] == [1] and [mark.number for _, mark in other.query(Mark)] == [2]
+    assert [mark.number for _, mark in entities.query(Mark)] == [1] and [
+        mark.number for _, mark in other.query(Mark)
+    ] == [2]
     other.close()
     assert entities.components(FIRST_THING + 1) == (Mark(1),)
 
 
 def test_an_entity_that_is_not_there_is_told(entities):
-    for call in (lambda: entities.add(7, Mark(1)), lambda: entities.component(7, Mark), lambda: entities.components(FIRST_THING + 7)):
+    for call in (
+        lambda: entities.add(7, Mark(1)),
+        lambda: entities.component(7, Mark),
+        lambda: entities.components(FIRST_THING + 7),
+    ):
         with pytest.raises(KeyError):
             call()
 
@@ -80,10 +90,20 @@ def test_restored_things_have_their_numbers_and_so_have_the_next(entities):
     state, other = entities.state_of_things(), Entities()
     other.create(Mark(0))
     other.restore_things(Saved(state), 1)
-    assert other.things().tolist() == entities.things().tolist() == [FIRST_THING + 1, FIRST_THING + 2, FIRST_THING + 4]
+    assert (
+        other.things().tolist()
+        == entities.things().tolist()
+        == [FIRST_THING + 1, FIRST_THING + 2, FIRST_THING + 4]
+    )
     assert other.create() == entities.create() == FIRST_THING + 5
-    assert other.query(Mark) == [(FIRST_THING + 1, Mark(0))]  # what was made in the run is given its components by those that own it
-    for wrong in ({"highest": np.array([-1])}, {"entity": state["entity"][1:]}, {"entity": state["entity"][::-1].copy()}, {"entity": state["entity"] + 1}):
+    # what was made in the run is given its components by those that own it
+    assert other.query(Mark) == [(FIRST_THING + 1, Mark(0))]
+    for wrong in (
+        {"highest": np.array([-1])},
+        {"entity": state["entity"][1:]},
+        {"entity": state["entity"][::-1].copy()},
+        {"entity": state["entity"] + 1},
+    ):
         with pytest.raises(SavedError):
             other.restore_things(Saved({**state, **wrong}), 1)
     other.close()
@@ -95,12 +115,22 @@ def test_goals_doors_obstacles_agents_and_discs_are_entities_with_components():
     with simulation({**BUSY, "geometry": {**BUSY["geometry"], "areas": area}, "obstacles": [cart]}) as run:
         run.step()
         world = run.world
-        goals, ((door, state),), ((obstacle, moving),) = world.query(Goal), world.query(Door), world.query(MovingObstacle)
-        assert [goal for _, goal in goals] == list(run.scenario.goals) and [entity for entity, _ in goals] == list(range(FIRST_THING + 1, door))
+        goals, ((door, state),), ((obstacle, moving),) = (
+            world.query(Goal),
+            world.query(Door),
+            world.query(MovingObstacle),
+        )
+        assert [goal for _, goal in goals] == list(run.scenario.goals) and [
+            entity for entity, _ in goals
+        ] == list(range(FIRST_THING + 1, door))
         assert world.components(door) == {"Door": state} and state.is_open and state.area.name == "door"
         assert moving.is_there and world.components(moving.first_disc)["Disc"] == Disc(obstacle)
         agent = world.components(1)
-        assert isinstance(agent["Itinerary"], Itinerary) and agent["position"].tolist() == world.agents.position[0].tolist() and agent["entity"] == 1
+        assert (
+            isinstance(agent["Itinerary"], Itinerary)
+            and agent["position"].tolist() == world.agents.position[0].tolist()
+            and agent["entity"] == 1
+        )
         run.set_area_available("door", available=False)
         assert state.asked is False
         run.step()

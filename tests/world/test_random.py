@@ -21,12 +21,17 @@ from tests.reference import random as reference
 
 def test_philox_agrees_with_numpy():
     for seed, stream, key, index in ((0, 1, 2, 3), (7, 2, 99, 5), (2**63, 6, 2**64 - 1, 12345)):
-        generator = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64), counter=np.array([index, stream, key, 0], dtype=np.uint64))
+        generator = np.random.Philox(
+            key=np.array([seed, 0], dtype=np.uint64),
+            counter=np.array([index, stream, key, 0], dtype=np.uint64),
+        )
         # numpy counts up before it draws
         state = generator.state
         state["state"]["counter"][0] -= np.uint64(1) if index else np.uint64(0)
         generator.state = state
-        assert int(generator.random_raw(1)[0]) == int(philox(np.uint64(seed), np.uint64(stream), np.uint64(key), np.uint64(index)))
+        assert int(generator.random_raw(1)[0]) == int(
+            philox(np.uint64(seed), np.uint64(stream), np.uint64(key), np.uint64(index))
+        )
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,7 +42,9 @@ def test_philox_agrees_with_reference(seed):
 
 
 def test_uniform01_is_never_0_or_1_and_fills_the_interval_evenly():
-    draws = np.array([uniform01(np.uint64(1), np.uint64(2), np.uint64(key), np.uint64(0)) for key in range(20000)])
+    draws = np.array(
+        [uniform01(np.uint64(1), np.uint64(2), np.uint64(key), np.uint64(0)) for key in range(20000)]
+    )
     assert 0.0 < draws.min() < 1e-3 and 1.0 - 1e-3 < draws.max() < 1.0
     counts, _ = np.histogram(draws, bins=20, range=(0, 1))
     assert np.all(np.abs(counts - 1000) < 5 * math.sqrt(1000))
@@ -56,7 +63,14 @@ def test_normal_quantile_inverts_the_normal_distribution():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_normal_quantile_agrees_with_reference(seed):
-    for p in np.random.default_rng(seed).uniform(0.0, 1.0, 200).tolist() + [1e-300, 1e-12, 0.075, 0.925, 0.5, 1.0 - 1e-12]:
+    for p in np.random.default_rng(seed).uniform(0.0, 1.0, 200).tolist() + [
+        1e-300,
+        1e-12,
+        0.075,
+        0.925,
+        0.5,
+        1.0 - 1e-12,
+    ]:
         assert normal_quantile(p) == pytest.approx(reference.normal_quantile(p), rel=1e-14, abs=1e-15)
 
 
@@ -71,7 +85,11 @@ def test_draws_of_an_agent_do_not_depend_on_the_others():
 def test_streams_seeds_and_indices_give_different_numbers():
     keys = np.arange(10, dtype=np.uint64)
     first = draw_uniform(1, Stream.SPEED, keys, 0.0, 1.0)
-    for other in (draw_uniform(2, Stream.SPEED, keys, 0.0, 1.0), draw_uniform(1, Stream.RADIUS, keys, 0.0, 1.0), draw_uniform(1, Stream.SPEED, keys, 0.0, 1.0, 1)):
+    for other in (
+        draw_uniform(2, Stream.SPEED, keys, 0.0, 1.0),
+        draw_uniform(1, Stream.RADIUS, keys, 0.0, 1.0),
+        draw_uniform(1, Stream.SPEED, keys, 0.0, 1.0, 1),
+    ):
         assert not np.any(first == other)
 
 
@@ -97,7 +115,10 @@ def test_fill_normal_keeps_the_cut_offs_and_says_where_it_failed():
     assert np.all(np.isnan(out[:3]))
 
 
-@pytest.mark.parametrize(("mean", "deviation", "low", "high"), [(1.34, 0.26, 0.5, 2.2), (0.0, 1.0, 1.5, 2.0), (0.0, 1.0, 60.0, 61.0)])
+@pytest.mark.parametrize(
+    ("mean", "deviation", "low", "high"),
+    [(1.34, 0.26, 0.5, 2.2), (0.0, 1.0, 1.5, 2.0), (0.0, 1.0, 60.0, 61.0)],
+)
 def test_fill_normal_agrees_with_reference(mean, deviation, low, high):
     keys = np.array([agent_key("crowd", i) for i in range(30)], dtype=np.uint64)
     out = np.empty(30)

@@ -1,4 +1,6 @@
-"""The facade over esper: worlds do not disturb each other, and a restored world numbers its entities as before."""
+"""The facade over esper: worlds do not disturb each other, and a restored world numbers its entities as
+before.
+"""
 
 import esper
 import numpy as np
@@ -16,7 +18,13 @@ from crowdsim.world.world import Itinerary, World
 def small_world():
     build = build_mesh(shapely.box(0, 0, 10, 10))
     goals = cut_goals(build.mesh, [GoalShape(shapely.Point(9, 9), 0.3)])
-    return World(build.mesh, build.walls, goals, ["corner"], [Itinerary((0,), (np.nan,), True), Itinerary((), (), False)])
+    return World(
+        build.mesh,
+        build.walls,
+        goals,
+        ["corner"],
+        [Itinerary((0,), (np.nan,), True), Itinerary((), (), False)],
+    )
 
 
 def newcomers(count, start=0):
@@ -59,7 +67,15 @@ def test_what_agents_are_when_they_come_stands_in_their_columns():
 def test_a_saved_agent_has_what_it_came_into_the_world_with():
     world = small_world()
     world.spawn(newcomers(3) | {"group": np.array([0, 1, 0])}, np.zeros(3, dtype=np.int64))
-    others = {"key": 9, "group": 1, "itinerary": 1, "maximum_speed": 1.0, "start_tick": 3, "symmetry_draw": 0.5, "is_immovable": 1}
+    others = {
+        "key": 9,
+        "group": 1,
+        "itinerary": 1,
+        "maximum_speed": 1.0,
+        "start_tick": 3,
+        "symmetry_draw": 0.5,
+        "is_immovable": 1,
+    }
     saved = world.state()
     for name, other in others.items():
         state = {each: array.copy() for each, array in saved.items()}
@@ -74,7 +90,9 @@ def test_two_worlds_do_not_see_each_other():
     second.spawn(newcomers(2), np.zeros(2, dtype=np.int64))
     first.retire(np.array([True, False, False]))
     assert first.agents.entity.tolist() == [2, 3] and second.agents.entity.tolist() == [1, 2]
-    assert second.entities.component(1, Itinerary).leaves and not first.entities.component(2, Itinerary).leaves
+    assert (
+        second.entities.component(1, Itinerary).leaves and not first.entities.component(2, Itinerary).leaves
+    )
     first.close()
     assert second.entities.component(2, Itinerary).goals == ()
 

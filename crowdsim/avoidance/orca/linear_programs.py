@@ -1,8 +1,9 @@
-"""Linear programs over half-planes of velocities: the best permitted velocity, or the one that breaks the constraints least.
+"""Linear programs over half-planes of velocities:
+the best permitted velocity, or the one that breaks the constraints least.
 
-Half-plane k permits the velocities v with ``normal_k . v >= offset_k``; normals have unit length. The three programs are those of
-[van den Berg 2011], section 5.3, with RVO2's order, tolerance and treatment of failure. They work
-on sixteen half-planes at once; the order in which constraints are added is kept.
+Half-plane k permits the velocities v with ``normal_k . v >= offset_k``; normals have unit length. The three
+programs are those of [van den Berg 2011], section 5.3, with RVO2's order, tolerance and treatment of failure.
+They work on sixteen half-planes at once; the order in which constraints are added is kept.
 """
 
 # mypy: allow-untyped-defs
@@ -12,10 +13,24 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.kernels.simd import LANES, bits, choose, first_bit, greatest, least, load, magnitude, numbers, root, spread, store
+from crowdsim.kernels.simd import (
+    LANES,
+    bits,
+    choose,
+    first_bit,
+    greatest,
+    least,
+    load,
+    magnitude,
+    numbers,
+    root,
+    spread,
+    store,
+)
 
 MOST_LINES = 128  # Half-planes of one agent.
-PARALLEL = np.float32(1e-5)  # Sine of the angle below which two boundaries count as parallel; RVO2's RVO_EPSILON.
+# Sine of the angle below which two boundaries count as parallel; RVO2's RVO_EPSILON.
+PARALLEL = np.float32(1e-5)
 
 # Areas of a float32 array: the half-planes, and those of the third program.
 _AREA = MOST_LINES + LANES
@@ -30,7 +45,8 @@ _U0, _U16 = np.uint64(0), np.uint64(16)
 
 @inlined_kernel
 def first_broken(lines, base, begin, count, x, y, allowed):
-    """Return the first half-plane from `begin` on that (x, y) breaks by more than `allowed`; `count` if there is none.
+    """Return the first half-plane from `begin` on that (x, y) breaks by more than `allowed`;
+    `count` if there is none.
 
     Parameters
     ----------
@@ -45,7 +61,9 @@ def first_broken(lines, base, begin, count, x, y, allowed):
     Twin: `tests/reference/orca.py`.
     """
     for first in range(begin & ~np.uint64(15), count, _U16):
-        along = load(lines, base + NORMAL_X + first) * spread(x) + load(lines, base + NORMAL_Y + first) * spread(y)
+        along = load(lines, base + NORMAL_X + first) * spread(x) + load(
+            lines, base + NORMAL_Y + first
+        ) * spread(y)
         index = numbers() + spread(np.int32(first))
         inside = (index >= spread(np.int32(begin))) & (index < spread(np.int32(count)))
         broken = bits((load(lines, base + OFFSET + first) - along > spread(allowed)) & inside)
@@ -56,7 +74,8 @@ def first_broken(lines, base, begin, count, x, y, allowed):
 
 @inlined_kernel
 def best_on_line(lines, base, line, speed, x, y, outwards, preferred_x, preferred_y):
-    """Find the best velocity on the boundary of one half-plane that keeps the half-planes before it and the speed limit.
+    """Find the best velocity on the boundary of one half-plane that keeps the half-planes before it and the
+    speed limit.
 
     Parameters
     ----------
@@ -67,10 +86,12 @@ def best_on_line(lines, base, line, speed, x, y, outwards, preferred_x, preferre
     speed : float32, m/s
         Radius of the disc of velocities.
     x, y : float32
-        The preferred velocity, m/s; or a direction in which to go as far as possible, where `outwards` is true.
+        The preferred velocity, m/s; or a direction in which to go as far as possible, where `outwards` is
+        true.
     outwards : bool
     preferred_x, preferred_y : float32, m/s
-        Where the direction is square to the boundary, every point is equally good, and the one nearest to this velocity is taken.
+        Where the direction is square to the boundary, every point is equally good, and the one nearest to
+        this velocity is taken.
 
     Returns
     -------
@@ -79,8 +100,9 @@ def best_on_line(lines, base, line, speed, x, y, outwards, preferred_x, preferre
 
     Notes
     -----
-    The paper's 1-D program. RVO2 takes the left end where every point is equally good; here mirrored scenes stay mirrored, and an agent that is
-    wedged in between two others still goes in its preferred direction as far as it costs nothing. Twin: `tests/reference/orca.py`.
+    The paper's 1-D program. RVO2 takes the left end where every point is equally good; here mirrored scenes
+    stay mirrored, and an agent that is wedged in between two others still goes in its preferred direction as
+    far as it costs nothing. Twin: `tests/reference/orca.py`.
     """
     nx, ny, offset = lines[base + NORMAL_X + line], lines[base + NORMAL_Y + line], lines[base + OFFSET + line]
     chord = speed * speed - offset * offset
@@ -124,7 +146,8 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, p
     speed : float32, m/s
         Radius of the disc of velocities.
     x, y : float32
-        The preferred velocity, m/s; or a unit direction in which to go as far as possible, where `outwards` is true.
+        The preferred velocity, m/s; or a unit direction in which to go as far as possible, where `outwards`
+        is true.
     start_x, start_y : float32, m/s
         The best velocity in the disc alone.
     outwards : bool
@@ -147,7 +170,9 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, p
     best_x, best_y, binding = start_x, start_y, np.int64(-1)
     line = first_broken(lines, base, _U0, count, best_x, best_y, _F0)
     while line < count:
-        exists, found_x, found_y = best_on_line(lines, base, line, speed, x, y, outwards, preferred_x, preferred_y)
+        exists, found_x, found_y = best_on_line(
+            lines, base, line, speed, x, y, outwards, preferred_x, preferred_y
+        )
         if not exists:
             break
         best_x, best_y, binding = found_x, found_y, np.int64(line)
@@ -157,7 +182,8 @@ def best_velocity(lines, base, count, speed, x, y, start_x, start_y, outwards, p
 
 @lean_kernel
 def least_violation(lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y):
-    """Find the velocity whose deepest violation of the half-planes of agents is least, while those of walls are kept.
+    """Find the velocity whose deepest violation of the half-planes of agents is least,
+    while those of walls are kept.
 
     Parameters
     ----------
@@ -182,28 +208,59 @@ def least_violation(lines, walls, count, failed, speed, x, y, binding, preferred
     Notes
     -----
     The paper's 3-D program. The boundary between "line i is violated more" and "line j is violated more" is
-    ``(n_j - n_i) . v = offset_j - offset_i``: a half-plane again. Where rounding leaves nothing of it, what was found is kept, as in RVO2.
-    Twin: `tests/reference/orca.py`.
+    ``(n_j - n_i) . v = offset_j - offset_i``: a half-plane again. Where rounding leaves nothing of it, what
+    was found is kept, as in RVO2. Twin: `tests/reference/orca.py`.
     """
     line = first_broken(lines, _U0, failed, count, x, y, _F0)
     while line < count:
         nx, ny, offset = lines[NORMAL_X + line], lines[NORMAL_Y + line], lines[OFFSET + line]
         for first in range(_U0, line, _U16):
-            mx, my, other = load(lines, NORMAL_X + first), load(lines, NORMAL_Y + first), load(lines, OFFSET + first)
+            mx, my, other = (
+                load(lines, NORMAL_X + first),
+                load(lines, NORMAL_Y + first),
+                load(lines, OFFSET + first),
+            )
             index = numbers() + spread(np.int32(first))
             dx, dy = mx - spread(nx), my - spread(ny)
             length = root(dx * dx + dy * dy)
-            same = (magnitude(spread(nx) * my - spread(ny) * mx) <= spread(PARALLEL)) & (spread(nx) * mx + spread(ny) * my > spread(_F0))
+            same = (magnitude(spread(nx) * my - spread(ny) * mx) <= spread(PARALLEL)) & (
+                spread(nx) * mx + spread(ny) * my > spread(_F0)
+            )
             is_wall = index < spread(np.int32(walls))
-            # A line that points the same way constrains nothing: the zero normal with offset -1 is kept by every velocity.
-            store(lines, _PROJECTED + NORMAL_X + first, choose(is_wall, mx, choose(same, spread(_F0), dx / length)))
-            store(lines, _PROJECTED + NORMAL_Y + first, choose(is_wall, my, choose(same, spread(_F0), dy / length)))
-            store(lines, _PROJECTED + OFFSET + first, choose(is_wall, other, choose(same, spread(-_F1), (other - spread(offset)) / length)))
+            # A line that points the same way constrains nothing: the zero normal with offset -1 is kept by
+            # every velocity.
+            store(
+                lines,
+                _PROJECTED + NORMAL_X + first,
+                choose(is_wall, mx, choose(same, spread(_F0), dx / length)),
+            )
+            store(
+                lines,
+                _PROJECTED + NORMAL_Y + first,
+                choose(is_wall, my, choose(same, spread(_F0), dy / length)),
+            )
+            store(
+                lines,
+                _PROJECTED + OFFSET + first,
+                choose(is_wall, other, choose(same, spread(-_F1), (other - spread(offset)) / length)),
+            )
         considered = max(line, walls)
         for wall in range(line, walls):  # only when the walls alone leave nothing
             for area in (NORMAL_X, NORMAL_Y, OFFSET):
                 lines[_PROJECTED + area + wall] = lines[area + wall]
-        reached, found_x, found_y, _ = best_velocity(lines, _PROJECTED, considered, speed, nx, ny, nx * speed, ny * speed, True, preferred_x, preferred_y)
+        reached, found_x, found_y, _ = best_velocity(
+            lines,
+            _PROJECTED,
+            considered,
+            speed,
+            nx,
+            ny,
+            nx * speed,
+            ny * speed,
+            True,
+            preferred_x,
+            preferred_y,
+        )
         if reached == considered:
             x, y = found_x, found_y
         binding = np.int64(line)

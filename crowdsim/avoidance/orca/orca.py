@@ -1,8 +1,9 @@
 """ORCA: optimal reciprocal collision avoidance, with walls.
 
-[van den Berg 2011], and the facts of its library RVO2 ([RVO2 2008]), whose
-velocities this model reproduces to 1e-4 m/s. Each neighbour forbids a half-plane of velocities, each wall too; the permitted velocity nearest to
-the preferred one is taken, and where none is permitted, the one that breaks the half-planes of agents least.
+[van den Berg 2011], and the facts of its library RVO2 ([RVO2 2008]), whose velocities this model reproduces
+to 1e-4 m/s. Each neighbour forbids a half-plane of velocities, each wall too; the permitted velocity nearest
+to the preferred one is taken, and where none is permitted, the one that breaks the half-planes of agents
+least.
 """
 
 # mypy: allow-untyped-defs
@@ -31,7 +32,14 @@ from crowdsim.avoidance.neighbour_model import (
 )
 from crowdsim.avoidance.neighbours import CHOSEN, NEAR_X, NEAR_Y, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.half_planes import agent_half_planes
-from crowdsim.avoidance.orca.linear_programs import LINE_FLOATS, NORMAL_X, NORMAL_Y, OFFSET, best_velocity, least_violation
+from crowdsim.avoidance.orca.linear_programs import (
+    LINE_FLOATS,
+    NORMAL_X,
+    NORMAL_Y,
+    OFFSET,
+    best_velocity,
+    least_violation,
+)
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, wall_half_planes
 from crowdsim.avoidance.parameters import Horizons
 from crowdsim.avoidance.registry import register
@@ -42,13 +50,17 @@ from crowdsim.kernels.simd import prefetch
 
 _F0 = np.float32(0.0)
 _WHOLE = np.float32(1.0)
-_AHEAD = np.uint64(8)  # Slots ahead whose rows are fetched: rows lie anywhere in memory, and in large crowds not in the nearest cache.
+# Slots ahead whose rows are fetched: rows lie anywhere in memory, and in large crowds not in the nearest
+# cache.
+_AHEAD = np.uint64(8)
 _U0 = np.uint64(0)
 
 
 @inlined_kernel
 def _part_coinciding(cells_row, slot, count, floats, slots, neighbours):
-    """Write the direction in which to part from neighbours, where the nearest stands at the agent's very centre."""
+    """Write the direction in which to part from neighbours, where the nearest stands at the agent's very
+    centre.
+    """
     if count > _U0 and floats[NEAR_X] == _F0 and floats[NEAR_Y] == _F0:
         for place in range(count):
             lower = cells_row[slot] < cells_row[np.uint64(slots[CHOSEN + place])]
@@ -56,11 +68,41 @@ def _part_coinciding(cells_row, slot, count, floats, slots, neighbours):
 
 
 @lean_kernel
-def _choose_velocities(start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours, lines, distances, found, counts):
-    """Do what `choose_velocities` says, with workspaces; `counts` (1,) receives how many half-planes of walls the last agent had."""
+def _choose_velocities(
+    start,
+    stop,
+    cells,
+    states,
+    columns,
+    frame,
+    parameters,
+    margin,
+    out,
+    floats,
+    slots,
+    neighbours,
+    lines,
+    distances,
+    found,
+    counts,
+):
+    """Do what `choose_velocities` says, with workspaces;
+    `counts` (1,) receives how many half-planes of walls the last agent had.
+    """
     wanted, farthest = np.uint64(parameters[0]), np.float32(parameters[1])
-    per_horizon, per_wall_horizon, per_tick = np.float32(1.0 / parameters[2]), 1.0 / parameters[3], np.float32(1.0 / parameters[4])
-    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
+    per_horizon, per_wall_horizon, per_tick = (
+        np.float32(1.0 / parameters[2]),
+        1.0 / parameters[3],
+        np.float32(1.0 / parameters[4]),
+    )
+    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = (
+        cells.x,
+        cells.y,
+        cells.row,
+        cells.start,
+        cells.plane,
+        cells.per_metre,
+    )
     origin, table = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, velocity, preferred, radii, speeds, active, zones, reaches = columns
@@ -77,14 +119,20 @@ def _choose_velocities(start, stop, cells, states, columns, frame, parameters, m
         prefetch(zones, ahead)
         prefetch(reaches, ahead)
         if active[row] == 0:
-            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = 0.0, 0.0, NOT_ASKED, NOBODY, 0
+            chosen[row, 0], chosen[row, 1], diagnoses[row], blockers[row], neighbour_counts[row] = (
+                0.0,
+                0.0,
+                NOT_ASKED,
+                NOBODY,
+                0,
+            )
             continue
         count, walls = _U0, _U0
         if wanted > _U0:
             plane = plane_numbers(origin, table, cells_plane[slot])
             count = find_neighbours(
-                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
-                floats, slots,
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot,
+                wanted, farthest, margin, row, reaches, floats, slots,
             )  # fmt: skip
             gather_neighbours(states, STATE_FLOATS, count, floats, slots, neighbours)
             _part_coinciding(cells_row, slot, count, floats, slots, neighbours)
@@ -92,33 +140,73 @@ def _choose_velocities(start, stop, cells, states, columns, frame, parameters, m
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
             walls = wall_half_planes(
-                wall_shape, wall_link, zone_wall, first_wall, end_wall, cells_x[slot], cells_y[slot], velocity[row, 0], velocity[row, 1],
-                radius, speed * parameters[3] + radius, per_wall_horizon, distances, found, lines,
+                wall_shape,
+                wall_link,
+                zone_wall,
+                first_wall,
+                end_wall,
+                cells_x[slot],
+                cells_y[slot],
+                velocity[row, 0],
+                velocity[row, 1],
+                radius,
+                speed * parameters[3] + radius,
+                per_wall_horizon,
+                distances,
+                found,
+                lines,
             )
         counts[0] = walls
         own = slot * STATE_FLOATS
-        agent_half_planes(neighbours, count, states[own + STATE_VX], states[own + STATE_VY], states[own + STATE_RADIUS], per_horizon, per_tick, lines, walls)
+        agent_half_planes(
+            neighbours,
+            count,
+            states[own + STATE_VX],
+            states[own + STATE_VY],
+            states[own + STATE_RADIUS],
+            per_horizon,
+            per_tick,
+            lines,
+            walls,
+        )
         preferred_x, preferred_y = limited(preferred[row, 0], preferred[row, 1], speed)
         chosen_x, chosen_y = preferred_x, preferred_y
-        best_x, best_y, binding, diagnosis = _solve(lines, walls, walls + count, np.float32(speed), np.float32(preferred_x), np.float32(preferred_y))
+        best_x, best_y, binding, diagnosis = _solve(
+            lines, walls, walls + count, np.float32(speed), np.float32(preferred_x), np.float32(preferred_y)
+        )
         blocker = np.int64(NOBODY)
         if binding >= 0:
             chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
             blocker = np.int64(WALL)
             if np.uint64(binding) >= walls:
                 blocker = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(binding) - walls])]]
-        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y  # where nothing binds, the preferred velocity itself, unrounded
+        # where nothing binds, the preferred velocity itself, unrounded
+        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
         diagnoses[row], blockers[row], neighbour_counts[row] = diagnosis, blocker, count
 
 
 @inlined_kernel
 def _solve(lines, walls, count, speed, preferred_x, preferred_y):
     """Return the best velocity, the half-plane that binds it, and the diagnosis."""
-    failed, x, y, binding = best_velocity(lines, _U0, count, speed, preferred_x, preferred_y, preferred_x, preferred_y, False, preferred_x, preferred_y)
+    failed, x, y, binding = best_velocity(
+        lines,
+        _U0,
+        count,
+        speed,
+        preferred_x,
+        preferred_y,
+        preferred_x,
+        preferred_y,
+        False,
+        preferred_x,
+        preferred_y,
+    )
     diagnosis = FEASIBLE
     if failed < count:
         diagnosis = INFEASIBLE if failed < walls else RELAXED
-        x, y, binding = least_violation(lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y)
+        x, y, binding = least_violation(
+            lines, walls, count, failed, speed, x, y, binding, preferred_x, preferred_y
+        )
     return x, y, binding, diagnosis
 
 
@@ -145,22 +233,46 @@ def choose_velocities(start, stop, cells, states, columns, frame, parameters, ma
 
     Notes
     -----
-    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square metre; see
-    benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
+    About 110 ns for neighbours, 15 for half-planes and 60 for the linear programs an agent at 1 a square
+    metre; see benchmarks/avoidance.py. Twin: `tests/reference/orca.py`.
     """
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
     neighbours, lines = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32)
     distances, found, counts = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
-    _choose_velocities(start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours, lines, distances, found, counts)
+    _choose_velocities(
+        start,
+        stop,
+        cells,
+        states,
+        columns,
+        frame,
+        parameters,
+        margin,
+        out,
+        floats,
+        slots,
+        neighbours,
+        lines,
+        distances,
+        found,
+        counts,
+    )
 
 
-def _half_planes(lines: NDArray[Any], walls: int, neighbours: NDArray[np.int64], entity: int, choice: Choice, row: int) -> NDArray[Any]:
+def _half_planes(
+    lines: NDArray[Any], walls: int, neighbours: NDArray[np.int64], entity: int, choice: Choice, row: int
+) -> NDArray[Any]:
     """Return the half-planes of an agent as reasons."""
     count = walls + len(neighbours)
-    normal_x, normal_y, offsets = (lines[int(area) : int(area) + count].astype(np.float64) for area in (NORMAL_X, NORMAL_Y, OFFSET))
+    normal_x, normal_y, offsets = (
+        lines[int(area) : int(area) + count].astype(np.float64) for area in (NORMAL_X, NORMAL_Y, OFFSET)
+    )
     imposers = np.concatenate([np.full(walls, WALL, dtype=np.int64), neighbours])
-    planes = half_plane_reasons(entity, np.stack([normal_x, normal_y], axis=1), offsets, imposers, choice.velocity[row])
-    own = planes["other"] == choice.blocker[row]  # of several walls, the one on whose boundary the velocity lies
+    planes = half_plane_reasons(
+        entity, np.stack([normal_x, normal_y], axis=1), offsets, imposers, choice.velocity[row]
+    )
+    # of several walls, the one on whose boundary the velocity lies
+    own = planes["other"] == choice.blocker[row]
     if choice.blocker[row] != NOBODY and own.any():
         planes["binds"][np.argmin(np.where(own, np.abs(planes["value"]), np.inf))] = 1
     return planes
@@ -180,12 +292,27 @@ class Orca(NeighbourModel):
     def kernel_parameters(self, tick_length: float) -> NDArray[np.float64]:
         """Return the parameters of `choose_velocities`."""
         own = self.parameters
-        return np.array([own.neighbour_count, own.neighbour_distance, own.time_horizon, own.time_horizon_walls, tick_length], dtype=np.float64)
+        return np.array(
+            [
+                own.neighbour_count,
+                own.neighbour_distance,
+                own.time_horizon,
+                own.time_horizon_walls,
+                tick_length,
+            ],
+            dtype=np.float64,
+        )
 
-    def reasons_of(self, entity: int, row: int, arguments: ChooserArguments, choice: Choice) -> list[NDArray[Any]]:
+    def reasons_of(
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+    ) -> list[NDArray[Any]]:
         """Return the half-planes of an agent, those of walls first, as the programs took them."""
         floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-        neighbours, lines, counts = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(1, np.int64)
+        neighbours, lines, counts = (
+            np.zeros(NEIGHBOUR_FLOATS, np.float32),
+            np.zeros(LINE_FLOATS, np.float32),
+            np.zeros(1, np.int64),
+        )
         distances, found = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64)
         _choose_velocities(*arguments, floats, slots, neighbours, lines, distances, found, counts)
         near = arguments.columns.entity[arguments.rows(slots, np.arange(choice.neighbour_count[row]))]

@@ -21,22 +21,30 @@ from crowdsim.geometry.wall_frame import (
 )
 from crowdsim.kernels.decorator import lean_kernel
 
-MOST_WALLS = 48  # Nearest walls that one agent heeds. Those behind are hidden by the nearer ones on any floor plan that agents can walk.
-BEHIND_M = 1e-3  # A centre up to a millimetre behind a wall counts as on it: an agent that was clipped to the wall is to leave it, not to lose it.
-COVERED = 1e-5  # m/s; a wall whose obstacle is kept by an earlier half-plane to within this adds none (RVO2's RVO_EPSILON).
+# Nearest walls that one agent heeds. Those behind are hidden by the nearer ones on any floor plan that agents
+# can walk.
+MOST_WALLS = 48
+# A centre up to a millimetre behind a wall counts as on it: an agent that was clipped to the wall is to leave
+# it, not to lose it.
+BEHIND_M = 1e-3
+# m/s; a wall whose obstacle is kept by an earlier half-plane to within this adds none (RVO2's RVO_EPSILON).
+COVERED = 1e-5
 
 _INFINITE = np.inf
 
 
 @lean_kernel
 def wall_height(ux, uy, lx, ly, rx, ry):
-    """Return how far the agent is from the wall's line, positive on the free side; the mean of both ends', so that mirrored walls give the same."""
+    """Return how far the agent is from the wall's line, positive on the free side;
+    the mean of both ends', so that mirrored walls give the same.
+    """
     return 0.5 * ((ly * ux - lx * uy) + (ry * ux - rx * uy))
 
 
 @lean_kernel
 def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
-    """Find the walls of a zone whose free side an agent is on and that come nearer than `reach`, nearest first.
+    """Find the walls of a zone whose free side an agent is on and that come nearer than `reach`,
+    nearest first.
 
     Parameters
     ----------
@@ -68,7 +76,8 @@ def near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found):
         lx, ly = shape[wall, LEFT_X] - x, shape[wall, LEFT_Y] - y
         rx, ry = shape[wall, RIGHT_X] - x, shape[wall, RIGHT_Y] - y
         height = wall_height(ux, uy, lx, ly, rx, ry)
-        beyond_left, beyond_right = lx * ux + ly * uy, rx * ux + ry * uy  # > 0: left of the left end; < 0: right of the right end
+        # > 0: left of the left end; < 0: right of the right end
+        beyond_left, beyond_right = lx * ux + ly * uy, rx * ux + ry * uy
         if beyond_left > 0.0:
             square, visible = lx * lx + ly * ly, height > 0.0
         elif beyond_right < 0.0:
@@ -96,13 +105,23 @@ def collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius_s
     left_squared, right_squared = lx * lx + ly * ly, rx * rx + ry * ry
     if before and left_squared <= radius_squared:
         length = np.sqrt(left_squared)
-        return True, (link[wall, LEFT_CORNER] != 0) and length > 0.0, -lx / max(length, 1e-300), -ly / max(length, 1e-300)
+        return (
+            True,
+            (link[wall, LEFT_CORNER] != 0) and length > 0.0,
+            -lx / max(length, 1e-300),
+            -ly / max(length, 1e-300),
+        )
     if after and right_squared <= radius_squared:
         # The wall beyond takes care of this corner where the agent is on its free side as well.
         beyond = link[wall, BEYOND_RIGHT]
         alone = beyond < 0 or rx * shape[beyond, ALONG_Y] - ry * shape[beyond, ALONG_X] >= 0.0
         length = np.sqrt(right_squared)
-        return True, (link[wall, RIGHT_CORNER] != 0) and alone and length > 0.0, -rx / max(length, 1e-300), -ry / max(length, 1e-300)
+        return (
+            True,
+            (link[wall, RIGHT_CORNER] != 0) and alone and length > 0.0,
+            -rx / max(length, 1e-300),
+            -ry / max(length, 1e-300),
+        )
     if not before and not after and height * height <= radius_squared:
         return True, True, shape[wall, ALONG_Y], -shape[wall, ALONG_X]
     return False, False, 0.0, 0.0
@@ -133,7 +152,8 @@ def _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius):
     exists : bool
         False where the only corner in sight is none.
     single : int
-        0: both ends shape the obstacle; 1: the left end alone, 2: the right end alone (the wall is seen obliquely).
+        0: both ends shape the obstacle; 1: the left end alone, 2: the right end alone (the wall is seen
+        obliquely).
     left_x, left_y, right_x, right_y : float64
         Unit vectors.
     left_foreign, right_foreign : bool
@@ -185,14 +205,19 @@ def _covered(lines, count, lx, ly, rx, ry, per_horizon, radius):
     for line in range(count):
         nx, ny, offset = lines[NORMAL_X + line], lines[NORMAL_Y + line], lines[OFFSET + line]
         left, right = nx * lx + ny * ly, nx * rx + ny * ry
-        if offset - per_horizon * (left + radius) >= -COVERED and offset - per_horizon * (right + radius) >= -COVERED:
+        if (
+            offset - per_horizon * (left + radius) >= -COVERED
+            and offset - per_horizon * (right + radius) >= -COVERED
+        ):
             return True
     return False
 
 
 @lean_kernel
 def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius):
-    """Return (exists, normal, offset) of the half-plane at the point of the velocity obstacle that is nearest to the velocity."""
+    """Return (exists, normal, offset) of the half-plane at the point of the velocity obstacle that is nearest
+    to the velocity.
+    """
     _, single, left_x, left_y, right_x, right_y, left_foreign, right_foreign = legs
     if single == 1:
         rx, ry = lx, ly
@@ -200,11 +225,15 @@ def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
         lx, ly = rx, ry
     ux, uy = shape[wall, ALONG_X], shape[wall, ALONG_Y]
     cap = radius * per_horizon
-    left_vx, left_vy = vx - lx * per_horizon, vy - ly * per_horizon  # from the centres of the cut-off discs to the velocity
+    # from the centres of the cut-off discs to the velocity
+    left_vx, left_vy = vx - lx * per_horizon, vy - ly * per_horizon
     right_vx, right_vy = vx - rx * per_horizon, vy - ry * per_horizon
     off_left, off_right = left_vx * ux + left_vy * uy < 0.0, right_vx * ux + right_vy * uy > 0.0
     along_left, along_right = left_vx * left_x + left_vy * left_y, right_vx * right_x + right_vy * right_y
-    if (single == 0 and off_left and along_left < 0.0) or (single != 0 and along_left < 0.0 and along_right < 0.0):  # left cut-off disc
+    # left cut-off disc
+    if (single == 0 and off_left and along_left < 0.0) or (
+        single != 0 and along_left < 0.0 and along_right < 0.0
+    ):
         length = np.sqrt(left_vx * left_vx + left_vy * left_vy)
         nx, ny = left_vx / length, left_vy / length
         return True, nx, ny, per_horizon * (nx * lx + ny * ly) + cap
@@ -212,12 +241,15 @@ def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
         length = np.sqrt(right_vx * right_vx + right_vy * right_vy)
         nx, ny = right_vx / length, right_vy / length
         return True, nx, ny, per_horizon * (nx * rx + ny * ry) + cap
-    to_cutoff = _INFINITE if single != 0 or off_left or off_right else abs(uy * vx - ux * vy + height * per_horizon)
+    to_cutoff = (
+        _INFINITE if single != 0 or off_left or off_right else abs(uy * vx - ux * vy + height * per_horizon)
+    )
     to_left = _INFINITE if along_left < 0.0 else abs(left_x * left_vy - left_y * left_vx)
     to_right = _INFINITE if along_right < 0.0 else abs(right_x * right_vy - right_y * right_vx)
     if to_cutoff <= to_left and to_cutoff <= to_right:
         return True, uy, -ux, cap - height * per_horizon
-    if single != 0 and to_left == to_right:  # heading for the centre: the disc's foremost point, so that mirrored scenes stay mirrored
+    # heading for the centre: the disc's foremost point, so that mirrored scenes stay mirrored
+    if single != 0 and to_left == to_right:
         length = np.sqrt(lx * lx + ly * ly)
         return True, -lx / length, -ly / length, cap - length * per_horizon
     if to_left <= to_right:
@@ -226,7 +258,9 @@ def _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, rad
 
 
 @lean_kernel
-def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines):
+def wall_half_planes(
+    shape, link, zone_wall, begin, end, x, y, vx, vy, radius, reach, per_horizon, distances, found, lines
+):
     """Write the half-planes that walls impose on an agent, those of nearer walls first.
 
     Parameters
@@ -255,10 +289,11 @@ def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, r
 
     Notes
     -----
-    [van den Berg 2011], section 5.2, in the form that RVO2 gave it: a wall already kept by an earlier half-plane adds none; a wall that is
-    touched forbids to go on into it; one corner seen obliquely stands for the wall; at a corner that is none, the leg is the cut-off line; a leg
-    that would point into the wall beyond is that wall's cut-off line, and projecting on it adds nothing, since that wall adds its own.
-    Twin: `tests/reference/orca.py`.
+    [van den Berg 2011], section 5.2, in the form that RVO2 gave it: a wall already kept by an earlier
+    half-plane adds none; a wall that is touched forbids to go on into it; one corner seen obliquely stands
+    for the wall; at a corner that is none, the leg is the cut-off line; a leg that would point into the wall
+    beyond is that wall's cut-off line, and projecting on it adds nothing, since that wall adds its own. Twin:
+    `tests/reference/orca.py`.
     """
     count = np.uint64(0)
     for nth in range(near_walls(shape, zone_wall, begin, end, x, y, reach, distances, found)):
@@ -270,14 +305,22 @@ def wall_half_planes(shape, link, zone_wall, begin, end, x, y, vx, vy, radius, r
             continue
         height = wall_height(ux, uy, lx, ly, rx, ry)
         before, after = lx * ux + ly * uy > 0.0, rx * ux + ry * uy < 0.0
-        collides, exists, nx, ny = collision(shape, link, wall, lx, ly, rx, ry, height, before, after, radius * radius)
+        collides, exists, nx, ny = collision(
+            shape, link, wall, lx, ly, rx, ry, height, before, after, radius * radius
+        )
         offset = 0.0
         if not collides:
             legs = _legs(shape, link, wall, lx, ly, rx, ry, height, before, after, radius)
             if not legs[0]:
                 continue
-            exists, nx, ny, offset = _project(shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius)
+            exists, nx, ny, offset = _project(
+                shape, wall, legs, lx, ly, rx, ry, height, vx, vy, per_horizon, radius
+            )
         if exists:
-            lines[NORMAL_X + count], lines[NORMAL_Y + count], lines[OFFSET + count] = np.float32(nx), np.float32(ny), np.float32(offset)
+            lines[NORMAL_X + count], lines[NORMAL_Y + count], lines[OFFSET + count] = (
+                np.float32(nx),
+                np.float32(ny),
+                np.float32(offset),
+            )
             count += np.uint64(1)
     return count

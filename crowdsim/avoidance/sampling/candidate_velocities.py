@@ -1,8 +1,9 @@
 """Candidate velocities: those worth trying, found from the shape of the obstacles.
 
-What a penalty jumps at are the legs of the cones of velocities that run into something, so the best velocity mostly lies on a leg or where two cross.
-Candidates are the points of legs nearest to the preferred velocity, the crossings, and the apices, at which two keep their relative place. They cost no
-sample: they are ranked by how far they deviate from the preferred and the present velocity, which bounds the penalty from below.
+What a penalty jumps at are the legs of the cones of velocities that run into something, so the best velocity
+mostly lies on a leg or where two cross. Candidates are the points of legs nearest to the preferred velocity,
+the crossings, and the apices, at which two keep their relative place. They cost no sample: they are ranked by
+how far they deviate from the preferred and the present velocity, which bounds the penalty from below.
 """
 
 # mypy: allow-untyped-defs
@@ -11,17 +12,46 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.sampling.time_to_collision import DISC_APEX_X, DISC_APEX_Y, DISC_CLEARANCE, DISC_X, DISC_Y, SLAB_GAP, SLAB_X, SLAB_Y
+from crowdsim.avoidance.sampling.time_to_collision import (
+    DISC_APEX_X,
+    DISC_APEX_Y,
+    DISC_CLEARANCE,
+    DISC_X,
+    DISC_Y,
+    SLAB_GAP,
+    SLAB_X,
+    SLAB_Y,
+)
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.kernels.simd import append_set, bit_count, bits, choose, first_bit, least, load, magnitude, numbers, root, spread, store
+from crowdsim.kernels.simd import (
+    append_set,
+    bit_count,
+    bits,
+    choose,
+    first_bit,
+    least,
+    load,
+    magnitude,
+    numbers,
+    root,
+    spread,
+    store,
+)
 
-MOST_DISCS, MOST_SLABS = 16, 8  # Obstacles whose legs and lines give candidates, nearest first. Crossings grow with the square of their number.
-WIDER = np.float32(1e-3)  # Cones are widened by this share first: a candidate lies outside by more than float32 rounding, and costs 0.1 % at most.
+# Obstacles whose legs and lines give candidates, nearest first. Crossings grow with the square of their
+# number.
+MOST_DISCS, MOST_SLABS = 16, 8
+# Cones are widened by this share first: a candidate lies outside by more than float32 rounding, and costs
+# 0.1 % at most.
+WIDER = np.float32(1e-3)
 PARALLEL = np.float32(1e-4)  # Sine of the angle below which two lines do not cross.
 MOST_CANDIDATES = 480
-_HALVINGS = 12  # Steps in which the cost below which sixteen candidates lie is found; what is left over in a tie is taken in order.
+# Steps in which the cost below which sixteen candidates lie is found; what is left over in a tie is taken in
+# order.
+_HALVINGS = 12
 
-# Areas of a float32 array: lines (a point, a direction, the least place on the line that counts), then candidates, then sixteen numbers three times.
+# Areas of a float32 array: lines (a point, a direction, the least place on the line that counts), then
+# candidates, then sixteen numbers three times.
 _LINES, _CANDIDATES = 64, MOST_CANDIDATES + 32
 _POINT_X, _POINT_Y, _ALONG_X, _ALONG_Y, _FROM = (np.uint64(_LINES * area) for area in range(5))
 CANDIDATE_X, CANDIDATE_Y, CANDIDATE_COST = (np.uint64(5 * _LINES + _CANDIDATES * area) for area in range(3))
@@ -46,7 +76,8 @@ def deviation(objective, x, y):
     Parameters
     ----------
     objective : tuple of float32
-        Preferred velocity x and y, present velocity x and y (m/s), the weights of both over the maximum speed (s/m), the maximum speed squared.
+        Preferred velocity x and y, present velocity x and y (m/s), the weights of both over the maximum speed
+        (s/m), the maximum speed squared.
     x, y : lanes of float32, m/s
 
     Returns
@@ -55,7 +86,9 @@ def deviation(objective, x, y):
         Infinite where the velocity is too fast.
     """
     preferred_x, preferred_y, own_x, own_y, preferred_weight, own_weight, square = objective
-    cost = deviation_from(x, y, preferred_x, preferred_y, preferred_weight) + deviation_from(x, y, own_x, own_y, own_weight)
+    cost = deviation_from(x, y, preferred_x, preferred_y, preferred_weight) + deviation_from(
+        x, y, own_x, own_y, own_weight
+    )
     return choose(x * x + y * y <= spread(square), cost, spread(_INFINITE))
 
 
@@ -70,7 +103,8 @@ def lay_out_lines(obstacles, discs, slabs, side, per_wall_horizon, candidates):
     discs, slabs : uint64
         How many there are; the first `MOST_DISCS` and `MOST_SLABS` give candidates.
     side : float32
-        +1: right legs come first, -1: left legs. It decides between candidates of equal cost, so that mirrored scenes stay mirrored.
+        +1: right legs come first, -1: left legs. It decides between candidates of equal cost, so that
+        mirrored scenes stay mirrored.
     per_wall_horizon : float32, 1/s
     candidates : (CANDIDATE_FLOATS,) float32
         Receives the lines.
@@ -82,8 +116,9 @@ def lay_out_lines(obstacles, discs, slabs, side, per_wall_horizon, candidates):
 
     Notes
     -----
-    A leg touches the disc: its direction is that to the centre, turned by the angle whose sine is reach over distance. Velocities on the line along
-    a wall come up to it at the horizon. Twin: `tests/reference/sampled.py`.
+    A leg touches the disc: its direction is that to the centre, turned by the angle whose sine is reach over
+    distance. Velocities on the line along a wall come up to it at the horizon. Twin:
+    `tests/reference/sampled.py`.
     """
     count = min(discs, np.uint64(MOST_DISCS))
     px, py, clear = load(obstacles, DISC_X), load(obstacles, DISC_Y), load(obstacles, DISC_CLEARANCE)
@@ -91,7 +126,10 @@ def lay_out_lines(obstacles, discs, slabs, side, per_wall_horizon, candidates):
     reach_squared = square - clear
     exists = reach_squared > spread(_F0)
     reach_squared = reach_squared * spread((_F1 + WIDER) * (_F1 + WIDER))
-    leg, reach = root(choose(exists, square - reach_squared, spread(_F0))), root(choose(exists, reach_squared, spread(_F0)))
+    leg, reach = (
+        root(choose(exists, square - reach_squared, spread(_F0))),
+        root(choose(exists, reach_squared, spread(_F0))),
+    )
     begins = choose(exists, spread(_F0), spread(_INFINITE))
     for turn in range(np.uint64(2)):
         sign = spread(-side if turn == _U0 else side)
@@ -105,7 +143,11 @@ def lay_out_lines(obstacles, discs, slabs, side, per_wall_horizon, candidates):
     for slab in range(min(slabs, np.uint64(MOST_SLABS))):
         nx, ny = obstacles[SLAB_X + slab], obstacles[SLAB_Y + slab]
         away = -obstacles[SLAB_GAP + slab] * per_wall_horizon
-        candidates[_POINT_X + count], candidates[_POINT_Y + count], candidates[_FROM + count] = nx * away, ny * away, -_INFINITE
+        candidates[_POINT_X + count], candidates[_POINT_Y + count], candidates[_FROM + count] = (
+            nx * away,
+            ny * away,
+            -_INFINITE,
+        )
         candidates[_ALONG_X + count], candidates[_ALONG_Y + count] = -ny, nx
         count += _U1
     return count
@@ -113,24 +155,42 @@ def lay_out_lines(obstacles, discs, slabs, side, per_wall_horizon, candidates):
 
 @inlined_kernel
 def add_feet(obstacles, neighbours, lines, objective, candidates):
-    """Write the points of lines nearest to the preferred velocity, and the apices of neighbours; return how many candidates there are."""
+    """Write the points of lines nearest to the preferred velocity, and the apices of neighbours;
+    return how many candidates there are.
+    """
     count = _U0
     preferred_x, preferred_y = spread(objective[0]), spread(objective[1])
     for first in range(_U0, lines, _U16):
         px, py, ux, uy = _line(candidates, first)
         place = (preferred_x - px) * ux + (preferred_y - py) * uy
-        valid = (place > load(candidates, _FROM + first)) & (numbers() + spread(np.int32(first)) < spread(np.int32(lines)))
+        valid = (place > load(candidates, _FROM + first)) & (
+            numbers() + spread(np.int32(first)) < spread(np.int32(lines))
+        )
         count = _append(candidates, count, px + place * ux, py + place * uy, valid, objective, _INFINITE)
     valid = numbers() < spread(np.int32(neighbours))
-    return _append(candidates, count, load(obstacles, DISC_APEX_X), load(obstacles, DISC_APEX_Y), valid, objective, _INFINITE)
+    return _append(
+        candidates,
+        count,
+        load(obstacles, DISC_APEX_X),
+        load(obstacles, DISC_APEX_Y),
+        valid,
+        objective,
+        _INFINITE,
+    )
 
 
 @inlined_kernel
 def add_crossings(lines, objective, limit, count, candidates):
-    """Add the crossings of lines that cost less than `limit` to `count` candidates; return how many there are."""
+    """Add the crossings of lines that cost less than `limit` to `count` candidates;
+    return how many there are.
+    """
     for line in range(lines):
         px, py = spread(candidates[_POINT_X + line]), spread(candidates[_POINT_Y + line])
-        ux, uy, begins = spread(candidates[_ALONG_X + line]), spread(candidates[_ALONG_Y + line]), candidates[_FROM + line]
+        ux, uy, begins = (
+            spread(candidates[_ALONG_X + line]),
+            spread(candidates[_ALONG_Y + line]),
+            candidates[_FROM + line],
+        )
         if begins == _INFINITE:
             continue
         for first in range(line & ~np.uint64(15), lines, _U16):
@@ -140,7 +200,11 @@ def add_crossings(lines, objective, limit, count, candidates):
             sine = ux * vy - uy * vx
             own, other = ((qx - px) * vy - (qy - py) * vx) / sine, ((qx - px) * uy - (qy - py) * ux) / sine
             index = numbers() + spread(np.int32(first))
-            valid = (index > spread(np.int32(line))) & (index < spread(np.int32(lines))) & (magnitude(sine) > spread(PARALLEL))
+            valid = (
+                (index > spread(np.int32(line)))
+                & (index < spread(np.int32(lines)))
+                & (magnitude(sine) > spread(PARALLEL))
+            )
             valid = valid & (own > spread(begins)) & (other > load(candidates, _FROM + first))
             count = _append(candidates, count, px + own * ux, py + own * uy, valid, objective, limit)
     return count
@@ -149,12 +213,19 @@ def add_crossings(lines, objective, limit, count, candidates):
 @inlined_kernel
 def _line(candidates, first):
     """Return points and directions of sixteen lines."""
-    return load(candidates, _POINT_X + first), load(candidates, _POINT_Y + first), load(candidates, _ALONG_X + first), load(candidates, _ALONG_Y + first)
+    return (
+        load(candidates, _POINT_X + first),
+        load(candidates, _POINT_Y + first),
+        load(candidates, _ALONG_X + first),
+        load(candidates, _ALONG_Y + first),
+    )
 
 
 @inlined_kernel
 def _append(candidates, count, x, y, valid, objective, limit):
-    """Add those of sixteen velocities that are valid and cost less than `limit` to the candidates; return how many there are."""
+    """Add those of sixteen velocities that are valid and cost less than `limit` to the candidates;
+    return how many there are.
+    """
     cost = deviation(objective, x, y)
     left = bits(valid & (cost < spread(limit)))
     if left != _U0:
@@ -164,7 +235,10 @@ def _append(candidates, count, x, y, valid, objective, limit):
         while left != _U0:
             place = first_bit(left)
             left &= left - _U1
-            candidates[CANDIDATE_X + count], candidates[CANDIDATE_Y + count] = candidates[_HERE_X + place], candidates[_HERE_Y + place]
+            candidates[CANDIDATE_X + count], candidates[CANDIDATE_Y + count] = (
+                candidates[_HERE_X + place],
+                candidates[_HERE_Y + place],
+            )
             candidates[CANDIDATE_COST + count] = candidates[_HERE_COST + place]
             count += _U1
     return count
@@ -190,8 +264,8 @@ def take_cheapest(candidates, count, wanted, limit, slots):
 
     Notes
     -----
-    A cost is halved in on below which as many lie as are wanted; costs so close together that this does not part them are taken in order.
-    Twin: `tests/reference/sampled.py`.
+    A cost is halved in on below which as many lie as are wanted; costs so close together that this does not
+    part them are taken in order. Twin: `tests/reference/sampled.py`.
     """
     store(candidates, CANDIDATE_COST + count, spread(_INFINITE))
     cheapest = _INFINITE

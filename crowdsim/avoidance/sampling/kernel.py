@@ -1,4 +1,6 @@
-"""The kernel of all models that try velocities and weigh them by penalties: neighbours, walls, the search, and the diagnosis of what it found."""
+"""The kernel of all models that try velocities and weigh them by penalties:
+neighbours, walls, the search, and the diagnosis of what it found.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -25,7 +27,17 @@ from crowdsim.avoidance.neighbour_model import (
 from crowdsim.avoidance.neighbours import CHOSEN, NEAREST_FLOATS, NEAREST_SLOTS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
 from crowdsim.avoidance.sampling.candidate_velocities import CANDIDATE_FLOATS, CANDIDATE_SLOTS
-from crowdsim.avoidance.sampling.samplers import ADAPTIVE, BATCH_FLOATS, GRID, TABLE, SampleTrace, empty_trace, search_adaptively, search_circle, search_grid
+from crowdsim.avoidance.sampling.samplers import (
+    ADAPTIVE,
+    BATCH_FLOATS,
+    GRID,
+    TABLE,
+    SampleTrace,
+    empty_trace,
+    search_adaptively,
+    search_circle,
+    search_grid,
+)
 from crowdsim.avoidance.sampling.time_to_collision import (
     COLLISION,
     OBSTACLE_FLOATS,
@@ -40,18 +52,21 @@ from crowdsim.geometry.cells import plane_numbers
 from crowdsim.geometry.speed import limited
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 
-_FASTER = np.float32(1.0 + 1e-6)  # Squares of speeds are compared with this much room for the rounding of the preferred velocity.
+# Squares of speeds are compared with this much room for the rounding of the preferred velocity.
+_FASTER = np.float32(1.0 + 1e-6)
 
 _F0, _F1 = np.float32(0.0), np.float32(1.0)
 _U0, _U1 = np.uint64(0), np.uint64(1)
 
 
 class SamplingKernelParameters(NamedTuple):
-    """Parameters of `choose_by_sampling`: those of a sampling model, and its sampler; all numbers are float64.
+    """Parameters of `choose_by_sampling`: those of a sampling model, and its sampler;
+    all numbers are float64.
 
     Attributes
     ----------
-    neighbour_count, neighbour_distance, time_horizon, time_horizon_walls, weight_preferred, weight_current, weight_side, weight_impact, softening, behind,
+    neighbour_count, neighbour_distance, time_horizon, time_horizon_walls, weight_preferred, weight_current,
+        weight_side, weight_impact, softening, behind,
     jam_distance
         As in `SamplingParameters`.
     tick : float, s
@@ -94,7 +109,9 @@ def _gather_preferred_velocities(states, count, slots, preferred_velocities):
 
 @inlined_kernel
 def _heading(preferred_x, preferred_y, vx, vy):
-    """Return the direction of the preferred velocity, or of the present one, or of the x axis, as a unit vector."""
+    """Return the direction of the preferred velocity, or of the present one, or of the x axis,
+    as a unit vector.
+    """
     length = np.sqrt(preferred_x * preferred_x + preferred_y * preferred_y)
     if length > _F0:
         return preferred_x / length, preferred_y / length
@@ -105,26 +122,58 @@ def _heading(preferred_x, preferred_y, vx, vy):
 
 
 @inlined_kernel
-def _search(parameters, obstacles, obstacle_counts, objective, weights, heading, speed, candidates, slots, batch, trace):
+def _search(
+    parameters,
+    obstacles,
+    obstacle_counts,
+    objective,
+    weights,
+    heading,
+    speed,
+    candidates,
+    slots,
+    batch,
+    trace,
+):
     """Let the sampler search; see `search_adaptively`."""
     side, size = np.float32(parameters.side), np.uint64(parameters.size)
     if parameters.sampler == ADAPTIVE:
         per_wall_horizon = np.float32(1.0 / parameters.time_horizon_walls)
-        return search_adaptively(obstacles, obstacle_counts, objective, weights, heading, side, speed, per_wall_horizon, size, candidates, slots, batch, trace)
+        return search_adaptively(
+            obstacles,
+            obstacle_counts,
+            objective,
+            weights,
+            heading,
+            side,
+            speed,
+            per_wall_horizon,
+            size,
+            candidates,
+            slots,
+            batch,
+            trace,
+        )
     if parameters.sampler == GRID:
-        return search_grid(obstacles, obstacle_counts, objective, weights, heading, side, speed, size, batch, trace)
+        return search_grid(
+            obstacles, obstacle_counts, objective, weights, heading, side, speed, size, batch, trace
+        )
     return search_circle(obstacles, obstacle_counts, objective, weights, heading, side, size, batch, trace)
 
 
 @inlined_kernel
 def _judge(obstacles, obstacle_counts, x, y, objective, is_preferred, soonest_wall):
-    """Return the diagnosis of a velocity, and the obstacle to blame: that which it runs into first within the horizon, else the preferred one."""
+    """Return the diagnosis of a velocity, and the obstacle to blame:
+    that which it runs into first within the horizon, else the preferred one.
+    """
     urgency, which = first_collision(obstacles, obstacle_counts[1], obstacle_counts[2], x, y)
     if urgency > COLLISION:
         hits_wall = np.uint64(which) >= obstacle_counts[0]
         return INFEASIBLE if hits_wall and urgency > soonest_wall else RELAXED, which
     if not is_preferred:
-        urgency, which = first_collision(obstacles, obstacle_counts[1], obstacle_counts[2], objective[0], objective[1])
+        urgency, which = first_collision(
+            obstacles, obstacle_counts[1], obstacle_counts[2], objective[0], objective[1]
+        )
         if urgency > COLLISION:
             return FEASIBLE, which
     return FEASIBLE, np.int64(-1)
@@ -132,15 +181,32 @@ def _judge(obstacles, obstacle_counts, x, y, objective, is_preferred, soonest_wa
 
 @lean_kernel
 def _choose_by_sampling(
-    start, stop, cells, states, columns, frame, parameters, margin, out,
-    floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, trace,
+    start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours,
+    preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, trace,
 ):  # fmt: skip
-    """Do what `choose_by_sampling` says, with workspaces; `counts` (1,) receives the number of neighbours of the last agent, `trace` what was tried."""
-    wanted, farthest, side = np.uint64(parameters.neighbour_count), np.float32(parameters.neighbour_distance), np.float32(parameters.side)
-    behind, horizon, wall_horizon = np.float32(parameters.behind), np.float32(parameters.time_horizon), parameters.time_horizon_walls
+    """Do what `choose_by_sampling` says, with workspaces;
+    `counts` (1,) receives the number of neighbours of the last agent, `trace` what was tried.
+    """
+    wanted, farthest, side = (
+        np.uint64(parameters.neighbour_count),
+        np.float32(parameters.neighbour_distance),
+        np.float32(parameters.side),
+    )
+    behind, horizon, wall_horizon = (
+        np.float32(parameters.behind),
+        np.float32(parameters.time_horizon),
+        parameters.time_horizon_walls,
+    )
     jam = np.float32(parameters.jam_distance * parameters.jam_distance - 1.0)
     soonest_wall, table = np.float32(wall_horizon / parameters.tick), parameters.table
-    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = cells.x, cells.y, cells.row, cells.start, cells.plane, cells.per_metre
+    cells_x, cells_y, cells_row, cells_start, cells_plane, per_metre = (
+        cells.x,
+        cells.y,
+        cells.row,
+        cells.start,
+        cells.plane,
+        cells.per_metre,
+    )
     origin, shape = cells.origin, cells.shape
     z, slope_x, slope_y, step = cells.z, cells.slope_x, cells.slope_y, cells.step
     entity, _, preferred, radii, speeds, active, zones, reaches = columns
@@ -151,7 +217,13 @@ def _choose_by_sampling(
     for slot in range(np.uint64(start), np.uint64(stop)):
         row = np.uint64(cells_row[slot])
         speed, radius = speeds[row], radii[row]
-        chosen[row, 0], chosen[row, 1], blockers[row], neighbour_counts[row], samples[row] = 0.0, 0.0, NOBODY, 0, 0
+        chosen[row, 0], chosen[row, 1], blockers[row], neighbour_counts[row], samples[row] = (
+            0.0,
+            0.0,
+            NOBODY,
+            0,
+            0,
+        )
         diagnoses[row] = NOT_ASKED if active[row] == 0 else FEASIBLE
         fast = np.float32(speed)
         if active[row] == 0 or not fast > _F0:
@@ -162,36 +234,97 @@ def _choose_by_sampling(
         if wanted > _U0:
             plane = plane_numbers(origin, shape, cells_plane[slot])
             count = find_neighbours(
-                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot, wanted, farthest, margin, row, reaches,
-                floats, slots,
+                cells_x, cells_y, cells_row, cells_start, z, slope_x, slope_y, step, plane, per_metre, slot,
+                wanted, farthest, margin, row, reaches, floats, slots,
             )  # fmt: skip
             gather_neighbours(states, FULL_STATE_FLOATS, count, floats, slots, neighbours)
             _gather_preferred_velocities(states, count, slots, preferred_velocities)
         own = slot * FULL_STATE_FLOATS
         vx, vy = states[own + STATE_VX], states[own + STATE_VY]
         wx, wy = np.float32(preferred_x), np.float32(preferred_y)
-        lay_out_neighbours(neighbours, preferred_velocities, count, vx, vy, wx, wy, states[own + STATE_RADIUS], fast, horizon, behind, jam, side, obstacles)
+        lay_out_neighbours(
+            neighbours,
+            preferred_velocities,
+            count,
+            vx,
+            vy,
+            wx,
+            wy,
+            states[own + STATE_RADIUS],
+            fast,
+            horizon,
+            behind,
+            jam,
+            side,
+            obstacles,
+        )
         discs = count
         first_wall, end_wall = zone_start[zones[row]], zone_start[zones[row] + 1]
         if first_wall < end_wall:
             x, y = cells_x[slot], cells_y[slot]
-            near = near_walls(wall_shape, zone_wall, first_wall, end_wall, x, y, speed * wall_horizon + radius, distances, found)
+            near = near_walls(
+                wall_shape,
+                zone_wall,
+                first_wall,
+                end_wall,
+                x,
+                y,
+                speed * wall_horizon + radius,
+                distances,
+                found,
+            )
             walls = np.uint64(near)
-            discs = lay_out_walls(wall_shape, wall_link, found, near, x, y, radius, wall_horizon, np.float64(side), obstacles, count)
+            discs = lay_out_walls(
+                wall_shape,
+                wall_link,
+                found,
+                near,
+                x,
+                y,
+                radius,
+                wall_horizon,
+                np.float64(side),
+                obstacles,
+                count,
+            )
         obstacle_counts = (count, discs, walls)
         counts[0] = count
-        per_preferred, per_current = np.float32(parameters.weight_preferred) / fast, np.float32(parameters.weight_current) / fast
-        objective = (wx, wy, vx, vy, per_preferred, per_current, fast * fast * _FASTER)
-        weights = (np.float32(parameters.weight_side) / np.float32(max(count, _U1)), np.float32(parameters.weight_impact), np.float32(parameters.softening))
-        best_x, best_y, used, is_preferred = _search(
-            parameters, obstacles, obstacle_counts, objective, weights, _heading(wx, wy, vx, vy), fast, candidates, picks, batch, trace
+        per_preferred, per_current = (
+            np.float32(parameters.weight_preferred) / fast,
+            np.float32(parameters.weight_current) / fast,
         )
-        diagnosis, which = _judge(obstacles, obstacle_counts, best_x, best_y, objective, is_preferred, soonest_wall)
+        objective = (wx, wy, vx, vy, per_preferred, per_current, fast * fast * _FASTER)
+        weights = (
+            np.float32(parameters.weight_side) / np.float32(max(count, _U1)),
+            np.float32(parameters.weight_impact),
+            np.float32(parameters.softening),
+        )
+        best_x, best_y, used, is_preferred = _search(
+            parameters,
+            obstacles,
+            obstacle_counts,
+            objective,
+            weights,
+            _heading(wx, wy, vx, vy),
+            fast,
+            candidates,
+            picks,
+            batch,
+            trace,
+        )
+        diagnosis, which = _judge(
+            obstacles, obstacle_counts, best_x, best_y, objective, is_preferred, soonest_wall
+        )
         if which >= 0:
-            blockers[row] = entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(which)])]] if np.uint64(which) < count else WALL
+            blockers[row] = (
+                entity[cells_row[np.uint64(slots[CHOSEN + np.uint64(which)])]]
+                if np.uint64(which) < count
+                else WALL
+            )
         if not is_preferred:
             chosen_x, chosen_y = limited(np.float64(best_x), np.float64(best_y), speed)
-        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y  # the preferred velocity itself, unrounded, where it was the best
+        # the preferred velocity itself, unrounded, where it was the best
+        chosen[row, 0], chosen[row, 1] = chosen_x, chosen_y
         diagnoses[row], neighbour_counts[row], samples[row] = diagnosis, count, used
 
 
@@ -199,11 +332,30 @@ def _choose_by_sampling(
 def _workspaces():
     """Return new workspaces of `_choose_by_sampling`, in the order of its arguments."""
     floats, slots = np.zeros(NEAREST_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
-    neighbours, preferred_velocities = np.zeros(NEIGHBOUR_FLOATS, np.float32), np.zeros(PREFERRED_FLOATS, np.float32)
+    neighbours, preferred_velocities = (
+        np.zeros(NEIGHBOUR_FLOATS, np.float32),
+        np.zeros(PREFERRED_FLOATS, np.float32),
+    )
     obstacles = np.zeros(OBSTACLE_FLOATS, np.float32)
-    candidates, picks, batch = np.zeros(CANDIDATE_FLOATS, np.float32), np.zeros(CANDIDATE_SLOTS, np.uint32), np.zeros(BATCH_FLOATS, np.float32)
+    candidates, picks, batch = (
+        np.zeros(CANDIDATE_FLOATS, np.float32),
+        np.zeros(CANDIDATE_SLOTS, np.uint32),
+        np.zeros(BATCH_FLOATS, np.float32),
+    )
     distances, found, counts = np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), np.zeros(1, np.int64)
-    return floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts
+    return (
+        floats,
+        slots,
+        neighbours,
+        preferred_velocities,
+        obstacles,
+        candidates,
+        picks,
+        batch,
+        distances,
+        found,
+        counts,
+    )
 
 
 @kernel
@@ -230,10 +382,22 @@ def choose_by_sampling(start, stop, cells, states, columns, frame, parameters, m
     -----
     Twin: `tests/reference/sampled.py`.
     """
-    floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts = _workspaces()
+    (
+        floats,
+        slots,
+        neighbours,
+        preferred_velocities,
+        obstacles,
+        candidates,
+        picks,
+        batch,
+        distances,
+        found,
+        counts,
+    ) = _workspaces()
     _choose_by_sampling(
-        start, stop, cells, states, columns, frame, parameters, margin, out,
-        floats, slots, neighbours, preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, None,
+        start, stop, cells, states, columns, frame, parameters, margin, out, floats, slots, neighbours,
+        preferred_velocities, obstacles, candidates, picks, batch, distances, found, counts, None,
     )  # fmt: skip
 
 

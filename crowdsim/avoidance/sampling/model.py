@@ -1,4 +1,6 @@
-"""What the models that try velocities share beside their kernel: what can be tuned, how they are run, and the reasons of their choices."""
+"""What the models that try velocities share beside their kernel:
+what can be tuned, how they are run, and the reasons of their choices.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +31,14 @@ from crowdsim.tunable import param
 
 # Which number of a sample stands where in a reason.
 _COLUMNS = {
-    "x": SAMPLE_X, "y": SAMPLE_Y, "a_x": SAMPLE_PREFERRED, "a_y": SAMPLE_CURRENT, "b_x": SAMPLE_SIDE, "b_y": SAMPLE_COLLISION, "value": SAMPLE_PENALTY
-}  # fmt: skip
+    "x": SAMPLE_X,
+    "y": SAMPLE_Y,
+    "a_x": SAMPLE_PREFERRED,
+    "a_y": SAMPLE_CURRENT,
+    "b_x": SAMPLE_SIDE,
+    "b_y": SAMPLE_COLLISION,
+    "value": SAMPLE_PENALTY,
+}
 
 
 @dataclass(frozen=True)
@@ -38,43 +46,98 @@ class SamplingParameters(Sides, Horizons):
     """What can be tuned in every sampling model."""
 
     weight_preferred: float = param(
-        2.0, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd",
-        why="penalty for straying from the preferred velocity by the maximum speed; larger insists and pushes through, smaller strays",
+        2.0,
+        "",
+        low=0.0,
+        high=100.0,
+        source="[Recast 2009], DetourCrowd",
+        why=(
+            "penalty for straying from the preferred velocity by the maximum speed; larger insists and "
+            "pushes through, smaller strays"
+        ),
     )
     weight_current: float = param(
-        0.75, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd; [Mononen 2010], Custom hRVO",
-        why="penalty for straying from the present velocity by the maximum speed; larger is smoother and slower to react, zero flickers",
+        0.75,
+        "",
+        low=0.0,
+        high=100.0,
+        source="[Recast 2009], DetourCrowd; [Mononen 2010], Custom hRVO",
+        why=(
+            "penalty for straying from the present velocity by the maximum speed; larger is smoother and "
+            "slower to react, zero flickers"
+        ),
     )
     weight_side: float = param(
-        0.75, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd; [Mononen 2010], Custom hRVO",
-        why="penalty for passing all neighbours on the wrong side; larger decides sooner which agent passes where and makes detours, zero flickers head-on",
+        0.75,
+        "",
+        low=0.0,
+        high=100.0,
+        source="[Recast 2009], DetourCrowd; [Mononen 2010], Custom hRVO",
+        why=(
+            "penalty for passing all neighbours on the wrong side; larger decides sooner which agent passes "
+            "where and makes detours, zero flickers head-on"
+        ),
     )
     weight_impact: float = param(
-        2.5, "", low=0.0, high=100.0, source="[Recast 2009], DetourCrowd",
-        why="penalty for an early collision, over the softening at most; larger avoids sooner and slows down in crowds, smaller bumps",
+        2.5,
+        "",
+        low=0.0,
+        high=100.0,
+        source="[Recast 2009], DetourCrowd",
+        why=(
+            "penalty for an early collision, over the softening at most; larger avoids sooner and slows "
+            "down in crowds, smaller bumps"
+        ),
     )
     softening: float = param(
-        0.1, "", above=0.0, high=10.0, source="[Recast 2009], DetourCrowd",
-        why="a collision at once costs the weight over this: ten times the weight; larger cares less for the last moment before it",
+        0.1,
+        "",
+        above=0.0,
+        high=10.0,
+        source="[Recast 2009], DetourCrowd",
+        why=(
+            "a collision at once costs the weight over this: ten times the weight; larger cares less for "
+            "the last moment before it"
+        ),
     )
     behind: float = param(
-        0.4, "", low=0.0, high=1.0, source="ours",
-        why="share of the time horizon that counts towards those behind; larger makes agents dodge forward from those that follow, and crowds are "
+        0.4,
+        "",
+        low=0.0,
+        high=1.0,
+        source="ours",
+        why="share of the time horizon that counts towards those behind; larger makes agents dodge forward "
+        "from those that follow, and crowds are "
         "squeezed, smaller lets them back into each other",
     )
     jam_distance: float = param(
-        1.0, "", low=1.0, high=10.0, source="ours",
-        why="two that want to go in the same direction and are blocked by a jam count as this many times as far apart as where they touch, at least; larger "
-        "lets them close up and make room, smaller keeps each from stepping aside by those around it, and two crowds that meet in a narrow place stand",
+        1.0,
+        "",
+        low=1.0,
+        high=10.0,
+        source="ours",
+        why="two that want to go in the same direction and are blocked by a jam count as this many times as "
+        "far apart as where they touch, at least; larger "
+        "lets them close up and make room, smaller keeps each from stepping aside by those around it, and "
+        "two crowds that meet in a narrow place stand",
     )
     neighbour_count: int = param(
-        8, "", low=0, high=MOST_NEIGHBOURS, source="ours",
-        why="the nearest eight surround a walker; more costs time in proportion, fewer lets crowds run into those behind the first rank",
+        8,
+        "",
+        low=0,
+        high=MOST_NEIGHBOURS,
+        source="ours",
+        why=(
+            "the nearest eight surround a walker; more costs time in proportion, fewer lets crowds run into "
+            "those behind the first rank"
+        ),
     )
 
 
 class SamplingModel(NeighbourModel):
-    """A model that tries velocities and takes the one of least penalty; what is left to write is parameters and `sampler`."""
+    """A model that tries velocities and takes the one of least penalty;
+    what is left to write is parameters and `sampler`.
+    """
 
     chooser = staticmethod(choose_by_sampling)
 
@@ -90,15 +153,29 @@ class SamplingModel(NeighbourModel):
         """Return the parameters of the kernel, for ticks of `tick_length` seconds."""
         own: SamplingParameters = self.parameters
         sampler, size, table = self.sampler()
-        same = {name: float(getattr(own, name)) for name in SamplingKernelParameters._fields[: SamplingKernelParameters._fields.index("tick")]}
-        return SamplingKernelParameters(**same, tick=float(tick_length), side=own.side_sign, sampler=float(sampler), size=float(size), table=table)
+        same = {
+            name: float(getattr(own, name))
+            for name in SamplingKernelParameters._fields[: SamplingKernelParameters._fields.index("tick")]
+        }
+        return SamplingKernelParameters(
+            **same,
+            tick=float(tick_length),
+            side=own.side_sign,
+            sampler=float(sampler),
+            size=float(size),
+            table=table,
+        )
 
     def reason_rows(self) -> int:
-        """Return how many reasons an agent has in a tick at most: the velocities tried, what was preferred and chosen."""
+        """Return how many reasons an agent has in a tick at most:
+        the velocities tried, what was preferred and chosen.
+        """
         sampler, size, _ = self.sampler()
         return (size * size if sampler == GRID else size) + 4
 
-    def reasons_of(self, entity: int, row: int, arguments: ChooserArguments, choice: Choice) -> list[NDArray[Any]]:
+    def reasons_of(
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+    ) -> list[NDArray[Any]]:
         """Return the velocities that an agent tried, with the parts of their penalties."""
         used = int(choice.samples[row])
         trace, slots, neighbours = choose_with_trace(arguments, used)
@@ -108,7 +185,10 @@ class SamplingModel(NeighbourModel):
             samples[name] = parts[:, column]
         is_neighbour = (trace.hits >= 0) & (trace.hits < neighbours)
         samples["other"] = np.where(trace.hits < 0, NOBODY, WALL)
-        samples["other"][is_neighbour] = arguments.columns.entity[arguments.rows(slots, trace.hits[is_neighbour])]
+        samples["other"][is_neighbour] = arguments.columns.entity[
+            arguments.rows(slots, trace.hits[is_neighbour])
+        ]
         if used:
-            samples["binds"][np.argmin(trace.samples[:, SAMPLE_PENALTY])] = 1  # of equal ones the first, as in the search
+            # of equal ones the first, as in the search
+            samples["binds"][np.argmin(trace.samples[:, SAMPLE_PENALTY])] = 1
         return [samples]

@@ -1,8 +1,10 @@
 """Samplers: which velocities are tried, sixteen at a time; the one with the least penalty is taken.
 
-The penalty of a velocity is the sum of four: its distance to the preferred and to the present velocity (over the maximum speed), how far it goes off
-the side to keep to (a mean over neighbours), and that of its urgency z, the time horizon over the time to collision: ``z / (1 + softening z)``. Their
-sources are [Mononen 2010], Custom hRVO, which names them, and [Recast 2009], DetourCrowd, which gives the last one its form: ``1 / (softening + t / horizon)``.
+The penalty of a velocity is the sum of four: its distance to the preferred and to the present velocity (over
+the maximum speed), how far it goes off the side to keep to (a mean over neighbours), and that of its urgency
+z, the time horizon over the time to collision: ``z / (1 + softening z)``. Their sources are [Mononen 2010],
+Custom hRVO, which names them, and [Recast 2009], DetourCrowd, which gives the last one its form:
+``1 / (softening + t / horizon)``.
 """
 
 # mypy: allow-untyped-defs
@@ -32,11 +34,15 @@ ADAPTIVE, GRID, CIRCLE = 0, 1, 2
 MOST_GRID = 129
 MOST_DIRECTIONS = 256
 
-FIRST_STEP = np.float32(0.12)  # Radius of the first ring round the best candidate, over the maximum speed. Larger finds other valleys, smaller is finer.
+# Radius of the first ring round the best candidate, over the maximum speed. Larger finds other valleys,
+# smaller is finer.
+FIRST_STEP = np.float32(0.12)
 SHRINK = np.float32(0.25)  # From ring to ring; each try has one of this radius and one of half of it.
-LAST_STEP = np.float32(1e-3)  # Rings smaller than this share of the maximum speed change nothing that could be seen.
+# Rings smaller than this share of the maximum speed change nothing that could be seen.
+LAST_STEP = np.float32(1e-3)
 CANDIDATE_SHARE = 0.75  # Share of the samples that candidates may use; the rest is for rings.
-ENOUGH = np.float32(1.005)  # A penalty within half a per cent of what no velocity can fall below is taken at once.
+# A penalty within half a per cent of what no velocity can fall below is taken at once.
+ENOUGH = np.float32(1.005)
 
 # Areas of a float32 array: sixteen velocities, and the table of grid steps or directions.
 BATCH_X, BATCH_Y, TABLE = np.uint64(0), np.uint64(16), np.uint64(32)
@@ -45,14 +51,50 @@ BATCH_FLOATS = 32 + max(MOST_GRID, 2 * MOST_DIRECTIONS) + 16
 _F0, _F1, _HALF, _INFINITE = np.float32(0.0), np.float32(1.0), np.float32(0.5), np.float32(np.inf)
 _U0, _U1, _U3, _U16 = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(16)
 
-# Two rings of eight directions, the inner one of half the radius and turned by half a step: cosines, then sines.
+# Two rings of eight directions, the inner one of half the radius and turned by half a step: cosines, then
+# sines.
 _C, _D, _E = np.sqrt(0.5), np.sqrt(0.5 + 0.5 * np.sqrt(0.5)), np.sqrt(0.5 - 0.5 * np.sqrt(0.5))
-_COSINES = [1.0, _C, 0.0, -_C, -1.0, -_C, 0.0, _C, _D / 2, _E / 2, -_E / 2, -_D / 2, -_D / 2, -_E / 2, _E / 2, _D / 2]
-_SINES = [0.0, _C, 1.0, _C, 0.0, -_C, -1.0, -_C, _E / 2, _D / 2, _D / 2, _E / 2, -_E / 2, -_D / 2, -_D / 2, -_E / 2]
+_COSINES = [
+    1.0,
+    _C,
+    0.0,
+    -_C,
+    -1.0,
+    -_C,
+    0.0,
+    _C,
+    _D / 2,
+    _E / 2,
+    -_E / 2,
+    -_D / 2,
+    -_D / 2,
+    -_E / 2,
+    _E / 2,
+    _D / 2,
+]
+_SINES = [
+    0.0,
+    _C,
+    1.0,
+    _C,
+    0.0,
+    -_C,
+    -1.0,
+    -_C,
+    _E / 2,
+    _D / 2,
+    _D / 2,
+    _E / 2,
+    -_E / 2,
+    -_D / 2,
+    -_D / 2,
+    -_E / 2,
+]
 _RINGS = np.array([*_COSINES, *_SINES], dtype=np.float32)
 
 
-# Columns of `SampleTrace.samples`, each for sixteen velocities in `SampleTrace.lanes`: the velocity, the parts of its penalty, and their sum.
+# Columns of `SampleTrace.samples`, each for sixteen velocities in `SampleTrace.lanes`: the velocity, the
+# parts of its penalty, and their sum.
 SAMPLE_X, SAMPLE_Y, SAMPLE_PREFERRED, SAMPLE_CURRENT, SAMPLE_SIDE, SAMPLE_COLLISION, SAMPLE_PENALTY = range(7)
 SAMPLE_FLOATS = 7
 
@@ -85,7 +127,12 @@ def empty_trace(most: int) -> SampleTrace:
     ----------
     most : int
     """
-    return SampleTrace(np.zeros((most, SAMPLE_FLOATS), np.float32), np.zeros(most, np.int64), np.zeros(16 * SAMPLE_FLOATS, np.float32), np.zeros(1, np.int64))
+    return SampleTrace(
+        np.zeros((most, SAMPLE_FLOATS), np.float32),
+        np.zeros(most, np.int64),
+        np.zeros(16 * SAMPLE_FLOATS, np.float32),
+        np.zeros(1, np.int64),
+    )
 
 
 @lean_kernel
@@ -94,8 +141,16 @@ def _trace_batch(trace, obstacles, obstacle_counts, objective, x, y, side, colli
     samples, hits, lanes, filled = trace
     store(lanes, _U16 * np.uint64(SAMPLE_X), x)
     store(lanes, _U16 * np.uint64(SAMPLE_Y), y)
-    store(lanes, _U16 * np.uint64(SAMPLE_PREFERRED), deviation_from(x, y, objective[0], objective[1], objective[4]))
-    store(lanes, _U16 * np.uint64(SAMPLE_CURRENT), deviation_from(x, y, objective[2], objective[3], objective[5]))
+    store(
+        lanes,
+        _U16 * np.uint64(SAMPLE_PREFERRED),
+        deviation_from(x, y, objective[0], objective[1], objective[4]),
+    )
+    store(
+        lanes,
+        _U16 * np.uint64(SAMPLE_CURRENT),
+        deviation_from(x, y, objective[2], objective[3], objective[5]),
+    )
     store(lanes, _U16 * np.uint64(SAMPLE_SIDE), side)
     store(lanes, _U16 * np.uint64(SAMPLE_COLLISION), collision)
     store(lanes, _U16 * np.uint64(SAMPLE_PENALTY), penalty)
@@ -105,7 +160,9 @@ def _trace_batch(trace, obstacles, obstacle_counts, objective, x, y, side, colli
         at = filled[0]
         for column in range(SAMPLE_FLOATS):
             samples[at, column] = lanes[_U16 * np.uint64(column) + lane]
-        urgency, hit = first_collision(obstacles, obstacle_counts[1], obstacle_counts[2], samples[at, SAMPLE_X], samples[at, SAMPLE_Y])
+        urgency, hit = first_collision(
+            obstacles, obstacle_counts[1], obstacle_counts[2], samples[at, SAMPLE_X], samples[at, SAMPLE_Y]
+        )
         hits[at] = hit if urgency > COLLISION else -1
         filled[0] = at + 1
 
@@ -136,7 +193,8 @@ def try_batch(obstacles, obstacle_counts, objective, weights, x, y, wanted, best
     tuple
         The new `best`.
     used : uint64
-        Velocities tried: those of the lanes that are neither too fast nor cannot be better than `best`, whatever they run into.
+        Velocities tried: those of the lanes that are neither too fast nor cannot be better than `best`,
+        whatever they run into.
     lane : int64
         The lane that is the new best; -1 where none is.
 
@@ -151,12 +209,16 @@ def try_batch(obstacles, obstacle_counts, objective, weights, x, y, wanted, best
     tried = (cost < spread(limit)) & (numbers() < spread(np.int32(wanted)))
     used, lane = bit_count(bits(tried)), np.int64(-1)
     if used > _U0:
-        urgency, side = urgency_and_side(obstacles, obstacle_counts[0], obstacle_counts[1], obstacle_counts[2], x, y)
+        urgency, side = urgency_and_side(
+            obstacles, obstacle_counts[0], obstacle_counts[1], obstacle_counts[2], x, y
+        )
         aside = spread(side_weight) * side
         collision = spread(collision_weight) * urgency / (spread(_F1) + spread(softening) * urgency)
         penalty = cost + aside + collision
         if trace is not None:
-            _trace_batch(trace, obstacles, obstacle_counts, objective, x, y, aside, collision, penalty, bits(tried))
+            _trace_batch(
+                trace, obstacles, obstacle_counts, objective, x, y, aside, collision, penalty, bits(tried)
+            )
         penalty = choose(tried, penalty, spread(_INFINITE))
         found = least(penalty)
         if found < least_penalty:
@@ -168,15 +230,40 @@ def try_batch(obstacles, obstacle_counts, objective, weights, x, y, wanted, best
 @inlined_kernel
 def _try_stored(obstacles, obstacle_counts, objective, weights, batch, wanted, best, trace):
     """Do as `try_batch` with the velocities that lie in `batch`."""
-    best, used, lane = try_batch(obstacles, obstacle_counts, objective, weights, load(batch, BATCH_X), load(batch, BATCH_Y), wanted, best, trace)
+    best, used, lane = try_batch(
+        obstacles,
+        obstacle_counts,
+        objective,
+        weights,
+        load(batch, BATCH_X),
+        load(batch, BATCH_Y),
+        wanted,
+        best,
+        trace,
+    )
     if lane >= 0:
         best = (best[0], batch[BATCH_X + np.uint64(lane)], batch[BATCH_Y + np.uint64(lane)])
     return best, used, lane
 
 
 @lean_kernel
-def search_adaptively(obstacles, obstacle_counts, objective, weights, heading, side, speed, per_wall_horizon, samples, candidates, slots, batch, trace):
-    """Find a good velocity with few samples: candidates in the order of their deviation, then ever smaller rings round the best.
+def search_adaptively(
+    obstacles,
+    obstacle_counts,
+    objective,
+    weights,
+    heading,
+    side,
+    speed,
+    per_wall_horizon,
+    samples,
+    candidates,
+    slots,
+    batch,
+    trace,
+):
+    """Find a good velocity with few samples: candidates in the order of their deviation,
+    then ever smaller rings round the best.
 
     Parameters
     ----------
@@ -206,34 +293,52 @@ def search_adaptively(obstacles, obstacle_counts, objective, weights, heading, s
 
     Notes
     -----
-    A candidate whose deviation alone costs more than the best penalty, less that of no collision, ends the candidates: all that follow cost more. Twin:
-    `tests/reference/sampled.py`.
+    A candidate whose deviation alone costs more than the best penalty, less that of no collision, ends the
+    candidates: all that follow cost more. Twin: `tests/reference/sampled.py`.
     """
-    lines = lay_out_lines(obstacles, obstacle_counts[1], obstacle_counts[2], side, per_wall_horizon, candidates)
+    lines = lay_out_lines(
+        obstacles, obstacle_counts[1], obstacle_counts[2], side, per_wall_horizon, candidates
+    )
     count = add_feet(obstacles, obstacle_counts[0], lines, objective, candidates)
-    batch[BATCH_X], batch[BATCH_Y], batch[BATCH_X + _U1], batch[BATCH_Y + _U1] = objective[0], objective[1], objective[2], objective[3]
+    batch[BATCH_X], batch[BATCH_Y], batch[BATCH_X + _U1], batch[BATCH_Y + _U1] = (
+        objective[0],
+        objective[1],
+        objective[2],
+        objective[3],
+    )
     batch[BATCH_X + np.uint64(2)], batch[BATCH_Y + np.uint64(2)] = _F0, _F0
-    dearest = np.float32(4.0) * speed * (objective[4] + objective[5]) + LAST_STEP  # no velocity within the limit deviates by more than twice the speed
+    # no velocity within the limit deviates by more than twice the speed
+    dearest = np.float32(4.0) * speed * (objective[4] + objective[5]) + LAST_STEP
     taken = take_cheapest(candidates, count, _U16 - _U3, dearest, slots)
     _gather(candidates, slots, taken, batch, _U3)
-    best, used, lane = _try_stored(obstacles, obstacle_counts, objective, weights, batch, taken + _U3, (_INFINITE, _F0, _F0), trace)
+    best, used, lane = _try_stored(
+        obstacles, obstacle_counts, objective, weights, batch, taken + _U3, (_INFINITE, _F0, _F0), trace
+    )
     is_preferred = lane == 0
     no_collision = weights[1] / (_F1 + weights[2])
     apart_x, apart_y = objective[0] - objective[2], objective[1] - objective[3]
-    floor = (no_collision + min(objective[4], objective[5]) * np.sqrt(apart_x * apart_x + apart_y * apart_y)) * ENOUGH
+    floor = (
+        no_collision + min(objective[4], objective[5]) * np.sqrt(apart_x * apart_x + apart_y * apart_y)
+    ) * ENOUGH
     if best[0] <= floor:
         return best[1], best[2], used, is_preferred
     count = add_crossings(lines, objective, best[0] - no_collision, count, candidates)
     for_candidates = np.uint64(np.float64(samples) * CANDIDATE_SHARE)
     while used < for_candidates:
-        taken = take_cheapest(candidates, count, min(_U16, for_candidates - used), best[0] - no_collision, slots)
+        taken = take_cheapest(
+            candidates, count, min(_U16, for_candidates - used), best[0] - no_collision, slots
+        )
         if taken == _U0:
             break
         _gather(candidates, slots, taken, batch, _U0)
-        best, tried, lane = _try_stored(obstacles, obstacle_counts, objective, weights, batch, taken, best, trace)
+        best, tried, lane = _try_stored(
+            obstacles, obstacle_counts, objective, weights, batch, taken, best, trace
+        )
         used += tried
         is_preferred = is_preferred and lane < 0
-    best, used, lane = _search_rings(obstacles, obstacle_counts, objective, weights, heading, side, speed, samples, best, used, trace)
+    best, used, lane = _search_rings(
+        obstacles, obstacle_counts, objective, weights, heading, side, speed, samples, best, used, trace
+    )
     return best[1], best[2], used, is_preferred and lane < 0
 
 
@@ -242,12 +347,19 @@ def _gather(candidates, slots, taken, batch, first):
     """Write the candidates taken to the batch, from the place `first` on."""
     for place in range(taken):
         candidate = np.uint64(slots[place])
-        batch[BATCH_X + first + place], batch[BATCH_Y + first + place] = candidates[CANDIDATE_X + candidate], candidates[CANDIDATE_Y + candidate]
+        batch[BATCH_X + first + place], batch[BATCH_Y + first + place] = (
+            candidates[CANDIDATE_X + candidate],
+            candidates[CANDIDATE_Y + candidate],
+        )
 
 
 @inlined_kernel
-def _search_rings(obstacles, obstacle_counts, objective, weights, heading, side, speed, samples, best, used, trace):
-    """Try rings round the best, the first direction towards the preferred velocity; return best, used, and 0 if there was anything better, else -1."""
+def _search_rings(
+    obstacles, obstacle_counts, objective, weights, heading, side, speed, samples, best, used, trace
+):
+    """Try rings round the best, the first direction towards the preferred velocity;
+    return best, used, and 0 if there was anything better, else -1.
+    """
     step, better = FIRST_STEP * speed, np.int64(-1)
     cosines, sines = load(_RINGS, _U0), load(_RINGS, _U16)
     while used < samples and step > LAST_STEP * speed:
@@ -260,11 +372,16 @@ def _search_rings(obstacles, obstacle_counts, objective, weights, heading, side,
         fx, fy = -side * ey, side * ex
         x = spread(best[1]) + (cosines * spread(ex) + sines * spread(fx)) * spread(step)
         y = spread(best[2]) + (cosines * spread(ey) + sines * spread(fy)) * spread(step)
-        best, tried, lane = try_batch(obstacles, obstacle_counts, objective, weights, x, y, min(_U16, samples - used), best, trace)
+        best, tried, lane = try_batch(
+            obstacles, obstacle_counts, objective, weights, x, y, min(_U16, samples - used), best, trace
+        )
         used += tried
         if lane >= 0:
             cosine, sine = _RINGS[np.uint64(lane)], _RINGS[np.uint64(lane) + _U16]
-            best_x, best_y = best[1] + (cosine * ex + sine * fx) * step, best[2] + (cosine * ey + sine * fy) * step
+            best_x, best_y = (
+                best[1] + (cosine * ex + sine * fx) * step,
+                best[2] + (cosine * ey + sine * fy) * step,
+            )
             best, better = (best[0], best_x, best_y), np.int64(0)
         step *= SHRINK
     return best, used, better
@@ -272,11 +389,13 @@ def _search_rings(obstacles, obstacle_counts, objective, weights, heading, side,
 
 @lean_kernel
 def search_grid(obstacles, obstacle_counts, objective, weights, heading, side, speed, size, batch, trace):
-    """Try the preferred velocity and all velocities of a square grid over the disc of velocities, aligned with the heading.
+    """Try the preferred velocity and all velocities of a square grid over the disc of velocities,
+    aligned with the heading.
 
     Parameters
     ----------
-    obstacles, obstacle_counts, objective, weights, heading, side, speed, batch, trace : tuples, numbers and ndarray
+    obstacles, obstacle_counts, objective, weights, heading, side, speed, batch, trace : tuples, numbers and
+        ndarray
         As in `search_adaptively`; `batch` holds the numbers of grid lines, the middle one 0, from `TABLE` on.
     size : uint64, odd
         Lines in each direction; the first and the last are tangents of the disc.
@@ -291,7 +410,9 @@ def search_grid(obstacles, obstacle_counts, objective, weights, heading, side, s
     Source: [Mononen 2010], Geometric vs. Sampling (129 x 129). Twin: `tests/reference/sampled.py`.
     """
     batch[BATCH_X], batch[BATCH_Y] = objective[0], objective[1]
-    best, used, _ = _try_stored(obstacles, obstacle_counts, objective, weights, batch, _U1, (_INFINITE, _F0, _F0), trace)
+    best, used, _ = _try_stored(
+        obstacles, obstacle_counts, objective, weights, batch, _U1, (_INFINITE, _F0, _F0), trace
+    )
     is_preferred = True
     pitch = speed / np.float32((size - _U1) // np.uint64(2))
     ex, ey = heading[0] * pitch, heading[1] * pitch
@@ -301,7 +422,9 @@ def search_grid(obstacles, obstacle_counts, objective, weights, heading, side, s
         for first in range(_U0, size, _U16):
             along = load(batch, TABLE + first)
             x, y = along * spread(ex) + spread(across * fx), along * spread(ey) + spread(across * fy)
-            best, tried, lane = try_batch(obstacles, obstacle_counts, objective, weights, x, y, min(_U16, size - first), best, trace)
+            best, tried, lane = try_batch(
+                obstacles, obstacle_counts, objective, weights, x, y, min(_U16, size - first), best, trace
+            )
             used += tried
             if lane >= 0:
                 place = batch[TABLE + first + np.uint64(lane)]
@@ -317,8 +440,8 @@ def search_circle(obstacles, obstacle_counts, objective, weights, heading, side,
     Parameters
     ----------
     obstacles, obstacle_counts, objective, weights, heading, side, batch, trace : tuples, numbers and ndarray
-        As in `search_adaptively`; `batch` holds the cosines of directions from `TABLE` on, and from ``TABLE + directions`` on their sines. The first
-        direction is straight on.
+        As in `search_adaptively`; `batch` holds the cosines of directions from `TABLE` on, and from
+        ``TABLE + directions`` on their sines. The first direction is straight on.
     directions : uint64
         A multiple of 16.
 
@@ -335,14 +458,22 @@ def search_circle(obstacles, obstacle_counts, objective, weights, heading, side,
     fx, fy = -side * objective[1], side * objective[0]
     for first in range(_U0, directions, _U16):
         cosines, sines = load(batch, TABLE + first), load(batch, TABLE + directions + first)
-        x, y = cosines * spread(objective[0]) + sines * spread(fx), cosines * spread(objective[1]) + sines * spread(fy)
+        x, y = (
+            cosines * spread(objective[0]) + sines * spread(fx),
+            cosines * spread(objective[1]) + sines * spread(fy),
+        )
         best, tried, lane = try_batch(obstacles, obstacle_counts, objective, weights, x, y, _U16, best, trace)
         used += tried
         if lane >= 0:
-            cosine, sine = batch[TABLE + first + np.uint64(lane)], batch[TABLE + directions + first + np.uint64(lane)]
+            cosine, sine = (
+                batch[TABLE + first + np.uint64(lane)],
+                batch[TABLE + directions + first + np.uint64(lane)],
+            )
             best = (best[0], cosine * objective[0] + sine * fx, cosine * objective[1] + sine * fy)
             is_preferred = first == _U0 and lane == 0
-    best, tried, lane = try_batch(obstacles, obstacle_counts, objective, weights, spread(_F0), spread(_F0), _U1, best, trace)
+    best, tried, lane = try_batch(
+        obstacles, obstacle_counts, objective, weights, spread(_F0), spread(_F0), _U1, best, trace
+    )
     if lane >= 0:
         return _F0, _F0, used + tried, False
     return best[1], best[2], used + tried, is_preferred

@@ -1,9 +1,11 @@
 """The best velocity outside a union of velocity obstacles, exactly.
 
-The best of the permitted velocities is the preferred one itself, or it lies on the boundary of an obstacle. So the lines that bound obstacles are looked at,
-that of the least cost first: an obstacle is convex and therefore covers one interval of a line, and the best point of the line that no obstacle covers is the
-best one of all, or the end of an interval next to it. A line whose least cost is above what was found already ends the search. This finds what
-[Guy 2009], section 4, finds by classifying all crossings of all boundary segments, without visiting most of them.
+The best of the permitted velocities is the preferred one itself, or it lies on the boundary of an obstacle.
+So the lines that bound obstacles are looked at, that of the least cost first: an obstacle is convex and
+therefore covers one interval of a line, and the best point of the line that no obstacle covers is the best
+one of all, or the end of an interval next to it. A line whose least cost is above what was found already ends
+the search. This finds what [Guy 2009], section 4, finds by classifying all crossings of all boundary
+segments, without visiting most of them.
 """
 
 # mypy: allow-untyped-defs
@@ -19,14 +21,18 @@ from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, NORMAL_X, NORM
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.simd import bits, choose, first_bit, greatest, least, load, numbers, root, spread, store
 
-# How deep in an obstacle a velocity may be and still counts as outside, m/s: float32 resolves 2e-7 m/s at walking speed.
+# How deep in an obstacle a velocity may be and still counts as outside, m/s: float32 resolves 2e-7 m/s at
+# walking speed.
 SHALLOW = np.float32(1e-6)
 
-# Areas of the workspace: the least cost on each line, where on it, and the interval that each obstacle covers of one line.
+# Areas of the workspace: the least cost on each line, where on it, and the interval that each obstacle covers
+# of one line.
 _LINES = np.uint64(PLANES) * AREA
 _LEAST_COST, _PLACE, _LOW, _HIGH = np.uint64(0), _LINES, _LINES + _LINES, _LINES + _LINES + AREA
 BOUNDARY_FLOATS = int(_HIGH + AREA)
-MOST_CANDIDATES = 2 + 3 * int(_LINES)  # the preferred velocity, that of no cost, and for each line its best point and the nearest free ones on both sides
+# the preferred velocity, that of no cost, and for each line its best point and the nearest free ones on both
+# sides
+MOST_CANDIDATES = 2 + 3 * int(_LINES)
 
 _F0 = np.float32(0.0)
 _F2 = np.float32(2.0)
@@ -91,12 +97,18 @@ def first_forbidding(planes, count, x, y):
 
 @inlined_kernel
 def _least_costs(planes, count, stride, speed, objective, work):
-    """Write for each line the least cost of its points in the disc, and the place of that point from the foot of the normal on, in m/s."""
+    """Write for each line the least cost of its points in the disc,
+    and the place of that point from the foot of the normal on, in m/s.
+    """
     cx, cy, qxx, qxy, qyy = objective
     for plane in range(PLANES):
         for first in range(_U0, count, _U16):
             at = np.uint64(plane) * AREA + first
-            nx, ny, offset = load(planes, NORMAL_X + at), load(planes, NORMAL_Y + at), load(planes, OFFSET + at)
+            nx, ny, offset = (
+                load(planes, NORMAL_X + at),
+                load(planes, NORMAL_Y + at),
+                load(planes, OFFSET + at),
+            )
             chord = spread(speed * speed) - offset * offset
             exists = (chord >= spread(_F0)) & (numbers() + spread(np.int32(first)) < spread(np.int32(count)))
             half = root(choose(exists, chord, spread(_F0)))
@@ -133,7 +145,9 @@ def _cheapest_line(work, lines):
 
 @inlined_kernel
 def _cover(planes, count, own, x, y, along_x, along_y, work):
-    """Write the interval that each obstacle but `own` covers of the line through (x, y); empty ones begin at infinity."""
+    """Write the interval that each obstacle but `own` covers of the line through (x, y);
+    empty ones begin at infinity.
+    """
     zero = spread(_F0)
     for first in range(_U0, count, _U16):
         low, high = spread(-_INFINITE), spread(_INFINITE)
@@ -171,7 +185,11 @@ def _first_uncovered(count, place, forwards, work):
             low, high = load(work, _LOW + first), load(work, _HIGH + first)
             covers = (low < spread(place)) & (spread(place) < high)
             if bits(covers) != _U0:
-                place = greatest(choose(covers, high, spread(-_INFINITE))) if forwards else least(choose(covers, low, spread(_INFINITE)))
+                place = (
+                    greatest(choose(covers, high, spread(-_INFINITE)))
+                    if forwards
+                    else least(choose(covers, low, spread(_INFINITE)))
+                )
                 moved = True
     return place
 
@@ -199,14 +217,16 @@ def best_permitted(planes, count, speed, preferred_x, preferred_y, objective, si
     preferred_x, preferred_y : float32, m/s
         In the disc; taken as it is where nothing forbids it.
     objective : tuple of float32
-        The cost of a velocity where the preferred one is forbidden: the point of no cost x and y (m/s, in the disc), and the matrix xx, xy, yy, positive
-        definite.
+        The cost of a velocity where the preferred one is forbidden: the point of no cost x and y (m/s, in the
+        disc), and the matrix xx, xy, yy, positive definite.
     side : float32
-        Of two equally good velocities on both sides of the preferred one, the one on its right is taken (1), or on its left (-1).
+        Of two equally good velocities on both sides of the preferred one, the one on its right is taken (1),
+        or on its left (-1).
     work : (BOUNDARY_FLOATS,) float32
         Workspace.
     candidates : Candidates or None
-        Receives every velocity that was looked at, in that order. None costs nothing: the kernel is compiled without it.
+        Receives every velocity that was looked at, in that order. None costs nothing: the kernel is compiled
+        without it.
 
     Returns
     -------
@@ -217,12 +237,15 @@ def best_permitted(planes, count, speed, preferred_x, preferred_y, objective, si
 
     Notes
     -----
-    Where a velocity is permitted, one is found; it is at most `SHALLOW` and rounding deep in any obstacle. The time goes with the number of lines whose
-    least cost is below that of what is found; see benchmarks/avoidance.py. Twin: `tests/reference/clearpath.py`.
+    Where a velocity is permitted, one is found; it is at most `SHALLOW` and rounding deep in any obstacle.
+    The time goes with the number of lines whose least cost is below that of what is found; see
+    benchmarks/avoidance.py. Twin: `tests/reference/clearpath.py`.
     """
     obstacle = first_forbidding(planes, count, preferred_x, preferred_y)
     if candidates is not None:
-        _add_candidate(candidates, preferred_x, preferred_y, _cost(objective, preferred_x, preferred_y), obstacle)
+        _add_candidate(
+            candidates, preferred_x, preferred_y, _cost(objective, preferred_x, preferred_y), obstacle
+        )
     if obstacle < 0:
         return True, preferred_x, preferred_y, _NONE
     if objective[0] != preferred_x or objective[1] != preferred_y:
@@ -257,7 +280,12 @@ def best_permitted(planes, count, speed, preferred_x, preferred_y, objective, si
             cost = _cost(objective, x, y)
             if candidates is not None:
                 _add_candidate(candidates, x, y, cost, _NONE)
-            tie = exists and cost == best_cost and side * (preferred_y * x - preferred_x * y) > side * (preferred_y * best_x - preferred_x * best_y)
+            tie = (
+                exists
+                and cost == best_cost
+                and side * (preferred_y * x - preferred_x * y)
+                > side * (preferred_y * best_x - preferred_x * best_y)
+            )
             if cost < best_cost or tie:
                 exists, best_x, best_y, best_cost, binding = True, x, y, cost, np.int64(own)
     return exists, best_x, best_y, binding

@@ -1,8 +1,9 @@
 """HRVO, exactly: hybrid reciprocal velocity obstacles without a horizon.
 
 [Snape 2011], with candidates as in ClearPath:
-of all velocities that are in no obstacle, the one nearest to the preferred velocity; where there is none, the farthest neighbours are left out, one
-after the other. Walls, of which the paper has none, are kept as in ClearPath.
+of all velocities that are in no obstacle, the one nearest to the preferred velocity; where there is none, the
+farthest neighbours are left out, one after the other. Walls, of which the paper has none, are kept as in
+ClearPath.
 """
 
 from __future__ import annotations
@@ -34,23 +35,48 @@ class Hrvo(VelocityObstacleModel):
         """What can be tuned."""
 
         neighbour_count: int = param(
-            10, "", low=0, high=MOST_NEIGHBOURS, source="[HRVO 2009], examples",
-            why="the nearest ten surround a walker; more leaves no velocity in crowds, since every cone is endless",
+            10,
+            "",
+            low=0,
+            high=MOST_NEIGHBOURS,
+            source="[HRVO 2009], examples",
+            why=(
+                "the nearest ten surround a walker; more leaves no velocity in crowds, since every cone is "
+                "endless"
+            ),
         )
         neighbour_distance: float = param(
-            5.0, "m", above=0.0, high=100.0, source="ours",
-            why="takes the place of a time horizon: farther neighbours are not heeded; larger leaves no velocity in crowds, smaller reacts late",
+            5.0,
+            "m",
+            above=0.0,
+            high=100.0,
+            source="ours",
+            why=(
+                "takes the place of a time horizon: farther neighbours are not heeded; larger leaves no "
+                "velocity in crowds, smaller reacts late"
+            ),
         )
-        # With 0.5 s more are walked back through the whole corridor of the lane scene, with 0.3 s crowds press deeper into each other at doors.
+        # With 0.5 s more are walked back through the whole corridor of the lane scene, with 0.3 s crowds
+        # press deeper into each other at doors.
         time_horizon_walls: float = wall_horizon(0.4)
         side_pull: float = param(
-            0.8, "", low=0.0, high=1.0, source="ours; 0: [Snape 2011]",
-            why="where the preferred velocity is forbidden, the best one is the nearest to one that swerves to the preferred side by this part of the speed;"
-            " 0 is the paper's nearest, with which streams that meet head-on clog; with 0.3 some walk back before a stream for as long as it lasts",
+            0.8,
+            "",
+            low=0.0,
+            high=1.0,
+            source="ours; 0: [Snape 2011]",
+            why="where the preferred velocity is forbidden, the best one is the nearest to one that swerves "
+            "to the preferred side by this part of the speed;"
+            " 0 is the paper's nearest, with which streams that meet head-on clog; with 0.3 some walk back "
+            "before a stream for as long as it lasts",
         )
         apex: str = param(
-            "paper", "", choices=("paper", "library"), source="[Snape 2011], section IV; [HRVO 2009]",
-            why="library repeats a slip of the library, whose cones of those that pass with the other one on their left are moved the wrong way round:"
+            "paper",
+            "",
+            choices=("paper", "library"),
+            source="[Snape 2011], section IV; [HRVO 2009]",
+            why="library repeats a slip of the library, whose cones of those that pass with the other one "
+            "on their left are moved the wrong way round:"
             " for comparisons with it, since mirrored scenes then no longer go mirrored",
         )
 

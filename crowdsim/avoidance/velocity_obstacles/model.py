@@ -1,4 +1,6 @@
-"""What the models that choose outside velocity obstacles share beside their kernel: how they are run, and the reasons of their choices."""
+"""What the models that choose outside velocity obstacles share beside their kernel:
+how they are run, and the reasons of their choices.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,12 @@ from crowdsim.avoidance.orca.linear_programs import NORMAL_X as LINE_X
 from crowdsim.avoidance.orca.linear_programs import NORMAL_Y as LINE_Y
 from crowdsim.avoidance.orca.linear_programs import OFFSET as LINE_OFFSET
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS
-from crowdsim.avoidance.velocity_obstacles.boundary import BOUNDARY_FLOATS, MOST_CANDIDATES, Candidates, best_permitted
+from crowdsim.avoidance.velocity_obstacles.boundary import (
+    BOUNDARY_FLOATS,
+    MOST_CANDIDATES,
+    Candidates,
+    best_permitted,
+)
 from crowdsim.avoidance.velocity_obstacles.kernel import (
     COUNTS,
     Counts,
@@ -29,11 +36,14 @@ from crowdsim.avoidance.velocity_obstacles.kernel import (
 from crowdsim.avoidance.velocity_obstacles.obstacles import AREA, PLANE_FLOATS, PLANES
 from crowdsim.geometry.speed import limited
 
-_PARALLEL = 1e-9  # Sine of the angle between legs below which they have no crossing: those of an agent without size.
+# Sine of the angle between legs below which they have no crossing: those of an agent without size.
+_PARALLEL = 1e-9
 
 
 class VelocityObstacleModel(NeighbourModel):
-    """A model that takes the best velocity outside a union of velocity obstacles; what is left to write is parameters and `kernel_parameters`."""
+    """A model that takes the best velocity outside a union of velocity obstacles;
+    what is left to write is parameters and `kernel_parameters`.
+    """
 
     chooser = staticmethod(choose_by_velocity_obstacles)
 
@@ -46,22 +56,49 @@ class VelocityObstacleModel(NeighbourModel):
         return view.velocity
 
     def reason_rows(self) -> int:
-        """Return how many reasons an agent has in a tick, some: three for each obstacle, and as many velocities that were looked at."""
+        """Return how many reasons an agent has in a tick, some:
+        three for each obstacle, and as many velocities that were looked at.
+        """
         return 5 * super().reason_rows()
 
-    def reasons_of(self, entity: int, row: int, arguments: ChooserArguments, choice: Choice) -> list[NDArray[Any]]:
-        """Return the obstacles of an agent, those of walls first, and the velocities that were looked at, or the half-planes where nothing was permitted."""
-        planes, lines, slots = np.zeros(PLANE_FLOATS, np.float32), np.zeros(LINE_FLOATS, np.float32), np.zeros(NEAREST_SLOTS, np.uint32)
+    def reasons_of(
+        self, entity: int, row: int, arguments: ChooserArguments, choice: Choice
+    ) -> list[NDArray[Any]]:
+        """Return the obstacles of an agent, those of walls first, and the velocities that were looked at,
+        or the half-planes where nothing was permitted.
+        """
+        planes, lines, slots = (
+            np.zeros(PLANE_FLOATS, np.float32),
+            np.zeros(LINE_FLOATS, np.float32),
+            np.zeros(NEAREST_SLOTS, np.uint32),
+        )
         owner, work = np.zeros(MOST_NEIGHBOURS + MOST_WALLS, np.int64), np.zeros(BOUNDARY_FLOATS, np.float32)
         counted = np.zeros(COUNTS, np.int64)
         choose_with_workspaces(
-            *arguments, np.zeros(NEAREST_FLOATS, np.float32), slots, planes, owner, work, lines, np.zeros(MOST_WALLS), np.zeros(MOST_WALLS, np.int64), counted
+            *arguments,
+            np.zeros(NEAREST_FLOATS, np.float32),
+            slots,
+            planes,
+            owner,
+            work,
+            lines,
+            np.zeros(MOST_WALLS),
+            np.zeros(MOST_WALLS, np.int64),
+            counted,
         )
         counts, parameters = Counts(*counted.tolist()), arguments.parameters
         rows = arguments.rows(slots, owner[counts.walls : counts.obstacles])
         others = np.concatenate([np.full(counts.walls, WALL, dtype=np.int64), arguments.columns.entity[rows]])
         _give_way(planes, counts, parameters)
-        found_reasons = [_obstacles(entity, planes, others, _horizons(planes, counts, parameters, arguments.columns.active[rows] != 0), counts)]
+        found_reasons = [
+            _obstacles(
+                entity,
+                planes,
+                others,
+                _horizons(planes, counts, parameters, arguments.columns.active[rows] != 0),
+                counts,
+            )
+        ]
         if counts.steps < 0:
             found_reasons.append(_half_planes(entity, lines, others, counts, choice.velocity[row]))
         else:
@@ -75,7 +112,9 @@ def _gives_way(counts: Counts) -> int:
 
 
 def _give_way(planes: NDArray[np.float32], counts: Counts, parameters: VelocityObstacleParameters) -> None:
-    """Write the offsets that the choice was made with: the search for the number of steps ends with those of another try."""
+    """Write the offsets that the choice was made with:
+    the search for the number of steps ends with those of another try.
+    """
     if parameters.drops:
         return
     _, _, offset, base, cut = planes.reshape(5, PLANES, int(AREA))
@@ -83,7 +122,12 @@ def _give_way(planes: NDArray[np.float32], counts: Counts, parameters: VelocityO
     offset[:, agents] = base[:, agents] + cut[:, agents] * np.float32(1 << _gives_way(counts))
 
 
-def _horizons(planes: NDArray[np.float32], counts: Counts, parameters: VelocityObstacleParameters, moves: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _horizons(
+    planes: NDArray[np.float32],
+    counts: Counts,
+    parameters: VelocityObstacleParameters,
+    moves: NDArray[np.bool_],
+) -> NDArray[np.float64]:
     """Return for how long each obstacle forbids collisions, s."""
     with np.errstate(divide="ignore"):
         horizons = 1.0 / np.where(moves, parameters.per_horizon, parameters.per_standing_horizon)
@@ -92,11 +136,18 @@ def _horizons(planes: NDArray[np.float32], counts: Counts, parameters: VelocityO
     else:
         horizons /= 1 << _gives_way(counts)
     second = planes.reshape(5, PLANES, int(AREA))[2, 1, counts.walls : counts.obstacles]
-    horizons[np.isinf(second) & (horizons > 0.0)] = 1.0 / parameters.per_tick  # agents that overlap are to be apart within a tick
+    # agents that overlap are to be apart within a tick
+    horizons[np.isinf(second) & (horizons > 0.0)] = 1.0 / parameters.per_tick
     return np.concatenate([np.full(counts.walls, 1.0 / parameters.per_wall_horizon), horizons])
 
 
-def _obstacles(entity: int, planes: NDArray[np.float32], others: NDArray[np.int64], horizons: NDArray[np.float64], counts: Counts) -> NDArray[Any]:
+def _obstacles(
+    entity: int,
+    planes: NDArray[np.float32],
+    others: NDArray[np.int64],
+    horizons: NDArray[np.float64],
+    counts: Counts,
+) -> NDArray[Any]:
     """Return obstacles and, behind each, its tips."""
     nx, ny, offset, _, _ = planes.reshape(5, PLANES, int(AREA))[:, :, : counts.obstacles].astype(np.float64)
     parts = [reasons(entity, Reason.OBSTACLE, 0)]
@@ -109,10 +160,15 @@ def _obstacles(entity: int, planes: NDArray[np.float32], others: NDArray[np.int6
         cone["b_x"], cone["b_y"] = -normals[right, 1], normals[right, 0]
         apex = _crossing(normals[left], offsets[left], normals[right], offsets[right])
         cone["x"], cone["y"] = apex
-        cone["other"], cone["value"], cone["binds"] = others[number], horizons[number], counts.steps >= 0 and number == counts.binding
+        cone["other"], cone["value"], cone["binds"] = (
+            others[number],
+            horizons[number],
+            counts.steps >= 0 and number == counts.binding,
+        )
         parts.append(cone)
         tips = [plane for plane in range(2, PLANES) if np.isfinite(offsets[plane])]
-        if len(tips) == 2 and np.array_equal(normals[2], normals[3]) and offsets[2] == offsets[3]:  # a butt end
+        # a butt end
+        if len(tips) == 2 and np.array_equal(normals[2], normals[3]) and offsets[2] == offsets[3]:
             tips.pop()
         cut = reasons(entity, Reason.TIP, len(tips))
         cut["other"] = others[number]
@@ -123,17 +179,33 @@ def _obstacles(entity: int, planes: NDArray[np.float32], others: NDArray[np.int6
     return np.concatenate(parts)
 
 
-def _crossing(one: NDArray[np.float64], offset: float, other: NDArray[np.float64], other_offset: float) -> NDArray[np.float64]:
-    """Return where the lines ``one . v = offset`` and ``other . v = other_offset`` cross; of parallel ones the point of the first nearest to 0."""
+def _crossing(
+    one: NDArray[np.float64], offset: float, other: NDArray[np.float64], other_offset: float
+) -> NDArray[np.float64]:
+    """Return where the lines ``one . v = offset`` and ``other . v = other_offset`` cross;
+    of parallel ones the point of the first nearest to 0.
+    """
     sine = one[0] * other[1] - one[1] * other[0]
     if abs(sine) < _PARALLEL:
         return one * offset
-    return np.array([offset * other[1] - other_offset * one[1], one[0] * other_offset - other[0] * offset]) / sine
+    return (
+        np.array([offset * other[1] - other_offset * one[1], one[0] * other_offset - other[0] * offset])
+        / sine
+    )
 
 
-def _half_planes(entity: int, lines: NDArray[np.float32], others: NDArray[np.int64], counts: Counts, velocity: NDArray[np.float64]) -> NDArray[Any]:
+def _half_planes(
+    entity: int,
+    lines: NDArray[np.float32],
+    others: NDArray[np.int64],
+    counts: Counts,
+    velocity: NDArray[np.float64],
+) -> NDArray[Any]:
     """Return the half-planes of which the velocity breaks those of agents least."""
-    nx, ny, offsets = (lines[int(area) : int(area) + counts.obstacles].astype(np.float64) for area in (LINE_X, LINE_Y, LINE_OFFSET))
+    nx, ny, offsets = (
+        lines[int(area) : int(area) + counts.obstacles].astype(np.float64)
+        for area in (LINE_X, LINE_Y, LINE_OFFSET)
+    )
     found_reasons = half_plane_reasons(entity, np.stack([nx, ny], axis=1), offsets, others, velocity)
     if counts.binding >= 0:
         found_reasons["binds"][counts.binding] = 1
@@ -141,20 +213,37 @@ def _half_planes(entity: int, lines: NDArray[np.float32], others: NDArray[np.int
 
 
 def _candidates(
-    entity: int, row: int, arguments: ChooserArguments, planes: NDArray[np.float32], work: NDArray[np.float32], others: NDArray[np.int64], counts: Counts,
+    entity: int,
+    row: int,
+    arguments: ChooserArguments,
+    planes: NDArray[np.float32],
+    work: NDArray[np.float32],
+    others: NDArray[np.int64],
+    counts: Counts,
     choice: Choice,
-) -> NDArray[Any]:  # fmt: skip
-    """Return the velocities that were looked at: the last search is made once more by the same kernel, which now writes them down."""
+) -> NDArray[Any]:
+    """Return the velocities that were looked at:
+    the last search is made once more by the same kernel, which now writes them down.
+    """
     parameters, columns = arguments.parameters, arguments.columns
     speed = float(columns.maximum_speed[row])
     preferred_x, preferred_y = limited(*columns.preferred_velocity[row].tolist(), speed)
     objective = objective_of(preferred_x, preferred_y, *columns.velocity[row].tolist(), speed, parameters)
     heeded = counts.obstacles - (counts.steps if parameters.drops else 0)
-    found = Candidates(np.zeros((MOST_CANDIDATES, 3), np.float32), np.zeros(MOST_CANDIDATES, np.int64), np.zeros(1, np.int64))
+    found = Candidates(
+        np.zeros((MOST_CANDIDATES, 3), np.float32), np.zeros(MOST_CANDIDATES, np.int64), np.zeros(1, np.int64)
+    )
     best_permitted(
-        planes, np.uint64(heeded), np.float32(speed), np.float32(preferred_x), np.float32(preferred_y), tuple(np.float32(number) for number in objective),
-        np.float32(parameters.side), work, found,
-    )  # fmt: skip
+        planes,
+        np.uint64(heeded),
+        np.float32(speed),
+        np.float32(preferred_x),
+        np.float32(preferred_y),
+        tuple(np.float32(number) for number in objective),
+        np.float32(parameters.side),
+        work,
+        found,
+    )
     count = int(found.filled[0])
     place, obstacle = found.place[:count].astype(np.float64), found.obstacle[:count]
     again = np.zeros(count, dtype=np.bool_)  # a free place is the nearest free one on both sides

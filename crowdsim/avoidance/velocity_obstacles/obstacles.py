@@ -1,9 +1,11 @@
 """Velocity obstacles as convex sets: what an agent may not do for the sake of another one, or of a wall.
 
-A velocity obstacle is the intersection of up to four open half-planes: a velocity v is forbidden where ``normal_k . v < offset_k`` for every plane k
-of it, and permitted where one plane lets it go. Two planes are the legs of the cone of velocities that lead to a collision at all, the others cut the
-cone off where the collision would come later than the time horizon. Every shape of the literature that has straight edges is of this kind: the truncated
-cone with a butt end of [Guy 2009], the same with a spike, the hybrid cone of [Snape 2011], the half-plane of agents that overlap, the shadow of a wall.
+A velocity obstacle is the intersection of up to four open half-planes: a velocity v is forbidden where
+``normal_k . v < offset_k`` for every plane k of it, and permitted where one plane lets it go. Two planes are
+the legs of the cone of velocities that lead to a collision at all, the others cut the cone off where the
+collision would come later than the time horizon. Every shape of the literature that has straight edges is of
+this kind: the truncated cone with a butt end of [Guy 2009], the same with a spike, the hybrid cone of
+[Snape 2011], the half-plane of agents that overlap, the shadow of a wall.
 """
 
 # mypy: allow-untyped-defs
@@ -18,9 +20,11 @@ from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_X, LEFT_Y, RIGHT
 from crowdsim.kernels.decorator import lean_kernel
 
 PLANES = 4  # Of one obstacle.
-AREA = np.uint64(MOST_NEIGHBOURS + MOST_WALLS + 16)  # Obstacles of one agent, and room for a whole set of lanes.
+# Obstacles of one agent, and room for a whole set of lanes.
+AREA = np.uint64(MOST_NEIGHBOURS + MOST_WALLS + 16)
 SET = np.uint64(PLANES) * AREA  # Plane k of obstacle j stands at ``k * AREA + j`` of each set of numbers.
-NORMAL_X, NORMAL_Y, OFFSET, BASE, CUT = (SET * np.uint64(number) for number in range(5))  # sets within the array of planes
+# sets within the array of planes
+NORMAL_X, NORMAL_Y, OFFSET, BASE, CUT = (SET * np.uint64(number) for number in range(5))
 PLANE_FLOATS = 5 * PLANES * (MOST_NEIGHBOURS + MOST_WALLS + 16)
 
 # How the side on which two pass is biased.
@@ -31,10 +35,16 @@ _INFINITE = np.float32(np.inf)
 
 @lean_kernel
 def _put(planes, obstacle, plane, nx, ny, base, cut):
-    """Write one plane of an obstacle: `base` is the offset of an endless horizon, `cut` what the declared one adds."""
+    """Write one plane of an obstacle: `base` is the offset of an endless horizon,
+    `cut` what the declared one adds.
+    """
     at = np.uint64(plane) * AREA + obstacle
     planes[NORMAL_X + at], planes[NORMAL_Y + at] = np.float32(nx), np.float32(ny)
-    planes[BASE + at], planes[CUT + at], planes[OFFSET + at] = np.float32(base), np.float32(cut), np.float32(base + cut)
+    planes[BASE + at], planes[CUT + at], planes[OFFSET + at] = (
+        np.float32(base),
+        np.float32(cut),
+        np.float32(base + cut),
+    )
 
 
 @lean_kernel
@@ -64,8 +74,11 @@ def _put_half_plane(planes, obstacle, nx, ny, offset):
 
 @lean_kernel
 def _put_tip(planes, obstacle, ax, ay, mx, my, reach, leg, cut, farther):
-    """Write the planes that cut a cone off whose axis is (ax, ay) and whose apex is (mx, my): a spike with shoulders `cut` m/s from the apex."""
-    # The left edge runs from the point of the spike at (cut / farther, 0) to the butt's end at (cut, cut * reach / leg), in axis and left of it.
+    """Write the planes that cut a cone off whose axis is (ax, ay) and whose apex is (mx, my):
+    a spike with shoulders `cut` m/s from the apex.
+    """
+    # The left edge runs from the point of the spike at (cut / farther, 0) to the butt's end at (cut,
+    # cut * reach / leg), in axis and left of it.
     across = (1.0 - 1.0 / farther) * leg
     length = np.sqrt(reach * reach + across * across)
     along, across = -reach / length, across / length
@@ -76,7 +89,24 @@ def _put_tip(planes, obstacle, ax, ay, mx, my, reach, leg, cut, farther):
 
 
 @lean_kernel
-def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, share, turn, per_horizon, per_tick, lower, shape, speed):
+def agent_obstacle(
+    planes,
+    obstacle,
+    px,
+    py,
+    vx,
+    vy,
+    other_vx,
+    other_vy,
+    reach,
+    share,
+    turn,
+    per_horizon,
+    per_tick,
+    lower,
+    shape,
+    speed,
+):
     """Write the velocity obstacle of another agent.
 
     Parameters
@@ -92,14 +122,15 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
     share : float64
         What is left to the other one: 1/2 of one that decides for itself, 0 of one that stands.
     turn : float64
-        Positive where the agent passes with the other one on its right, negative with it on its left, 0 undecided.
+        Positive where the agent passes with the other one on its right, negative with it on its left, 0
+        undecided.
     per_horizon, per_tick : float64, 1/s
         Reciprocals of the time horizon (0: endless) and of the tick.
     lower : bool
         The agent's entity id is the lower one; decides between those at the very same place.
     shape : tuple of float64
-        Kind of bias (UNBIASED, HYBRID or LIBRARY), its strength 0..1, and by what factor the spike looks farther ahead than the shoulders
-        (1: a butt end).
+        Kind of bias (UNBIASED, HYBRID or LIBRARY), its strength 0..1, and by what factor the spike looks
+        farther ahead than the shoulders (1: a butt end).
     speed : float32, m/s
         Radius of the disc of velocities.
 
@@ -110,12 +141,15 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
 
     Notes
     -----
-    With the legs of the cone at the origin, an obstacle that is shared is moved by ``other_v + share * (v - other_v)`` and shrunk by ``1 - share``
-    ([Guy 2009], section 3; [van den Berg 2008]). The hybrid of [Snape 2011], section IV, moves one leg less than the other, by
-    ``share * (1 - strength)``: the one on the side where the agent is not to go. Its library ([HRVO 2009]) moves a leg the wrong way round, by ``-share``,
-    where the agent passes with the other one on its left, whereby mirrored scenes are no longer mirrored; LIBRARY does that as well. The butt end
-    touches the disc that cuts the cone off, as in [Guy 2009]; the spike ([Mononen 2010], Geometric vs. Sampling) begins at the butt's ends and comes to its
-    point on the axis, where a collision would come after that many horizons. Twin: `tests/reference/clearpath.py`.
+    With the legs of the cone at the origin, an obstacle that is shared is moved by
+    ``other_v + share * (v - other_v)`` and shrunk by ``1 - share`` ([Guy 2009], section 3; [van den Berg
+    2008]). The hybrid of [Snape 2011], section IV, moves one leg less than the other, by
+    ``share * (1 - strength)``: the one on the side where the agent is not to go. Its library ([HRVO 2009])
+    moves a leg the wrong way round, by ``-share``, where the agent passes with the other one on its left,
+    whereby mirrored scenes are no longer mirrored; LIBRARY does that as well. The butt end touches the disc
+    that cuts the cone off, as in [Guy 2009]; the spike ([Mononen 2010], Geometric vs. Sampling) begins at the
+    butt's ends and comes to its point on the axis, where a collision would come after that many horizons.
+    Twin: `tests/reference/clearpath.py`.
     """
     kind, strength, farther = shape
     rx, ry = vx - other_vx, vy - other_vy
@@ -126,13 +160,18 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
             nx, ny = -px / distance, -py / distance
         else:
             nx, ny = (1.0 if lower else -1.0), 0.0
-        base = (nx * other_vx + ny * other_vy) + share * (nx * rx + ny * ry) + (1.0 - share) * (reach - distance) * per_tick
+        base = (
+            (nx * other_vx + ny * other_vy)
+            + share * (nx * rx + ny * ry)
+            + (1.0 - share) * (reach - distance) * per_tick
+        )
         _put_half_plane(planes, obstacle, nx, ny, base)
         return _reaches(planes, obstacle, speed)
     leg = np.sqrt(square - reach * reach)
     ax, ay = px / distance, py / distance  # the axis
     sine, cosine = reach / distance, leg / distance
-    # Normals of the legs, away from the cone: (axis turned by the half opening) turned by a right angle to its own side.
+    # Normals of the legs, away from the cone: (axis turned by the half opening) turned by a right angle to
+    # its own side.
     left_x, left_y = -(ax * sine + ay * cosine), ax * cosine - ay * sine
     right_x, right_y = ay * cosine - ax * sine, -(ax * cosine + ay * sine)
     left_share, right_share = share, share
@@ -142,11 +181,29 @@ def agent_obstacle(planes, obstacle, px, py, vx, vy, other_vx, other_vy, reach, 
         left_share = share * (1.0 - strength)
         if kind == LIBRARY:
             right_share = -share
-    _put(planes, obstacle, 0, left_x, left_y, (left_x * other_vx + left_y * other_vy) + left_share * (left_x * rx + left_y * ry), 0.0)
-    _put(planes, obstacle, 1, right_x, right_y, (right_x * other_vx + right_y * other_vy) + right_share * (right_x * rx + right_y * ry), 0.0)
+    _put(
+        planes,
+        obstacle,
+        0,
+        left_x,
+        left_y,
+        (left_x * other_vx + left_y * other_vy) + left_share * (left_x * rx + left_y * ry),
+        0.0,
+    )
+    _put(
+        planes,
+        obstacle,
+        1,
+        right_x,
+        right_y,
+        (right_x * other_vx + right_y * other_vy) + right_share * (right_x * rx + right_y * ry),
+        0.0,
+    )
     if per_horizon > 0.0:
         cut = (1.0 - share) * (distance - reach) * per_horizon
-        _put_tip(planes, obstacle, ax, ay, other_vx + share * rx, other_vy + share * ry, reach, leg, cut, farther)
+        _put_tip(
+            planes, obstacle, ax, ay, other_vx + share * rx, other_vy + share * ry, reach, leg, cut, farther
+        )
     else:
         _put_nothing(planes, obstacle, 2)
         _put_nothing(planes, obstacle, 3)
@@ -179,16 +236,19 @@ def wall_obstacle(planes, obstacle, frame_shape, frame_link, wall, x, y, radius,
 
     Notes
     -----
-    All velocities that lead the disc onto the segment: tangents of its two ends are the legs, or of the near end where the wall is seen from its
-    tip; cut off parallel to the wall, and across the direction to the near end where the foot lies beyond it. A wall that is touched forbids to go on
-    into it. No velocity obstacle of a wall forbids to stand still. Twin: `tests/reference/clearpath.py`.
+    All velocities that lead the disc onto the segment: tangents of its two ends are the legs, or of the near
+    end where the wall is seen from its tip; cut off parallel to the wall, and across the direction to the
+    near end where the foot lies beyond it. A wall that is touched forbids to go on into it. No velocity
+    obstacle of a wall forbids to stand still. Twin: `tests/reference/clearpath.py`.
     """
     ux, uy = frame_shape[wall, ALONG_X], frame_shape[wall, ALONG_Y]
     lx, ly = frame_shape[wall, LEFT_X] - x, frame_shape[wall, LEFT_Y] - y
     rx, ry = frame_shape[wall, RIGHT_X] - x, frame_shape[wall, RIGHT_Y] - y
     height = wall_height(ux, uy, lx, ly, rx, ry)
     before, after = lx * ux + ly * uy > 0.0, rx * ux + ry * uy < 0.0
-    collides, exists, nx, ny = collision(frame_shape, frame_link, wall, lx, ly, rx, ry, height, before, after, radius * radius)
+    collides, exists, nx, ny = collision(
+        frame_shape, frame_link, wall, lx, ly, rx, ry, height, before, after, radius * radius
+    )
     if collides:
         if not exists:  # a corner that is none: the next wall, which goes on there, is touched as well
             return False
@@ -200,9 +260,28 @@ def wall_obstacle(planes, obstacle, frame_shape, frame_link, wall, x, y, radius,
         else:
             lx, ly = rx, ry
     left_square, right_square = lx * lx + ly * ly, rx * rx + ry * ry
-    left_leg, right_leg = np.sqrt(max(left_square - radius * radius, 0.0)), np.sqrt(max(right_square - radius * radius, 0.0))
-    _put(planes, obstacle, 0, -(lx * radius + ly * left_leg) / left_square, (lx * left_leg - ly * radius) / left_square, 0.0, 0.0)
-    _put(planes, obstacle, 1, (ry * right_leg - rx * radius) / right_square, -(rx * right_leg + ry * radius) / right_square, 0.0, 0.0)
+    left_leg, right_leg = (
+        np.sqrt(max(left_square - radius * radius, 0.0)),
+        np.sqrt(max(right_square - radius * radius, 0.0)),
+    )
+    _put(
+        planes,
+        obstacle,
+        0,
+        -(lx * radius + ly * left_leg) / left_square,
+        (lx * left_leg - ly * radius) / left_square,
+        0.0,
+        0.0,
+    )
+    _put(
+        planes,
+        obstacle,
+        1,
+        (ry * right_leg - rx * radius) / right_square,
+        -(rx * right_leg + ry * radius) / right_square,
+        0.0,
+        0.0,
+    )
     if height > radius:
         _put(planes, obstacle, 2, uy, -ux, 0.0, (radius - height) * per_horizon)
     else:

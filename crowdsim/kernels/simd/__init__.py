@@ -1,12 +1,14 @@
 """Sixteen numbers at once: the few vector operations that the busiest kernels need.
 
-LLVM does not vectorise short ragged loops by itself, and crowds are made of these: ten neighbours, five cells, a dozen half-planes. Kernels
-therefore say what shall be done to sixteen numbers side by side. The code is LLVM's generic vector code, which every processor runs, with the
-instructions that it has; element by element it is the same IEEE arithmetic, so the results are bit-identical everywhere. Without compilation
+LLVM does not vectorise short ragged loops by itself, and crowds are made of these: ten neighbours, five
+cells, a dozen half-planes. Kernels therefore say what shall be done to sixteen numbers side by side. The code
+is LLVM's generic vector code, which every processor runs, with the instructions that it has; element by
+element it is the same IEEE arithmetic, so the results are bit-identical everywhere. Without compilation
 (``NUMBA_DISABLE_JIT=1``) numpy arrays of sixteen take the place of vectors.
 
-Values are *lanes*: of float32, of int32, or of truth values. ``+ - * /`` work on two float32 lanes, ``+ -`` on two int32 lanes, ``< <= > >= ==
-!=`` on two lanes of numbers, ``& |`` on two of truth values. Nothing is converted silently.
+Values are *lanes*: of float32, of int32, or of truth values. ``+ - * /`` work on two float32 lanes, ``+ -``
+on two int32 lanes, ``< <= > >= == !=`` on two lanes of numbers, ``& |`` on two of truth values. Nothing is
+converted silently.
 
 ====================================  ========================================================================
 `load(array, at)`                     lanes ``array[at:at + 16]`` of a float32, int32 or uint32 array

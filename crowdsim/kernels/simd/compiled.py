@@ -1,7 +1,8 @@
 """The operations of `crowdsim.kernels.simd` as generic LLVM vector code; see the package for what they do.
 
-Each is a numba intrinsic that emits a handful of LLVM instructions on ``<16 x float>``, ``<16 x i32>`` or ``<16 x i1>``. Nothing here names an
-instruction set: LLVM turns the vectors into one, two, four registers, or single numbers, as the processor has it.
+Each is a numba intrinsic that emits a handful of LLVM instructions on ``<16 x float>``, ``<16 x i32>`` or
+``<16 x i1>``. Nothing here names an instruction set: LLVM turns the vectors into one, two, four registers, or
+single numbers, as the processor has it.
 """
 
 # mypy: allow-untyped-defs
@@ -59,7 +60,11 @@ def _pointer(context: Any, builder: Any, array_type: Any, array: Any, at: Any, w
 def _splat(builder: Any, x: Any, width: int = WIDTH) -> Any:
     vector = ir.VectorType(x.type, width)
     undefined = ir.Constant(vector, ir.Undefined)
-    return builder.shuffle_vector(builder.insert_element(undefined, x, _I32(0)), undefined, ir.Constant(ir.VectorType(_I32, width), [0] * width))
+    return builder.shuffle_vector(
+        builder.insert_element(undefined, x, _I32(0)),
+        undefined,
+        ir.Constant(ir.VectorType(_I32, width), [0] * width),
+    )
 
 
 def _llvm(name: str, result: Any) -> Callable[..., Any]:
@@ -85,7 +90,9 @@ def load(typing, array, at):
 @intrinsic
 def store(typing, array, at, lanes):
     def generate(context, builder, sig, arguments):
-        place = builder.store(arguments[2], _pointer(context, builder, sig.args[0], arguments[0], arguments[1]))
+        place = builder.store(
+            arguments[2], _pointer(context, builder, sig.args[0], arguments[0], arguments[1])
+        )
         place.align = 4
         return context.get_dummy_value()
 
@@ -108,7 +115,10 @@ def prefetch(typing, array, at):
         data = context.make_array(sig.args[0])(context, builder, arguments[0]).data
         address = builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(8).as_pointer())
         function_type = ir.FunctionType(ir.VoidType(), [address.type, _I32, _I32, _I32])
-        builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0"), [address, _I32(0), _I32(3), _I32(1)])
+        builder.call(
+            cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0"),
+            [address, _I32(0), _I32(3), _I32(1)],
+        )
         return context.get_dummy_value()
 
     return types.void(array, at), generate
@@ -121,7 +131,9 @@ def spread(typing, x):
 
 @intrinsic
 def numbers(typing):
-    return INTEGERS(), lambda context, builder, sig, arguments: ir.Constant(INTEGERS.vector, list(range(WIDTH)))
+    return INTEGERS(), lambda context, builder, sig, arguments: ir.Constant(
+        INTEGERS.vector, list(range(WIDTH))
+    )
 
 
 @intrinsic
@@ -140,14 +152,21 @@ def magnitude(typing, a):
 
 
 def _fold(sign: str) -> Callable[..., Any]:
-    """Return a generator that halves the lanes until the one is left for which ``a sign b`` holds against all others."""
+    """Return a generator that halves the lanes until the one is left for which ``a sign b`` holds against all
+    others.
+    """
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         lanes = arguments[0]
         for width in (8, 4, 2, 1):
             undefined = ir.Constant(lanes.type, ir.Undefined)
             low, high = (
-                builder.shuffle_vector(lanes, undefined, ir.Constant(ir.VectorType(_I32, width), list(range(first, first + width)))) for first in (0, width)
+                builder.shuffle_vector(
+                    lanes,
+                    undefined,
+                    ir.Constant(ir.VectorType(_I32, width), list(range(first, first + width))),
+                )
+                for first in (0, width)
             )
             lanes = builder.select(builder.fcmp_ordered(sign, low, high), low, high)
         return builder.extract_element(lanes, _I32(0))
@@ -172,7 +191,9 @@ def total(typing, a):
 
 @intrinsic
 def bits(typing, mask):
-    return types.uint64(mask), lambda context, builder, sig, arguments: builder.zext(builder.bitcast(arguments[0], ir.IntType(WIDTH)), _I64)
+    return types.uint64(mask), lambda context, builder, sig, arguments: builder.zext(
+        builder.bitcast(arguments[0], ir.IntType(WIDTH)), _I64
+    )
 
 
 @intrinsic
@@ -182,18 +203,25 @@ def bit_count(typing, u):
 
 @intrinsic
 def first_bit(typing, u):
-    return types.uint64(u), lambda context, builder, sig, arguments: builder.cttz(arguments[0], ir.IntType(1)(1))
+    return types.uint64(u), lambda context, builder, sig, arguments: builder.cttz(
+        arguments[0], ir.IntType(1)(1)
+    )
 
 
-# Row b lists the set bits of the byte b, then zeros: eight small numbers are written in one go where a loop over bits would be mispredicted.
-_SET_BITS = np.array([([k for k in range(8) if byte >> k & 1] + [0] * 8)[:8] for byte in range(256)], dtype=np.uint8).ravel()
+# Row b lists the set bits of the byte b, then zeros: eight small numbers are written in one go where a loop
+# over bits would be mispredicted.
+_SET_BITS = np.array(
+    [([k for k in range(8) if byte >> k & 1] + [0] * 8)[:8] for byte in range(256)], dtype=np.uint8
+).ravel()
 
 
 @intrinsic
 def _append_row(typing, array, at, base, table, row):
     def generate(context, builder, sig, arguments):
         array_value, at_value, base_value, table_value, row_value = arguments
-        lanes = builder.load(_pointer(context, builder, sig.args[3], table_value, builder.shl(row_value, _I64(3)), 8))
+        lanes = builder.load(
+            _pointer(context, builder, sig.args[3], table_value, builder.shl(row_value, _I64(3)), 8)
+        )
         lanes.align = 1
         wide = builder.zext(lanes, ir.VectorType(_I32, 8))
         shifted = builder.add(wide, _splat(builder, builder.trunc(base_value, _I32), 8))
@@ -206,7 +234,9 @@ def _append_row(typing, array, at, base, table, row):
 
 @inlined_kernel
 def append_set(array, at, base, byte):
-    """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.kernels.simd`. Twin: `crowdsim.kernels.simd.plain.append_set`."""
+    """Write ``base + k`` for each bit k of `byte` to `array` from `at` on; see `crowdsim.kernels.simd`.
+    Twin: `crowdsim.kernels.simd.plain.append_set`.
+    """
     _append_row(array, at, base, _SET_BITS, byte)
 
 
@@ -228,8 +258,16 @@ def _operator(function: Any, kinds: dict[Lanes, Lanes], emit: Callable[[Any, Lan
         lower_builtin(function, kind, kind)(generate)
 
 
-_operator(operator.add, {FLOATS: FLOATS, INTEGERS: INTEGERS}, lambda builder, kind, a, b: builder.fadd(a, b) if kind == FLOATS else builder.add(a, b))
-_operator(operator.sub, {FLOATS: FLOATS, INTEGERS: INTEGERS}, lambda builder, kind, a, b: builder.fsub(a, b) if kind == FLOATS else builder.sub(a, b))
+_operator(
+    operator.add,
+    {FLOATS: FLOATS, INTEGERS: INTEGERS},
+    lambda builder, kind, a, b: builder.fadd(a, b) if kind == FLOATS else builder.add(a, b),
+)
+_operator(
+    operator.sub,
+    {FLOATS: FLOATS, INTEGERS: INTEGERS},
+    lambda builder, kind, a, b: builder.fsub(a, b) if kind == FLOATS else builder.sub(a, b),
+)
 _operator(operator.mul, {FLOATS: FLOATS}, lambda builder, kind, a, b: builder.fmul(a, b))
 _operator(operator.truediv, {FLOATS: FLOATS}, lambda builder, kind, a, b: builder.fdiv(a, b))
 _operator(operator.and_, {TRUTHS: TRUTHS}, lambda builder, kind, a, b: builder.and_(a, b))
@@ -237,8 +275,17 @@ _operator(operator.or_, {TRUTHS: TRUTHS}, lambda builder, kind, a, b: builder.or
 
 
 def _comparison(sign: str) -> Callable[[Any, Lanes, Any, Any], Any]:
-    return lambda builder, kind, a, b: builder.fcmp_ordered(sign, a, b) if kind == FLOATS else builder.icmp_signed(sign, a, b)
+    return lambda builder, kind, a, b: (
+        builder.fcmp_ordered(sign, a, b) if kind == FLOATS else builder.icmp_signed(sign, a, b)
+    )
 
 
-for _function, _sign in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.ge, ">="), (operator.eq, "=="), (operator.ne, "!=")):
+for _function, _sign in (
+    (operator.lt, "<"),
+    (operator.le, "<="),
+    (operator.gt, ">"),
+    (operator.ge, ">="),
+    (operator.eq, "=="),
+    (operator.ne, "!="),
+):
     _operator(_function, {FLOATS: TRUTHS, INTEGERS: TRUTHS}, _comparison(_sign))

@@ -1,4 +1,6 @@
-"""The operations of `crowdsim.kernels.simd` on numpy arrays of sixteen: what runs without compilation, and the twin of the compiled ones."""
+"""The operations of `crowdsim.kernels.simd` on numpy arrays of sixteen:
+what runs without compilation, and the twin of the compiled ones.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ def first_bit(u: Any) -> np.uint64:
 
 
 def append_set(array: NDArray[np.uint32], at: Any, base: Any, byte: Any) -> None:
-    """Write ``base + k`` for each bit k of `byte`, from `at` on; the rest of the eight entries is filled with `base`."""
+    """Write ``base + k`` for each bit k of `byte`, from `at` on;
+    the rest of the eight entries is filled with `base`.
+    """
     found = [k for k in range(8) if int(byte) >> k & 1]
     array[int(at) : int(at) + 8] = int(base)
     for place, k in enumerate(found):

@@ -11,13 +11,16 @@ from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.mesh.mesh import wall_distance
 
 FIT_M = 1e-3  # How much nearer than its radius to a wall an agent may be: walking pushes it off by that much.
-STEP_OF_RADIUS = 0.25  # Of a path along a wall every such part of the radius is looked at: gaps a hundredth too narrow may be missed, and stop the walker.
+# Of a path along a wall every such part of the radius is looked at: gaps a hundredth too narrow may be
+# missed, and stop the walker.
+STEP_OF_RADIUS = 0.25
 LEAST_STEP_M = 0.01  # The same for agents without extent.
 
 
 @lean_kernel
 def is_clear_line(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed):
-    """Tell whether an agent can go straight from one place on the mesh to another, keeping clear of walls and on the ground.
+    """Tell whether an agent can go straight from one place on the mesh to another,
+    keeping clear of walls and on the ground.
 
     Parameters
     ----------
@@ -36,8 +39,8 @@ def is_clear_line(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed
 
     Notes
     -----
-    Where nothing is near, a few distances to walls answer for the whole path; beside a wall it is looked at in short steps.
-    Twin: `tests/reference/nudge.py`.
+    Where nothing is near, a few distances to walls answer for the whole path; beside a wall it is looked at
+    in short steps. Twin: `tests/reference/nudge.py`.
     """
     length = np.sqrt((to_x - x) * (to_x - x) + (to_y - y) * (to_y - y))
     state[0], state[1], state[2] = polygon, 0, 0
@@ -48,7 +51,9 @@ def is_clear_line(mesh, polygon, x, y, to_x, to_y, radius, flood, state, crossed
             return False
         gone = min(length, gone + max(clear - radius, STEP_OF_RADIUS * radius, LEAST_STEP_M))
         share = gone / length
-        at_x, at_y = walk_point(mesh, state, crossed, at_x, at_y, x + share * (to_x - x), y + share * (to_y - y))
+        at_x, at_y = walk_point(
+            mesh, state, crossed, at_x, at_y, x + share * (to_x - x), y + share * (to_y - y)
+        )
         if state[2] == 1:
             return False
     return wall_distance(mesh, state[0], at_x, at_y, radius + length, flood) >= radius - FIT_M

@@ -1,10 +1,13 @@
-"""The corner that an agent steers at stays the same for a while: how far the agent may leave its line before another has to be searched for.
+"""The corner that an agent steers at stays the same for a while:
+how far the agent may leave its line before another has to be searched for.
 
-The string from an agent to its next corner stays taut as long as no other vertex of the corridor comes into it and it still bends at that corner. Both are
-known when the corner is found: vertices are some distance away from the line, the *slack*, and no point of the line moves farther across it than the agent;
-the path behind the corner does not depend on the agent, so that its direction there decides whether the string still bends. Until then the next corner is where
-it was, and steering costs one tangent, however long the corridor is. What is cached is part of the state of an agent; it never changes which corner is right,
-only which agents have to search for it.
+The string from an agent to its next corner stays taut as long as no other vertex of the corridor comes into
+it and it still bends at that corner. Both are known when the corner is found: vertices are some distance away
+from the line, the *slack*, and no point of the line moves farther across it than the agent; the path behind
+the corner does not depend on the agent, so that its direction there decides whether the string still bends.
+Until then the next corner is where it was, and steering costs one tangent, however long the corridor is. What
+is cached is part of the state of an agent; it never changes which corner is right, only which agents have to
+search for it.
 """
 
 # mypy: allow-untyped-defs
@@ -21,9 +24,14 @@ from crowdsim.navigation.corridor.portal_vertices import EITHER, FLAGS, vertex_d
 
 NOT_CACHED = -(1 << 31)  # The corner has to be searched for.
 STRAIGHT_TO_GOAL = NOT_CACHED + 1  # The path to the goal is straight.
-MOST_SLACK_M = 1.0  # Vertices farther from the line than this are not looked for: a walker strays some decimetres from its line before its corner changes.
-BACK_M = 1e-3  # How far behind where the corner was found the agent may be: rounding while it stands. Part of the slack.
-ROUNDING_M = 2e-3  # Taken off the slack: BACK_M, the tangent's point that wanders on its disc, and the rounding of the line to single precision.
+# Vertices farther from the line than this are not looked for: a walker strays some decimetres from its line
+# before its corner changes.
+MOST_SLACK_M = 1.0
+# How far behind where the corner was found the agent may be: rounding while it stands. Part of the slack.
+BACK_M = 1e-3
+# Taken off the slack: BACK_M, the tangent's point that wanders on its disc, and the rounding of the line to
+# single precision.
+ROUNDING_M = 2e-3
 UX, UY, VX, VY, SLACK, REACH = range(6)  # What the columns of `CornerCache.line` are.
 
 
@@ -33,9 +41,11 @@ class CornerCache(NamedTuple):
     Attributes
     ----------
     code : (n,) int32
-        ``8 v`` for a corner at vertex v on the left of the path, ``~(8 v)`` on its right; STRAIGHT_TO_GOAL, or NOT_CACHED.
+        ``8 v`` for a corner at vertex v on the left of the path, ``~(8 v)`` on its right; STRAIGHT_TO_GOAL,
+        or NOT_CACHED.
     line : (n, 6) float32
-        Unit direction of the line to the corner (x, y), of the path behind the corner (x, y; 0 at the goal), slack (m), length of the line (m).
+        Unit direction of the line to the corner (x, y), of the path behind the corner (x, y; 0 at the goal),
+        slack (m), length of the line (m).
     offset : (n,) float64, m
         Left normal of that direction times any point of the line.
     """
@@ -47,17 +57,23 @@ class CornerCache(NamedTuple):
 
 def empty_corner_cache(count: int) -> CornerCache:
     """Return the cache of `count` agents that have to search for their corners."""
-    return CornerCache(np.full(count, NOT_CACHED, dtype=np.int32), np.zeros((count, 6), dtype=np.float32), np.zeros(count))
+    return CornerCache(
+        np.full(count, NOT_CACHED, dtype=np.int32), np.zeros((count, 6), dtype=np.float32), np.zeros(count)
+    )
 
 
 @inlined_kernel
 def slack_of(mesh, vertices, count, bend, stop, sx, sy, ux, uy, reach, radius):
     """Return how far from the straight line of an agent every vertex stays (m; 0 if one presses into it).
 
-    `bend` is the place of the corner's vertex, `count` at the goal; `stop` its code. The line begins at (sx, sy) and is `reach` long.
+    `bend` is the place of the corner's vertex, `count` at the goal; `stop` its code. The line begins at (sx,
+    sy) and is `reach` long.
     """
-    slack = min(MOST_SLACK_M, radius) if mesh.vertex_clearance.size > 0 and radius > 0.0 else MOST_SLACK_M  # farther away not all walls are known there
-    first, last = vertices_beside(mesh, vertices, count, 0, bend, sx, sy, sx + reach * ux, sy + reach * uy, radius + MOST_SLACK_M)
+    # farther away not all walls are known there
+    slack = min(MOST_SLACK_M, radius) if mesh.vertex_clearance.size > 0 and radius > 0.0 else MOST_SLACK_M
+    first, last = vertices_beside(
+        mesh, vertices, count, 0, bend, sx, sy, sx + reach * ux, sy + reach * uy, radius + MOST_SLACK_M
+    )
     for place in range(first, last):
         code = vertices[place]
         if code | FLAGS == stop | FLAGS or (code >= 0 and code & EITHER):

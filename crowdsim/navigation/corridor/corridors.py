@@ -1,7 +1,8 @@
 """Corridors of all agents in one store: blocks of portals whose sizes are powers of two.
 
-A corridor is the row of portals from an agent to its goal, kept with the next portal last: going through it is shortening the row by one, and a
-portal that has to be gone back through is put on at the end. The head of the path is thus where the slack of the block is.
+A corridor is the row of portals from an agent to its goal, kept with the next portal last: going through it
+is shortening the row by one, and a portal that has to be gone back through is put on at the end. The head of
+the path is thus where the slack of the block is.
 """
 
 # mypy: allow-untyped-defs
@@ -18,8 +19,12 @@ from crowdsim.kernels.growing import GrowingArray
 from crowdsim.saved import Arrays, Saved
 
 LEAST_PORTALS = 1024  # A page of memory; doubled when more are in use.
-SMALLEST_BLOCK = 16  # Portals: a typical path of ten portals and room for six more. Smaller saves little beside 300 bytes of columns an agent.
-STRAY_LOOKAHEAD = 8  # Portals ahead in which a polygon is looked for that an agent was pushed into; farther ones are no shortcut that a push can find.
+# Portals: a typical path of ten portals and room for six more. Smaller saves little beside 300 bytes of
+# columns an agent.
+SMALLEST_BLOCK = 16
+# Portals ahead in which a polygon is looked for that an agent was pushed into; farther ones are no shortcut
+# that a push can find.
+STRAY_LOOKAHEAD = 8
 SIZE_CLASSES = 32
 _POWERS = 1 << np.arange(SIZE_CLASSES, dtype=np.int64)
 
@@ -74,7 +79,9 @@ class Corridors(NamedTuple):
 def corridor_of(corridors, row):
     """Return the corridor of one agent."""
     start, length = np.int64(corridors.start[row]), np.int64(corridors.length[row])
-    return Corridor(corridors.portals, start, length, np.int64(corridors.polygon[row]), np.int64(corridors.piece[row]))
+    return Corridor(
+        corridors.portals, start, length, np.int64(corridors.polygon[row]), np.int64(corridors.piece[row])
+    )
 
 
 class CorridorStore:
@@ -87,12 +94,16 @@ class CorridorStore:
 
     @property
     def portals(self) -> NDArray[np.int32]:
-        """All portals, shape (capacity,): half-edges, see `crowdsim.navigation.mesh.mesh`. It is another array once blocks were allocated."""
+        """All portals, shape (capacity,): half-edges, see `crowdsim.navigation.mesh.mesh`.
+        It is another array once blocks were allocated.
+        """
         return self._portals.values
 
     @staticmethod
     def capacities_for(portals: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sizes of the blocks for corridors, (n,): their portals and half as many more for detours."""
+        """Return the sizes of the blocks for corridors, (n,):
+        their portals and half as many more for detours.
+        """
         need = np.maximum(SMALLEST_BLOCK, portals + portals // 2)
         return _POWERS[np.searchsorted(_POWERS, need)]
 
@@ -112,8 +123,12 @@ class CorridorStore:
         if capacity > 0:
             self._free[capacity.bit_length() - 1].append(start)
 
-    def exchange(self, start: NDArray[np.int64], old: NDArray[np.int64], new: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give blocks back, one after the other, each for one of another size; return where the new ones begin."""
+    def exchange(
+        self, start: NDArray[np.int64], old: NDArray[np.int64], new: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Give blocks back, one after the other, each for one of another size;
+        return where the new ones begin.
+        """
         got = []
         for begin, capacity, wanted in zip(start.tolist(), old.tolist(), new.tolist(), strict=True):
             self.release(begin, capacity)
@@ -133,7 +148,8 @@ class CorridorStore:
         return {"cells": self.portals[: self._used].copy(), "free_lengths": lengths, "free": free}
 
     def restore(self, state: Arrays | Saved, start: NDArray[np.int64], capacity: NDArray[np.int32]) -> None:
-        """Take back what `state()` gave to a store whose blocks that are in use begin at `start` and have the sizes `capacity`, 0 for none, both (n,).
+        """Take back what `state()` gave to a store whose blocks that are in use begin at `start` and have the
+        sizes `capacity`, 0 for none, both (n,).
 
         Raises
         ------
@@ -145,7 +161,10 @@ class CorridorStore:
         free = saved.take("free", "i8", low=0, high=len(portals))
         lengths = saved.parts("free_lengths", SIZE_CLASSES, len(free))
         used = np.flatnonzero(capacity)
-        begin, size = np.concatenate([start[used], free]), np.concatenate([capacity[used].astype(np.int64), np.repeat(_POWERS, lengths)])
+        begin, size = (
+            np.concatenate([start[used], free]),
+            np.concatenate([capacity[used].astype(np.int64), np.repeat(_POWERS, lengths)]),
+        )
         order = np.argsort(begin, kind="stable")
         begin, size = begin[order], size[order]
         fill = bool(np.array_equal(begin, np.cumsum(size) - size)) and int(size.sum()) == len(portals)
@@ -173,8 +192,8 @@ def cross(mesh, portals, start, length, capacity, edge):
     Returns
     -------
     int
-        Portals ahead now. A portal that is not the next one is gone back through (put on), unless the corridor passes the new polygon anyhow
-        (trimmed); -1 if its block is full.
+        Portals ahead now. A portal that is not the next one is gone back through (put on), unless the
+        corridor passes the new polygon anyhow (trimmed); -1 if its block is full.
     """
     if length > 0 and portals[start + length - 1] == edge:
         return length - 1

@@ -1,7 +1,9 @@
-"""Joining what an agent walked while it waited for its path with the path that was found ([Norberg 2004], section 3.2).
+"""Joining what an agent walked while it waited for its path with the path that was found ([Norberg 2004],
+section 3.2).
 
-The vertices of [Norberg 2004] are polygons here and its edges portals. The *trail* is the row of portals from where the agent is back to where its search
-began, whether it went there on guesses or along its previous path.
+The vertices of [Norberg 2004] are polygons here and its edges portals. The *trail* is the row of portals from
+where the agent is back to where its search began, whether it went there on guesses or along its previous
+path.
 """
 
 # mypy: allow-untyped-defs
@@ -23,13 +25,19 @@ class WaitParameters:
     """What agents do while their path is being searched for."""
 
     while_waiting: str = param(
-        "guess", "", choices=("guess", "previous", "stay"), source="[Norberg 2004], section 3.1",
-        why="guess walks through the portal that points most to the goal; previous keeps to the path that there was, if any, and guesses without one: better "
+        "guess",
+        "",
+        choices=("guess", "previous", "stay"),
+        source="[Norberg 2004], section 3.1",
+        why="guess walks through the portal that points most to the goal; previous keeps to the path that "
+        "there was, if any, and guesses without one: better "
         "where goals move a little; stay stands until the path is there",
     )
 
 
-def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.int32], polygon: int) -> NDArray[np.int32]:
+def trail_along(
+    mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.int32], polygon: int
+) -> NDArray[np.int32]:
     """Return the trail of an agent that kept to its previous path while it waited.
 
     Parameters
@@ -38,7 +46,8 @@ def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.in
     previous : (k,) int32
         That path when the search began, the next portal last.
     ahead : (m,) int32
-        What of it is still ahead, with the path back to it before it where the agent was pushed off; the next portal last.
+        What of it is still ahead, with the path back to it before it where the agent was pushed off; the next
+        portal last.
     polygon : int
         Where the agent is.
 
@@ -47,7 +56,8 @@ def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.in
     (n,) int32
         Portals from there back to where the search began, the nearest last.
     """
-    passed = {int(mesh.edge_polygon[edge]): place for place, edge in enumerate(previous.tolist())}  # polygons by the portal that leads out of them
+    # polygons by the portal that leads out of them
+    passed = {int(mesh.edge_polygon[edge]): place for place, edge in enumerate(previous.tolist())}
     if len(previous):
         passed.setdefault(int(mesh.edge_polygon[mesh.edge_twin[previous[0]]]), -1)
     to_path = []
@@ -64,8 +74,9 @@ def trail_along(mesh: NavMesh, previous: NDArray[np.int32], ahead: NDArray[np.in
 def join_guess(mesh, goals, portals, start, length, trail, first, last, piece, width, x, y):
     """Join a found corridor with the trail of its agent.
 
-    The trail is walked back from where the agent is. At the first polygon that the corridor passes, or that has a portal to one, wide enough for the
-    agent, it goes over; of several, to the one that is nearest to the goal. If there is none, it goes back to where the search began.
+    The trail is walked back from where the agent is. At the first polygon that the corridor passes, or that
+    has a portal to one, wide enough for the agent, it goes over; of several, to the one that is nearest to
+    the goal. If there is none, it goes back to where the search began.
 
     Parameters
     ----------
@@ -74,7 +85,8 @@ def join_guess(mesh, goals, portals, start, length, trail, first, last, piece, w
     portals : (m,) int32
         Corridor store; the block is written and has to be large enough for the corridor and the trail.
     start, length : int
-        The block and the portals of the found corridor, which begins where the agent was when it requested it; the next one last.
+        The block and the portals of the found corridor, which begins where the agent was when it requested
+        it; the next one last.
     trail : (k,) int32
         Trails; this one is ``trail[first:last]``, the portal nearest to the agent last.
     first, last : int
@@ -101,12 +113,16 @@ def join_guess(mesh, goals, portals, start, length, trail, first, last, piece, w
         for ahead in range(length + 1):  # portals from there to the goal
             if _polygon_at(mesh, portals, start, length, ahead, trail, first) != polygon:
                 continue
-            if (back == steps and ahead == length) or _fits(mesh, goals, portals, start, ahead, polygon, entry, piece, width, x, y):
+            if (back == steps and ahead == length) or _fits(
+                mesh, goals, portals, start, ahead, polygon, entry, piece, width, x, y
+            ):
                 return _put_on(portals, start, ahead, trail, last, back)
         for ahead in range(length + 1):
             there = _polygon_at(mesh, portals, start, length, ahead, trail, first)
             edge = _portal_between(mesh, polygon, there, entry, width, x, y)
-            if edge >= 0 and _fits(mesh, goals, portals, start, ahead, there, mesh.edge_twin[edge], piece, width, x, y):
+            if edge >= 0 and _fits(
+                mesh, goals, portals, start, ahead, there, mesh.edge_twin[edge], piece, width, x, y
+            ):
                 portals[start + ahead] = edge
                 return _put_on(portals, start, ahead + 1, trail, last, back)
     return length  # cannot be: the last polygon of the trail is the first of the corridor
@@ -122,9 +138,13 @@ def _polygon_at(mesh, portals, start, length, ahead, trail, first):
 
 @inlined_kernel
 def _fits(mesh, goals, portals, start, ahead, polygon, entry, piece, width, x, y):
-    """Return whether an agent can go from a portal into a polygon, or from (x, y) if `entry` is -1, to the next portal of a corridor, or to its goal."""
+    """Return whether an agent can go from a portal into a polygon, or from (x, y) if `entry` is -1,
+    to the next portal of a corridor, or to its goal.
+    """
     if ahead == 0:
-        return entry < 0 or not is_cut_off(mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width)
+        return entry < 0 or not is_cut_off(
+            mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width
+        )
     following = portals[start + ahead - 1]
     if entry < 0:
         return not is_cut_off(mesh, polygon, following, x, y, width)
@@ -133,19 +153,27 @@ def _fits(mesh, goals, portals, start, ahead, polygon, entry, piece, width, x, y
 
 @inlined_kernel
 def _portal_between(mesh, polygon, there, entry, width, x, y):
-    """Return the lowest portal from a polygon to another that an agent can take that came in by `entry`, or is at (x, y) if that is -1; -1 if there is none."""
+    """Return the lowest portal from a polygon to another that an agent can take that came in by `entry`,
+    or is at (x, y) if that is -1; -1 if there is none.
+    """
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         twin = mesh.edge_twin[edge]
         if twin < 0 or mesh.edge_polygon[twin] != there or mesh.edge_width[edge] < width or edge == entry:
             continue
-        if not (is_cut_off(mesh, polygon, edge, x, y, width) if entry < 0 else width_between(mesh, polygon, entry, edge) < width):
+        if not (
+            is_cut_off(mesh, polygon, edge, x, y, width)
+            if entry < 0
+            else width_between(mesh, polygon, entry, edge) < width
+        ):
             return edge
     return -1
 
 
 @inlined_kernel
 def _put_on(portals, start, length, trail, last, back):
-    """Put the first `back` portals of a trail before a corridor of `length` portals; return how many there are then."""
+    """Put the first `back` portals of a trail before a corridor of `length` portals;
+    return how many there are then.
+    """
     for k in range(back):
         portals[start + length + k] = trail[last - back + k]
     return length + back
@@ -176,5 +204,16 @@ def join_many(mesh, goals, portals, block, ahead, trail, trail_start, piece, rad
         first, last = trail_start[row], trail_start[row + 1]
         if last > first and piece[row] >= 0:
             ahead[row] = join_guess(
-                mesh, goals, portals, block[row], ahead[row], trail, first, last, piece[row], 2.0 * radius[row], position[row, 0], position[row, 1]
+                mesh,
+                goals,
+                portals,
+                block[row],
+                ahead[row],
+                trail,
+                first,
+                last,
+                piece[row],
+                2.0 * radius[row],
+                position[row, 0],
+                position[row, 1],
             )

@@ -37,13 +37,19 @@ def measure_corridors(mesh, goals, portals, block, ahead, polygon, piece, positi
     out : (n,) float64, m
         Receives the lengths; inf for no path.
     """
-    vertices, bends, points = np.empty(MOST_VERTICES, dtype=np.int32), np.empty(MOST_VERTICES, dtype=np.int32), np.empty((2 * MOST_VERTICES + 2, 2))
+    vertices, bends, points = (
+        np.empty(MOST_VERTICES, dtype=np.int32),
+        np.empty(MOST_VERTICES, dtype=np.int32),
+        np.empty((2 * MOST_VERTICES + 2, 2)),
+    )
     flood = make_flood(mesh.polygon_start.size - 1)
     for row in range(block.size):
         out[row] = np.inf
         if piece[row] < 0:
             continue
-        corridor = Corridor(portals, np.int64(block[row]), np.int64(ahead[row]), np.int64(polygon[row]), np.int64(piece[row]))
+        corridor = Corridor(
+            portals, np.int64(block[row]), np.int64(ahead[row]), np.int64(polygon[row]), np.int64(piece[row])
+        )
         count, laid = list_portal_vertices(mesh, corridor, corridor.length + 1, vertices)
         if laid <= ahead[row]:
             continue
@@ -72,23 +78,33 @@ def straighten_many(mesh, goals, portals, block, ahead, capacity, polygon, piece
     position : (n, 2) float64, m
     radius : (n,) float64, m
     need : (n,) int64
-        Receives the portals of straight corridors that are longer than their blocks, and are left as they were; 0 elsewhere.
+        Receives the portals of straight corridors that are longer than their blocks, and are left as they
+        were; 0 elsewhere.
 
     Notes
     -----
-    An agent that follows a corridor looks for its next corner only in it: see `straighten_corridor`, whose twin is `tests/reference/funnel.py`.
+    An agent that follows a corridor looks for its next corner only in it: see `straighten_corridor`, whose
+    twin is `tests/reference/funnel.py`.
     """
-    vertices, bends, flood = np.empty(MOST_VERTICES, dtype=np.int32), np.empty(MOST_VERTICES, dtype=np.int32), make_flood(mesh.polygon_start.size - 1)
+    vertices, bends, flood = (
+        np.empty(MOST_VERTICES, dtype=np.int32),
+        np.empty(MOST_VERTICES, dtype=np.int32),
+        make_flood(mesh.polygon_start.size - 1),
+    )
     for row in range(block.size):
         need[row] = 0
         if piece[row] < 0:
             continue
-        corridor = Corridor(portals, np.int64(block[row]), np.int64(ahead[row]), np.int64(polygon[row]), np.int64(piece[row]))
+        corridor = Corridor(
+            portals, np.int64(block[row]), np.int64(ahead[row]), np.int64(polygon[row]), np.int64(piece[row])
+        )
         count, laid = list_portal_vertices(mesh, corridor, corridor.length + 1, vertices)
         if laid <= ahead[row]:
             continue
         x, y = position[row, 0], position[row, 1]
-        begin, size = pull_straight(mesh, goals, corridor, vertices, count, x, y, radius[row], bends, flood)[4:]
+        begin, size = pull_straight(mesh, goals, corridor, vertices, count, x, y, radius[row], bends, flood)[
+            4:
+        ]
         if begin >= 0 and size > capacity[row]:
             need[row] = size
         elif begin >= 0:
@@ -121,7 +137,8 @@ def measure_paths(mesh, goals, portals, block, ahead, polygon, piece, position, 
 
     Notes
     -----
-    The path is the shortest in its corridor in plan. Arcs are as steep as chords of them that span at most 22.5 degrees. Twin: `tests/reference/heights.py`.
+    The path is the shortest in its corridor in plan. Arcs are as steep as chords of them that span at most
+    22.5 degrees. Twin: `tests/reference/heights.py`.
     """
     tracing = make_tracing(MOST_VERTICES, mesh.polygon_start.size - 1)
     place, over, stretch = tracing.place, tracing.over, tracing.stretch
@@ -130,7 +147,9 @@ def measure_paths(mesh, goals, portals, block, ahead, polygon, piece, position, 
         if piece[row] < 0:
             continue
         x, y = position[row, 0], position[row, 1]
-        corridor = Corridor(portals, np.int64(block[row]), np.int64(ahead[row]), np.int64(polygon[row]), np.int64(piece[row]))
+        corridor = Corridor(
+            portals, np.int64(block[row]), np.int64(ahead[row]), np.int64(polygon[row]), np.int64(piece[row])
+        )
         parts = trace_path(mesh, goals, corridor, x, y, radius[row], tracing)
         if parts < 0:
             continue

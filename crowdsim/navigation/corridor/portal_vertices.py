@@ -1,7 +1,8 @@
-"""The portal vertices of a corridor: those that a path passes, each on its left or on its right, in the order of the portals.
+"""The portal vertices of a corridor: those that a path passes, each on its left or on its right,
+in the order of the portals.
 
-Most are ends of portals. The others, of the polygons between, are never met by a point, but an agent may *brush* them. Each is a number,
-its *code*: the vertex, the side on which it is, and flags.
+Most are ends of portals. The others, of the polygons between, are never met by a point, but an agent may
+*brush* them. Each is a number, its *code*: the vertex, the side on which it is, and flags.
 """
 
 # mypy: allow-untyped-defs
@@ -18,10 +19,16 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
 
 BRUSH, EITHER, FIRST = 1, 2, 4  # Flags of a code, see `list_portal_vertices`.
-SEAM = EITHER  # The flag of the right vertex of a portal between two floors; which side a portal's vertices are on is never open.
+# The flag of the right vertex of a portal between two floors; which side a portal's vertices are on is never
+# open.
+SEAM = EITHER
 FLAGS, VERTEX = 7, 3  # Mask of the flags, and how many bits of a code they take.
-KERB_M = 0.05  # Agents keep so far inside of fast ground where they walk along slow ground; a lone walker strays by less, the path gets longer by little.
-BESIDE_M = 1e-6  # How much farther than a radius a portal may be from a part of the path for its vertices to be looked at; they need not press.
+# Agents keep so far inside of fast ground where they walk along slow ground; a lone walker strays by less,
+# the path gets longer by little.
+KERB_M = 0.05
+# How much farther than a radius a portal may be from a part of the path for its vertices to be looked at;
+# they need not press.
+BESIDE_M = 1e-6
 
 
 class String(NamedTuple):
@@ -57,9 +64,10 @@ def list_portal_vertices(mesh, corridor, last, vertices):
     last : int
         Counted from the next portal; ``length + 1`` adds the goal's polygon.
     vertices : (k,) int32
-        Receives for each vertex v on the left of the path ``8 v``, on the right ``~(8 v)``; plus, inside the brackets, BRUSH if it can only be brushed,
-        EITHER if its side depends on the line that passes it, and FIRST if it begins the group of vertices of one polygon and the portal that leads out of
-        it: within a group the order along the path is not known. The right vertex of a portal to another floor has SEAM.
+        Receives for each vertex v on the left of the path ``8 v``, on the right ``~(8 v)``; plus, inside the
+        brackets, BRUSH if it can only be brushed, EITHER if its side depends on the line that passes it, and
+        FIRST if it begins the group of vertices of one polygon and the portal that leads out of it: within a
+        group the order along the path is not known. The right vertex of a portal to another floor has SEAM.
 
     Returns
     -------
@@ -104,8 +112,13 @@ def list_portal_vertices(mesh, corridor, last, vertices):
                 vertices[at] = 8 * v + BRUSH + EITHER
                 at += 1
         if edge >= 0:
-            leaves = mesh.polygon_layer[current] != mesh.polygon_layer[mesh.edge_polygon[mesh.edge_twin[edge]]]
-            vertices[at], vertices[at + 1] = 8 * mesh.edge_end[edge], ~(8 * mesh.edge_vertex[edge] + (SEAM if leaves else 0))
+            leaves = (
+                mesh.polygon_layer[current] != mesh.polygon_layer[mesh.edge_polygon[mesh.edge_twin[edge]]]
+            )
+            vertices[at], vertices[at + 1] = (
+                8 * mesh.edge_end[edge],
+                ~(8 * mesh.edge_vertex[edge] + (SEAM if leaves else 0)),
+            )
             at += 2
         if at > group:
             vertices[group] = vertices[group] | FIRST if vertices[group] >= 0 else ~(~vertices[group] | FIRST)
@@ -126,7 +139,9 @@ def vertex_of(code):
 
 @inlined_kernel
 def vertex_disc(mesh, code, radius):
-    """Return the disc of a portal vertex as (x, y, side); one in the middle of free ground has none, that is side 0, and one on a kerb a small one."""
+    """Return the disc of a portal vertex as (x, y, side);
+    one in the middle of free ground has none, that is side 0, and one on a kerb a small one.
+    """
     vertex = vertex_of(code)
     side = 0.0
     if mesh.is_wall_vertex[vertex] != 0:
@@ -154,12 +169,17 @@ def group_end(vertices, place, count):
 
 @inlined_kernel
 def vertices_beside(mesh, vertices, count, begin, end, px, py, qx, qy, within):
-    """Return the range of the groups whose vertices may press into a straight part of the path, from (px, py) to (qx, qy).
+    """Return the range of the groups whose vertices may press into a straight part of the path, from (px,
+    py) to (qx, qy).
 
-    It touches the discs of the vertices at `begin` and `end`. Their groups and those between belong to it, and on either side those that a disc on the part
-    reaches into over their portals: an agent comes past the vertices in another order than their portals when it bends round one at the far end of a portal.
+    It touches the discs of the vertices at `begin` and `end`. Their groups and those between belong to it,
+    and on either side those that a disc on the part reaches into over their portals: an agent comes past the
+    vertices in another order than their portals when it bends round one at the far end of a portal.
     """
-    first, last = group_start(vertices, min(begin, end)), group_end(vertices, min(max(begin, end), count - 1), count)
+    first, last = (
+        group_start(vertices, min(begin, end)),
+        group_end(vertices, min(max(begin, end), count - 1), count),
+    )
     while first > 1 and _is_portal_beside(mesh, vertices, first, px, py, qx, qy, within):
         first = group_start(vertices, first - 1)
     while last < count and _is_portal_beside(mesh, vertices, last, px, py, qx, qy, within):
@@ -169,20 +189,28 @@ def vertices_beside(mesh, vertices, count, begin, end, px, py, qx, qy, within):
 
 @inlined_kernel
 def _is_portal_beside(mesh, vertices, place, px, py, qx, qy, within):
-    """Return whether the group that ends before `place` ends with a portal, and this comes within a distance of segment pq."""
+    """Return whether the group that ends before `place` ends with a portal,
+    and this comes within a distance of segment pq.
+    """
     left, right = vertices[place - 2], vertices[place - 1]
     if left < 0 or left & BRUSH or right >= 0:
         return False
     a, b = left >> VERTEX, ~right >> VERTEX
-    return segments_apart(px, py, qx, qy, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]) <= within
+    return (
+        segments_apart(
+            px, py, qx, qy, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        )
+        <= within
+    )
 
 
 @inlined_kernel
 def is_on_another_floor(mesh, vertices, count, begin, end, apex, stop, place, x, y):
-    """Return whether a vertex stands above or below (x, y), where the part of the path between the vertices at `begin` and `end` comes nearest to it in plan.
+    """Return whether a vertex stands above or below (x, y), where the part of the path between the vertices
+    at `begin` and `end` comes nearest to it in plan.
 
-    `apex` and `stop` are the codes there. The line on which two floors meet is all that they share: of a vertex before it and a place behind it, or the other
-    way round, each has to be on its side.
+    `apex` and `stop` are the codes there. The line on which two floors meet is all that they share: of a
+    vertex before it and a place behind it, or the other way round, each has to be on its side.
     """
     low, high = min(begin, end), max(begin, end)
     vertex = vertex_of(vertices[place])
@@ -193,7 +221,11 @@ def is_on_another_floor(mesh, vertices, count, begin, end, apex, stop, place, x,
             continue
         a, b = vertex_of(right), vertices[seam - 1] >> VERTEX
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-        there, here, within = orientation(ax, ay, bx, by, px, py), orientation(ax, ay, bx, by, x, y), IN_LINE_M * np.hypot(bx - ax, by - ay)
+        there, here, within = (
+            orientation(ax, ay, bx, by, px, py),
+            orientation(ax, ay, bx, by, x, y),
+            IN_LINE_M * np.hypot(bx - ax, by - ay),
+        )
         is_behind = seam < low or (seam <= high and here < 0.0)
         if vertex_of(apex) == a or vertex_of(apex) == b:
             is_behind = True
@@ -208,14 +240,18 @@ def is_on_another_floor(mesh, vertices, count, begin, end, apex, stop, place, x,
 
 @inlined_kernel
 def choose_first_sides(mesh, vertices, count, polygon, x, y, bx, by):
-    """Choose on which side of the string, which begins as the line from (x, y) to b, the vertices of the first polygon stand."""
+    """Choose on which side of the string, which begins as the line from (x, y) to b,
+    the vertices of the first polygon stand.
+    """
     if count > 0:
         choose_sides(mesh, vertices, 0, group_end(vertices, 0, count), polygon, x, y, bx, by)
 
 
 @inlined_kernel
 def choose_sides(mesh, vertices, first, last, polygon, ax, ay, bx, by):
-    """Choose the side of the vertices that may be on either side of the straight line from a to b; they are vertices of `polygon`, or of any if it is -1."""
+    """Choose the side of the vertices that may be on either side of the straight line from a to b;
+    they are vertices of `polygon`, or of any if it is -1.
+    """
     for place in range(first, last):
         code = vertices[place]
         if code >= 0 and code & EITHER:
@@ -227,7 +263,8 @@ def choose_sides(mesh, vertices, first, last, polygon, ax, ay, bx, by):
 def _is_on_left(mesh, vertex, polygon, ax, ay, bx, by):
     """Return whether a vertex of a polygon stands on the left of the line from a to b.
 
-    The line runs along an edge of the polygon if the vertex is in line with it, as where a region begins flush with a wall; the ground is on the other side.
+    The line runs along an edge of the polygon if the vertex is in line with it, as where a region begins
+    flush with a wall; the ground is on the other side.
     """
     beside = orientation(ax, ay, bx, by, mesh.vertex[vertex, 0], mesh.vertex[vertex, 1])
     dx, dy = bx - ax, by - ay

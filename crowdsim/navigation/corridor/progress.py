@@ -1,8 +1,9 @@
 """Progress along the path: by how much the least remaining length so far has fallen.
 
-A path is measured once, when it is found. From then on its length falls by what the agent gets nearer to the point that it steers at, and rises by what it is
-pushed away from it, however the path bends behind that point: the gradient of the remaining length is the direction in which one steers. So it is known at the
-cost of a few products, whatever found the path.
+A path is measured once, when it is found. From then on its length falls by what the agent gets nearer to the
+point that it steers at, and rises by what it is pushed away from it, however the path bends behind that
+point: the gradient of the remaining length is the direction in which one steers. So it is known at the cost
+of a few products, whatever found the path.
 """
 
 # mypy: allow-untyped-defs
@@ -17,7 +18,9 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
 
-AT_CORNER_M = 1e-6  # Nearer to its corner than this, as on the arc round it, an agent's direction is the one that it prefers: that to the corner is rounding.
+# Nearer to its corner than this, as on the arc round it, an agent's direction is the one that it prefers:
+# that to the corner is rounding.
+AT_CORNER_M = 1e-6
 
 
 class Measured(IntEnum):
@@ -71,17 +74,23 @@ def note_progress(start, stop, towards, corner, heading, goal, goal_start, pole,
     pole : (pieces, 2) float64, m
         See `GoalPieces`; GOAL is the nearest.
     slope : (n, 2) float64
-        Gradient of the ground under each; shape (0, 2) where it is level: then lengths in plan are those along the surface.
+        Gradient of the ground under each; shape (0, 2) where it is level: then lengths in plan are those
+        along the surface.
     position : (n, 2) float64, m
     progress : Progress
         In and out.
 
     Notes
     -----
-    What was gone since then counts in the mean of both directions (the trapezoidal rule): an agent that goes to and fro is where it was but for rounding.
-    Cost: 8 ns an agent. Twin: `tests/reference/progress.py`.
+    What was gone since then counts in the mean of both directions (the trapezoidal rule): an agent that goes
+    to and fro is where it was but for rounding. Cost: 8 ns an agent. Twin: `tests/reference/progress.py`.
     """
-    place, direction, remaining, behind = progress.place, progress.direction, progress.remaining, progress.behind
+    place, direction, remaining, behind = (
+        progress.place,
+        progress.direction,
+        progress.remaining,
+        progress.behind,
+    )
     for row in range(start, stop):
         x, y = position[row, 0], position[row, 1]
         dx, dy = x - place[row, 0], y - place[row, 1]

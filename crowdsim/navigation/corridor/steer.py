@@ -1,8 +1,10 @@
-"""The next corner, every tick: where an agent steers that goes through a corridor, and where it goes while it has none.
+"""The next corner, every tick: where an agent steers that goes through a corridor,
+and where it goes while it has none.
 
-[Mononen 2010], "Simple Stupid Funnel Algorithm": the funnel is so fast that one can compute the next corner just before steering. It is done from where the
-agent is, so a push changes the corner at once; only as much of the corridor is looked at as it takes to find two bends, and only once the corner may have
-changed (`crowdsim.navigation.corridor.corner_cache`).
+[Mononen 2010], "Simple Stupid Funnel Algorithm": the funnel is so fast that one can compute the next corner
+just before steering. It is done from where the agent is, so a push changes the corner at once; only as much
+of the corridor is looked at as it takes to find two bends, and only once the corner may have changed
+(`crowdsim.navigation.corridor.corner_cache`).
 """
 
 # mypy: allow-untyped-defs
@@ -31,15 +33,29 @@ from crowdsim.navigation.corridor.corner_cache import (
 )
 from crowdsim.navigation.corridor.corridors import corridor_of
 from crowdsim.navigation.corridor.funnel import NO_VERTEX, inflate, pull_string, tangent
-from crowdsim.navigation.corridor.portal_vertices import BESIDE_M, FLAGS, String, choose_first_sides, choose_sides, list_portal_vertices, vertex_disc
+from crowdsim.navigation.corridor.portal_vertices import (
+    BESIDE_M,
+    FLAGS,
+    String,
+    choose_first_sides,
+    choose_sides,
+    list_portal_vertices,
+    vertex_disc,
+)
 from crowdsim.navigation.corridor.walls_off_corridor import add_vertices_along_string
 from crowdsim.navigation.goals.goals import target_in_piece
 from crowdsim.navigation.mesh.mesh import Flood, make_flood
 
-LOOKAHEAD = 8  # Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each portal costs some 10 ns.
-MOST_VERTICES = 4096  # That a corner can depend on; a straight stretch over more than some 1,500 portals is followed piece by piece.
+# Portals that are laid out at first; doubled until two bends are found. Most corners are nearer, and each
+# portal costs some 10 ns.
+LOOKAHEAD = 8
+# That a corner can depend on; a straight stretch over more than some 1,500 portals is followed piece by
+# piece.
+MOST_VERTICES = 4096
 
-MOST_SWING = 0.9  # Cosine of how far the line may turn while its corner is cached; nearer to the corner it has to be searched for again.
+# Cosine of how far the line may turn while its corner is cached; nearer to the corner it has to be searched
+# for again.
+MOST_SWING = 0.9
 
 
 class Workspace(NamedTuple):
@@ -70,18 +86,22 @@ def next_corner(mesh, goals, corridor, x, y, radius, cache, row, work):
     Returns
     -------
     cx, cy : float, m
-        The point to steer at: where the straight line from the agent touches the next corner's disc, or the goal.
+        The point to steer at: where the straight line from the agent touches the next corner's disc, or the
+        goal.
     ux, uy : float
         Unit direction to it; 0, 0 if the agent is there.
     is_goal : bool
         Whether the point is the goal.
     """
     vertices, bends, flood = work.vertices, work.bends, work.flood
-    count, laid, is_whole, pulled, tx, ty = _look_ahead(mesh, goals, corridor, x, y, radius, vertices, bends, flood)
+    count, laid, is_whole, pulled, tx, ty = _look_ahead(
+        mesh, goals, corridor, x, y, radius, vertices, bends, flood
+    )
     cache.code[row] = NOT_CACHED
     found, piece, ends_at_goal, is_known = pulled, corridor.piece, is_whole and pulled < 2, True
     if not ends_at_goal and pulled < 2:
-        # Too long a straight stretch to see its end: steer at the middle of the last portal that was laid out.
+        # Too long a straight stretch to see its end: steer at the middle of the last portal that was laid
+        # out.
         edge = corridor.portals[corridor.start + corridor.length - laid]
         tx, ty = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
         is_known = False
@@ -94,8 +114,11 @@ def next_corner(mesh, goals, corridor, x, y, radius, cache, row, work):
             ax, ay = (bx, by) if found > 0 else (x, y)
             choose_sides(mesh, vertices, 0, count, np.int64(goals.piece_polygon[piece]), ax, ay, tx, ty)
         if mesh.vertex_clearance.size > 0:
-            within = 3.0 * radius + BESIDE_M  # as far as the agent may stray while its corner is cached, see `slack_of`
-            count = add_vertices_along_string(mesh, corridor, String(vertices, count, bends, x, y, tx, ty), pulled, within, 1, flood)
+            # as far as the agent may stray while its corner is cached, see `slack_of`
+            within = 3.0 * radius + BESIDE_M
+            count = add_vertices_along_string(
+                mesh, corridor, String(vertices, count, bends, x, y, tx, ty), pulled, within, 1, flood
+            )
         second = bends[1]
         # With two bends, the second is the end of the string: what is behind it does not move the first.
         end = NO_VERTEX if pulled < 2 else vertices[second]
@@ -125,7 +148,9 @@ def next_corner(mesh, goals, corridor, x, y, radius, cache, row, work):
         else:
             vx, vy, _ = tangent(cx, cy, side, tx, ty, 0.0)
         slack = slack_of(mesh, vertices, count, bends[0], code, x, y, ux, uy, reach, radius)
-        store_corner(cache, row, code & ~FLAGS if code >= 0 else ~(~code & ~FLAGS), x, y, ux, uy, vx, vy, slack, reach)
+        store_corner(
+            cache, row, code & ~FLAGS if code >= 0 else ~(~code & ~FLAGS), x, y, ux, uy, vx, vy, slack, reach
+        )
     return x + reach * ux, y + reach * uy, ux, uy, False
 
 
@@ -150,7 +175,9 @@ def _look_ahead(mesh, goals, corridor, x, y, radius, vertices, bends, flood):
         count, laid = list_portal_vertices(mesh, corridor, last, vertices)
         if laid < last:
             is_whole, look = False, ahead
-        found, tx, ty = pull_string(mesh, goals, corridor.piece if is_whole else -1, vertices, count, x, y, radius, bends, 2, flood)
+        found, tx, ty = pull_string(
+            mesh, goals, corridor.piece if is_whole else -1, vertices, count, x, y, radius, bends, 2, flood
+        )
         if found == 2 or is_whole or look == ahead:
             return count, laid, is_whole, found, tx, ty
         look = min(ahead, 2 * look)
@@ -160,7 +187,8 @@ def _look_ahead(mesh, goals, corridor, x, y, radius, vertices, bends, flood):
 def _direction_to_goal(mesh, goals, piece, cx, cy, side, radius, flood):
     """Return the direction in which the shortest path leaves a disc for a piece of a goal.
 
-    To an edge of the piece it goes at a right angle, as from the disc's centre; to a corner of the piece along the tangent.
+    To an edge of the piece it goes at a right angle, as from the disc's centre; to a corner of the piece
+    along the tangent.
     """
     tx, ty = target_in_piece(mesh, goals, piece, cx, cy, radius, flood)
     distance = np.hypot(tx - cx, ty - cy)
@@ -173,7 +201,9 @@ def _direction_to_goal(mesh, goals, piece, cx, cy, side, radius, flood):
 
 @inlined_kernel
 def cached_corner(mesh, goals, piece, x, y, radius, cache, row, flood):
-    """Return where an agent steers by its cached corner: whether that still is its corner, and then what `next_corner` returns."""
+    """Return where an agent steers by its cached corner:
+    whether that still is its corner, and then what `next_corner` returns.
+    """
     code = cache.code[row]
     slack, most = cache.line[row, SLACK], cache.line[row, REACH] + BACK_M
     if code == NOT_CACHED or distance_aside(cache, row, x, y) > slack:
@@ -195,7 +225,9 @@ def cached_corner(mesh, goals, piece, x, y, radius, cache, row, flood):
 
 
 @kernel
-def steer_many(start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner):
+def steer_many(
+    start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner
+):
     """Set the preferred velocities of the agents of rows start..stop - 1 that follow a corridor.
 
     Parameters
@@ -214,19 +246,29 @@ def steer_many(start, stop, mesh, goals, corridors, wants, speed, tick_length, c
         Towards the next corner at `speed`; slower on the last step to a point, so that it is not overshot.
     out_corner : (n, 2) float64, m
     """
-    work = Workspace(np.empty(MOST_VERTICES, dtype=np.int32), np.empty(MOST_VERTICES, dtype=np.int32), make_flood(mesh.polygon_start.size - 1))
-    _steer_rows(start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner, work)
+    work = Workspace(
+        np.empty(MOST_VERTICES, dtype=np.int32),
+        np.empty(MOST_VERTICES, dtype=np.int32),
+        make_flood(mesh.polygon_start.size - 1),
+    )
+    _steer_rows(
+        start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner, work
+    )
 
 
 @lean_kernel
-def _steer_rows(start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner, work):
+def _steer_rows(
+    start, stop, mesh, goals, corridors, wants, speed, tick_length, cache, out_velocity, out_corner, work
+):
     for row in range(start, stop):
         if wants[row] == 0:
             continue
         x, y, radius = corridors.position[row, 0], corridors.position[row, 1], corridors.radius[row]
         corridor = corridor_of(corridors, row)
         piece = corridor.piece
-        is_cached, cx, cy, ux, uy, is_goal = cached_corner(mesh, goals, piece, x, y, radius, cache, row, work.flood)
+        is_cached, cx, cy, ux, uy, is_goal = cached_corner(
+            mesh, goals, piece, x, y, radius, cache, row, work.flood
+        )
         if not is_cached:
             cx, cy, ux, uy, is_goal = next_corner(mesh, goals, corridor, x, y, radius, cache, row, work)
         pace = speed[row]
@@ -238,10 +280,12 @@ def _steer_rows(start, stop, mesh, goals, corridors, wants, speed, tick_length, 
 
 @lean_kernel
 def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed, out_velocity, out_corner):
-    """Set the preferred velocities of the agents of rows start..stop - 1 whose path is not there yet ([Norberg 2004], section 3.1).
+    """Set the preferred velocities of the agents of rows start..stop - 1 whose path is not there yet
+    ([Norberg 2004], section 3.1).
 
-    The guess is the portal whose unit direction has the greatest dot product with the direction to the goal, chosen once in each polygon. A portal to a
-    polygon that the trail passes, or that the agent does not fit through, does not count; with none left it stays. Ties go to the lower half-edge.
+    The guess is the portal whose unit direction has the greatest dot product with the direction to the goal,
+    chosen once in each polygon. A portal to a polygon that the trail passes, or that the agent does not fit
+    through, does not count; with none left it stays. Ties go to the lower half-edge.
 
     Parameters
     ----------
@@ -293,8 +337,14 @@ def guess_many(start, stop, mesh, goals, corridors, goal, guessed, wants, speed,
             score = (dx * gx + dy * gy) / length
             if score > best:
                 best, to = score, beyond
-                out_velocity[row, 0], out_velocity[row, 1] = speed[row] * dx / length, speed[row] * dy / length
-                out_corner[row, 0], out_corner[row, 1] = mesh.portal_point[edge, 0], mesh.portal_point[edge, 1]
+                out_velocity[row, 0], out_velocity[row, 1] = (
+                    speed[row] * dx / length,
+                    speed[row] * dy / length,
+                )
+                out_corner[row, 0], out_corner[row, 1] = (
+                    mesh.portal_point[edge, 0],
+                    mesh.portal_point[edge, 1],
+                )
         guessed[row, 0], guessed[row, 1] = here, to
 
 

@@ -1,4 +1,6 @@
-"""Paths cut into the parts that lie in one polygon each: for lengths over ground that is not even, and for pictures of floors."""
+"""Paths cut into the parts that lie in one polygon each:
+for lengths over ground that is not even, and for pictures of floors.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -13,11 +15,19 @@ from crowdsim.geometry.plane import arc_tangent, orientation
 from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.funnel import find_bends, lay_string, pull_straight
-from crowdsim.navigation.corridor.portal_vertices import BRUSH, String, list_portal_vertices, vertex_disc, vertex_of
+from crowdsim.navigation.corridor.portal_vertices import (
+    BRUSH,
+    String,
+    list_portal_vertices,
+    vertex_disc,
+    vertex_of,
+)
 from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
 from crowdsim.navigation.mesh.mesh import Flood, make_flood
 
-CHORDS = 8  # Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles are 2 % of the radius off.
+# Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles
+# are 2 % of the radius off.
+CHORDS = 8
 _COSINE = 0.92387953251128674  # Of 22.5 degrees.
 
 
@@ -60,9 +70,15 @@ def make_tracing(vertices, polygons):
     """
     parts = 4 * vertices
     return Tracing(
-        np.empty(vertices, dtype=np.int32), np.empty(vertices, dtype=np.int32), np.empty(vertices, dtype=np.int32), np.empty((2 * vertices + 2, 2)),
-        make_flood(polygons), np.empty((parts + 1, 2)), np.empty(parts, dtype=np.int64), np.empty(parts),
-    )  # fmt: skip
+        np.empty(vertices, dtype=np.int32),
+        np.empty(vertices, dtype=np.int32),
+        np.empty(vertices, dtype=np.int32),
+        np.empty((2 * vertices + 2, 2)),
+        make_flood(polygons),
+        np.empty((parts + 1, 2)),
+        np.empty(parts, dtype=np.int64),
+        np.empty(parts),
+    )
 
 
 @lean_kernel
@@ -127,8 +143,8 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
 
     Notes
     -----
-    The portals say which polygon comes next. The line itself could not: it touches walls, and where it goes back round the end of a wall, floors may lie above
-    each other. Twin: `tests/reference/heights.py`.
+    The portals say which polygon comes next. The line itself could not: it touches walls, and where it goes
+    back round the end of a wall, floors may lie above each other. Twin: `tests/reference/heights.py`.
     """
     vertices, bends, points, place = string.vertices, string.bends, tracing.points, tracing.place
     portals, start, length, polygon = corridor.portals, corridor.start, corridor.length, corridor.polygon
@@ -155,7 +171,9 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
                 if share > 0.0:
                     tracing.over[count], tracing.stretch[count] = polygon, longer
                     count += 1
-                    place[count, 0], place[count, 1] = (x + share * (tx - x), y + share * (ty - y)) if share < 1.0 else (tx, ty)
+                    place[count, 0], place[count, 1] = (
+                        (x + share * (tx - x), y + share * (ty - y)) if share < 1.0 else (tx, ty)
+                    )
                 if share >= 1.0:
                     break
                 polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - portal]]]
@@ -164,7 +182,8 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
             while known <= bends[line // 2]:
                 passed += vertices[known] >= 0 and vertices[known] & BRUSH == 0
                 known += 1
-            # Where a string touches the very corner it may go on along the lines of the portals that end there; round a kerb it may pass beside them.
+            # Where a string touches the very corner it may go on along the lines of the portals that end
+            # there; round a kerb it may pass beside them.
             is_wall = mesh.is_wall_vertex[vertex_of(vertices[bends[line // 2]])] == 1
             while (side == 0.0 or not is_wall) and portal < passed:
                 polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - portal]]]
@@ -181,7 +200,9 @@ def _share_before(mesh, edge, x, y, tx, ty):
     wx, wy = qx - px, qy - py
     rim = IN_LINE_M * np.hypot(wx, wy)
     if max(abs(before), abs(beyond)) <= rim:
-        return _share_along(wx * (x - px) + wy * (y - py), wx * (tx - px) + wy * (ty - py), wx * wx + wy * wy, rim)
+        return _share_along(
+            wx * (x - px) + wy * (y - py), wx * (tx - px) + wy * (ty - py), wx * wx + wy * wy, rim
+        )
     if beyond >= 0.0:
         return 1.0
     return max(0.0, before) / (max(0.0, before) - beyond)
@@ -201,13 +222,23 @@ def _share_along(here, there, whole, rim):
 def _halve(ax, ay, bx, by):
     """Halve the angle between two vectors of one length until it is small.
 
-    Returns into how many, the cosine and the sine of one, and its arc over its chord. Roots are rounded alike by all machines; cosines are not.
+    Returns into how many, the cosine and the sine of one, and its arc over its chord. Roots are rounded alike
+    by all machines; cosines are not.
     """
     scale = np.hypot(ax, ay) * np.hypot(bx, by)
     if scale <= 0.0:
         return 1, 1.0, 0.0, 1.0
     cosine, sine, parts = (ax * bx + ay * by) / scale, abs(ax * by - ay * bx) / scale, 1
     while cosine < _COSINE and parts < CHORDS:
-        cosine, sine, parts = np.sqrt(0.5 * (1.0 + max(-1.0, cosine))), np.sqrt(0.5 * (1.0 - max(-1.0, cosine))), 2 * parts
+        cosine, sine, parts = (
+            np.sqrt(0.5 * (1.0 + max(-1.0, cosine))),
+            np.sqrt(0.5 * (1.0 - max(-1.0, cosine))),
+            2 * parts,
+        )
     tangent = sine / (1.0 + cosine)  # of half the angle, whose sine is half the chord
-    return parts, cosine, sine, arc_tangent(tangent) * np.sqrt(1.0 + tangent * tangent) / tangent if tangent > 1e-9 else 1.0
+    return (
+        parts,
+        cosine,
+        sine,
+        arc_tangent(tangent) * np.sqrt(1.0 + tangent * tangent) / tangent if tangent > 1e-9 else 1.0,
+    )

@@ -1,7 +1,9 @@
-"""Walking on the mesh: every displacement goes from polygon to polygon over their shared edges, and an agent keeps its radius from walls.
+"""Walking on the mesh: every displacement goes from polygon to polygon over their shared edges,
+and an agent keeps its radius from walls.
 
-No agent is located by its position after spawn: the polygon under a point follows from the edges that it crossed, so a thin wall or a floor above cannot be
-confused with the ground ([Norberg 2004], section 4.4, "Movement on a mesh").
+No agent is located by its position after spawn: the polygon under a point follows from the edges that it
+crossed, so a thin wall or a floor above cannot be confused with the ground ([Norberg 2004], section 4.4,
+"Movement on a mesh").
 """
 
 # mypy: allow-untyped-defs
@@ -16,13 +18,30 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import nearest_on_segment
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import cross
-from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS, are_parted, find_exit, is_cut_off, make_flood, wall_distance, width_between
+from crowdsim.navigation.mesh.mesh import (
+    MOST_CROSSINGS,
+    are_parted,
+    find_exit,
+    is_cut_off,
+    make_flood,
+    wall_distance,
+    width_between,
+)
 
-MOST_SLIDES = 8  # Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with shrinking steps.
-STEP_OF_RADIUS = 0.5  # An agent moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall between two checks.
-CLEAR_M = 1e-7  # How much nearer than its radius an agent may come to a wall: rounding of a push at coordinates of 5e6 m, four orders below the 1 cm allowed.
-ON_WALL_M = 1e-6  # A centre this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
-LOOKOUT_M = 0.5  # How far beyond its radius the nearest wall is looked for; within that distance no further search is needed. Larger searches more, rarer.
+# Walls that a point may slide along in one step; in a corner of two it bounces to and fro between them with
+# shrinking steps.
+MOST_SLIDES = 8
+# An agent moves at most this part of its radius at a time, so that it cannot slip past the end of a thin wall
+# between two checks.
+STEP_OF_RADIUS = 0.5
+# How much nearer than its radius an agent may come to a wall: rounding of a push at coordinates of 5e6 m,
+# four orders below the 1 cm allowed.
+CLEAR_M = 1e-7
+# A centre this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
+ON_WALL_M = 1e-6
+# How far beyond its radius the nearest wall is looked for; within that distance no further search is needed.
+# Larger searches more, rarer.
+LOOKOUT_M = 0.5
 MOST_PUSHES = 6  # Pushes out of walls in one step; two walls at a right angle need two.
 
 
@@ -67,8 +86,11 @@ def walk_point(mesh, state, crossed, x, y, to_x, to_y):
         a, b = mesh.edge_vertex[exit_edge], mesh.edge_end[exit_edge]
         wx, wy = mesh.vertex[b, 0] - mesh.vertex[a, 0], mesh.vertex[b, 1] - mesh.vertex[a, 1]
         share = ((to_x - px) * wx + (to_y - py) * wy) / (wx * wx + wy * wy)
-        px, py = nearest_on_segment(px, py, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
-        # The end of the slide lies on the wall's line; a hair inside it, so that rounding does not put it outside.
+        px, py = nearest_on_segment(
+            px, py, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+        )
+        # The end of the slide lies on the wall's line; a hair inside it, so that rounding does not put it
+        # outside.
         to_x, to_y = px + share * wx - 1e-12 * wy, py + share * wy + 1e-12 * wx
     return px, py
 
@@ -117,12 +139,16 @@ def walk_disc(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
         x, y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
         x, y, clear, is_clear = _push_out(mesh, state, crossed, x, y, radius, flood)
         if is_clear:
-            # Where the discs without walls round both places meet wide enough, the agent fits between; that is most steps, and much cheaper to see.
+            # Where the discs without walls round both places meet wide enough, the agent fits between; that
+            # is most steps, and much cheaper to see.
             if old_clear + clear - np.hypot(x - old_x, y - old_y) >= 2.0 * radius:
                 continue
-            if not _went_through_gap(mesh, state, crossed, old_crossed, old_polygon, old_x, old_y, x, y, radius, flood):
+            if not _went_through_gap(
+                mesh, state, crossed, old_crossed, old_polygon, old_x, old_y, x, y, radius, flood
+            ):
                 continue
-        # No place for the agent there, as in a sharp corner or a gap: as far on the straight line as it can, at worst where it was.
+        # No place for the agent there, as in a sharp corner or a gap: as far on the straight line as it can,
+        # at worst where it was.
         state[0], state[1], state[2] = old_polygon, old_crossed, 1
         x, y, clear = _as_far_as_clear(mesh, state, crossed, old_x, old_y, goal_x, goal_y, radius, flood)
         break
@@ -131,7 +157,9 @@ def walk_disc(mesh, state, crossed, x, y, to_x, to_y, radius, known_clear, flood
 
 @inlined_kernel
 def _push_out(mesh, state, crossed, x, y, radius, flood):
-    """Push an agent out of walls until it is clear of them; return where it is, the distance without walls, and whether that is enough."""
+    """Push an agent out of walls until it is clear of them;
+    return where it is, the distance without walls, and whether that is enough.
+    """
     for push in range(MOST_PUSHES + 1):
         clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
         if clear >= radius - CLEAR_M:
@@ -154,8 +182,9 @@ def _push_out(mesh, state, crossed, x, y, radius, flood):
 def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, radius, flood):
     """Return whether the path between two places came through a gap that is too narrow for the agent.
 
-    Both places may be clear and the step short: nearly a radius before a gap of nearly a diameter, the other side is near. The half-edges from
-    ``crossed[first]`` on tell; those that were gone back through at once are struck off. An agent that was not clear before may come free anywhere.
+    Both places may be clear and the step short: nearly a radius before a gap of nearly a diameter, the other
+    side is near. The half-edges from ``crossed[first]`` on tell; those that were gone back through at once
+    are struck off. An agent that was not clear before may come free anywhere.
     """
     width = 2.0 * radius
     if state[1] > crossed.size:
@@ -172,18 +201,24 @@ def _went_through_gap(mesh, state, crossed, first, polygon, x, y, to_x, to_y, ra
         is_parted = are_parted(mesh, polygon, x, y, to_x, to_y, width)
     else:
         is_parted = is_cut_off(mesh, polygon, crossed[first], x, y, width)
-        is_parted = is_parted or is_cut_off(mesh, state[0], mesh.edge_twin[crossed[last - 1]], to_x, to_y, width)
+        is_parted = is_parted or is_cut_off(
+            mesh, state[0], mesh.edge_twin[crossed[last - 1]], to_x, to_y, width
+        )
         for k in range(first, last):
             edge = crossed[k]
             is_parted = is_parted or mesh.edge_width[edge] < width
             if k > first and not is_parted:
-                is_parted = width_between(mesh, mesh.edge_polygon[edge], mesh.edge_twin[crossed[k - 1]], edge) < width
+                is_parted = (
+                    width_between(mesh, mesh.edge_polygon[edge], mesh.edge_twin[crossed[k - 1]], edge) < width
+                )
     return is_parted and wall_distance(mesh, polygon, x, y, radius, flood) >= radius - CLEAR_M
 
 
 @lean_kernel
 def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, flood):
-    """Go from a clear place towards another by halving; return where it ends and the distance without walls there."""
+    """Go from a clear place towards another by halving;
+    return where it ends and the distance without walls there.
+    """
     clear = wall_distance(mesh, state[0], x, y, radius + LOOKOUT_M, flood)
     needed = min(radius - CLEAR_M, clear)  # an agent that already is too near may not get nearer
     share = 1.0
@@ -193,7 +228,9 @@ def _as_far_as_clear(mesh, state, crossed, x, y, to_x, to_y, radius, flood):
         goal_x, goal_y = x + share * (to_x - x), y + share * (to_y - y)
         new_x, new_y = walk_point(mesh, state, crossed, x, y, goal_x, goal_y)
         distance = wall_distance(mesh, state[0], new_x, new_y, radius + LOOKOUT_M, flood)
-        if distance >= needed and not _went_through_gap(mesh, state, crossed, old_crossed, old_polygon, x, y, new_x, new_y, radius, flood):
+        if distance >= needed and not _went_through_gap(
+            mesh, state, crossed, old_crossed, old_polygon, x, y, new_x, new_y, radius, flood
+        ):
             x, y, clear = new_x, new_y, distance
         else:
             state[0], state[1] = old_polygon, old_crossed
@@ -243,7 +280,19 @@ def walk_many(start, stop, mesh, corridors, capacity, target, known_clear, out):
     Twin: `tests/reference/walk.py`.
     """
     crossed, state = np.empty(256, dtype=np.int64), np.empty(3, dtype=np.int64)
-    _walk_rows(start, stop, mesh, corridors, capacity, target, known_clear, out, crossed, make_flood(mesh.polygon_start.size - 1), state)
+    _walk_rows(
+        start,
+        stop,
+        mesh,
+        corridors,
+        capacity,
+        target,
+        known_clear,
+        out,
+        crossed,
+        make_flood(mesh.polygon_start.size - 1),
+        state,
+    )
 
 
 @lean_kernel
@@ -253,15 +302,34 @@ def _walk_rows(start, stop, mesh, corridors, capacity, target, known_clear, out,
         x, y = position[row, 0], position[row, 1]
         if target[row, 0] == x and target[row, 1] == y:
             out.position[row, 0], out.position[row, 1] = x, y
-            out.polygon[row], out.length[row], out.clear[row], out.touched[row] = polygon[row], ahead[row], known_clear[row], 0
+            out.polygon[row], out.length[row], out.clear[row], out.touched[row] = (
+                polygon[row],
+                ahead[row],
+                known_clear[row],
+                0,
+            )
             continue
         state[0], state[1], state[2] = polygon[row], 0, 0
-        x, y, clear = walk_disc(mesh, state, crossed, x, y, target[row, 0], target[row, 1], corridors.radius[row], known_clear[row], flood)
+        x, y, clear = walk_disc(
+            mesh,
+            state,
+            crossed,
+            x,
+            y,
+            target[row, 0],
+            target[row, 1],
+            corridors.radius[row],
+            known_clear[row],
+            flood,
+        )
         length = ahead[row] if state[1] <= crossed.size else -1
         if capacity[row] > 0:
             for k in range(state[1]):
                 if length >= 0:
-                    length = cross(mesh, corridors.portals, corridors.start[row], length, capacity[row], crossed[k])
+                    length = cross(
+                        mesh, corridors.portals, corridors.start[row], length, capacity[row], crossed[k]
+                    )
         out.position[row, 0], out.position[row, 1] = x, y
         out.polygon[row], out.length[row], out.touched[row] = state[0], length, state[2]
-        out.clear[row] = np.float32(clear * 0.999999)  # rounded down: a float32 above the true distance would be a promise that is not kept
+        # rounded down: a float32 above the true distance would be a promise that is not kept
+        out.clear[row] = np.float32(clear * 0.999999)

@@ -1,8 +1,10 @@
 """Walls that belong to no polygon of a corridor, and yet keep an agent's string off.
 
-Where all vertices of a mesh are ends of walls, every gap is an edge, and whatever wall an agent can touch ends at a vertex of its corridor. Vertices in the
-middle of free ground change that: those on lines of tiles, on borders of terrain, in meshes of surfaces. An edge between two of them is no gap, and a wall
-that stands behind it has a vertex of no polygon on this side. So such walls are looked for along the string itself, by a flood over portals.
+Where all vertices of a mesh are ends of walls, every gap is an edge, and whatever wall an agent can touch
+ends at a vertex of its corridor. Vertices in the middle of free ground change that: those on lines of tiles,
+on borders of terrain, in meshes of surfaces. An edge between two of them is no gap, and a wall that stands
+behind it has a vertex of no polygon on this side. So such walls are looked for along the string itself, by a
+flood over portals.
 """
 
 # mypy: allow-untyped-defs
@@ -13,11 +15,24 @@ import numpy as np
 
 from crowdsim.geometry.plane import distance_to_segment, nearest_on_segment, orientation, segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.corridor.portal_vertices import BRUSH, EITHER, FIRST, KERB_M, VERTEX, bits_of, group_end, group_start, has_vertex, vertex_of
+from crowdsim.navigation.corridor.portal_vertices import (
+    BRUSH,
+    EITHER,
+    FIRST,
+    KERB_M,
+    VERTEX,
+    bits_of,
+    group_end,
+    group_start,
+    has_vertex,
+    vertex_of,
+)
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, seam_over
 from crowdsim.navigation.mesh.mesh import KERB, width_between
 
-MOST_ROUNDS = 64  # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each vertex along a line of tiles.
+# Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each
+# vertex along a line of tiles.
+MOST_ROUNDS = 64
 MOST_ROUND = 64  # Polygons round one vertex.
 
 
@@ -47,8 +62,9 @@ def straighten_corridor(mesh, corridor, vertices, bends, found, width, out, at):
 
     Notes
     -----
-    The ground goes on all round a free vertex, so a path may pass it on either side, and the string that bends round it is longer than the one past its other
-    side. Vertices at which the ground changes its slope or speed are left alone where the agent fits through: which side is better there, the search knows.
+    The ground goes on all round a free vertex, so a path may pass it on either side, and the string that
+    bends round it is longer than the one past its other side. Vertices at which the ground changes its slope
+    or speed are left alone where the agent fits through: which side is better there, the search knows.
     """
     portals, start, length = corridor.portals, corridor.start, corridor.length
     portal, bend, end, has_changed, here = 0, 0, at, False, corridor.polygon
@@ -96,7 +112,9 @@ def straighten_corridor(mesh, corridor, vertices, bends, found, width, out, at):
 
 @inlined_kernel
 def _put(mesh, out, begin, end, edge):
-    """Write a portal behind those from `begin` to before `end`; going back through the last one takes both away. Return the new end."""
+    """Write a portal behind those from `begin` to before `end`;
+    going back through the last one takes both away. Return the new end.
+    """
     if end > begin and mesh.edge_twin[edge] == out[end - 1]:
         return end - 1
     out[end] = edge
@@ -105,7 +123,9 @@ def _put(mesh, out, begin, end, edge):
 
 @inlined_kernel
 def _edge_round(mesh, polygon, vertex, is_left):
-    """Return the half-edge over which one leaves a polygon with one of its vertices on the left, or on the right."""
+    """Return the half-edge over which one leaves a polygon with one of its vertices on the left,
+    or on the right.
+    """
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         if (mesh.edge_end[edge] if is_left else mesh.edge_vertex[edge]) == vertex:
             return edge
@@ -114,7 +134,9 @@ def _edge_round(mesh, polygon, vertex, is_left):
 
 @inlined_kernel
 def _may_be_passed_otherwise(mesh, vertex, width):
-    """Return whether a bend may go over to the other side of its vertex: in free ground, and on a kerb where walls leave no space for the agent."""
+    """Return whether a bend may go over to the other side of its vertex:
+    in free ground, and on a kerb where walls leave no space for the agent.
+    """
     if mesh.is_wall_vertex[vertex] == KERB:
         return mesh.vertex_clearance[vertex] < 0.5 * width + min(0.5 * width, KERB_M)
     return mesh.is_wall_vertex[vertex] == 0
@@ -122,7 +144,9 @@ def _may_be_passed_otherwise(mesh, vertex, width):
 
 @inlined_kernel
 def _leads_round(mesh, here, there, vertex, is_left, width, is_alike):
-    """Return whether an agent can go from polygon to polygon round a vertex; with `is_alike`, over ground that is everywhere like that of the first."""
+    """Return whether an agent can go from polygon to polygon round a vertex;
+    with `is_alike`, over ground that is everywhere like that of the first.
+    """
     current = here
     for _ in range(MOST_ROUND):
         if current == there:
@@ -132,7 +156,10 @@ def _leads_round(mesh, here, there, vertex, is_left, width, is_alike):
             return False
         current = mesh.edge_polygon[mesh.edge_twin[edge]]
         for k in range(2):
-            is_other = mesh.polygon_slope[current, k] != mesh.polygon_slope[here, k] or mesh.polygon_pace[current, k] != mesh.polygon_pace[here, k]
+            is_other = (
+                mesh.polygon_slope[current, k] != mesh.polygon_slope[here, k]
+                or mesh.polygon_pace[current, k] != mesh.polygon_pace[here, k]
+            )
             if is_alike and is_other:
                 return False
     return False
@@ -157,12 +184,13 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
     mesh : NavMesh
     corridor : Corridor
     string : String
-        Vertices are put among those of the portals near which they stand, as far as there is room; none of them is met by a point. Bends move along with
-        their vertices.
+        Vertices are put among those of the portals near which they stand, as far as there is room; none of
+        them is met by a point. Bends move along with their vertices.
     found : int
         Number of bends.
     within : float, m
-        How far from the string to look: the string of an agent is up to a radius aside of it, and keeps a radius from walls, so two radii are enough.
+        How far from the string to look: the string of an agent is up to a radius aside of it, and keeps a
+        radius from walls, so two radii are enough.
     parts : int
         How many straight parts of the string to look along, from the begin on.
     flood : Flood
@@ -174,15 +202,18 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
 
     Notes
     -----
-    A vertex is seen to where the string comes nearest to it, and stands on the side on which it is there. Vertices behind a wall may be added where the
-    flood comes round its end: such a wall is nearer and keeps the string farther from them than a radius. Twin: `tests/reference/funnel.py`.
+    A vertex is seen to where the string comes nearest to it, and stands on the side on which it is there.
+    Vertices behind a wall may be added where the flood comes round its end: such a wall is nearer and keeps
+    the string farther from them than a radius. Twin: `tests/reference/funnel.py`.
     """
     vertices, bends, count = string.vertices, string.bends, string.vertex_count
     ox, oy, ax, ay = string.x, string.y, string.x, string.y
     for part in range(min(found + 1, parts)):
         bx, by = _bend_at(mesh, string, found, part)
         cx, cy = _bend_at(mesh, string, found, part + 1)
-        polygon = corridor.polygon if part == 0 else _polygon_behind(mesh, corridor, vertices, bends[part - 1])
+        polygon = (
+            corridor.polygon if part == 0 else _polygon_behind(mesh, corridor, vertices, bends[part - 1])
+        )
         for place in range(_flood_along(mesh, polygon, ax, ay, bx, by, within, flood)):
             current = flood.queue[place]
             for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
@@ -202,8 +233,11 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
                     continue
                 is_left = orientation(ax, ay, bx, by, px, py) >= 0.0
                 if part < found and (px - bx) * (bx - ax) + (py - by) * (by - ay) >= 0.0:
-                    is_left = vertices[bends[part]] < 0  # Nearest to the bend itself: outside of it, and the bend's vertex stands inside.
-                at = _place_among(mesh, vertices, low, high if part < found else count, px, py, ax, ay, bx, by, part < found)
+                    # Nearest to the bend itself: outside of it, and the bend's vertex stands inside.
+                    is_left = vertices[bends[part]] < 0
+                at = _place_among(
+                    mesh, vertices, low, high if part < found else count, px, py, ax, ay, bx, by, part < found
+                )
                 _insert(vertices, count, at, vertex, is_left)
                 count += 1
                 for k in range(found):
@@ -215,10 +249,12 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
 
 @lean_kernel
 def add_vertices_off_corridor(mesh, polygon, ax, ay, bx, by, radius, vertices, first, last, count, flood):
-    """Append the wall vertices that an agent brushes as it goes from a to b though they are beside the corridor; return the new count.
+    """Append the wall vertices that an agent brushes as it goes from a to b though they are beside the
+    corridor; return the new count.
 
-    A path is a radius away from such vertices by itself, except where it begins or ends nearer than that to the edge behind which they stand. The flood
-    begins at `polygon`; vertices among ``vertices[first:last]`` are known. The line is that of a point, and an agent passes within a radius of it.
+    A path is a radius away from such vertices by itself, except where it begins or ends nearer than that to
+    the edge behind which they stand. The flood begins at `polygon`; vertices among ``vertices[first:last]``
+    are known. The line is that of a point, and an agent passes within a radius of it.
     """
     known = count
     for place in range(1, _flood_along(mesh, polygon, ax, ay, bx, by, 2.0 * radius, flood)):
@@ -228,7 +264,9 @@ def add_vertices_off_corridor(mesh, polygon, ax, ay, bx, by, radius, vertices, f
             if mesh.is_wall_vertex[vertex] != 1 or count >= vertices.size:
                 continue
             px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
-            if distance_to_segment(px, py, ax, ay, bx, by) >= 2.0 * radius or _is_out_of_reach(mesh, flood.seam[place], px, py, ax, ay, bx, by):
+            if distance_to_segment(px, py, ax, ay, bx, by) >= 2.0 * radius or _is_out_of_reach(
+                mesh, flood.seam[place], px, py, ax, ay, bx, by
+            ):
                 continue
             if not (has_vertex(vertices, first, last, vertex) or has_vertex(vertices, known, count, vertex)):
                 vertices[count] = 8 * vertex + BRUSH + EITHER + (FIRST if count == known else 0)
@@ -266,7 +304,9 @@ def _polygon_behind(mesh, corridor, vertices, bend):
 
 @lean_kernel
 def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
-    """Flood the mesh from a polygon over portals that come within a distance of segment ab; return how many polygons were reached."""
+    """Flood the mesh from a polygon over portals that come within a distance of segment ab;
+    return how many polygons were reached.
+    """
     flood.serial[0] += 1
     serial = flood.serial[0]
     flood.queue[0], flood.seam[0] = polygon, NO_SEAM
@@ -282,16 +322,26 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             if is_before(mesh, seam, p) and is_before(mesh, seam, q):
                 continue
-            if segments_apart(ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]) < within:
+            if (
+                segments_apart(
+                    ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+                )
+                < within
+            ):
                 flood.stamp[mesh.edge_polygon[twin]] = serial
-                flood.queue[reached], flood.seam[reached] = mesh.edge_polygon[twin], seam_over(mesh, edge, seam)
+                flood.queue[reached], flood.seam[reached] = (
+                    mesh.edge_polygon[twin],
+                    seam_over(mesh, edge, seam),
+                )
                 reached += 1
     return reached
 
 
 @inlined_kernel
 def _place_among(mesh, vertices, low, high, px, py, ax, ay, bx, by, ends_at_bend):
-    """Return where a vertex at p goes among the vertices from `low` to before `high`: before the first portal that segment ab crosses farther on than p is."""
+    """Return where a vertex at p goes among the vertices from `low` to before `high`:
+    before the first portal that segment ab crosses farther on than p is.
+    """
     dx, dy = bx - ax, by - ay
     along = (px - ax) * dx + (py - ay) * dy
     for place in range(low, high):
@@ -315,6 +365,8 @@ def _insert(vertices, count, at, vertex, is_left):
         vertices[place] = vertices[place - 1]
     if at < count and bits_of(vertices[at + 1]) & FIRST:
         first = FIRST
-        vertices[at + 1] = vertices[at + 1] & ~FIRST if vertices[at + 1] >= 0 else ~(~vertices[at + 1] & ~FIRST)
+        vertices[at + 1] = (
+            vertices[at + 1] & ~FIRST if vertices[at + 1] >= 0 else ~(~vertices[at + 1] & ~FIRST)
+        )
     bits = np.int32(8 * vertex + BRUSH + first)
     vertices[at] = bits if is_left else ~bits

@@ -1,7 +1,8 @@
 """Where does a path end? Goals as convex pieces of ground, each in one polygon of a mesh.
 
-In: points and regions. Out: `goals.GoalPieces`, a named tuple that searches and followers read; for each piece where an agent may enter it (`goal_entry`,
-`rims`), which radii fit into it (`pole_of_inaccessibility`), where straight lines to it lead (`targets`), and the width of its front for a crowd (`fronts`).
+In: points and regions. Out: `goals.GoalPieces`, a named tuple that searches and followers read; for each
+piece where an agent may enter it (`goal_entry`, `rims`), which radii fit into it (`pole_of_inaccessibility`),
+where straight lines to it lead (`targets`), and the width of its front for a crowd (`fronts`).
 """
 
 from __future__ import annotations

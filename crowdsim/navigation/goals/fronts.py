@@ -1,4 +1,6 @@
-"""The fronts of regions: the straight stretches of their rims over which agents come in, cut into parts that a crowd shares."""
+"""The fronts of regions: the straight stretches of their rims over which agents come in,
+cut into parts that a crowd shares.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from numpy.typing import NDArray
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
 
-WIDEST_M = 5.0  # Of longer stretches only both ends are shared, half of this each: in the middle agents come in beside each other anyway.
+# Of longer stretches only both ends are shared, half of this each: in the middle agents come in beside each
+# other anyway.
+WIDEST_M = 5.0
 SHORTEST_M = 0.1  # Shorter ones are crumbs along walls.
 SNAP_M = 1e-4  # How far from its corners the outline of a region may be after its pieces were put together.
 
@@ -27,7 +31,8 @@ class Fronts(NamedTuple):
     is_shared : (k,) uint8
         0 for the middle of a long stretch.
     goal_start : (ng + 1,) int32
-        First front of each goal. Goals made of others have none: their pieces know the goals that they came from.
+        First front of each goal. Goals made of others have none: their pieces know the goals that they came
+        from.
     """
 
     end: NDArray[np.float64]
@@ -48,18 +53,26 @@ def find_fronts(mesh: NavMesh, goals: GoalPieces) -> Fronts:
             found += _fronts_of(mesh, goals, pieces[layers == layer])
         goal_start.append(len(found))
     table = np.array(found, dtype=np.float64).reshape(-1, 5)
-    return Fronts(np.ascontiguousarray(table[:, :4]), table[:, 4].astype(np.uint8), np.array(goal_start, dtype=np.int32))
+    return Fronts(
+        np.ascontiguousarray(table[:, :4]), table[:, 4].astype(np.uint8), np.array(goal_start, dtype=np.int32)
+    )
 
 
 def _fronts_of(mesh: NavMesh, goals: GoalPieces, pieces: NDArray[Any]) -> list[list[float]]:
     """Return the fronts of a region on one floor."""
-    shapes = [goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]] for piece in pieces.tolist()]
+    shapes = [
+        goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]] for piece in pieces.tolist()
+    ]
     known = np.concatenate(shapes)
     region = shapely.union_all([shapely.Polygon(shape) for shape in shapes], grid_size=0.01 * SNAP_M)
     polygon = np.unique(goals.piece_polygon[pieces])
-    edges = np.concatenate([np.arange(mesh.polygon_start[p], mesh.polygon_start[p + 1]) for p in polygon.tolist()])
+    edges = np.concatenate(
+        [np.arange(mesh.polygon_start[p], mesh.polygon_start[p + 1]) for p in polygon.tolist()]
+    )
     edges = edges[mesh.edge_twin[edges] < 0]
-    walls = shapely.linestrings(mesh.vertex[np.column_stack([mesh.edge_vertex[edges], mesh.edge_end[edges]]), :2])
+    walls = shapely.linestrings(
+        mesh.vertex[np.column_stack([mesh.edge_vertex[edges], mesh.edge_end[edges]]), :2]
+    )
     open_rim = shapely.difference(region.boundary, shapely.buffer(shapely.union_all(walls), 0.1 * SNAP_M))
     shapely.prepare(region)
     found = []
@@ -67,14 +80,24 @@ def _fronts_of(mesh: NavMesh, goals: GoalPieces, pieces: NDArray[Any]) -> list[l
         points = shapely.get_coordinates(line)
         away = np.hypot(known[None, :, 0] - points[:, None, 0], known[None, :, 1] - points[:, None, 1])
         points = np.where((away.min(axis=1) <= SNAP_M)[:, None], known[np.argmin(away, axis=1)], points)
-        turns = [0, *(k for k in range(1, len(points) - 1) if not _is_straight(points[k - 1], points[k], points[k + 1])), len(points) - 1]
+        turns = [
+            0,
+            *(
+                k
+                for k in range(1, len(points) - 1)
+                if not _is_straight(points[k - 1], points[k], points[k + 1])
+            ),
+            len(points) - 1,
+        ]
         for i, j in pairwise(turns):
             found += _parts_of(region, points[i], points[j])
     return sorted(found)
 
 
 def _parts_of(region: Any, a: NDArray[np.float64], b: NDArray[np.float64]) -> list[list[float]]:
-    """Cut a straight stretch into equal parts, each with the region on the right of the line from its a to its b."""
+    """Cut a straight stretch into equal parts, each with the region on the right of the line from its a to
+    its b.
+    """
     width = float(np.hypot(*(b - a)))
     if width < SHORTEST_M:
         return []
@@ -85,7 +108,10 @@ def _parts_of(region: Any, a: NDArray[np.float64], b: NDArray[np.float64]) -> li
         return [[*a.tolist(), *b.tolist(), 1.0]]
     along = (b - a) * (0.5 * WIDEST_M / width)
     cuts = [a.tolist(), (a + along).tolist(), (b - along).tolist(), b.tolist()]
-    return [[*first, *second, shared] for first, second, shared in zip(cuts[:-1], cuts[1:], (1.0, 0.0, 1.0), strict=True)]
+    return [
+        [*first, *second, shared]
+        for first, second, shared in zip(cuts[:-1], cuts[1:], (1.0, 0.0, 1.0), strict=True)
+    ]
 
 
 def _is_straight(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float64]) -> bool:

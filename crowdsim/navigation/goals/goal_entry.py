@@ -1,8 +1,10 @@
 """Where a path may enter a region: the stretches of its rim on which an agent's centre can be.
 
-A path to a region ends where it first meets the rim. Walls keep the centre off some of it: each wall shuts out one stretch of each side, since the
-distance to a wall is a convex function along a line. What is left between them are the stretches on which paths end, so that a path to a region is found
-exactly where the agent can have its centre on the rim, also if walls end beside the rim, as at an exit over the whole end of a corridor.
+A path to a region ends where it first meets the rim. Walls keep the centre off some of it: each wall shuts
+out one stretch of each side, since the distance to a wall is a convex function along a line. What is left
+between them are the stretches on which paths end, so that a path to a region is found exactly where the agent
+can have its centre on the rim, also if walls end beside the rim, as at an exit over the whole end of a
+corridor.
 """
 
 # mypy: allow-untyped-defs
@@ -14,12 +16,16 @@ import numpy as np
 from crowdsim.geometry.plane import segments_apart
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 
-TOUCH_M = 1e-7  # How much nearer than its radius an agent may come to a wall: it touches corners exactly, and a gap of its own width lets it through.
+# How much nearer than its radius an agent may come to a wall: it touches corners exactly, and a gap of its
+# own width lets it through.
+TOUCH_M = 1e-7
 
 
 @inlined_kernel
 def flood_into(polygon, reached, flood):
-    """Put a polygon at the end of a flood's queue, which has `reached`, unless it is there; return how many it has then."""
+    """Put a polygon at the end of a flood's queue, which has `reached`, unless it is there;
+    return how many it has then.
+    """
     if flood.stamp[polygon] == flood.serial[0]:
         return reached
     flood.stamp[polygon] = flood.serial[0]
@@ -51,8 +57,8 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
 
     Notes
     -----
-    Walls are met by flooding the mesh from the line's polygon, so that those of the next room and of other floors do not count.
-    Twin: `tests/reference/visibility.py`.
+    Walls are met by flooding the mesh from the line's polygon, so that those of the next room and of other
+    floors do not count. Twin: `tests/reference/visibility.py`.
     """
     dx, dy = bx - ax, by - ay
     length = np.hypot(dx, dy)
@@ -70,7 +76,12 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            if segments_apart(ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]) < radius:
+            if (
+                segments_apart(
+                    ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+                )
+                < radius
+            ):
                 reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     low, is_moving = begin, True
     while is_moving:
@@ -83,7 +94,13 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
                     continue
                 p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
                 first, last = shut_stretch(
-                    mesh.vertex[p, 0] - ax, mesh.vertex[p, 1] - ay, mesh.vertex[q, 0] - ax, mesh.vertex[q, 1] - ay, dx, dy, reach
+                    mesh.vertex[p, 0] - ax,
+                    mesh.vertex[p, 1] - ay,
+                    mesh.vertex[q, 0] - ax,
+                    mesh.vertex[q, 1] - ay,
+                    dx,
+                    dy,
+                    reach,
                 )
                 if first <= low < last:
                     low, is_moving = last, True
@@ -96,9 +113,11 @@ def next_clear_stretch(mesh, polygon, ax, ay, bx, by, begin, radius, flood):
 
 @inlined_kernel
 def shut_stretch(px, py, qx, qy, dx, dy, reach):
-    """Return the stretch of the line from the origin in direction d that lies nearer than `reach` to segment pq; (inf, -inf) if none does.
+    """Return the stretch of the line from the origin in direction d that lies nearer than `reach` to segment
+    pq; (inf, -inf) if none does.
 
-    Such points form a capsule: two discs and the rectangle between them. It is convex, so one stretch covers what the three cut out.
+    Such points form a capsule: two discs and the rectangle between them. It is convex, so one stretch covers
+    what the three cut out.
     """
     first, last = np.inf, -np.inf
     for k in range(2):

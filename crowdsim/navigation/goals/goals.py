@@ -1,6 +1,7 @@
 """Goals as searches and followers see them: convex pieces of ground, each in one polygon of the mesh.
 
-A point is a piece with one vertex. A region is cut along the polygons of the mesh. The nearest of several goals is simply the union of their pieces.
+A point is a piece with one vertex. A region is cut along the polygons of the mesh. The nearest of several
+goals is simply the union of their pieces.
 """
 
 # mypy: allow-untyped-defs
@@ -23,7 +24,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh, are_parted, is_in_sight, loca
 
 RIM_M = 1e-7  # How near a point is to a line to lie on it: rounding at map coordinates.
 
-SMALLEST_PIECE_M2 = 1e-10  # Crumbs of a region along the edges of the mesh: on a hundredth of a millimetre squared no agent stands.
+# Crumbs of a region along the edges of the mesh: on a hundredth of a millimetre squared no agent stands.
+SMALLEST_PIECE_M2 = 1e-10
 
 
 class GoalPieces(NamedTuple):
@@ -91,7 +93,10 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     GoalPieces
         A goal that nowhere meets the mesh has no pieces.
     """
-    outlines = [mesh.vertex[mesh.edge_vertex[a:b], :2] for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)]
+    outlines = [
+        mesh.vertex[mesh.edge_vertex[a:b], :2]
+        for a, b in zip(mesh.polygon_start[:-1], mesh.polygon_start[1:], strict=True)
+    ]
     tree = shapely.STRtree([shapely.Polygon(outline) for outline in outlines])
     own: list[list[tuple[int, int, NDArray[np.float64]]]] = []
     for number, goal in enumerate(shapes):
@@ -99,12 +104,16 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
             own.append([])
         elif goal.shape.geom_type == "Point":
             polygon = locate(mesh, goal.shape.x, goal.shape.y, goal.layer)
-            own.append([(int(polygon), number, np.array([[goal.shape.x, goal.shape.y]]))] if polygon >= 0 else [])
+            own.append(
+                [(int(polygon), number, np.array([[goal.shape.x, goal.shape.y]]))] if polygon >= 0 else []
+            )
         else:
             own.append(_cut_region(mesh, tree, goal, number))
     for number, goal in enumerate(shapes):
         if goal.shape is None:
-            own[number] = sorted((piece for part in goal.parts for piece in own[part]), key=lambda piece: piece[0])
+            own[number] = sorted(
+                (piece for part in goal.parts for piece in own[part]), key=lambda piece: piece[0]
+            )
     pieces = [piece for goal_pieces in own for piece in goal_pieces]
     vertices = [piece[2] for piece in pieces]
     pole = np.empty((len(pieces), 2))
@@ -123,7 +132,9 @@ def cut_goals(mesh: NavMesh, shapes: Sequence[GoalShape]) -> GoalPieces:
     )
 
 
-def _cut_region(mesh: NavMesh, tree: Any, goal: GoalShape, number: int) -> list[tuple[int, int, NDArray[np.float64]]]:
+def _cut_region(
+    mesh: NavMesh, tree: Any, goal: GoalShape, number: int
+) -> list[tuple[int, int, NDArray[np.float64]]]:
     pieces = []
     for polygon in np.sort(tree.query(goal.shape, predicate="intersects")).tolist():
         if goal.layer >= 0 and mesh.polygon_layer[polygon] != goal.layer:
@@ -135,7 +146,11 @@ def _cut_region(mesh: NavMesh, tree: Any, goal: GoalShape, number: int) -> list[
             convex = [part]
             if part.interiors or part.area < part.convex_hull.area * (1.0 - 1e-9):
                 convex = list(shapely.get_parts(shapely.constrained_delaunay_triangles(part)))
-            corners = [np.asarray(shapely.orient_polygons(shape).exterior.coords)[:-1] for shape in convex if shape.area >= SMALLEST_PIECE_M2]
+            corners = [
+                np.asarray(shapely.orient_polygons(shape).exterior.coords)[:-1]
+                for shape in convex
+                if shape.area >= SMALLEST_PIECE_M2
+            ]
             pieces += [(polygon, number, c) for c in sorted(corners, key=lambda c: c.tolist())]
     return pieces
 
@@ -164,7 +179,9 @@ def nearest_in_piece(goals, piece, x, y):
 
 @lean_kernel
 def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
-    """Return whether an agent from outside can have its centre on the rim of a piece, and the nearest such point, as (whether, x, y)."""
+    """Return whether an agent from outside can have its centre on the rim of a piece,
+    and the nearest such point, as (whether, x, y).
+    """
     first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
     polygon = np.int64(goals.piece_polygon[piece])
     px, py = goals.pole[piece, 0], goals.pole[piece, 1]
@@ -194,9 +211,10 @@ def _nearest_clear(mesh, goals, piece, x, y, radius, flood):
 def target_in_piece(mesh, goals, piece, x, y, radius, flood):
     """Return the point of a piece that an agent at (x, y) heads for, as (x, y).
 
-    The nearest point of the piece where the agent's centre can be: the nearest at all, or else the nearest of its rim that walls are `radius` away from, on
-    the side of the pole of each gap that is too narrow. Where there is none, or the agent is inside already: from the nearest point along the line to the
-    pole until walls are `radius` away (found by halving; the pole itself if that is not enough).
+    The nearest point of the piece where the agent's centre can be: the nearest at all, or else the nearest of
+    its rim that walls are `radius` away from, on the side of the pole of each gap that is too narrow. Where
+    there is none, or the agent is inside already: from the nearest point along the line to the pole until
+    walls are `radius` away (found by halving; the pole itself if that is not enough).
     """
     tx, ty = nearest_in_piece(goals, piece, x, y)
     px, py = goals.pole[piece, 0], goals.pole[piece, 1]
@@ -213,7 +231,10 @@ def target_in_piece(mesh, goals, piece, x, y, radius, flood):
     low, high = 0.0, 1.0
     for _ in range(12):
         middle = 0.5 * (low + high)
-        if wall_distance(mesh, polygon, tx + middle * (px - tx), ty + middle * (py - ty), radius, flood) >= radius:
+        if (
+            wall_distance(mesh, polygon, tx + middle * (px - tx), ty + middle * (py - ty), radius, flood)
+            >= radius
+        ):
             high = middle
         else:
             low = middle
@@ -224,7 +245,8 @@ def target_in_piece(mesh, goals, piece, x, y, radius, flood):
 def arrived_piece(mesh, goals, goal, polygon, x, y):
     """Return the piece of a goal at which a centre in `polygon` at (x, y) has arrived, -1 if none.
 
-    Regions count from inside and from their rim, points from the goal's reach if they are in sight: not through a wall, nor from the floor above.
+    Regions count from inside and from their rim, points from the goal's reach if they are in sight: not
+    through a wall, nor from the floor above.
     """
     reach = goals.reach[goal]
     beyond = _polygon_touched(mesh, polygon, x, y)
@@ -233,7 +255,9 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
         if last - first == 1:
             within = reach if goals.piece_source[piece] == goal else goals.reach[goals.piece_source[piece]]
             px, py = goals.vertex[first, 0], goals.vertex[first, 1]
-            if np.hypot(px - x, py - y) <= within and is_in_sight(mesh, polygon, x, y, px, py, mesh.polygon_layer[goals.piece_polygon[piece]]):
+            if np.hypot(px - x, py - y) <= within and is_in_sight(
+                mesh, polygon, x, y, px, py, mesh.polygon_layer[goals.piece_polygon[piece]]
+            ):
                 return piece
             continue
         there = goals.piece_polygon[piece]
@@ -246,7 +270,12 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
         inside = True
         for i in range(first, last):
             j = i + 1 if i + 1 < last else first
-            if orientation(goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1], x, y) < 0.0:
+            if (
+                orientation(
+                    goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1], x, y
+                )
+                < 0.0
+            ):
                 inside = False
                 break
         if inside:
@@ -256,7 +285,9 @@ def arrived_piece(mesh, goals, goal, polygon, x, y):
 
 @inlined_kernel
 def _polygon_touched(mesh, polygon, x, y):
-    """Return the polygon behind the portal on which a point of `polygon` lies, -1 if it lies on none: a path to a region ends on its rim, before the portal."""
+    """Return the polygon behind the portal on which a point of `polygon` lies, -1 if it lies on none:
+    a path to a region ends on its rim, before the portal.
+    """
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         twin = mesh.edge_twin[edge]
         if twin < 0:
@@ -270,7 +301,8 @@ def _polygon_touched(mesh, polygon, x, y):
 
 @lean_kernel
 def arrived_many(start, stop, mesh, goals, goal, polygon, wants, position, out):
-    """Find the pieces of their goals at which the agents of rows start..stop - 1 have arrived; see `arrived_piece`.
+    """Find the pieces of their goals at which the agents of rows start..stop - 1 have arrived;
+    see `arrived_piece`.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""The pole of a piece of a goal: a place in it where a large agent can have its centre, and so which radii fit into the piece at all."""
+"""The pole of a piece of a goal: a place in it where a large agent can have its centre,
+and so which radii fit into the piece at all.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -14,7 +16,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh, make_flood, wall_distance
 
 MOST_CLEARANCE_M = 20.0  # Pieces with a larger clearance count as if it was this: no agent is so large.
 EXACT_M = 1e-8  # How exactly the clearance on a rim is known: far below what ties gaps with radii.
-LATTICE, FINER, REFINEMENTS = 8, 0.3, 6  # Points a side, how much smaller the next lattice is, and how many there are.
+# Points a side, how much smaller the next lattice is, and how many there are.
+LATTICE, FINER, REFINEMENTS = 8, 0.3, 6
 CLEARLY_M = 1e-12  # How much larger the clearance of a point must be to be the better one.
 
 
@@ -36,15 +39,18 @@ def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tupl
 
     Notes
     -----
-    Inside the piece it is looked for on a lattice, refined around the best point: within some per cent of the piece's size. On the rim it is found
-    exactly: an agent that enters the piece from outside has its centre there, so which radii fit is not a matter of per cents.
+    Inside the piece it is looked for on a lattice, refined around the best point: within some per cent of the
+    piece's size. On the rim it is found exactly: an agent that enters the piece from outside has its centre
+    there, so which radii fit is not a matter of per cents.
     """
     flood = make_flood(mesh.polygon_count)
     corners = np.ascontiguousarray(corners)
     x, y = corners.mean(axis=0)
     clearance = wall_distance(mesh, polygon, x, y, MOST_CLEARANCE_M, flood)
     if len(corners) > 1:
-        clearance, x, y = farthest_on_lattice(mesh, polygon, corners, np.linspace(-1.0, 1.0, LATTICE), clearance, x, y, flood)
+        clearance, x, y = farthest_on_lattice(
+            mesh, polygon, corners, np.linspace(-1.0, 1.0, LATTICE), clearance, x, y, flood
+        )
         on_rim, rim_x, rim_y = farthest_on_rim(mesh, polygon, corners, clearance, MOST_CLEARANCE_M, flood)
         if on_rim > clearance:
             x, y = rim_x, rim_y
@@ -54,7 +60,8 @@ def find_pole(mesh: NavMesh, polygon: int, corners: NDArray[np.float64]) -> tupl
 
 @lean_kernel
 def farthest_on_lattice(mesh, polygon, corner, step, clearance, x, y, flood):
-    """Find the point of a lattice over a convex piece that is farthest from walls, and again round it on finer lattices.
+    """Find the point of a lattice over a convex piece that is farthest from walls,
+    and again round it on finer lattices.
 
     Parameters
     ----------
@@ -77,7 +84,12 @@ def farthest_on_lattice(mesh, polygon, corner, step, clearance, x, y, flood):
     for i in range(corner.shape[0]):
         low_x, high_x = min(low_x, corner[i, 0]), max(high_x, corner[i, 0])
         low_y, high_y = min(low_y, corner[i, 1]), max(high_y, corner[i, 1])
-    mid_x, mid_y, half_x, half_y = 0.5 * (low_x + high_x), 0.5 * (low_y + high_y), 0.5 * (high_x - low_x), 0.5 * (high_y - low_y)
+    mid_x, mid_y, half_x, half_y = (
+        0.5 * (low_x + high_x),
+        0.5 * (low_y + high_y),
+        0.5 * (high_x - low_x),
+        0.5 * (high_y - low_y),
+    )
     for _ in range(REFINEMENTS):
         for i in range(step.size):
             for j in range(step.size):
@@ -85,7 +97,10 @@ def farthest_on_lattice(mesh, polygon, corner, step, clearance, x, y, flood):
                 is_inside = True
                 for k in range(corner.shape[0]):
                     after = k + 1 if k + 1 < corner.shape[0] else 0
-                    if orientation(corner[k, 0], corner[k, 1], corner[after, 0], corner[after, 1], px, py) < 0.0:
+                    if (
+                        orientation(corner[k, 0], corner[k, 1], corner[after, 0], corner[after, 1], px, py)
+                        < 0.0
+                    ):
                         is_inside = False
                         break
                 if not is_inside:
@@ -121,7 +136,8 @@ def farthest_on_rim(mesh, polygon, corner, clearance, most, flood):
 
     Notes
     -----
-    Found by halving, side by side: where a radius fits on a side, a smaller one fits too. Twin: `tests/reference/goals.py`.
+    Found by halving, side by side: where a radius fits on a side, a smaller one fits too. Twin:
+    `tests/reference/goals.py`.
     """
     found, x, y = clearance, np.nan, np.nan
     for i in range(corner.shape[0]):

@@ -1,4 +1,6 @@
-"""The rims of goals: the parts of the sides of their pieces over which paths come in, and how near walls come to each."""
+"""The rims of goals: the parts of the sides of their pieces over which paths come in,
+and how near walls come to each.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -15,7 +17,9 @@ from crowdsim.navigation.goals.goal_entry import flood_into
 from crowdsim.navigation.goals.goals import RIM_M
 from crowdsim.navigation.mesh.mesh import make_flood
 
-KNOWN_M = 0.5  # How far walls are looked for beside a rim, once for all agents; for wider ones each search looks for what walls shut out.
+# How far walls are looked for beside a rim, once for all agents; for wider ones each search looks for what
+# walls shut out.
+KNOWN_M = 0.5
 
 
 class Rims(NamedTuple):
@@ -24,11 +28,13 @@ class Rims(NamedTuple):
     Attributes
     ----------
     start : (np + 1,) int32
-        First part of the rim of each piece; a point has one, without a side. Parts come in the order of their sides, and along them.
+        First part of the rim of each piece; a point has one, without a side. Parts come in the order of their
+        sides, and along them.
     corner : (nr,) int32
         Vertex of the goals at which the side begins, counter-clockwise round its piece.
     low, high : (nr,) float64, m
-        Where on its side a part begins and ends. What belongs to another piece of the same goal, to a wall, or to the end of the ground is left out.
+        Where on its side a part begins and ends. What belongs to another piece of the same goal, to a wall,
+        or to the end of the ground is left out.
     clear : (nr,) float64, m
         Distance from the part to the nearest wall, at most `KNOWN_M`.
     """
@@ -69,17 +75,32 @@ def find_rims(mesh, goals):
                 first, last = goals.vertex_start[piece], goals.vertex_start[piece + 1]
                 for i in range(first, last):
                     j = i + 1 if i + 1 < last else first
-                    ax, ay, bx, by = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+                    ax, ay, bx, by = (
+                        goals.vertex[i, 0],
+                        goals.vertex[i, 1],
+                        goals.vertex[j, 0],
+                        goals.vertex[j, 1],
+                    )
                     length = np.hypot(bx - ax, by - ay)
                     at = 0.0
                     while last - first == 1 or at < length - RIM_M:
-                        begin, end = (0.0, 0.0) if last - first == 1 else _next_open(mesh, goals, goal, piece, ax, ay, bx, by, length, at)
+                        begin, end = (
+                            (0.0, 0.0)
+                            if last - first == 1
+                            else _next_open(mesh, goals, goal, piece, ax, ay, bx, by, length, at)
+                        )
                         if end - begin > RIM_M or last - first == 1:
                             if turn == 1:
                                 corner[found], low[found], high[found] = i, begin, end
                                 dx, dy = (bx - ax) / max(length, RIM_M), (by - ay) / max(length, RIM_M)
                                 clear[found] = _wall_beside(
-                                    mesh, goals.piece_polygon[piece], ax + begin * dx, ay + begin * dy, ax + end * dx, ay + end * dy, flood
+                                    mesh,
+                                    goals.piece_polygon[piece],
+                                    ax + begin * dx,
+                                    ay + begin * dy,
+                                    ax + end * dx,
+                                    ay + end * dy,
+                                    flood,
                                 )
                             found += 1
                         if last - first == 1:
@@ -87,27 +108,45 @@ def find_rims(mesh, goals):
                         at = end
         start[pieces] = found
         if turn == 0:
-            corner, low, high, clear = np.empty(found, dtype=np.int32), np.empty(found), np.empty(found), np.empty(found)
+            corner, low, high, clear = (
+                np.empty(found, dtype=np.int32),
+                np.empty(found),
+                np.empty(found),
+                np.empty(found),
+            )
     return Rims(start, corner, low, high, clear)
 
 
 @lean_kernel
 def _next_open(mesh, goals, goal, piece, ax, ay, bx, by, length, at):
-    """Return the next part (begin, end), from `at` on, of a side of a piece that neither another piece of the goal nor the end of the ground covers."""
+    """Return the next part (begin, end), from `at` on, of a side of a piece that neither another piece of the
+    goal nor the end of the ground covers.
+    """
     polygon = goals.piece_polygon[piece]
     edges = mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon]
     begin, is_moving = at, True
     end = length
     while is_moving:
         is_moving, end = False, length
-        # The pieces of the polygon itself, then those behind its portals, then its edges at the end of the ground.
+        # The pieces of the polygon itself, then those behind its portals, then its edges at the end of the
+        # ground.
         for place in range(edges + 1):
             edge = mesh.polygon_start[polygon] + place - 1
             there = polygon
             if place > 0:
                 if mesh.edge_twin[edge] < 0:
                     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-                    low, high = _covered(ax, ay, bx, by, length, mesh.vertex[b, 0], mesh.vertex[b, 1], mesh.vertex[a, 0], mesh.vertex[a, 1])
+                    low, high = _covered(
+                        ax,
+                        ay,
+                        bx,
+                        by,
+                        length,
+                        mesh.vertex[b, 0],
+                        mesh.vertex[b, 1],
+                        mesh.vertex[a, 0],
+                        mesh.vertex[a, 1],
+                    )
                     if low <= begin + RIM_M and high > begin + RIM_M:
                         begin, is_moving = high, True
                     elif begin < low < end:
@@ -123,7 +162,15 @@ def _next_open(mesh, goals, goal, piece, ax, ay, bx, by, length, at):
                 for i in range(first, last if last - first > 1 else first):
                     j = i + 1 if i + 1 < last else first
                     low, high = _covered(
-                        ax, ay, bx, by, length, goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
+                        ax,
+                        ay,
+                        bx,
+                        by,
+                        length,
+                        goals.vertex[i, 0],
+                        goals.vertex[i, 1],
+                        goals.vertex[j, 0],
+                        goals.vertex[j, 1],
                     )
                     if low <= begin + RIM_M and high > begin + RIM_M:
                         begin, is_moving = high, True
@@ -136,7 +183,9 @@ def _next_open(mesh, goals, goal, piece, ax, ay, bx, by, length, at):
 
 @lean_kernel
 def _first_piece(goals, goal, polygon):
-    """Return the first piece of a goal in a polygon, or in a later one; the pieces of a goal are in ascending polygon."""
+    """Return the first piece of a goal in a polygon, or in a later one;
+    the pieces of a goal are in ascending polygon.
+    """
     low, high = goals.goal_start[goal], goals.goal_start[goal + 1]
     while low < high:
         middle = (low + high) // 2
@@ -149,8 +198,13 @@ def _first_piece(goals, goal, polygon):
 
 @lean_kernel
 def _covered(ax, ay, bx, by, length, cx, cy, dx, dy):
-    """Return which part (from, to) of side ab a side cd covers that runs in the other direction on the same line; (inf, -inf) if it does not."""
-    if abs(orientation(ax, ay, bx, by, cx, cy)) > RIM_M * length or abs(orientation(ax, ay, bx, by, dx, dy)) > RIM_M * length:
+    """Return which part (from, to) of side ab a side cd covers that runs in the other direction on the same
+    line; (inf, -inf) if it does not.
+    """
+    if (
+        abs(orientation(ax, ay, bx, by, cx, cy)) > RIM_M * length
+        or abs(orientation(ax, ay, bx, by, dx, dy)) > RIM_M * length
+    ):
         return np.inf, -np.inf
     ux, uy = (bx - ax) / length, (by - ay) / length
     low, high = ux * (dx - ax) + uy * (dy - ay), ux * (cx - ax) + uy * (cy - ay)
@@ -161,7 +215,9 @@ def _covered(ax, ay, bx, by, length, cx, cy, dx, dy):
 
 @lean_kernel
 def _wall_beside(mesh, polygon, ax, ay, bx, by, flood):
-    """Return the distance (m) from a straight line in a polygon to the nearest wall, at most `KNOWN_M`; walls of the next room do not count."""
+    """Return the distance (m) from a straight line in a polygon to the nearest wall, at most `KNOWN_M`;
+    walls of the next room do not count.
+    """
     flood.serial[0] += 1
     reached, done, best = flood_into(polygon, 0, flood), 0, KNOWN_M
     while done < reached:
@@ -169,10 +225,16 @@ def _wall_beside(mesh, polygon, ax, ay, bx, by, flood):
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             twin = mesh.edge_twin[edge]
-            if mesh.edge_wall[edge] < 0 if twin < 0 else flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
+            if (
+                mesh.edge_wall[edge] < 0
+                if twin < 0
+                else flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]
+            ):
                 continue
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            apart = segments_apart(ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1])
+            apart = segments_apart(
+                ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+            )
             if apart >= best:
                 continue
             if twin < 0:

@@ -1,4 +1,6 @@
-"""Where straight lines to goals lead: a point for each piece of a goal, and the piece that an agent goes to; and when another target is the same."""
+"""Where straight lines to goals lead: a point for each piece of a goal, and the piece that an agent goes to;
+and when another target is the same.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,37 @@ class TargetParameters:
     """Which targets are taken for the same."""
 
     same_target: float = param(
-        0.25, "m", low=0.0, source="[Pathfinding undated], section 10 (TARGET_REPLAN_THRESHOLD)",
-        why="a new target this near to the last one requested is no new request; larger saves searches and stops farther off",
+        0.25,
+        "m",
+        low=0.0,
+        source="[Pathfinding undated], section 10 (TARGET_REPLAN_THRESHOLD)",
+        why=(
+            "a new target this near to the last one requested is no new request; larger saves searches and "
+            "stops farther off"
+        ),
     )
 
 
-INSIDE_M = 0.1  # How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is reached.
-RIM_SPACING_M = 0.5  # Between points along the rims of pieces: paths to them are longer than to the piece by half of it at most, beside INSIDE_M.
-MOST_RIM_POINTS = 64  # Of a goal: longer rims have theirs farther apart. Each is measured to at every cell that a search reaches.
+# How far inside of a piece of a goal its target lies: farther than the 0.05 m within which a waypoint is
+# reached.
+INSIDE_M = 0.1
+# Between points along the rims of pieces: paths to them are longer than to the piece by half of it at most,
+# beside INSIDE_M.
+RIM_SPACING_M = 0.5
+# Of a goal: longer rims have theirs farther apart. Each is measured to at every cell that a search reaches.
+MOST_RIM_POINTS = 64
 
 
 def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
-    """Return the point of each piece of a goal that paths lead to, (np, 2), m: its pole, drawn a little into the piece, since the pole may lie on its rim."""
+    """Return the point of each piece of a goal that paths lead to, (np, 2), m:
+    its pole, drawn a little into the piece, since the pole may lie on its rim.
+    """
     corners = np.diff(goals.vertex_start)
-    middle = np.add.reduceat(goals.vertex, goals.vertex_start[:-1]) / corners[:, None] if len(corners) else np.zeros((0, 2))
+    middle = (
+        np.add.reduceat(goals.vertex, goals.vertex_start[:-1]) / corners[:, None]
+        if len(corners)
+        else np.zeros((0, 2))
+    )
     inwards = middle - goals.pole
     away = np.maximum(np.hypot(inwards[:, 0], inwards[:, 1]), 1e-300)
     return goals.pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
@@ -43,7 +62,8 @@ class GoalPoints(NamedTuple):
     Attributes
     ----------
     point : (m, 2) float64, m
-        First that of each piece, see `targets_of`; then those along the rims of pieces of goals that have several.
+        First that of each piece, see `targets_of`; then those along the rims of pieces of goals that have
+        several.
     piece : (m,) int32
     """
 
@@ -52,13 +72,17 @@ class GoalPoints(NamedTuple):
 
 
 def points_of(goals: GoalPieces) -> GoalPoints:
-    """Return the points of all goals. Where pieces are wide, their middles alone do not say which is nearest on foot."""
+    """Return the points of all goals. Where pieces are wide, their middles alone do not say which is nearest
+    on foot.
+    """
     middle = targets_of(goals)
     points, pieces = [middle], [np.arange(len(middle), dtype=np.int32)]
     for first, last in itertools.pairwise(goals.goal_start.tolist()):
         if last - first < 2:
             continue
-        rings = [goals.vertex[a:b] for a, b in itertools.pairwise(goals.vertex_start[first : last + 1].tolist())]
+        rings = [
+            goals.vertex[a:b] for a, b in itertools.pairwise(goals.vertex_start[first : last + 1].tolist())
+        ]
         around = sum(float(_edge_ends(ring)[-1]) for ring in rings)
         spacing = max(RIM_SPACING_M, around / MOST_RIM_POINTS)
         for piece, ring in enumerate(rings, start=first):
@@ -75,7 +99,9 @@ def _edge_ends(ring: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _rim_points(ring: NDArray[np.float64], spacing: float) -> NDArray[np.float64]:
-    """Return points a little inside the rim of a convex piece, evenly spaced along it; none where it is too thin."""
+    """Return points a little inside the rim of a convex piece, evenly spaced along it;
+    none where it is too thin.
+    """
     end = _edge_ends(ring)
     count = int(end[-1] / spacing)
     if len(ring) < 3 or count == 0:
@@ -101,7 +127,8 @@ def nearest_pieces(
     part: NDArray[np.int32],
     part_of_piece: NDArray[np.int32],
 ) -> NDArray[np.int32]:
-    """Return the piece of each goal whose target is nearest to a position as the crow flies, of those on its part of the ground if there are any.
+    """Return the piece of each goal whose target is nearest to a position as the crow flies,
+    of those on its part of the ground if there are any.
 
     Parameters
     ----------
@@ -127,5 +154,7 @@ def nearest_pieces(
             away = position[mine, None, :] - target[None, first:last, :]
             distance = np.hypot(away[:, :, 0], away[:, :, 1])
             joined = part[mine, None] == part_of_piece[None, first:last]
-            result[mine] = first + np.argmin(np.where(joined | ~joined.any(axis=1)[:, None], distance, np.inf), axis=1)
+            result[mine] = first + np.argmin(
+                np.where(joined | ~joined.any(axis=1)[:, None], distance, np.inf), axis=1
+            )
     return result

@@ -1,8 +1,10 @@
-"""Paths that bring an agent as near to its goal as possible, in three steps ([Pathfinding undated], section 5).
+"""Paths that bring an agent as near to its goal as possible, in three steps ([Pathfinding undated],
+section 5).
 
-First a path round the stationary agents; where there is none, a path through them; where there is none either, a path to the cell nearest to the
-goal among all that can be reached. The outcome is one of: found, found through agents, nearest reachable, or enclosed, where that cell is the
-one the agent is on. The second and the third step are one search, which has seen all that can be reached once it has failed.
+First a path round the stationary agents; where there is none, a path through them; where there is none
+either, a path to the cell nearest to the goal among all that can be reached. The outcome is one of: found,
+found through agents, nearest reachable, or enclosed, where that cell is the one the agent is on. The second
+and the third step are one search, which has seen all that can be reached once it has failed.
 """
 
 # mypy: allow-untyped-defs
@@ -64,8 +66,8 @@ def nearest_walkable(slots, slot, ground, x, y, rings):
     Returns
     -------
     int
-        Node of the point's own cell if that is walkable; else in the smallest ring with a walkable cell the one nearest to the own cell, and of those
-        the one with the lowest number; -1 if there is none.
+        Node of the point's own cell if that is walkable; else in the smallest ring with a walkable cell the
+        one nearest to the own cell, and of those the one with the lowest number; -1 if there is none.
 
     Notes
     -----
@@ -84,7 +86,11 @@ def nearest_walkable(slots, slot, ground, x, y, rings):
                 column = 0
             while column <= min(ground.width - 1, cx + ring):
                 square = (column - cx) * (column - cx) + (row - cy) * (row - cy)
-                if column >= 0 and (best < 0 or square < best_square) and is_walkable(slots, slot, ground, node_at(ground, column, row)):
+                if (
+                    column >= 0
+                    and (best < 0 or square < best_square)
+                    and is_walkable(slots, slot, ground, node_at(ground, column, row))
+                ):
                     best, best_square = node_at(ground, column, row), square
                 column += stride
         if best >= 0:
@@ -99,7 +105,9 @@ def _begin_step(slots, slot, ground, rings):
     start = nearest_walkable(slots, slot, ground, measure[slot, START_X], measure[slot, START_Y], rings)
     first, goal = 0, np.int64(-1)
     for place in range(count):
-        slots.goal[slot, place] = nearest_walkable(slots, slot, ground, slots.choice[slot, place, 0], slots.choice[slot, place, 1], rings)
+        slots.goal[slot, place] = nearest_walkable(
+            slots, slot, ground, slots.choice[slot, place, 0], slots.choice[slot, place, 1], rings
+        )
         if goal < 0 and slots.goal[slot, place] >= 0:
             first, goal = place, slots.goal[slot, place]
     to_x, to_y, only = slots.choice[slot, first, 0], slots.choice[slot, first, 1], slots.goal[slot, 0]
@@ -114,9 +122,11 @@ def _begin_step(slots, slot, ground, rings):
 
 @lean_kernel
 def begin_path(slots, slot, ground, need, from_x, from_y, choices, stationary, rings, tree):
-    """Set a slot up to look for a path to the nearest on foot of the points in ``slots.choice[slot, :choices]``.
+    """Set a slot up to look for a path to the nearest on foot of the points in
+    ``slots.choice[slot, :choices]``.
 
-    Of those in one cell the first is meant. Where none can be reached, the path ends at the cell nearest to any as the crow flies.
+    Of those in one cell the first is meant. Where none can be reached, the path ends at the cell nearest to
+    any as the crow flies.
 
     Parameters
     ----------
@@ -133,7 +143,8 @@ def begin_path(slots, slot, ground, need, from_x, from_y, choices, stationary, r
     rings : int
         See `nearest_walkable`.
     tree : int
-        Row of ``slots.to_go`` that draws the search if its root is the cell of the goal, grown for this agent or a thinner one; -1 for none.
+        Row of ``slots.to_go`` that draws the search if its root is the cell of the goal, grown for this agent
+        or a thinner one; -1 for none.
     """
     header, measure = slots.header, slots.measure
     measure[slot, NEED] = need
@@ -163,7 +174,8 @@ def advance_path(slots, slot, ground, rings, grant):
     Returns
     -------
     int
-        Expansions made. The slot's STATUS is then FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, or still PENDING.
+        Expansions made. The slot's STATUS is then FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED,
+        or still PENDING.
 
     Notes
     -----
@@ -200,7 +212,10 @@ def _note_end(slots, slot, ground):
                 if away < least:
                     least, header[slot, CHOSEN] = away, place
     chosen = max(header[slot, CHOSEN], 0)
-    slots.measure[slot, END_X], slots.measure[slot, END_Y] = slots.choice[slot, chosen, 0], slots.choice[slot, chosen, 1]
+    slots.measure[slot, END_X], slots.measure[slot, END_Y] = (
+        slots.choice[slot, chosen, 0],
+        slots.choice[slot, chosen, 1],
+    )
 
 
 @inlined_kernel

@@ -1,9 +1,11 @@
-"""Which points of a goal a request for a path over cells names: all that can be meant, so that the search finds which is nearest on foot.
+"""Which points of a goal a request for a path over cells names:
+all that can be meant, so that the search finds which is nearest on foot.
 
-A goal has a point in the middle of each of its pieces and, if it has several pieces, more along their rims, see `crowdsim.navigation.goals.targets.points_of`.
-Of those some are on the same part of the ground as the agent: only they can be walked to. A point that lies on no walkable cell is moved to one nearby
-([Pathfinding undated], section 3), perhaps through a wall: then the path would end behind it. Such a point is left out where there are others. Points on
-rims are meant only where the agent fits.
+A goal has a point in the middle of each of its pieces and, if it has several pieces, more along their rims,
+see `crowdsim.navigation.goals.targets.points_of`. Of those some are on the same part of the ground as the
+agent: only they can be walked to. A point that lies on no walkable cell is moved to one nearby
+([Pathfinding undated], section 3), perhaps through a wall: then the path would end behind it. Such a point is
+left out where there are others. Points on rims are meant only where the agent fits.
 """
 
 from __future__ import annotations
@@ -20,8 +22,11 @@ from crowdsim.navigation.grid.search import NEED, GridSlots, make_slots, new_gen
 from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight, make_flood, wall_distance
 
 Choices = tuple[NDArray[np.int32], list[NDArray[np.int64]]]
-CLASS_M = 0.1  # When points on rims are chosen, radii count as the next multiple: then agents of about one size mean the same points.
-MOST_CLEARANCE_M = 1.0  # Up to which walls are looked for round points on rims; agents that need more mean the middles of pieces.
+# When points on rims are chosen, radii count as the next multiple: then agents of about one size mean the
+# same points.
+CLASS_M = 0.1
+# Up to which walls are looked for round points on rims; agents that need more mean the middles of pieces.
+MOST_CLEARANCE_M = 1.0
 
 
 class Chooser:
@@ -56,9 +61,13 @@ class Chooser:
         row = np.floor((target[:, 1] - grid.y) / grid.parameters.cell_size)
         on_grid = (column >= 0) & (column < grid.width) & (row >= 0) & (row < grid.depth)
         self._clearance = np.full(len(target), -np.inf)
-        self._clearance[on_grid] = grid.clearance[row[on_grid].astype(np.int64), column[on_grid].astype(np.int64)]
+        self._clearance[on_grid] = grid.clearance[
+            row[on_grid].astype(np.int64), column[on_grid].astype(np.int64)
+        ]
         cell = grid.parameters.cell_size
-        self._to_centre = np.hypot(target[:, 0] - (grid.x + (column + 0.5) * cell), target[:, 1] - (grid.y + (row + 0.5) * cell))
+        self._to_centre = np.hypot(
+            target[:, 0] - (grid.x + (column + 0.5) * cell), target[:, 1] - (grid.y + (row + 0.5) * cell)
+        )
         self._to_wall = self._wall_distances()
 
     def _wall_distances(self) -> NDArray[np.float64]:
@@ -67,10 +76,23 @@ class Chooser:
         found = np.zeros(len(self.piece))
         for row in range(first, len(found)):
             polygon = int(self._goals.piece_polygon[self.piece[row]])
-            found[row] = wall_distance(self._mesh, polygon, float(self.target[row, 0]), float(self.target[row, 1]), MOST_CLEARANCE_M, flood)
+            found[row] = wall_distance(
+                self._mesh,
+                polygon,
+                float(self.target[row, 0]),
+                float(self.target[row, 1]),
+                MOST_CLEARANCE_M,
+                flood,
+            )
         return found
 
-    def choices(self, goal: NDArray[np.int32], polygon: NDArray[np.int64], need: NDArray[np.float64], radius: NDArray[np.float64]) -> Choices:
+    def choices(
+        self,
+        goal: NDArray[np.int32],
+        polygon: NDArray[np.int64],
+        need: NDArray[np.float64],
+        radius: NDArray[np.float64],
+    ) -> Choices:
         """Return which points agents can mean.
 
         Parameters
@@ -95,7 +117,9 @@ class Chooser:
         which = np.full(len(goal), -1, dtype=np.int32)
         here = self._mesh.polygon_part[polygon]
         size = np.ceil(radius / CLASS_M).astype(np.int64)
-        for row, key in enumerate(zip(goal.tolist(), here.tolist(), need.tolist(), size.tolist(), strict=True)):
+        for row, key in enumerate(
+            zip(goal.tolist(), here.tolist(), need.tolist(), size.tolist(), strict=True)
+        ):
             if key not in known:
                 points = self._points(*key)
                 known[key] = len(lists) if len(points) else -1
@@ -112,7 +136,11 @@ class Chooser:
         middles, rim = points[~on_rim], points[on_rim]
         if len(middles) < 2:
             return middles
-        kept = [point for point in middles.tolist() if self._clearance[point] > need + TOUCH_M or self._is_seen_from_its_cell(point, need)]
+        kept = [
+            point
+            for point in middles.tolist()
+            if self._clearance[point] > need + TOUCH_M or self._is_seen_from_its_cell(point, need)
+        ]
         fits = self._clearance[rim] > np.ceil(need / CLASS_M) * CLASS_M + TOUCH_M
         fits &= self._to_wall[rim] >= np.maximum(size * CLASS_M, self._to_centre[rim])
         kept += rim[fits].tolist()
@@ -130,14 +158,20 @@ class Chooser:
             is_seen = False
             if node >= 0:
                 row, column = divmod(node, self._grid.width + 2)
-                cell, polygon = self._grid.parameters.cell_size, int(self._goals.piece_polygon[self.piece[point]])
+                cell, polygon = (
+                    self._grid.parameters.cell_size,
+                    int(self._goals.piece_polygon[self.piece[point]]),
+                )
                 to_x, to_y = self._grid.x + (column - 0.5) * cell, self._grid.y + (row - 0.5) * cell
-                is_seen = bool(is_in_sight(self._mesh, polygon, x, y, to_x, to_y, int(self._mesh.polygon_layer[polygon])))
+                is_seen = bool(
+                    is_in_sight(self._mesh, polygon, x, y, to_x, to_y, int(self._mesh.polygon_layer[polygon]))
+                )
             self._known[point, need] = is_seen
         return self._known[point, need]
 
     def piece_at(self, goal: NDArray[np.int32], point: NDArray[np.float64]) -> NDArray[np.int32]:
-        """Return the piece of each agent's goal that has the point nearest to a place, as a rule that very point; -1 if the goal has none.
+        """Return the piece of each agent's goal that has the point nearest to a place,
+        as a rule that very point; -1 if the goal has none.
 
         Parameters
         ----------

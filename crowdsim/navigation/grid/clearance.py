@@ -1,8 +1,9 @@
 """Paths over cells as agents can walk them where the ground ends at walls.
 
-The cells of [Pathfinding undated] know of no walls: an area is walkable up to its edge, and half a cell beyond it lies what a line of sight takes for
-ground. In a scenario edges are walls, which keep centres a radius away. So waypoints are moved to where the agent fits, and where a wall is in the line
-from one to the next, the cells under that line are gone over one by one.
+The cells of [Pathfinding undated] know of no walls: an area is walkable up to its edge, and half a cell
+beyond it lies what a line of sight takes for ground. In a scenario edges are walls, which keep centres a
+radius away. So waypoints are moved to where the agent fits, and where a wall is in the line from one to the
+next, the cells under that line are gone over one by one.
 """
 
 # mypy: allow-untyped-defs
@@ -21,19 +22,31 @@ from crowdsim.navigation.corridor.walk import walk_point
 from crowdsim.navigation.grid.ground import Ground, cell_at
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh, locate, make_flood, wall_distance
 
-MOST_PUSHES = 40  # Off walls in turn, each by a share of what is missing, at first half of it; more gets nearer to the middle of narrow gaps.
-DAMPING = 0.9  # By how much the share falls each time: between two walls that are too near to each other it comes to rest in the middle.
+# Off walls in turn, each by a share of what is missing, at first half of it; more gets nearer to the middle
+# of narrow gaps.
+MOST_PUSHES = 40
+# By how much the share falls each time: between two walls that are too near to each other it comes to rest in
+# the middle.
+DAMPING = 0.9
 PUSH_M = 1e-3  # Besides: what is left to be missed in the end.
-ON_WALL_M = 1e-4  # A place this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
-SPARE_M = 0.1  # What paths keep from walls beside the radius where there is room: no agent walks to the centimetre, and some models stop before a corner in
-# their line. With none, one in ten lone agents under hrvo and toi was stuck for good at a door of 0.9 m; more bends paths that could be straight.
-MOST_HALVINGS = 3  # Of a line with a wall in it: a corner between two places half a metre apart is then gone round in steps of 6 cm.
+# A place this near to a wall is pushed along the wall's normal: its own direction from the wall is rounding.
+ON_WALL_M = 1e-4
+# What paths keep from walls beside the radius where there is room: no agent walks to the centimetre, and some
+# models stop before a corner in their line. With none, one in ten lone agents under hrvo and toi was stuck
+# for good at a door of 0.9 m; more bends paths that could be straight.
+SPARE_M = 0.1
+# Of a line with a wall in it: a corner between two places half a metre apart is then gone round in steps of
+# 6 cm.
+MOST_HALVINGS = 3
 LEAST_STEP_M = 0.02  # Places nearer to each other are one.
-STEP_CELLS = 0.5  # Of the points of a line under which cells are looked at, as in [Pathfinding undated], section 4.
+# Of the points of a line under which cells are looked at, as in [Pathfinding undated], section 4.
+STEP_CELLS = 0.5
 
 
 class Floor(NamedTuple):
-    """A floor of a mesh, and room to work in: `flood`, and for `walk_point` `state`, (3,), and `crossed`, (0,)."""
+    """A floor of a mesh, and room to work in: `flood`, and for `walk_point` `state`, (3,), and `crossed`,
+    (0,).
+    """
 
     mesh: NavMesh
     layer: int
@@ -44,7 +57,8 @@ class Floor(NamedTuple):
 
 @lean_kernel
 def clear_place(floor, x, y, radius):
-    """Return the place near a point where an agent fits with some clearance to spare, as (x, y), its polygon, and its distance to the nearest wall.
+    """Return the place near a point where an agent fits with some clearance to spare, as (x, y), its polygon,
+    and its distance to the nearest wall.
 
     Parameters
     ----------
@@ -54,12 +68,13 @@ def clear_place(floor, x, y, radius):
     Returns
     -------
     float, float, int, float
-        The point itself if the agent fits there, or it lies off the ground (then -1), or no place that it is pushed to has more. The distance is at most
-        `radius` and `SPARE_M`.
+        The point itself if the agent fits there, or it lies off the ground (then -1), or no place that it is
+        pushed to has more. The distance is at most `radius` and `SPARE_M`.
 
     Notes
     -----
-    It is pushed off the nearest wall again and again, along the mesh, so never through another. Twin: `tests/reference/grid_clearance.py`.
+    It is pushed off the nearest wall again and again, along the mesh, so never through another. Twin:
+    `tests/reference/grid_clearance.py`.
     """
     mesh, flood, state = floor.mesh, floor.flood, floor.state
     polygon = locate(mesh, x, y, floor.layer)
@@ -92,12 +107,16 @@ def clear_place(floor, x, y, radius):
 
 @lean_kernel
 def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under):
-    """Write the clear places of the cells under a line, without its first, to `place` (x, y, clearance) and their polygons to `under`; return their number."""
+    """Write the clear places of the cells under a line, without its first, to `place` (x, y,
+    clearance) and their polygons to `under`; return their number.
+    """
     steps = int(np.ceil(np.hypot(to_x - from_x, to_y - from_y) / (STEP_CELLS * ground.cell)))
     last_x, last_y = cell_at(ground, from_x, from_y)
     count = 0
     for step in range(1, steps):
-        cx, cy = cell_at(ground, from_x + (to_x - from_x) * (step / steps), from_y + (to_y - from_y) * (step / steps))
+        cx, cy = cell_at(
+            ground, from_x + (to_x - from_x) * (step / steps), from_y + (to_y - from_y) * (step / steps)
+        )
         if cx == last_x and cy == last_y:
             continue
         last_x, last_y = cx, cy
@@ -110,7 +129,9 @@ def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under
 
 @lean_kernel
 def _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
-    """Return whether an agent gets straight from one place to another, with as much to spare as there is at both."""
+    """Return whether an agent gets straight from one place to another,
+    with as much to spare as there is at both.
+    """
     kept = max(radius, min(min(clear, to_clear), radius + SPARE_M) - PUSH_M)
     return is_clear_line(floor.mesh, polygon, x, y, to_x, to_y, kept, floor.flood, floor.state, floor.crossed)
 
@@ -119,17 +140,30 @@ def _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
 def _go_to(floor, x, y, polygon, clear, radius, ahead, out, fill):
     """Write a path to the place in ``ahead[0]`` to ``out[fill:]``; return how far `out` is filled.
 
-    Where a wall is in the line, it goes over a clear place near its middle, and so on for both halves, `MOST_HALVINGS` times. `ahead` is scratch for the
-    places that are still ahead, the next one last: x, y, polygon, clearance, and how often the line to it was halved.
+    Where a wall is in the line, it goes over a clear place near its middle, and so on for both halves,
+    `MOST_HALVINGS` times. `ahead` is scratch for the places that are still ahead, the next one last: x, y,
+    polygon, clearance, and how often the line to it was halved.
     """
     count = 1
     ahead[0, 4] = 0.0
     while count > 0:
-        to_x, to_y, under, to_clear = ahead[count - 1, 0], ahead[count - 1, 1], np.int64(ahead[count - 1, 2]), ahead[count - 1, 3]
-        if ahead[count - 1, 4] < MOST_HALVINGS and not _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
+        to_x, to_y, under, to_clear = (
+            ahead[count - 1, 0],
+            ahead[count - 1, 1],
+            np.int64(ahead[count - 1, 2]),
+            ahead[count - 1, 3],
+        )
+        if ahead[count - 1, 4] < MOST_HALVINGS and not _is_clear(
+            floor, polygon, x, y, clear, to_x, to_y, to_clear, radius
+        ):
             mx, my, middle, middle_clear = clear_place(floor, 0.5 * (x + to_x), 0.5 * (y + to_y), radius)
             if middle >= 0 and min(np.hypot(mx - x, my - y), np.hypot(mx - to_x, my - to_y)) > LEAST_STEP_M:
-                ahead[count, 0], ahead[count, 1], ahead[count, 2], ahead[count, 3] = mx, my, middle, middle_clear
+                ahead[count, 0], ahead[count, 1], ahead[count, 2], ahead[count, 3] = (
+                    mx,
+                    my,
+                    middle,
+                    middle_clear,
+                )
                 ahead[count - 1, 4] += 1.0
                 ahead[count, 4] = ahead[count - 1, 4]
                 count += 1
@@ -168,11 +202,21 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
 
     Notes
     -----
-    The last waypoint stays the last. Where no path past a wall is found, the line goes straight on: agents slide along walls.
-    Twin: `tests/reference/grid_clearance.py`.
+    The last waypoint stays the last. Where no path past a wall is found, the line goes straight on: agents
+    slide along walls. Twin: `tests/reference/grid_clearance.py`.
     """
-    floor = Floor(mesh, layer, make_flood(mesh.polygon_start.size - 1), np.zeros(3, dtype=np.int64), np.zeros(0, dtype=np.int64))
-    place, under, ahead = np.empty((longest, 3)), np.empty(longest, dtype=np.int64), np.empty((MOST_HALVINGS + 1, 5))
+    floor = Floor(
+        mesh,
+        layer,
+        make_flood(mesh.polygon_start.size - 1),
+        np.zeros(3, dtype=np.int64),
+        np.zeros(0, dtype=np.int64),
+    )
+    place, under, ahead = (
+        np.empty((longest, 3)),
+        np.empty(longest, dtype=np.int64),
+        np.empty((MOST_HALVINGS + 1, 5)),
+    )
     fill = 0
     for i in range(radius.size):
         out_start[i] = fill
@@ -188,9 +232,16 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
             if not is_clear:
                 count = _list_places(floor, ground, from_x, from_y, to_x, to_y, r, place, under)
             while at < count and not is_clear:
-                while at + 1 < count and _is_clear(floor, here, x, y, clear, place[at + 1, 0], place[at + 1, 1], place[at + 1, 2], r):
+                while at + 1 < count and _is_clear(
+                    floor, here, x, y, clear, place[at + 1, 0], place[at + 1, 1], place[at + 1, 2], r
+                ):
                     at += 1
-                ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = place[at, 0], place[at, 1], under[at], place[at, 2]
+                ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = (
+                    place[at, 0],
+                    place[at, 1],
+                    under[at],
+                    place[at, 2],
+                )
                 fill = _go_to(floor, x, y, here, clear, r, ahead, out, fill)
                 x, y, here, clear = place[at, 0], place[at, 1], under[at], place[at, 2]
                 is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end_clear, r)
@@ -203,9 +254,15 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
 
 
 def walked(
-    mesh: NavMesh, ground: Ground, waypoint: NDArray[np.float64], start: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64],
-    radius: NDArray[np.float64], layer: int = 0,
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:  # fmt: skip
+    mesh: NavMesh,
+    ground: Ground,
+    waypoint: NDArray[np.float64],
+    start: NDArray[np.int64],
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+    radius: NDArray[np.float64],
+    layer: int = 0,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return paths as agents can walk them, as (waypoints, start); see `lead_past_walls`.
 
     Parameters
@@ -226,6 +283,9 @@ def walked(
     before[first] = position[sizes > 0]
     steps = np.ceil(np.hypot(*(waypoint - before).T) / (STEP_CELLS * ground.cell)).astype(np.int64)
     longest = int(steps.max(initial=0)) + 1
-    out, out_start = np.empty(((int(steps.sum()) + len(waypoint)) << MOST_HALVINGS, 2)), np.empty(len(start), dtype=np.int64)
+    out, out_start = (
+        np.empty(((int(steps.sum()) + len(waypoint)) << MOST_HALVINGS, 2)),
+        np.empty(len(start), dtype=np.int64),
+    )
     lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, longest, out, out_start)
     return out[: out_start[-1]], out_start

@@ -1,6 +1,8 @@
-"""Grids in files: the JSON form and the plain text form of [Pathfinding undated], section 2, and the .map form of the MovingAI benchmark.
+"""Grids in files: the JSON form and the plain text form of [Pathfinding undated], section 2,
+and the .map form of the MovingAI benchmark.
 
-The document's ground is the x-z plane; its z is y here. Rows of its text form go from the lowest z upwards; a .map is a picture, with its upper row first.
+The document's ground is the x-z plane; its z is y here. Rows of its text form go from the lowest z upwards; a
+.map is a picture, with its upper row first.
 """
 
 from __future__ import annotations
@@ -23,8 +25,12 @@ from crowdsim.navigation.grid.parameters import GridParameters
 
 # Names in the document's files, and ours.
 NUMBERS = {
-    "cellSize": "cell_size", "agentRadius": "agent_radius", "objectPadding": "object_padding", "boundaryPadding": "boundary_padding", "floorY": "floor_height",
-}  # fmt: skip
+    "cellSize": "cell_size",
+    "agentRadius": "agent_radius",
+    "objectPadding": "object_padding",
+    "boundaryPadding": "boundary_padding",
+    "floorY": "floor_height",
+}
 _PLACE = ("minX", "minZ", "gridWidth", "gridDepth")
 _MAP_WALKABLE, _MAP_BLOCKED = b".GS", b"@OTW"  # . G ground, S swamp; @ O out of bounds, T trees, W water
 _MOST_BYTES = 2 * MOST_CELLS
@@ -57,8 +63,8 @@ def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Gri
     ----------
     path : str or Path
     parameters : GridParameters, optional
-        What the file does not say. The numbers of a .json or .txt file come before these; a .map says nothing, and its cells are 1 m
-        and its agents points unless `parameters` say otherwise.
+        What the file does not say. The numbers of a .json or .txt file come before these; a .map says
+        nothing, and its cells are 1 m and its agents points unless `parameters` say otherwise.
 
     Returns
     -------
@@ -70,13 +76,22 @@ def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Gri
         If the file cannot be read, or has not the form of its ending.
     """
     path = Path(path)
-    readers: dict[str, Callable[[str, GridParameters | None], Grid]] = {".json": grid_from_json, ".txt": grid_from_text, ".map": grid_from_map}
+    readers: dict[str, Callable[[str, GridParameters | None], Grid]] = {
+        ".json": grid_from_json,
+        ".txt": grid_from_text,
+        ".map": grid_from_map,
+    }
     reader = readers.get(path.suffix.lower())
     if reader is None:
-        raise NavigationError(f"{path}: a grid is read from {', '.join(readers)}, not from {path.suffix or 'a file without an ending'}.")
+        raise NavigationError(
+            f"{path}: a grid is read from {', '.join(readers)}, not from "
+            f"{path.suffix or 'a file without an ending'}."
+        )
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise NavigationError(f"{path}: {path.stat().st_size:,} bytes; files of at most {_MOST_BYTES:,} are read.")
+            raise NavigationError(
+                f"{path}: {path.stat().st_size:,} bytes; files of at most {_MOST_BYTES:,} are read."
+            )
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise NavigationError(f"{path} cannot be read: {error.strerror or error}.") from None
@@ -89,7 +104,8 @@ def load_grid(path: str | Path, parameters: GridParameters | None = None) -> Gri
 
 
 def save_grid(grid: Grid, path: str | Path, radius: float | None = None) -> None:
-    """Save the cells of one radius in the text form of [Pathfinding undated], which loads much faster than polygons are built.
+    """Save the cells of one radius in the text form of [Pathfinding undated],
+    which loads much faster than polygons are built.
 
     Parameters
     ----------
@@ -114,7 +130,12 @@ def grid_to_text(grid: Grid, radius: float | None = None) -> str:
     own = {name: getattr(grid.parameters, ours) for name, ours in NUMBERS.items()}
     if radius is not None:
         own["agentRadius"] = radius
-    head = {"cellSize": own.pop("cellSize"), "agentRadius": own.pop("agentRadius"), "floorY": own.pop("floorY"), **own}
+    head = {
+        "cellSize": own.pop("cellSize"),
+        "agentRadius": own.pop("agentRadius"),
+        "floorY": own.pop("floorY"),
+        **own,
+    }
     lines = [f"{name} {float(value)!r}" for name, value in head.items()]
     lines += [f"minX {grid.x!r}", f"minZ {grid.y!r}", f"gridWidth {grid.width}", f"gridDepth {grid.depth}"]
     rows = np.where(grid.walkable(head["agentRadius"]), np.uint8(ord("1")), np.uint8(ord("0")))
@@ -122,9 +143,11 @@ def grid_to_text(grid: Grid, radius: float | None = None) -> str:
 
 
 def grid_from_text(text: str, parameters: GridParameters | None = None) -> Grid:
-    """Read the text form of [Pathfinding undated], section 2a: lines of a name and a number, then rows of 1 and 0, the lowest first.
+    """Read the text form of [Pathfinding undated], section 2a:
+    lines of a name and a number, then rows of 1 and 0, the lowest first.
 
-    Wider agents than the file was made for are kept off its blocked cells by what they are wider; narrower ones have no more cells than it says.
+    Wider agents than the file was made for are kept off its blocked cells by what they are wider; narrower
+    ones have no more cells than it says.
 
     Parameters
     ----------
@@ -164,7 +187,10 @@ def cells_from_text(text: str) -> Cells:
             first = number - 1
             break
         if len(words) != 2:
-            raise NavigationError(f'line {number} is "{line[:40]}", but the head of a grid has lines of a name and a number, such as "cellSize 0.4".')
+            raise NavigationError(
+                f'line {number} is "{line[:40]}", but the head of a grid has lines of a name and a number, '
+                'such as "cellSize 0.4".'
+            )
         if words[0] in head:
             raise NavigationError(f"line {number}: {words[0]} stands twice in the head.")
         _refuse_typing_slips(words[0], (*NUMBERS, *_PLACE), f"line {number}: ")
@@ -175,7 +201,12 @@ def cells_from_text(text: str) -> Cells:
     width, depth = _count(head["gridWidth"], "gridWidth"), _count(head["gridDepth"], "gridDepth")
     rows = [line.strip() for line in lines[first : first + depth]]
     _refuse_rows(rows, lines[first + depth :], width, depth, first, b"01")
-    return Cells({ours: head[name] for name, ours in NUMBERS.items() if name in head}, head["minX"], head["minZ"], _bytes_of(rows) == ord("1"))
+    return Cells(
+        {ours: head[name] for name, ours in NUMBERS.items() if name in head},
+        head["minX"],
+        head["minZ"],
+        _bytes_of(rows) == ord("1"),
+    )
 
 
 def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
@@ -190,7 +221,8 @@ def grid_from_map(text: str, parameters: GridParameters | None = None) -> Grid:
     Returns
     -------
     Grid
-        Its lower left corner is the origin. The benchmark's cell (x, y), counted from the upper left, is column x and row height - 1 - y.
+        Its lower left corner is the origin. The benchmark's cell (x, y), counted from the upper left, is
+        column x and row height - 1 - y.
 
     Raises
     ------
@@ -249,7 +281,9 @@ def grid_from_json(text: str, parameters: GridParameters | None = None) -> Grid:
         polygon, name = _polygon_of(item, f"areas[{index}]")
         available = item.get("available", True)
         if not isinstance(available, bool):
-            raise NavigationError(f"areas[{index}].available is {str(available)[:40]}, but must be true or false.")
+            raise NavigationError(
+                f"areas[{index}].available is {str(available)[:40]}, but must be true or false."
+            )
         areas.append(Area(name or f"areas[{index}]", polygon, available))
     listed = value.get("obstacles", [])
     if not isinstance(listed, list):
@@ -262,11 +296,15 @@ def _polygon_of(item: Any, where: str) -> tuple[Any, str]:
     """Return polygon and name of an area or an obstacle."""
     ring = item.get("polygon") if isinstance(item, dict) else None
     if not isinstance(ring, list) or len(ring) < 3:
-        raise NavigationError(f'{where} must be an object with a "polygon", a list of at least 3 points [x, z].')
+        raise NavigationError(
+            f'{where} must be an object with a "polygon", a list of at least 3 points [x, z].'
+        )
     for index, point in enumerate(ring):
         if not isinstance(point, list) or len(point) != 2:
             raise NavigationError(f"{where}.polygon[{index}] is {str(point)[:40]}, but a point is [x, z].")
-    corners = [[_number(part, f"{where}.polygon[{index}]") for part in point] for index, point in enumerate(ring)]
+    corners = [
+        [_number(part, f"{where}.polygon[{index}]") for part in point] for index, point in enumerate(ring)
+    ]
     name = item.get("name", "")
     return shapely.Polygon(corners), name if isinstance(name, str) else ""
 
@@ -299,7 +337,9 @@ def _count(value: float, name: str) -> int:
     return int(value)
 
 
-def _refuse_rows(rows: list[str], rest: list[str], width: int, depth: int, first: int, letters: bytes) -> None:
+def _refuse_rows(
+    rows: list[str], rest: list[str], width: int, depth: int, first: int, letters: bytes
+) -> None:
     """Refuse rows that are not as many, not as long, or of other letters than they must be."""
     found = sum(1 for row in rows if row)
     if found < depth:
@@ -307,10 +347,14 @@ def _refuse_rows(rows: list[str], rest: list[str], width: int, depth: int, first
     allowed = set(letters.decode("ascii"))
     for number, row in enumerate(rows, first + 1):
         if len(row) != width:
-            raise NavigationError(f"line {number}: {width:,} cells are announced, but the row has {len(row):,}.")
+            raise NavigationError(
+                f"line {number}: {width:,} cells are announced, but the row has {len(row):,}."
+            )
         strange = set(row) - allowed
         if strange:
-            raise NavigationError(f'line {number}: "{min(strange)}" is no cell; cells are {", ".join(sorted(allowed))}.')
+            raise NavigationError(
+                f'line {number}: "{min(strange)}" is no cell; cells are {", ".join(sorted(allowed))}.'
+            )
     if any(line.strip() for line in rest):
         raise NavigationError(f"more rows follow than the {depth:,} that are announced.")
 

@@ -1,4 +1,6 @@
-"""Walking along waypoints ([Pathfinding undated], section 7): where an agent goes, whether it stands, and when it has arrived."""
+"""Walking along waypoints ([Pathfinding undated], section 7):
+where an agent goes, whether it stands, and when it has arrived.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -22,7 +24,8 @@ class Walks(NamedTuple):
     waypoint : (m, 2) float64, m
         Paths of all agents, one after the other.
     start, total, current : (n,) int64
-        The path of agent i is ``waypoint[start[i]:start[i] + total[i]]``; `current` of it are passed. Without a path, `total` is 0.
+        The path of agent i is ``waypoint[start[i]:start[i] + total[i]]``; `current` of it are passed. Without
+        a path, `total` is 0.
     leg : (n, 2) float64, m
         Where the line to the current waypoint begins: the waypoint before, or where the path began.
     target : (n, 2) float64, m
@@ -45,7 +48,8 @@ class Walks(NamedTuple):
 
 @inlined_kernel
 def _is_passed(walks, row, place, x, y, reached):
-    """Return whether a waypoint is behind an agent: it is there, or it has crossed the plane through it that stands across the line to it.
+    """Return whether a waypoint is behind an agent:
+    it is there, or it has crossed the plane through it that stands across the line to it.
 
     The plane does not count at the end of a path: the last waypoint is a place to be, not one to go past.
     """
@@ -53,7 +57,11 @@ def _is_passed(walks, row, place, x, y, reached):
     if np.hypot(dx, dy) <= reached:
         return True
     lx, ly = walks.waypoint[place, 0] - walks.leg[row, 0], walks.waypoint[place, 1] - walks.leg[row, 1]
-    return place < walks.start[row] + walks.total[row] - 1 and (lx != 0.0 or ly != 0.0) and dx * lx + dy * ly >= 0.0
+    return (
+        place < walks.start[row] + walks.total[row] - 1
+        and (lx != 0.0 or ly != 0.0)
+        and dx * lx + dy * ly >= 0.0
+    )
 
 
 @lean_kernel
@@ -72,14 +80,15 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
     reached : float, m
         A waypoint, or a target, nearer than this is reached.
     velocity : (n, 2) float64, m/s
-        Receives the velocity that each agent prefers: at walk speed to the current waypoint, slower only where it would go past the last.
+        Receives the velocity that each agent prefers: at walk speed to the current waypoint, slower only
+        where it would go past the last.
     has_arrived : (n,) uint8
         Receives 1 for agents that reached the last waypoint in this tick.
 
     Notes
     -----
-    An agent without waypoints that was pushed off its target by more than `reached` walks back to it.
-    Cost: about 20 ns an agent. Source: [Pathfinding undated], section 7. Twin: `tests/reference/grid_follow.py`.
+    An agent without waypoints that was pushed off its target by more than `reached` walks back to it. Cost:
+    about 20 ns an agent. Source: [Pathfinding undated], section 7. Twin: `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         x, y = position[row, 0], position[row, 1]
@@ -113,7 +122,8 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
 
 @lean_kernel
 def measure_paths(first, last, rows, walks, position, length):
-    """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to stand.
+    """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to
+    stand.
 
     Parameters
     ----------
@@ -153,7 +163,8 @@ def find_standing(first, last, walks, position, reached, is_standing):
 
     Notes
     -----
-    Only agents that stand are in the way of others ([Pathfinding undated], section 6). Twin: `tests/reference/grid_follow.py`.
+    Only agents that stand are in the way of others ([Pathfinding undated], section 6). Twin:
+    `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         away = np.hypot(position[row, 0] - walks.target[row, 0], position[row, 1] - walks.target[row, 1])
@@ -177,7 +188,8 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
 
     Notes
     -----
-    Source: [Pathfinding undated], section 2b: areas are toggled at run time. Twin: `tests/reference/grid_follow.py`.
+    Source: [Pathfinding undated], section 2b: areas are toggled at run time. Twin:
+    `tests/reference/grid_follow.py`.
     """
     for row in range(first, last):
         is_cut[row] = 0
@@ -191,7 +203,9 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
 
 
 def marked_cells(lost: NDArray[np.bool_]) -> GridSlots:
-    """Return cells, (depth, width) bool, in the form that lines of sight look at: nothing but these is in the way."""
+    """Return cells, (depth, width) bool, in the form that lines of sight look at:
+    nothing but these is in the way.
+    """
     slots = make_slots(1, (lost.shape[1] + 2) * (lost.shape[0] + 2))
     lost = np.pad(lost, 1).reshape(-1)
     slots.header[0, GENERATION] = 1

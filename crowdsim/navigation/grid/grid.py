@@ -1,4 +1,5 @@
-"""The walkable grid: areas that are available or not, obstacles, and one field of distances that serves agents of every radius.
+"""The walkable grid: areas that are available or not, obstacles,
+and one field of distances that serves agents of every radius.
 
 Source: [Pathfinding undated], sections 1 and 2.
 """
@@ -22,7 +23,8 @@ from crowdsim.navigation.grid.layout import Raster, Shut
 from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.tunable import tunables
 
-MOST_CELLS = 1 << 26  # 67 million cells, 1.4 GB: a square of 3 km with the usual cells. More is a slip of the finger in cell_size.
+# 67 million cells, 1.4 GB: a square of 3 km with the usual cells. More is a slip of the finger in cell_size.
+MOST_CELLS = 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,9 +60,10 @@ class _Window:
 class Grid:
     """Cells of a floor plan, and how far each is from the nearest obstacle.
 
-    An agent of radius r walks on cells whose centres lie in an available area, at least `boundary_padding` inside of it, and are farther than
-    r + `object_padding` from every obstacle ([Pathfinding undated], section 2), and than r from every wall, where walls are known. One field of distances
-    answers for all radii up to `widest_body`.
+    An agent of radius r walks on cells whose centres lie in an available area, at least `boundary_padding`
+    inside of it, and are farther than r + `object_padding` from every obstacle ([Pathfinding undated],
+    section 2), and than r from every wall, where walls are known. One field of distances answers for all
+    radii up to `widest_body`.
 
     Attributes
     ----------
@@ -84,9 +87,11 @@ class Grid:
         self.version = 0
         self._windows: dict[str, _Window] = {}
         self._holders = np.zeros((depth, width), dtype=np.int32)  # how many available areas hold a cell
-        self._distance = np.full((depth, width), np.inf)  # to obstacles that stand for good, whether an area holds the cell or not
+        # to obstacles that stand for good, whether an area holds the cell or not
+        self._distance = np.full((depth, width), np.inf)
         self._near = self._distance  # to obstacles that can be taken down too
-        self._raised: dict[str, tuple[Any, bool]] = {}  # polygon, and whether it is ground that is shut, not an obstacle
+        # polygon, and whether it is ground that is shut, not an obstacle
+        self._raised: dict[str, tuple[Any, bool]] = {}
         self._has_walls = self._has_bars = False
         self._fixed_bars = np.zeros((depth, width), dtype=np.uint8)  # of walls that stand for good
         self._bars = np.zeros((depth + 2, width + 2), dtype=np.uint16)
@@ -95,7 +100,8 @@ class Grid:
     @property
     def reach(self) -> float:
         """Distance (m) up to which obstacles are looked for; beyond it clearance is infinite."""
-        return self.widest_body + self.parameters.object_padding + 2.0 * TOUCH_M  # what the widest agent keeps is measured, too
+        # what the widest agent keeps is measured, too
+        return self.widest_body + self.parameters.object_padding + 2.0 * TOUCH_M
 
     @property
     def widest_body(self) -> float:
@@ -106,7 +112,15 @@ class Grid:
     def ground(self) -> Ground:
         """The cells as searches see them; it follows changes of availability."""
         clearance = self._clearance.reshape(-1)
-        return Ground(self.x, self.y, self.parameters.cell_size, self.width, self.depth, clearance, self._bars.reshape(-1))
+        return Ground(
+            self.x,
+            self.y,
+            self.parameters.cell_size,
+            self.width,
+            self.depth,
+            clearance,
+            self._bars.reshape(-1),
+        )
 
     @property
     def bars(self) -> NDArray[np.uint8]:
@@ -115,7 +129,9 @@ class Grid:
 
     @property
     def clearance(self) -> NDArray[np.float64]:
-        """(depth, width) float64, m: distance of each centre to the nearest obstacle; NO_GROUND where no available area holds it. Not to be written."""
+        """(depth, width) float64, m: distance of each centre to the nearest obstacle;
+        NO_GROUND where no available area holds it. Not to be written.
+        """
         inner = self._clearance[1:-1, 1:-1].view()
         inner.flags.writeable = False
         return inner
@@ -130,7 +146,8 @@ class Grid:
         """
         if not 0.0 <= radius <= self.widest_body:
             raise NavigationError(
-                f"An agent of radius {radius:g} m cannot be led over a grid that knows distances for radii from 0 to {self.widest_body:g} m. "
+                f"An agent of radius {radius:g} m cannot be led over a grid that knows distances for radii "
+                f"from 0 to {self.widest_body:g} m. "
                 "Make the grid with a larger widest_body, or the radius smaller."
             )
         return radius + self.parameters.object_padding
@@ -148,7 +165,9 @@ class Grid:
         (depth, width) bool
             Row 0 is the lowest.
         """
-        return self.clearance > self.need(self.parameters.agent_radius if radius is None else radius) + TOUCH_M
+        return (
+            self.clearance > self.need(self.parameters.agent_radius if radius is None else radius) + TOUCH_M
+        )
 
     def set_area_available(self, name: str, available: bool) -> bool:
         """Open or close an area; only its own cells are looked at.
@@ -170,7 +189,10 @@ class Grid:
         """
         if name not in self.areas:
             known = ", ".join(f'"{area}"' for area in list(self.areas)[:8]) or "none"
-            raise NavigationError(f'There is no area "{name}" on this grid. Its areas: {known}{" and others" if len(self.areas) > 8 else ""}.')
+            raise NavigationError(
+                f'There is no area "{name}" on this grid. Its areas: '
+                f"{known}{' and others' if len(self.areas) > 8 else ''}."
+            )
         if self.areas[name].is_available == available:
             return False
         self.areas[name] = replace(self.areas[name], is_available=available)
@@ -197,15 +219,25 @@ class Grid:
         """Count an area in or out, and show it in the clearance of its cells."""
         holders = window.within(self._holders)
         holders[window.held] += change
-        window.within(self._clearance[1:-1, 1:-1])[...] = np.where(holders > 0, window.within(self._near), NO_GROUND)
+        window.within(self._clearance[1:-1, 1:-1])[...] = np.where(
+            holders > 0, window.within(self._near), NO_GROUND
+        )
 
     def _block(self, polygon: Any, margin: float) -> tuple[int, int, int, int]:
-        """Return first row, first column, rows and columns of the cells within a margin (m) of a polygon's bounds."""
+        """Return first row, first column, rows and columns of the cells within a margin (m) of a polygon's
+        bounds.
+        """
         if polygon.is_empty:
             return 0, 0, 0, 0
         min_x, min_y, max_x, max_y = polygon.bounds
-        left, right = self._column(min_x - margin - self.x, self.width), self._column(max_x + margin - self.x, self.width)
-        low, high = self._column(min_y - margin - self.y, self.depth), self._column(max_y + margin - self.y, self.depth)
+        left, right = (
+            self._column(min_x - margin - self.x, self.width),
+            self._column(max_x + margin - self.x, self.width),
+        )
+        low, high = (
+            self._column(min_y - margin - self.y, self.depth),
+            self._column(max_y + margin - self.y, self.depth),
+        )
         return low, left, min(high + 1, self.depth) - low, min(right + 1, self.width) - left
 
     def _column(self, distance: float, count: int) -> int:
@@ -226,7 +258,8 @@ class Grid:
         return _Window(row, column, held)
 
     def add_obstacle(self, polygon: Any) -> None:
-        """Put an obstacle up for good: cells inside of it are blocked, and those around as far as an agent is wide.
+        """Put an obstacle up for good: cells inside of it are blocked,
+        and those around as far as an agent is wide.
 
         Parameters
         ----------
@@ -247,23 +280,33 @@ class Grid:
         for name in self.areas:
             self.set_area_available(name, name not in wanted)
         # Where walls are known, there is one round an area that is closed, too.
-        shown = {name: each for name, each in wanted.items() if not each.polygon.is_empty and (name not in self.areas or self._has_bars)}
+        shown = {
+            name: each
+            for name, each in wanted.items()
+            if not each.polygon.is_empty and (name not in self.areas or self._has_bars)
+        }
         for name, (polygon, is_ground) in list(self._raised.items()):
-            if name not in shown or is_ground != shown[name].is_ground or not shapely.equals_exact(polygon, shown[name].polygon, 0.0):
+            if (
+                name not in shown
+                or is_ground != shown[name].is_ground
+                or not shapely.equals_exact(polygon, shown[name].polygon, 0.0)
+            ):
                 self.take_down(name)
         for name, each in shown.items():
             if name not in self._raised:
                 self.put_up(name, each.polygon, is_ground=each.is_ground)
 
     def put_up(self, name: str, polygon: Any, *, is_ground: bool = False) -> None:
-        """Put an obstacle up that can be taken down again, or shut some ground; only the cells around it are looked at.
+        """Put an obstacle up that can be taken down again, or shut some ground;
+        only the cells around it are looked at.
 
         Parameters
         ----------
         name : str
         polygon : shapely Polygon or MultiPolygon, m
         is_ground : bool
-            It is ground that is shut: agents keep no padding from it, and their radius only where there are walls.
+            It is ground that is shut: agents keep no padding from it, and their radius only where there are
+            walls.
 
         Raises
         ------
@@ -271,7 +314,9 @@ class Grid:
             If one of that name stands.
         """
         if name in self._raised:
-            raise NavigationError(f'An obstacle "{name}" stands on this grid already. Take it down first, or give another name.')
+            raise NavigationError(
+                f'An obstacle "{name}" stands on this grid already. Take it down first, or give another name.'
+            )
         if not self._raised:
             self._near = self._distance.copy()
         self._raised[name] = polygon, is_ground
@@ -323,7 +368,9 @@ class Grid:
         part = self._bars[low:high, left:right]
         part[...] = (part & np.uint16(NEAR_BARS - 1)) | np.where(near, np.uint16(NEAR_BARS), np.uint16(0))
 
-    def _stamp(self, polygon: Any, row: int, column: int, distance: NDArray[np.float64], *, is_ground: bool = False) -> None:
+    def _stamp(
+        self, polygon: Any, row: int, column: int, distance: NDArray[np.float64], *, is_ground: bool = False
+    ) -> None:
         """Lower the distances of a block of cells to those from an obstacle, or from ground that is shut."""
         edges, cell = edges_of(polygon), self.parameters.cell_size
         inside = np.zeros(distance.shape, dtype=np.uint8)
@@ -334,14 +381,19 @@ class Grid:
         elif self._has_walls:
             self._stamp_walls(edges, row, column, distance)
 
-    def _stamp_walls(self, edge: NDArray[np.float64], row: int, column: int, distance: NDArray[np.float64]) -> None:
-        """Lower the distances of a block of cells to those from walls, which are taken to be farther off by the padding that is kept from obstacles alone."""
+    def _stamp_walls(
+        self, edge: NDArray[np.float64], row: int, column: int, distance: NDArray[np.float64]
+    ) -> None:
+        """Lower the distances of a block of cells to those from walls,
+        which are taken to be farther off by the padding that is kept from obstacles alone.
+        """
         away = np.full(distance.shape, np.inf)
         stamp_distances(edge, self.x, self.y, self.parameters.cell_size, row, column, self.reach, away)
         np.minimum(distance, away + self.parameters.object_padding, out=distance)
 
     def add_walls(self, edge: NDArray[np.float64]) -> None:
-        """Put walls without thickness up for good, the edges of areas: agents keep their radius from them, and no padding.
+        """Put walls without thickness up for good, the edges of areas:
+        agents keep their radius from them, and no padding.
 
         Parameters
         ----------
@@ -353,7 +405,8 @@ class Grid:
         self._show(0, 0, self.depth, self.width)
 
     def add_bars(self, edge: NDArray[np.float64]) -> None:
-        """Let no step lead over walls, which may be thinner than a cell; from now on, over edges of what is put up neither.
+        """Let no step lead over walls, which may be thinner than a cell;
+        from now on, over edges of what is put up neither.
 
         Parameters
         ----------
@@ -365,31 +418,46 @@ class Grid:
         self._show_bars(0, 0, self.depth, self.width)
 
     def add_rim(self, kept: float) -> None:
-        """Let agents keep off the rim of the areas as they are now, of which the cells already keep `kept` (m) from obstacles; see `add_cells`."""
+        """Let agents keep off the rim of the areas as they are now, of which the cells already keep `kept`
+        (m) from obstacles; see `add_cells`.
+        """
         walkable = self._holders > 0
         distance = np.where(walkable, np.inf, 0.0)
-        stamp_distances(_square_sides(walkable, self), self.x, self.y, self.parameters.cell_size, 0, 0, self.reach, distance)
+        stamp_distances(
+            _square_sides(walkable, self),
+            self.x,
+            self.y,
+            self.parameters.cell_size,
+            0,
+            0,
+            self.reach,
+            distance,
+        )
         np.minimum(self._distance, distance + kept, out=self._distance)
         self._show(0, 0, self.depth, self.width)
 
     def add_cells(self, walkable: NDArray[np.bool_], kept: float) -> None:
-        """Take cells from a file, where areas and obstacles are not known any more: blocked cells are solid squares.
+        """Take cells from a file, where areas and obstacles are not known any more:
+        blocked cells are solid squares.
 
         Parameters
         ----------
         walkable : (depth, width) bool
         kept : float, m
-            Distance that the walkable cells of the file already keep from obstacles; agents that need more are kept off the blocked squares
-            by the difference.
+            Distance that the walkable cells of the file already keep from obstacles; agents that need more
+            are kept off the blocked squares by the difference.
         """
         self._holders += walkable
         self.add_rim(kept)
 
 
 def build_grid(
-    areas: Sequence[Area], obstacles: Sequence[Any] = (), parameters: GridParameters | None = None, walls: NDArray[np.float64] | None = None,
+    areas: Sequence[Area],
+    obstacles: Sequence[Any] = (),
+    parameters: GridParameters | None = None,
+    walls: NDArray[np.float64] | None = None,
     raster: Raster | None = None,
-) -> Grid:  # fmt: skip
+) -> Grid:
     """Build a grid from polygons ([Pathfinding undated], section 2b).
 
     Parameters
@@ -401,7 +469,8 @@ def build_grid(
     walls : (e, 4) float64, m, optional
         x, y of start, x, y of end of walls without thickness, see `Grid.add_walls`.
     raster : Raster, optional
-        Where the cells lie if a file says so, with the same size of cells; they are continued where areas reach beyond them.
+        Where the cells lie if a file says so, with the same size of cells; they are continued where areas
+        reach beyond them.
 
     Returns
     -------
@@ -417,7 +486,9 @@ def build_grid(
     boxes = np.array([area.polygon.bounds for area in areas if not area.polygon.is_empty])
     if not len(boxes):
         raise NavigationError("A grid needs at least one area that can be walked on, and there is none.")
-    grid = _empty_grid(parameters, (*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()), raster)
+    grid = _empty_grid(
+        parameters, (*boxes[:, :2].min(axis=0).tolist(), *boxes[:, 2:].max(axis=0).tolist()), raster
+    )
     for area in areas:
         grid.add_area(area)
     if raster is not None and raster.kept is not None:
@@ -429,26 +500,45 @@ def build_grid(
     return grid
 
 
-def _empty_grid(parameters: GridParameters, bounds: tuple[float, float, float, float], raster: Raster | None) -> Grid:
-    """Return a grid over the bounds (m) of areas and a margin ([Pathfinding undated], section 1), or over the cells of a file and what is beyond."""
+def _empty_grid(
+    parameters: GridParameters, bounds: tuple[float, float, float, float], raster: Raster | None
+) -> Grid:
+    """Return a grid over the bounds (m) of areas and a margin ([Pathfinding undated], section 1),
+    or over the cells of a file and what is beyond.
+    """
     left, low, right, high = bounds
     cell = parameters.cell_size
     if raster is None:
         margin = 2.0 * cell + parameters.agent_radius + parameters.object_padding
         x, y = left - margin, low - margin
-        return Grid(parameters, x, y, _cells_over(right + margin - x, cell), _cells_over(high + margin - y, cell))
-    before = [max(0, math.ceil((begin - least) / cell - 1e-6)) for begin, least in ((raster.x, left), (raster.y, low))]
+        return Grid(
+            parameters, x, y, _cells_over(right + margin - x, cell), _cells_over(high + margin - y, cell)
+        )
+    before = [
+        max(0, math.ceil((begin - least) / cell - 1e-6))
+        for begin, least in ((raster.x, left), (raster.y, low))
+    ]
     after = [
         max(0, math.ceil((most - begin) / cell - count - 1e-6))
         for begin, count, most in ((raster.x, raster.width, right), (raster.y, raster.depth, high))
     ]  # fmt: skip
-    x, y = (begin - more * cell if more else begin for begin, more in zip((raster.x, raster.y), before, strict=True))
+    x, y = (
+        begin - more * cell if more else begin
+        for begin, more in zip((raster.x, raster.y), before, strict=True)
+    )
     return Grid(parameters, x, y, before[0] + raster.width + after[0], before[1] + raster.depth + after[1])
 
 
 def edges_of(polygon: Any) -> NDArray[np.float64]:
-    """Return all edges of all rings of a polygon, or of several, as (e, 4) float64, m: x, y of start, x, y of end."""
-    rings = [shapely.get_coordinates(ring) for part in shapely.get_parts(polygon) for ring in (part.exterior, *part.interiors) if not ring.is_empty]
+    """Return all edges of all rings of a polygon, or of several, as (e, 4) float64, m:
+    x, y of start, x, y of end.
+    """
+    rings = [
+        shapely.get_coordinates(ring)
+        for part in shapely.get_parts(polygon)
+        for ring in (part.exterior, *part.interiors)
+        if not ring.is_empty
+    ]
     pieces = [np.hstack([ring[:-1], ring[1:]]) for ring in rings]
     return np.ascontiguousarray(np.concatenate(pieces)) if pieces else np.zeros((0, 4))
 
@@ -479,8 +569,11 @@ def refuse_numbers(parameters: Any, owner: type[Any]) -> None:
 
 def _refuse_sizes(parameters: GridParameters, width: int, depth: int, x: float, y: float) -> None:
     if not (math.isfinite(x) and math.isfinite(y)):
-        raise NavigationError(f"The corner of the grid would lie at ({x:g}, {y:g}). Give coordinates that are finite numbers.")
+        raise NavigationError(
+            f"The corner of the grid would lie at ({x:g}, {y:g}). Give coordinates that are finite numbers."
+        )
     if width * depth > MOST_CELLS:
         raise NavigationError(
-            f"The grid would have {width:,} x {depth:,} cells of {parameters.cell_size:g} m; at most {MOST_CELLS:,} are made. Make cell_size larger."
+            f"The grid would have {width:,} x {depth:,} cells of {parameters.cell_size:g} m; at most "
+            f"{MOST_CELLS:,} are made. Make cell_size larger."
         )

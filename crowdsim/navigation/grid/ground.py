@@ -1,6 +1,7 @@
 """Cells as searches see them: a row of numbers, with a rim that is never walkable.
 
-The rim of one cell around the grid saves searches the question whether they look over its edge. A cell is named by its node: its place in the row.
+The rim of one cell around the grid saves searches the question whether they look over its edge. A cell is
+named by its node: its place in the row.
 """
 
 # mypy: allow-untyped-defs
@@ -16,8 +17,10 @@ from crowdsim.kernels.decorator import inlined_kernel
 
 NEAR_BARS = 256
 NO_GROUND = -1.0  # Clearance of a cell that no available area holds.
-TOUCH_M = 1e-6  # "Within" a distance includes this much: a micrometre, far above the rounding of map coordinates (1e-9 m at 5,000 km), so that a
-# centre at exactly the needed distance is blocked on every map. Larger would close gaps that a floor plan leaves open on purpose.
+# "Within" a distance includes this much: a micrometre, far above the rounding of map coordinates (1e-9 m at
+# 5,000 km), so that a centre at exactly the needed distance is blocked on every map. Larger would close gaps
+# that a floor plan leaves open on purpose.
+TOUCH_M = 1e-6
 
 
 class Ground(NamedTuple):
@@ -32,10 +35,11 @@ class Ground(NamedTuple):
     width, depth : int
         Cells in x and in y, without the rim.
     clearance : ((depth + 2) * (width + 2),) float64, m
-        Distance from a cell's centre to the nearest obstacle; NO_GROUND where no available area holds the centre, and on the rim.
+        Distance from a cell's centre to the nearest obstacle; NO_GROUND where no available area holds the
+        centre, and on the rim.
     bars : ((depth + 2) * (width + 2),) uint16
-        Bit d is set where a wall stands between a cell's centre and that of its neighbour in direction d (`crowdsim.navigation.grid.moves`), NEAR_BARS where
-        that is so for the cell or a neighbour.
+        Bit d is set where a wall stands between a cell's centre and that of its neighbour in direction d
+        (`crowdsim.navigation.grid.moves`), NEAR_BARS where that is so for the cell or a neighbour.
     """
 
     x: float

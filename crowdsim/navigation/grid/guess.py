@@ -1,7 +1,9 @@
-"""Guesses over cells while a path is searched for ([Norberg 2004], section 3.1); what was walked is joined with the path that is found in `guess_join`.
+"""Guesses over cells while a path is searched for ([Norberg 2004], section 3.1);
+what was walked is joined with the path that is found in `guess_join`.
 
-An agent commits to a cell beside its patch, in a patch that it has not visited on this guess and that is no dead end in view, and walks to it; in
-the next patch it commits anew. Where none is left it goes back to the patch before.
+An agent commits to a cell beside its patch, in a patch that it has not visited on this guess and that is no
+dead end in view, and walks to it; in the next patch it commits anew. Where none is left it goes back to the
+patch before.
 """
 
 # mypy: allow-untyped-defs
@@ -17,12 +19,24 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.ground import TOUCH_M, Ground, cell_at, centre_of, is_on_grid
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
-from crowdsim.navigation.grid.patches import BESIDE, OUT, SIDE_BLOCKS, SIDE_ROOM, list_patch, list_steps, open_steps, steps_out, unlist
+from crowdsim.navigation.grid.patches import (
+    BESIDE,
+    OUT,
+    SIDE_BLOCKS,
+    SIDE_ROOM,
+    list_patch,
+    list_steps,
+    open_steps,
+    steps_out,
+    unlist,
+)
 from crowdsim.navigation.grid.search import END_X, END_Y, NEED, START_X, START_Y, new_generation
 from crowdsim.navigation.grid.sight import copy_waypoints, is_in_sight, pull_taut
 
-UNDECIDED, STAY, TO_GOAL = -1, -2, -3  # In place of a cell: nothing chosen yet, nowhere left to go, to the goal.
-NOWHERE, GIVEN_UP = -1, -2  # In place of the patch before: none, as the guess began here; none, as it was given up from outside.
+# In place of a cell: nothing chosen yet, nowhere left to go, to the goal.
+UNDECIDED, STAY, TO_GOAL = -1, -2, -3
+# In place of the patch before: none, as the guess began here; none, as it was given up from outside.
+NOWHERE, GIVEN_UP = -1, -2
 
 
 class GuessGrid(NamedTuple):
@@ -78,7 +92,8 @@ class Guessing(NamedTuple):
 
 
 class CellGuess(NamedTuple):
-    """What is known of guesses; row i belongs to guess i, nodes are those of `crowdsim.navigation.grid.ground`.
+    """What is known of guesses; row i belongs to guess i, nodes are those of
+    `crowdsim.navigation.grid.ground`.
 
     Attributes
     ----------
@@ -125,7 +140,12 @@ def _place_of(guess, k, patch):
 def _note(guess, k, patch, parent, entry, origin):
     """Note a patch; return its place."""
     place = guess.known[k]
-    guess.patch[k, place], guess.parent[k, place], guess.entry[k, place], guess.origin[k, place] = patch, parent, entry, origin
+    guess.patch[k, place], guess.parent[k, place], guess.entry[k, place], guess.origin[k, place] = (
+        patch,
+        parent,
+        entry,
+        origin,
+    )
     guess.known[k] = place + 1
     return place
 
@@ -151,7 +171,8 @@ def _piece_in(grid, goal, patch, slots, patches):
 
 @lean_kernel
 def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
-    """Return whether a patch leads on to no more than a side room without the goal, and how many cells are listed then.
+    """Return whether a patch leads on to no more than a side room without the goal,
+    and how many cells are listed then.
 
     Parameters
     ----------
@@ -162,7 +183,8 @@ def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
     k : int
         See `choose_cell`.
     here : int
-        The patch in which the agent is. It is not gone through, nor are its other neighbours, which can be gone to at once, nor those that are known.
+        The patch in which the agent is. It is not gone through, nor are its other neighbours, which can be
+        gone to at once, nor those that are known.
     patch : int
         One of its neighbours, which are all listed.
     total : int
@@ -192,7 +214,9 @@ def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
                 if patches.patch[there] < 0:
                     total = list_patch(ground, need, side, there, patches, total)
                 beyond = patches.patch[there]
-                is_new = beyond != here and patches.flag[beyond] & BESIDE == 0 and _place_of(guess, k, beyond) < 0
+                is_new = (
+                    beyond != here and patches.flag[beyond] & BESIDE == 0 and _place_of(guess, k, beyond) < 0
+                )
                 for other in range(count):
                     is_new = is_new and room[other] != beyond
                 if is_new and count == SIDE_ROOM:
@@ -205,7 +229,8 @@ def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
 
 @lean_kernel
 def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
-    """Choose where an agent goes from its patch: to the cell beside it that brings it nearest to the goal for each metre there.
+    """Choose where an agent goes from its patch:
+    to the cell beside it that brings it nearest to the goal for each metre there.
 
     Cells in patches that are known, or are dead ends, do not count.
 
@@ -229,8 +254,8 @@ def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
     Returns
     -------
     to, leave, piece, total : int
-        The cell, and the cell of the patch beside it; TO_GOAL, the cell of the goal and its piece where that is in the patch; UNDECIDED if none is left.
-        Of equals the lowest cell. And how many are listed now.
+        The cell, and the cell of the patch beside it; TO_GOAL, the cell of the goal and its piece where that
+        is in the patch; UNDECIDED if none is left. Of equals the lowest cell. And how many are listed now.
 
     Notes
     -----
@@ -269,7 +294,9 @@ def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
                     to, leave, best = there, node, score
         if to < 0:
             return to, leave, np.int64(-1), total
-        is_end, total = is_dead_end(grid, need, goal, guess, k, here, np.int64(patches.patch[to]), total, slots, patches)
+        is_end, total = is_dead_end(
+            grid, need, goal, guess, k, here, np.int64(patches.patch[to]), total, slots, patches
+        )
         if not is_end:
             return to, leave, np.int64(-1), total
         patches.flag[patches.patch[to]] |= OUT
@@ -280,7 +307,11 @@ def is_line_free(slots, grid, x, y, to_x, to_y):
     """Return whether a line is free; none is that leaves the grid."""
     ax, ay = cell_at(grid.ground, x, y)
     bx, by = cell_at(grid.ground, to_x, to_y)
-    return is_on_grid(grid.ground, ax, ay) and is_on_grid(grid.ground, bx, by) and is_in_sight(slots, 0, grid.ground, x, y, to_x, to_y, grid.step)
+    return (
+        is_on_grid(grid.ground, ax, ay)
+        and is_on_grid(grid.ground, bx, by)
+        and is_in_sight(slots, 0, grid.ground, x, y, to_x, to_y, grid.step)
+    )
 
 
 @inlined_kernel
@@ -297,7 +328,9 @@ def _beside(ground, need, to, here, patches):
 
 @inlined_kernel
 def pull_path(slots, grid, count, x, y, end_x, end_y, out, fill):
-    """Write the waypoints of a path over cells, ``slots.heap_node[0, :count]``, from a place to an end to ``out[fill:]``; return how far that is filled."""
+    """Write the waypoints of a path over cells, ``slots.heap_node[0, :count]``,
+    from a place to an end to ``out[fill:]``; return how far that is filled.
+    """
     slots.measure[0, START_X], slots.measure[0, START_Y] = x, y
     slots.measure[0, END_X], slots.measure[0, END_Y] = end_x, end_y
     kept = pull_taut(slots, 0, grid.ground, count, grid.step, grid.trim)
@@ -312,7 +345,11 @@ def _enter_patch(guess, k, here, node):
     if found < 0:
         found = _note(guess, k, here, guess.at[k], node, guess.last[k])
     elif guess.parent[k, found] == GIVEN_UP:
-        guess.parent[k, found], guess.entry[k, found], guess.origin[k, found] = guess.at[k], node, guess.last[k]
+        guess.parent[k, found], guess.entry[k, found], guess.origin[k, found] = (
+            guess.at[k],
+            node,
+            guess.last[k],
+        )
     guess.at[k] = found
     guess.to[k] = UNDECIDED
 
@@ -326,7 +363,13 @@ def _lay_waypoints(grid, agents, row, guess, here, total, slots, patches, out, f
     laid, total : int
         How many waypoints; how many cells are listed now.
     """
-    ground, k, need, x, y = grid.ground, agents.place[row], agents.need[row], agents.position[row, 0], agents.position[row, 1]
+    ground, k, need, x, y = (
+        grid.ground,
+        agents.place[row],
+        agents.need[row],
+        agents.position[row, 0],
+        agents.position[row, 1],
+    )
     to, leave, piece, at = guess.to[k], np.int64(-1), np.int64(-1), guess.at[k]
     is_entered_here = patches.patch[guess.entry[k, at]] == here
     if to >= 0:  # pushed off its path there
@@ -334,7 +377,9 @@ def _lay_waypoints(grid, agents, row, guess, here, total, slots, patches, out, f
         if leave < 0 and guess.origin[k, at] == to and is_entered_here:
             leave = np.int64(guess.entry[k, at])
     if leave < 0:
-        to, leave, piece, total = choose_cell(grid, need, agents.goal[row], x, y, guess, k, here, total, slots, patches)
+        to, leave, piece, total = choose_cell(
+            grid, need, agents.goal[row], x, y, guess, k, here, total, slots, patches
+        )
     if to == UNDECIDED and guess.parent[k, at] >= 0 and is_entered_here:
         to, leave = np.int64(guess.origin[k, at]), np.int64(guess.entry[k, at])
     guess.to[k] = STAY if to == UNDECIDED else to
@@ -380,8 +425,8 @@ def guess_over_cells(begin, grid, agents, tick, patience, guess, slots, patches,
 
     Notes
     -----
-    Cost: some 0.1 us an agent in the cell where it was, 5 us for another cell, 50 us for a choice. Source: [Norberg 2004], section 3.1.
-    Twin: `tests/reference/cell_guess.py`.
+    Cost: some 0.1 us an agent in the cell where it was, 5 us for another cell, 50 us for a choice. Source:
+    [Norberg 2004], section 3.1. Twin: `tests/reference/cell_guess.py`.
     """
     ground, side = grid.ground, grid.side
     new_generation(slots, 0)
@@ -389,28 +434,47 @@ def guess_over_cells(begin, grid, agents, tick, patience, guess, slots, patches,
     for row in range(begin, agents.place.size):
         if fill + side * side + 2 > out.shape[0]:
             return row
-        k, x, y, need, leads = agents.place[row], agents.position[row, 0], agents.position[row, 1], agents.need[row], agents.leads[row] == 1
+        k, x, y, need, leads = (
+            agents.place[row],
+            agents.position[row, 0],
+            agents.position[row, 1],
+            agents.need[row],
+            agents.leads[row] == 1,
+        )
         laid[row] = -1
         slots.measure[0, NEED] = need
         node = np.int64(nearest_walkable(slots, 0, ground, x, y, grid.rings))
         has_moved = node != guess.cell[k]
         if has_moved:
             guess.since[k] = tick
-        gives_up = leads and guess.to[k] >= 0 and (agents.is_done[row] == 1 or tick - guess.since[k] >= patience)
+        gives_up = (
+            leads and guess.to[k] >= 0 and (agents.is_done[row] == 1 or tick - guess.since[k] >= patience)
+        )
         if node < 0 or not (has_moved or gives_up or (leads and guess.to[k] == UNDECIDED)):
             continue
         total = list_patch(ground, need, side, node, patches, 0)
         here = np.int64(patches.patch[node])
         if guess.to[k] >= 0 and patches.patch[guess.to[k]] < 0:
             total = list_patch(ground, need, side, guess.to[k], patches, total)
-        sees = guess.to[k] != UNDECIDED and guess.to[k] != STAY and is_line_free(slots, grid, x, y, agents.toward[row, 0], agents.toward[row, 1])
+        sees = (
+            guess.to[k] != UNDECIDED
+            and guess.to[k] != STAY
+            and is_line_free(slots, grid, x, y, agents.toward[row, 0], agents.toward[row, 1])
+        )
         if guess.at[k] < 0:
             guess.at[k] = _note(guess, k, here, NOWHERE, node, node)
         elif guess.patch[k, guess.at[k]] != here:
-            # A line to what was chosen may lead over a corner of another patch, with the patch that it left in sight.
+            # A line to what was chosen may lead over a corner of another patch, with the patch that it left
+            # in sight.
             last_x, last_y = centre_of(ground, guess.last[k])
             is_there = guess.to[k] >= 0 and patches.patch[guess.to[k]] == here
-            if is_there or gives_up or not sees or not leads or not is_line_free(slots, grid, x, y, last_x, last_y):
+            if (
+                is_there
+                or gives_up
+                or not sees
+                or not leads
+                or not is_line_free(slots, grid, x, y, last_x, last_y)
+            ):
                 _enter_patch(guess, k, here, node)
         if guess.patch[k, guess.at[k]] == here:
             guess.last[k] = node
@@ -420,7 +484,9 @@ def guess_over_cells(begin, grid, agents, tick, patience, guess, slots, patches,
                 _note(guess, k, patches.patch[guess.to[k]], GIVEN_UP, guess.to[k], guess.to[k])
             guess.to[k], guess.since[k] = UNDECIDED, tick
         if leads and (guess.to[k] == UNDECIDED or (guess.to[k] != STAY and not sees)):
-            laid[row], total = _lay_waypoints(grid, agents, row, guess, here, total, slots, patches, out, fill)
+            laid[row], total = _lay_waypoints(
+                grid, agents, row, guess, here, total, slots, patches, out, fill
+            )
             fill += laid[row]
         unlist(patches, total)
     return agents.place.size

@@ -1,4 +1,5 @@
-"""Joining what an agent walked on a guess over cells with the path that is found ([Norberg 2004], section 3.2).
+"""Joining what an agent walked on a guess over cells with the path that is found ([Norberg 2004],
+section 3.2).
 
 The *trail* is the row of cells from where it is back to where its search began.
 """
@@ -15,16 +16,31 @@ from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_g
 from crowdsim.navigation.grid.guess import is_line_free, pull_path
 from crowdsim.navigation.grid.obstacles import stamp_stationary
 from crowdsim.navigation.grid.patches import list_patch, list_steps, unlist
-from crowdsim.navigation.grid.search import EXPANSIONS, FOUND, NEED, STATUS, TREE, advance_astar, begin_astar, new_generation
+from crowdsim.navigation.grid.search import (
+    EXPANSIONS,
+    FOUND,
+    NEED,
+    STATUS,
+    TREE,
+    advance_astar,
+    begin_astar,
+    new_generation,
+)
 from crowdsim.navigation.grid.sight import list_cells
 
-VIEW_M = 1.0  # Between two places of a trail from which a path is looked for, and between two of the path. Smaller joins a little sooner and looks more often.
-SHORT_CUT = 300  # Expansions that are spent on a shorter path than a joined one that leads back. More delays others, less seldom leads round a block.
+# Between two places of a trail from which a path is looked for, and between two of the path. Smaller joins a
+# little sooner and looks more often.
+VIEW_M = 1.0
+# Expansions that are spent on a shorter path than a joined one that leads back. More delays others, less
+# seldom leads round a block.
+SHORT_CUT = 300
 
 
 @lean_kernel
 def _list_trail(grid, need, node, guess, k, patches, trail):
-    """Write the cells from a node back to where a guess began to `trail`; return how many, or -1 if cells have changed so that it does not get there."""
+    """Write the cells from a node back to where a guess began to `trail`;
+    return how many, or -1 if cells have changed so that it does not get there.
+    """
     fill, place, here, ground, side = 0, guess.at[k], node, grid.ground, grid.side
     total = list_patch(ground, need, side, node, patches, 0)
     is_aside = patches.patch[node] != guess.patch[k, place]
@@ -49,20 +65,25 @@ def _list_trail(grid, need, node, guess, k, patches, trail):
 
 @lean_kernel
 def _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count):
-    """Return the first place of a trail that sees some of a path, and of all that it sees what is nearest to the path's end: its leg, and the share of that.
+    """Return the first place of a trail that sees some of a path, and of all that it sees what is nearest to
+    the path's end: its leg, and the share of that.
 
     Where none does: the last place, and -1 for the leg.
     """
     apart = max(1, int(VIEW_M / grid.ground.cell))
     view = 0
     while True:
-        from_x, from_y = (position[0], position[1]) if view == 0 and not is_moved else centre_of(grid.ground, trail[view])
+        from_x, from_y = (
+            (position[0], position[1]) if view == 0 and not is_moved else centre_of(grid.ground, trail[view])
+        )
         for leg in range(path.shape[0] - 1, -1, -1):
             ax, ay = (begin[0], begin[1]) if leg == 0 else (path[leg - 1, 0], path[leg - 1, 1])
             dx, dy = path[leg, 0] - ax, path[leg, 1] - ay
             parts = max(1, int(np.ceil(np.hypot(dx, dy) / VIEW_M)))
             for part in range(parts, 0, -1):
-                if is_line_free(slots, grid, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts)):
+                if is_line_free(
+                    slots, grid, from_x, from_y, ax + dx * (part / parts), ay + dy * (part / parts)
+                ):
                     return view, np.int64(leg), part / parts
         if view == count - 1:
             return view, np.int64(-1), 1.0
@@ -73,9 +94,11 @@ def _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count):
 def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slots, patches, trail, out):
     """Join what an agent walked while it waited with the path that was found.
 
-    The trail is walked back from where the agent is. From the first place of it that sees some of the path, the agent goes there; of all that it sees, to
-    what is nearest to the path's end. If it sees none, it goes back to where the search began. If that is farther than from there, a search from where it is
-    looks for a shorter path to the same end, with SHORT_CUT expansions at most: ``slots.header[0, EXPANSIONS]`` says how many it took.
+    The trail is walked back from where the agent is. From the first place of it that sees some of the path,
+    the agent goes there; of all that it sees, to what is nearest to the path's end. If it sees none, it goes
+    back to where the search began. If that is farther than from there, a search from where it is looks for a
+    shorter path to the same end, with SHORT_CUT expansions at most: ``slots.header[0, EXPANSIONS]`` says how
+    many it took.
 
     Parameters
     ----------
@@ -129,7 +152,10 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
         place = np.int64(0)
     elif share_of < 1.0:
         ax, ay = (begin[0], begin[1]) if place == 0 else (path[place - 1, 0], path[place - 1, 1])
-        out[fill, 0], out[fill, 1] = ax + (path[place, 0] - ax) * share_of, ay + (path[place, 1] - ay) * share_of
+        out[fill, 0], out[fill, 1] = (
+            ax + (path[place, 0] - ax) * share_of,
+            ay + (path[place, 1] - ay) * share_of,
+        )
         fill += 1
     for leg in range(place, path.shape[0]):
         out[fill, 0], out[fill, 1] = path[leg, 0], path[leg, 1]
@@ -151,7 +177,9 @@ def _length(x, y, out, first, last):
 
 @lean_kernel
 def _shorten(slots, grid, node, x, y, out, fill):
-    """Put a shorter path to the end of ``out[:fill]`` in its place, if few expansions find one; return how many waypoints there are now."""
+    """Put a shorter path to the end of ``out[:fill]`` in its place, if few expansions find one;
+    return how many waypoints there are now.
+    """
     ground, end_x, end_y = grid.ground, out[fill - 1, 0], out[fill - 1, 1]
     length = _length(x, y, out, 0, fill)
     goal = np.int64(nearest_walkable(slots, 0, ground, end_x, end_y, grid.rings))

@@ -1,4 +1,6 @@
-"""What is known of a grid before it is made: where the cells of a file lie, and what is closed. It needs no kernels."""
+"""What is known of a grid before it is made: where the cells of a file lie, and what is closed.
+It needs no kernels.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ class Raster:
     cell : float, m
     width, depth : int
     kept : float, m, or None
-        How far the walkable cells keep from obstacles already, which the file does not show any more; None where it shows them.
+        How far the walkable cells keep from obstacles already, which the file does not show any more; None
+        where it shows them.
     """
 
     x: float

@@ -1,9 +1,10 @@
 """The eight steps of a grid, and which of them a search takes from a cell.
 
-A step to a diagonal neighbour needs both cells beside it ([Pathfinding undated], section 3: no cutting of corners). Of the paths of equal length between two
-cells only one is searched, the one with its diagonal steps first: a step is left out where the cell could be had from the cell before without a detour.
-So every cell is still reached at its least cost, but not from eight sides. Source: [Harabor 2011] and [Sturtevant 2016],
-with the corner rule of [Pathfinding undated].
+A step to a diagonal neighbour needs both cells beside it ([Pathfinding undated], section 3: no cutting of
+corners). Of the paths of equal length between two cells only one is searched, the one with its diagonal steps
+first: a step is left out where the cell could be had from the cell before without a detour. So every cell is
+still reached at its least cost, but not from eight sides. Source: [Harabor 2011] and [Sturtevant 2016], with
+the corner rule of [Pathfinding undated].
 """
 
 from __future__ import annotations
@@ -62,10 +63,13 @@ def steps_worth_taking(arrived_by: int, free: int) -> int:
         wanted = 1 << d
         for turn in (1, 7):  # to the left, to the right
             beside_the_cell_before = (d + 3 * turn) % 8
-            if not free >> beside_the_cell_before & 1:  # Nothing went past on that side: the corner is turned here.
+            # Nothing went past on that side: the corner is turned here.
+            if not free >> beside_the_cell_before & 1:
                 wanted |= 1 << (d + turn) % 8 | 1 << (d + 2 * turn) % 8
     return wanted & steps_allowed(free)
 
 
 # Row d holds the steps worth taking after a step in direction d, by the bits of the free neighbours.
-STEPS: NDArray[np.uint8] = np.array([[steps_worth_taking(d, free) for free in range(256)] for d in range(9)], dtype=np.uint8)
+STEPS: NDArray[np.uint8] = np.array(
+    [[steps_worth_taking(d, free) for free in range(256)] for d in range(9)], dtype=np.uint8
+)

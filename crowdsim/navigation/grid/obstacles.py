@@ -1,6 +1,7 @@
 """Stationary agents in the way, as a search sees them ([Pathfinding undated], section 6).
 
-They are stamped on what one search knows of the cells, never on the grid: the next search in the same slot has forgotten them.
+They are stamped on what one search knows of the cells, never on the grid: the next search in the same slot
+has forgotten them.
 """
 
 # mypy: allow-untyped-defs
@@ -49,12 +50,17 @@ def stamp_stationary(slots, slot, ground, stationary):
 
     Notes
     -----
-    Blocked are the cells whose centres lie in the circle, and in any case the one the agent stands on: a circle may be smaller than a cell.
-    Source: [Pathfinding undated], section 6. Twin: `tests/reference/grid_obstacles.py`.
+    Blocked are the cells whose centres lie in the circle, and in any case the one the agent stands on: a
+    circle may be smaller than a cell. Source: [Pathfinding undated], section 6. Twin:
+    `tests/reference/grid_obstacles.py`.
     """
     taken = slots.header[slot, GENERATION] << GENERATION_SHIFT | TAKEN
     for row in range(stationary.first, stationary.last):
-        x, y, radius = stationary.disc[row, 0], stationary.disc[row, 1], stationary.share * stationary.disc[row, 2]
+        x, y, radius = (
+            stationary.disc[row, 0],
+            stationary.disc[row, 1],
+            stationary.share * stationary.disc[row, 2],
+        )
         left, low = cell_at(ground, x - radius, y - radius)
         right, high = cell_at(ground, x + radius, y + radius)
         own_x, own_y = cell_at(ground, x, y)

@@ -1,6 +1,8 @@
-"""Patches of a grid: the cells of a square block that are joined within it. Guesses over cells go from patch to patch.
+"""Patches of a grid: the cells of a square block that are joined within it.
+Guesses over cells go from patch to patch.
 
-They are the vertices of [Norberg 2004], section 3.1 here: one by one, cells would have an agent fill a dead end row by row.
+They are the vertices of [Norberg 2004], section 3.1 here: one by one, cells would have an agent fill a dead
+end row by row.
 """
 
 # mypy: allow-untyped-defs
@@ -16,11 +18,16 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
-BLOCK_M = 4.0  # Side of a block: about a small room. Larger looks at more cells for a choice, smaller leads through a dead end by more turns.
+# Side of a block: about a small room. Larger looks at more cells for a choice, smaller leads through a dead
+# end by more turns.
+BLOCK_M = 4.0
 MOST_SIDE = 40  # Cells of a block's side: where cells are small, a choice still looks at no more than 1,600.
-SIDE_ROOM, SIDE_BLOCKS = 8, 4  # Patches of a side room, and blocks that would hold its cells: what leads on to no more, and not to the goal, is a dead end
-# that one sees from its door. Larger looks at more cells.
-BLOCKS = (2 * SIDE_ROOM + 5) ** 2 + 1  # Of which a choice can list cells: side rooms are round the eight round its own; and that of what was chosen before.
+# Patches of a side room, and blocks that would hold its cells: what leads on to no more, and not to the goal,
+# is a dead end that one sees from its door. Larger looks at more cells.
+SIDE_ROOM, SIDE_BLOCKS = 8, 4
+# Of which a choice can list cells: side rooms are round the eight round its own; and that of what was chosen
+# before.
+BLOCKS = (2 * SIDE_ROOM + 5) ** 2 + 1
 BESIDE, OUT = 1, 2
 
 
@@ -36,7 +43,8 @@ class Patches(NamedTuple):
     queue : (BLOCKS * side * side,) int32
         The nodes that were listed.
     first, size : (n,) int32
-        At the lowest node of each patch that is listed: where its cells begin in `queue`, and how many they are.
+        At the lowest node of each patch that is listed: where its cells begin in `queue`, and how many they
+        are.
     flag : (n,) int32
         There, too: BESIDE for the neighbours of an agent's patch, with OUT if they are out of question.
     room : (SIDE_ROOM + 1,) int32
@@ -128,7 +136,9 @@ def list_patch(ground, need, side, node, patches, total):
         x, y = cell_of(ground, here)
         for k in range(8):
             d = 2 * k if k < 4 else 2 * k - 7  # the straight ones first
-            if steps >> d & 1 == 0 or not (0 <= x + STEP_X[d] - left < side and 0 <= y + STEP_Y[d] - low < side):
+            if steps >> d & 1 == 0 or not (
+                0 <= x + STEP_X[d] - left < side and 0 <= y + STEP_Y[d] - low < side
+            ):
                 continue
             there = here + STEP_Y[d] * stride + STEP_X[d]
             if patch[there] < 0:
@@ -149,7 +159,9 @@ def unlist(patches, total):
 
 @inlined_kernel
 def list_steps(patches, leave, nodes, fill):
-    """Write the cells from where a listing began to one of its cells to ``nodes[fill:]``; return how far that is filled."""
+    """Write the cells from where a listing began to one of its cells to ``nodes[fill:]``;
+    return how far that is filled.
+    """
     node, count = leave, 1
     while patches.came[node] != node:
         node = np.int64(patches.came[node])

@@ -1,7 +1,8 @@
-"""The planner of the grid world: waypoints over cells, found by searches in slots under a budget of expansions.
+"""The planner of the grid world: waypoints over cells, found by searches in slots under a budget of
+expansions.
 
-Which agents stand in the way is noted when a request is made, so that its answer does not depend on when its search begins. If an area is opened or closed,
-the searches that have begun begin anew.
+Which agents stand in the way is noted when a request is made, so that its answer does not depend on when its
+search begins. If an area is opened or closed, the searches that have begun begin anew.
 """
 
 # mypy: allow-untyped-defs
@@ -25,9 +26,25 @@ from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.grid import Grid, refuse_numbers
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.obstacles import StationaryDiscs
-from crowdsim.navigation.grid.parameters import CellParameters, DocumentPathParameters, PathParameters, WalkParameters
+from crowdsim.navigation.grid.parameters import (
+    CellParameters,
+    DocumentPathParameters,
+    PathParameters,
+    WalkParameters,
+)
 from crowdsim.navigation.grid.points import PointLists
-from crowdsim.navigation.grid.search import BYTES_A_NODE, END_X, END_Y, EXPANSIONS, OCTILE_WEIGHT, PENDING, STATUS, WEIGHT, GridSlots, make_slots
+from crowdsim.navigation.grid.search import (
+    BYTES_A_NODE,
+    END_X,
+    END_Y,
+    EXPANSIONS,
+    OCTILE_WEIGHT,
+    PENDING,
+    STATUS,
+    WEIGHT,
+    GridSlots,
+    make_slots,
+)
 from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
 from crowdsim.navigation.grid.waiting import CellWaitParameters
@@ -42,11 +59,18 @@ from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved
 
 MOST_SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge grids; at least two are left.
-BATCH = 16  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
-LEAST_CHOICES, MORE_CHOICES = 1024, 16  # Points that a saved list may have, and as many for each that goals have now: ground that changes cuts goals anew.
-PATH_WORK = 50  # What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and an expansion 0.1.
+# Requests that a slot takes at a time: large enough that the Python around a round costs little for each of
+# them.
+BATCH = 16
+# Points that a saved list may have, and as many for each that goals have now: ground that changes cuts goals
+# anew.
+LEAST_CHOICES, MORE_CHOICES = 1024, 16
+# What an answer counts as, in expansions: pulling its string and setting an agent on it takes some 5 us, and
+# an expansion 0.1.
+PATH_WORK = 50
 
-FIELDS = [("need", "f8"), ("to", "i8"), ("first", "i8"), ("last", "i8")]  # of requests, beside those that every one has
+# of requests, beside those that every one has
+FIELDS = [("need", "f8"), ("to", "i8"), ("first", "i8"), ("last", "i8")]
 
 
 @dataclass(frozen=True)
@@ -57,7 +81,8 @@ class WaypointAnswers:
     ----------
     entity : (k,) int64
     status : (k,) uint8
-        FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, or ENCLOSED, which has no waypoints; see `crowdsim.navigation.grid.search`.
+        FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, or ENCLOSED, which has no waypoints; see
+        `crowdsim.navigation.grid.search`.
     start : (k + 1,) int64
     waypoint : (m, 2) float64, m
         Those of answer i are ``waypoint[start[i]:start[i + 1]]``, the goal's end last.
@@ -66,7 +91,8 @@ class WaypointAnswers:
     cost : (k,) float64, m
         Length of the path over the centres of cells, before its string was pulled.
     target : (k, 2) float64, m
-        The point that the path leads to, or as near to as possible: of several the one that is nearest on foot.
+        The point that the path leads to, or as near to as possible: of several the one that is nearest on
+        foot.
     """
 
     entity: NDArray[np.int64]
@@ -121,10 +147,14 @@ def _begin(search, work, slot, job):
     begin = search.choice_start[request["to"]]
     choices = search.choice_start[request["to"] + 1] - begin
     for place in range(choices):
-        slots.choice[slot, place, 0], slots.choice[slot, place, 1] = search.choice[begin + place, 0], search.choice[begin + place, 1]
+        slots.choice[slot, place, 0], slots.choice[slot, place, 1] = (
+            search.choice[begin + place, 0],
+            search.choice[begin + place, 1],
+        )
     stationary = StationaryDiscs(search.stationary, request["first"], request["last"], search.share)
     begin_path(
-        slots, slot, search.ground, request["need"], request["x"], request["y"], choices, stationary, search.rings, request["tree"]
+        slots, slot, search.ground, request["need"], request["x"], request["y"], choices, stationary,
+        search.rings, request["tree"]
     )  # fmt: skip
     return 0
 
@@ -141,11 +171,15 @@ def _finish(search, work, slot, job):
         return -1
     node, count = last_node(slots, slot), 0
     if node >= 0:
-        count = pull_taut(slots, slot, ground, list_cells(slots, slot, ground, node), search.step, search.trim)
+        count = pull_taut(
+            slots, slot, ground, list_cells(slots, slot, ground, node), search.step, search.trim
+        )
     if work.fill[slot] + 2 * count > work.out.shape[1]:
         return -1
     work.status[job] = slots.header[slot, STATUS]
-    work.detail[job, 0] = copy_waypoints(slots, slot, ground, count, search.waypoint[slot], work.fill[slot] // 2)
+    work.detail[job, 0] = copy_waypoints(
+        slots, slot, ground, count, search.waypoint[slot], work.fill[slot] // 2
+    )
     work.detail[job, 1] = slots.cost[slot, node] * ground.cell if node >= 0 else 0.0
     work.detail[job, 2], work.detail[job, 3] = slots.measure[slot, END_X], slots.measure[slot, END_Y]
     return 2 * count
@@ -171,7 +205,9 @@ class GridPlanner(SlotPlanner):
         If a parameter is out of its range.
     """
 
-    def __init__(self, grid: Grid, target: NDArray[np.float64], parameters: PathParameters | None = None) -> None:
+    def __init__(
+        self, grid: Grid, target: NDArray[np.float64], parameters: PathParameters | None = None
+    ) -> None:
         self.grid, self.target = grid, np.asarray(target, dtype=np.float64).reshape(-1, 2)
         self.parameters = parameters or PathParameters()
         refuse_numbers(self.parameters, PathParameters)
@@ -182,7 +218,9 @@ class GridPlanner(SlotPlanner):
         self._slots: GridSlots = self._idle_slots()
         self.trees = CellTrees(grid, self._slots, self.rings, self._lists)
         self._waypoint = np.empty((self._count, max(1 << 12, self._nodes), 2))
-        queue = RequestQueue(FIELDS, self._count, 0, BATCH, BATCH, self._waypoint.reshape(self._count, -1), trees=self.trees)
+        queue = RequestQueue(
+            FIELDS, self._count, 0, BATCH, BATCH, self._waypoint.reshape(self._count, -1), trees=self.trees
+        )
         super().__init__(queue, PATH_WORK, 0, self.trees)
         self._owed = 0
         self._version = grid.version
@@ -191,26 +229,38 @@ class GridPlanner(SlotPlanner):
         self._stationary_disc = np.zeros((0, 3))
 
     def _idle_slots(self) -> GridSlots:
-        made, is_octile = make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes), self._most_choices), self.parameters.heuristic == "octile"
+        made, is_octile = (
+            make_slots(self._count + 1, self._nodes, trees_that_fit(self._nodes), self._most_choices),
+            self.parameters.heuristic == "octile",
+        )
         made.measure[:, WEIGHT] = 0.0 if is_octile else self.parameters.heuristic_weight
         made.measure[:, OCTILE_WEIGHT] = self.parameters.heuristic_weight if is_octile else 0.0
         return made
 
     def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
-        """Return what knows which points of goals agents can mean, on the grid as it is now; `target` is to be `points_of` them."""
+        """Return what knows which points of goals agents can mean, on the grid as it is now;
+        `target` is to be `points_of` them.
+        """
         return Chooser(mesh, goals, self.grid, self.rings())
 
     def needs(self, radius: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the clearance (m) that cells have to exceed for agents, (k,); see `Grid.need`."""
-        own = np.full(len(radius), self.parameters.agent_radius) if self.parameters.agent_radius > 0.0 else radius
+        own = (
+            np.full(len(radius), self.parameters.agent_radius)
+            if self.parameters.agent_radius > 0.0
+            else radius
+        )
         return own + self.grid.parameters.object_padding
 
     def rings(self) -> int:
         """Return how many rings of cells round a start or a goal are looked at."""
         return int(min(self.parameters.snap_distance / self.grid.parameters.cell_size + 1e-9, 1 << 30))
 
-    def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64]) -> None:
-        """Say which agents are stationary, for the requests that are made from now on: agents that are alive, enabled, and not moving.
+    def stand(
+        self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64]
+    ) -> None:
+        """Say which agents are stationary, for the requests that are made from now on:
+        agents that are alive, enabled, and not moving.
 
         Parameters
         ----------
@@ -252,21 +302,32 @@ class GridPlanner(SlotPlanner):
         NavigationError
             If an agent is wider than the grid knows distances for.
         """
-        for each in np.unique(radius).tolist() if self.parameters.agent_radius == 0.0 else [self.parameters.agent_radius]:
+        for each in (
+            np.unique(radius).tolist()
+            if self.parameters.agent_radius == 0.0
+            else [self.parameters.agent_radius]
+        ):
             self.grid.need(each)
         fresh = self._fresh(tick, entity, position, need=self.needs(radius))
         wanted_goals, which = np.unique(goal, return_inverse=True)
-        numbers = [self._lists.number_of(self.target[choices[each] if choices else np.array([each])]) for each in wanted_goals.tolist()]
+        numbers = [
+            self._lists.number_of(self.target[choices[each] if choices else np.array([each])])
+            for each in wanted_goals.tolist()
+        ]
         fresh["to"] = np.array(numbers, dtype=np.int64)[which.reshape(-1)] if len(fresh) else 0
         self._make_room_for_choices()
         if self.parameters.share_searches and self.parameters.heuristic_weight > 0.0 and len(fresh):
-            wanted = np.column_stack([fresh["to"].astype(np.float64), CellTrees.clearance_class(fresh["need"])])
+            wanted = np.column_stack(
+                [fresh["to"].astype(np.float64), CellTrees.clearance_class(fresh["need"])]
+            )
             fresh["tree"] = self.trees.trees_of(wanted, fresh["entity"], fresh["need"])
         self._note_stationary(fresh)
         self.queue.submit(fresh)
 
     def _note_stationary(self, fresh: NDArray[Any]) -> None:
-        """Keep for each new request the stationary agents near its line, and forget those of requests that were answered."""
+        """Keep for each new request the stationary agents near its line,
+        and forget those of requests that were answered.
+        """
         kept = self.queue.requests
         pools = [self._pool[a:b] for a, b in zip(kept["first"], kept["last"], strict=True)]
         points = [self._lists.points(number) for number in fresh["to"].tolist()]
@@ -274,10 +335,15 @@ class GridPlanner(SlotPlanner):
         to = np.concatenate([np.zeros((0, 2)), *points])
         line = np.column_stack([np.repeat(fresh["x"], sizes), np.repeat(fresh["y"], sizes), to])
         start, near = list_stationary(
-            np.repeat(fresh["entity"], sizes), line, self.parameters.obstacle_reach, self._stationary, np.ascontiguousarray(self._stationary_disc[:, :2])
-        )  # fmt: skip
+            np.repeat(fresh["entity"], sizes),
+            line,
+            self.parameters.obstacle_reach,
+            self._stationary,
+            np.ascontiguousarray(self._stationary_disc[:, :2]),
+        )
         ends = start[np.concatenate([[0], np.cumsum(sizes)])]
-        rows = [np.unique(near[a:b]) for a, b in itertools.pairwise(ends.tolist())]  # ascending already for one point; near several lines are some twice
+        # ascending already for one point; near several lines are some twice
+        rows = [np.unique(near[a:b]) for a, b in itertools.pairwise(ends.tolist())]
         pools += [self._stationary_disc[each] for each in rows]
         ends = np.cumsum([0, *(len(pool) for pool in pools)])
         self._pool = np.concatenate([np.zeros((0, 3)), *pools])
@@ -293,13 +359,16 @@ class GridPlanner(SlotPlanner):
         self._most_choices = self._lists.longest
         slots = self._slots
         self._slots = slots._replace(
-            goal=np.pad(slots.goal, ((0, 0), (0, more)), constant_values=-1), choice=np.pad(slots.choice, ((0, 0), (0, more), (0, 0))),
+            goal=np.pad(slots.goal, ((0, 0), (0, more)), constant_values=-1),
+            choice=np.pad(slots.choice, ((0, 0), (0, more), (0, 0))),
             roots=np.pad(slots.roots, ((0, 0), (0, more)), constant_values=-1),
-        )  # fmt: skip
+        )
         self.trees.slots = self._slots
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[WaypointAnswers, int]:
-        """Search for at most `budget` expansions, less what the answers count as, if they count; see `Planner.advance`."""
+        """Search for at most `budget` expansions, less what the answers count as, if they count;
+        see `Planner.advance`.
+        """
         self._heed_ground()
         paid = min(self._owed, budget)
         self._owed -= paid
@@ -318,32 +387,51 @@ class GridPlanner(SlotPlanner):
             self.trees.grow_anew()
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
-        own, step = self.parameters, float(self.parameters.sight_step) if self.parameters.sight == "sampled" else 0.0
+        own, step = (
+            self.parameters,
+            float(self.parameters.sight_step) if self.parameters.sight == "sampled" else 0.0,
+        )
         search = CellSearch(
-            self._slots, self.grid.ground, self.rings(), step, float(own.first_waypoint_trim), float(own.obstacle_radius_share), self._pool,
-            *self._lists.arrays(), self._waypoint,
-        )  # fmt: skip
+            self._slots,
+            self.grid.ground,
+            self.rings(),
+            step,
+            float(own.first_waypoint_trim),
+            float(own.obstacle_radius_share),
+            self._pool,
+            *self._lists.arrays(),
+            self._waypoint,
+        )
         team.run(serve_waypoints, len(work.jobs), search, work, at_least=at_least)
 
     def _answers(self, ended: Ended) -> WaypointAnswers:
         start = np.concatenate([[0], np.cumsum(ended.size // 2)]).astype(np.int64)
         length, cost, target = ended.detail[:, 0], ended.detail[:, 1], ended.detail[:, 2:]
-        return WaypointAnswers(ended.entity, ended.status, start, ended.path.reshape(-1, 2), length, cost, target)
+        return WaypointAnswers(
+            ended.entity, ended.status, start, ended.path.reshape(-1, 2), length, cost, target
+        )
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         return {"made": np.where(self.queue.is_active, self._slots.header[: self._count, EXPANSIONS], 0)}
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
+        """Return everything that lives in the planner as named arrays:
+        of searches, what they are for and how far they are.
+        """
         self._heed_ground()
         return {
-            **super().state(), "pool": self._pool.copy(), "stationary": self._stationary.copy(), "stationary_disc": self._stationary_disc.copy(),
-            "version": np.array([self._version], dtype=np.int64), "owed": np.array([self._owed], dtype=np.int64),
+            **super().state(),
+            "pool": self._pool.copy(),
+            "stationary": self._stationary.copy(),
+            "stationary_disc": self._stationary_disc.copy(),
+            "version": np.array([self._version], dtype=np.int64),
+            "owed": np.array([self._owed], dtype=np.int64),
             **{f"lists_{name}": array for name, array in self._lists.state().items()},
-        }  # fmt: skip
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave; the grid has to be as it was. Searches are begun again and do what they had done.
+        """Take back what `state()` gave; the grid has to be as it was.
+        Searches are begun again and do what they had done.
 
         Raises
         ------
@@ -353,8 +441,13 @@ class GridPlanner(SlotPlanner):
         saved = Saved.of(state)
         self._version, self._owed = saved.whole("version", 0, MOST), saved.whole("owed", 0, MOST)
         low, high = [-FARTHEST_M, -FARTHEST_M, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M]
-        self._pool, self._stationary = saved.take("pool", "f8", (None, 3), low=low, high=high), saved.take("stationary", "i8", low=1, high=MOST)
-        self._stationary_disc = saved.take("stationary_disc", "f8", (len(self._stationary), 3), low=low, high=high)
+        self._pool, self._stationary = (
+            saved.take("pool", "f8", (None, 3), low=low, high=high),
+            saved.take("stationary", "i8", low=1, high=MOST),
+        )
+        self._stationary_disc = saved.take(
+            "stationary_disc", "f8", (len(self._stationary), 3), low=low, high=high
+        )
         self._lists.restore(saved.below("lists_"), LEAST_CHOICES + MORE_CHOICES * len(self.target))
         self._most_choices = self._lists.longest
         self._slots = self.trees.slots = self._idle_slots()
@@ -369,4 +462,6 @@ def _make(ground: PlannerGround, values: Values) -> GridPlanner:
 
 
 for _name, _own in (("grid", PathParameters), ("s2-grid", DocumentPathParameters)):
-    register_kind(PlannerKind(_name, _make, (CellParameters, _own, WalkParameters, CellWaitParameters), over_cells=True))
+    register_kind(
+        PlannerKind(_name, _make, (CellParameters, _own, WalkParameters, CellWaitParameters), over_cells=True)
+    )

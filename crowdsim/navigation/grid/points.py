@@ -15,7 +15,8 @@ class PointLists:
 
     Notes
     -----
-    None is ever given up: trees of searches are known by these numbers. There are as many as a scenario has goals, and more for each change of its ground.
+    None is ever given up: trees of searches are known by these numbers. There are as many as a scenario has
+    goals, and more for each change of its ground.
     """
 
     def __init__(self) -> None:
@@ -65,9 +66,15 @@ class PointLists:
         saved = Saved.of(state)
         point = saved.take("point", "f8", (None, 2), low=-FARTHEST_M, high=FARTHEST_M)
         start = saved.take("start", "i8", low=0, high=len(point))
-        saved.require(len(start) > 0 and start[0] == 0 and start[-1] == len(point), "start", "does not divide the points into lists")
+        saved.require(
+            len(start) > 0 and start[0] == 0 and start[-1] == len(point),
+            "start",
+            "does not divide the points into lists",
+        )
         saved.require(ascends(start), "start", "there are no empty lists")
-        saved.require(int(np.diff(start).max(initial=0)) <= most, "start", f"has a list of more than {most} points")
+        saved.require(
+            int(np.diff(start).max(initial=0)) <= most, "start", f"has a list of more than {most} points"
+        )
         self._point, self._start = point, start
         self._number = {self.points(number).tobytes(): number for number in range(self.count)}
         saved.require(len(self._number) == self.count, "start", "has the same list twice")

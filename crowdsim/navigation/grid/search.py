@@ -1,13 +1,15 @@
 """A* over the cells of a grid, resumable and paid in expansions.
 
-Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the bound ([Pathfinding undated], section 3). Of
-nodes with equal bounds the one nearer to the goal goes first, and of those the one with the lower number: the order is total, so a search is the same in
-any slices.
+Eight neighbours, steps of 1 and sqrt 2 cells, no cutting of corners, and the straight line to the goal as the
+bound ([Pathfinding undated], section 3). Of nodes with equal bounds the one nearer to the goal goes first,
+and of those the one with the lower number: the order is total, so a search is the same in any slices.
 
-A search may have several goals: it ends at the one that is nearest on foot, and is bounded by the nearest as the crow flies.
+A search may have several goals: it ends at the one that is nearest on foot, and is bounded by the nearest as
+the crow flies.
 
-All searches live in rows of the same arrays, called slots. What a slot knows of a cell is one number: the generation of the search that wrote it, the
-step by which the cell was reached, whether agents stand on it, and whether it was expanded. A new search counts the generation up and clears nothing.
+All searches live in rows of the same arrays, called slots. What a slot knows of a cell is one number: the
+generation of the search that wrote it, the step by which the cell was reached, whether agents stand on it,
+and whether it was expanded. A new search counts the generation up and clears nothing.
 """
 
 # mypy: allow-untyped-defs
@@ -26,15 +28,37 @@ from crowdsim.navigation.grid.ground import NEAR_BARS, TOUCH_M, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 SQRT2 = math.sqrt(2.0)
-SAME_COST = 1e-9  # Cells. Costs of one path added up in another order differ by 1e-13; true costs, a + b sqrt 2, by 1e-7 on paths of a million steps.
-# Bounds are rounded to 2 ** -30 cells by adding and subtracting this: bounds that only rounding tells apart are then equal, and ties are ties. Below
-# SAME_COST, so that no dearer path is found by it.
+# Cells. Costs of one path added up in another order differ by 1e-13; true costs, a + b sqrt 2, by 1e-7 on
+# paths of a million steps.
+SAME_COST = 1e-9
+# Bounds are rounded to 2 ** -30 cells by adding and subtracting this: bounds that only rounding tells apart
+# are then equal, and ties are ties. Below SAME_COST, so that no dearer path is found by it.
 ROUND_OFF = 2.0**22
 
-PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = map(int, list(PathStatus)[1:7])
+PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE = map(
+    int, list(PathStatus)[1:7]
+)
 
 # Whole numbers of a slot.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, START, GOAL, TARGET_X, TARGET_Y, BEST, BEST_SQUARE, STAMPED, STEP, TREE, DRAWN_BY, CHOICES, GOALS, CHOSEN = range(17)
+(
+    STATUS,
+    GENERATION,
+    HEAP_SIZE,
+    EXPANSIONS,
+    START,
+    GOAL,
+    TARGET_X,
+    TARGET_Y,
+    BEST,
+    BEST_SQUARE,
+    STAMPED,
+    STEP,
+    TREE,
+    DRAWN_BY,
+    CHOICES,
+    GOALS,
+    CHOSEN,
+) = range(17)
 HEADER_SIZE = 17
 # Real numbers of a slot.
 NEED, START_X, START_Y, END_X, END_Y, WEIGHT, OCTILE_WEIGHT = range(7)
@@ -51,17 +75,20 @@ class GridSlots(NamedTuple):
     Attributes
     ----------
     header : (s, 17) int64
-        STATUS .. CHOSEN above. TARGET_X, TARGET_Y are the cell that bounds are measured to, of several goals the first one's; BEST is the expanded node
-        nearest to a goal, BEST_SQUARE the square of its distance (cells). CHOICES says how many points were asked for, GOALS how many the search heeds (one,
-        or all), CHOSEN which of them the path leads to, or as near to as can be. STAMPED counts the cells on which agents stand. STEP is the step of the
-        cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
+        STATUS .. CHOSEN above. TARGET_X, TARGET_Y are the cell that bounds are measured to, of several goals
+        the first one's; BEST is the expanded node nearest to a goal, BEST_SQUARE the square of its distance
+        (cells). CHOICES says how many points were asked for, GOALS how many the search heeds (one, or all),
+        CHOSEN which of them the path leads to, or as near to as can be. STAMPED counts the cells on which
+        agents stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the search,
+        DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
     measure : (s, 7) float64
-        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and OCTILE_WEIGHT, those of the straight line and
-        of the path over free cells as heuristics.
+        NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and
+        OCTILE_WEIGHT, those of the straight line and of the path over free cells as heuristics.
     cost : (s, n) float64, cells
     mark : (s, n) int32
     heap_bound : (s, n + 8) float64, cells
-        4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer entry finds it closed.
+        4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer
+        entry finds it closed.
     heap_node : (s, n + 8) int32
     to_go : (t, n) float64, cells
         How far it is from each node to the root of a tree; infinite where no path leads there.
@@ -94,9 +121,11 @@ BYTES_A_NODE = 24
 
 
 def make_slots(slots: int, nodes: int, trees: int = 1, choices: int = 1) -> GridSlots:
-    """Return idle slots for a grid with `nodes` nodes: BYTES_A_NODE for each of them and slot, taken from the system as they are touched.
+    """Return idle slots for a grid with `nodes` nodes:
+    BYTES_A_NODE for each of them and slot, taken from the system as they are touched.
 
-    Their searches are drawn by the straight line, and have up to `choices` goals. Of trees there is room for one at least.
+    Their searches are drawn by the straight line, and have up to `choices` goals. Of trees there is room for
+    one at least.
     """
     made = GridSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -125,7 +154,9 @@ def _left_to_go(dx, dy, weight, octile_weight):
 
 @lean_kernel
 def _least_left(slots, slot, ground, x, y, weight, octile_weight):
-    """Return the weighed heuristic for a cell as far as the nearest of several goals, and the square of its distance to the nearest (cells)."""
+    """Return the weighed heuristic for a cell as far as the nearest of several goals,
+    and the square of its distance to the nearest (cells).
+    """
     least, least_square = np.inf, np.iinfo(np.int64).max
     for place in range(slots.header[slot, GOALS]):
         if slots.goal[slot, place] >= 0:
@@ -146,7 +177,9 @@ def _which_goal(slots, slot, node):
 
 @inlined_kernel
 def _goes_first(ground, target_x, target_y, a, b):
-    """Return whether node a is expanded before b where their bounds are equal: nearer to the goal, so with the larger cost, then the lower number."""
+    """Return whether node a is expanded before b where their bounds are equal:
+    nearer to the goal, so with the larger cost, then the lower number.
+    """
     ax, ay = cell_of(ground, a)
     bx, by = cell_of(ground, b)
     a_square = (ax - target_x) * (ax - target_x) + (ay - target_y) * (ay - target_y)
@@ -161,7 +194,9 @@ def _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, node):
     while place > 0:
         above = (place - 1) >> 2
         other = heap_bound[above]
-        if other < bound or (other == bound and not _goes_first(ground, target_x, target_y, node, heap_node[above])):
+        if other < bound or (
+            other == bound and not _goes_first(ground, target_x, target_y, node, heap_node[above])
+        ):
             break
         heap_bound[place] = other
         heap_node[place] = heap_node[above]
@@ -180,9 +215,13 @@ def _sink(ground, heap_bound, heap_node, size, target_x, target_y, place, bound,
         least = heap_bound[first]
         for other in range(first + 1, min(4 * place + 5, size)):
             key = heap_bound[other]
-            if key < least or (key == least and _goes_first(ground, target_x, target_y, heap_node[other], heap_node[first])):
+            if key < least or (
+                key == least and _goes_first(ground, target_x, target_y, heap_node[other], heap_node[first])
+            ):
                 first, least = other, key
-        if bound < least or (bound == least and _goes_first(ground, target_x, target_y, node, heap_node[first])):
+        if bound < least or (
+            bound == least and _goes_first(ground, target_x, target_y, node, heap_node[first])
+        ):
             break
         heap_bound[place] = least
         heap_node[place] = heap_node[first]
@@ -193,11 +232,15 @@ def _sink(ground, heap_bound, heap_node, size, target_x, target_y, place, bound,
 
 @inlined_kernel
 def _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y):
-    """Take the entries of expanded nodes out of a full heap; return its new size. What is expanded next does not change, as the order is total."""
+    """Take the entries of expanded nodes out of a full heap; return its new size.
+    What is expanded next does not change, as the order is total.
+    """
     kept = 0
     for place in range(size):
         if mark[heap_node[place]] & CLOSED == 0:
-            _push(ground, heap_bound, heap_node, kept, target_x, target_y, heap_bound[place], heap_node[place])
+            _push(
+                ground, heap_bound, heap_node, kept, target_x, target_y, heap_bound[place], heap_node[place]
+            )
             kept += 1
     return kept
 
@@ -216,7 +259,9 @@ def new_generation(slots, slot):
 
 @inlined_kernel
 def is_walkable(slots, slot, ground, node):
-    """Return whether a slot's search can use a cell: clear of obstacles, and of the agents that it stamped."""
+    """Return whether a slot's search can use a cell:
+    clear of obstacles, and of the agents that it stamped.
+    """
     if ground.clearance[node] <= slots.measure[slot, NEED] + TOUCH_M:
         return False
     mark = slots.mark[slot, node]
@@ -250,21 +295,32 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     if start < 0:
         return
     tree = header[slot, TREE]
-    # Distances to another root would lengthen no path, as they differ by no more than a step costs; but they would draw the search past the goal.
-    if tree >= 0 and goal >= 0 and slots.root_count[tree] == 1 and slots.root[tree] == goal and slots.to_go[tree, start] < np.inf:
+    # Distances to another root would lengthen no path, as they differ by no more than a step costs; but they
+    # would draw the search past the goal.
+    if (
+        tree >= 0
+        and goal >= 0
+        and slots.root_count[tree] == 1
+        and slots.root[tree] == goal
+        and slots.to_go[tree, start] < np.inf
+    ):
         header[slot, DRAWN_BY] = tree
     x, y = cell_of(ground, start)
     dx, dy = float(x - target_x), float(y - target_y)
     slots.cost[slot, start] = 0.0
     slots.mark[slot, start] = header[slot, GENERATION] << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
-    slots.heap_bound[slot, 0] = _left_to_go(dx, dy, slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT])
+    slots.heap_bound[slot, 0] = _left_to_go(
+        dx, dy, slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT]
+    )
     slots.heap_node[slot, 0] = start
     header[slot, HEAP_SIZE] = 1
 
 
 @lean_kernel
 def add_start(slots, slot, ground, node):
-    """Let the search that `begin_astar` has set up start from another node as well; it is not drawn by anything. One it has already is not taken twice."""
+    """Let the search that `begin_astar` has set up start from another node as well;
+    it is not drawn by anything. One it has already is not taken twice.
+    """
     header, generation = slots.header, slots.header[slot, GENERATION]
     if slots.mark[slot, node] >> GENERATION_SHIFT == generation:
         return
@@ -277,7 +333,8 @@ def add_start(slots, slot, ground, node):
 
 @lean_kernel
 def take_goals(slots, slot, count):
-    """Give the search that `begin_astar` has set up the goals that stand in ``slots.goal[slot, :count]``, in place of its one.
+    """Give the search that `begin_astar` has set up the goals that stand in ``slots.goal[slot, :count]``,
+    in place of its one.
 
     Parameters
     ----------
@@ -301,8 +358,9 @@ def take_goals(slots, slot, count):
 def _steps_from(ground, mark, node, known, generation, stamped, need, takes_all):
     """Return the steps that a search takes from a cell, as bits.
 
-    Steps that another path makes as cheaply are left out, unless a wall between cells may bar that path, or `takes_all`: beside the goal, where the path with
-    its diagonal steps first may end in a long straight line with many ties, and where a weight above 1 lets cells be reached over dearer paths.
+    Steps that another path makes as cheaply are left out, unless a wall between cells may bar that path, or
+    `takes_all`: beside the goal, where the path with its diagonal steps first may end in a long straight line
+    with many ties, and where a weight above 1 lets cells be reached over dearer paths.
     """
     stride, barred = ground.width + 2, np.int64(ground.bars[node])
     free = 0
@@ -331,19 +389,30 @@ def advance_astar(slots, slot, ground, grant):
     Returns
     -------
     int
-        Expansions made. The slot's STATUS is then FOUND, UNREACHABLE if all that can be reached was expanded, or still PENDING.
+        Expansions made. The slot's STATUS is then FOUND, UNREACHABLE if all that can be reached was expanded,
+        or still PENDING.
 
     Notes
     -----
-    Cost: 0.07 to 0.13 us an expansion. Source: [Pathfinding undated], sections 3 and 5 (the nearest expanded cell is kept in BEST).
-    Twin: `tests/reference/grid_search.py`.
+    Cost: 0.07 to 0.13 us an expansion. Source: [Pathfinding undated], sections 3 and 5 (the nearest expanded
+    cell is kept in BEST). Twin: `tests/reference/grid_search.py`.
     """
     header = slots.header
-    cost, mark, heap_bound, heap_node = slots.cost[slot], slots.mark[slot], slots.heap_bound[slot], slots.heap_node[slot]
+    cost, mark, heap_bound, heap_node = (
+        slots.cost[slot],
+        slots.mark[slot],
+        slots.heap_bound[slot],
+        slots.heap_node[slot],
+    )
     stride, need = ground.width + 2, slots.measure[slot, NEED] + TOUCH_M
     weight, octile_weight = slots.measure[slot, WEIGHT], slots.measure[slot, OCTILE_WEIGHT]
     goal, target_x, target_y = header[slot, GOAL], header[slot, TARGET_X], header[slot, TARGET_Y]
-    generation, stamped, best, best_square = header[slot, GENERATION], header[slot, STAMPED] > 0, header[slot, BEST], header[slot, BEST_SQUARE]
+    generation, stamped, best, best_square = (
+        header[slot, GENERATION],
+        header[slot, STAMPED] > 0,
+        header[slot, BEST],
+        header[slot, BEST_SQUARE],
+    )
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
     drawn_by, all_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
     to_go = slots.to_go[max(drawn_by, 0)]
@@ -357,7 +426,9 @@ def advance_astar(slots, slot, ground, grant):
             break
         size -= 1
         if size > 0:
-            _sink(ground, heap_bound, heap_node, size, target_x, target_y, 0, heap_bound[size], heap_node[size])
+            _sink(
+                ground, heap_bound, heap_node, size, target_x, target_y, 0, heap_bound[size], heap_node[size]
+            )
         if known & CLOSED:
             continue
         used += 1
@@ -371,7 +442,9 @@ def advance_astar(slots, slot, ground, grant):
         if node == goal or (goals > 1 and square == 0):
             status, header[slot, GOAL], header[slot, CHOSEN] = FOUND, node, _which_goal(slots, slot, node)
             break
-        steps = _steps_from(ground, mark, node, known, generation, stamped, need, square <= 2 or all_weight > 1.0)
+        steps = _steps_from(
+            ground, mark, node, known, generation, stamped, need, square <= 2 or all_weight > 1.0
+        )
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here = cost[node]
@@ -388,9 +461,13 @@ def advance_astar(slots, slot, ground, grant):
             if drawn_by >= 0:
                 left = all_weight * to_go[there]
             elif goals > 1:
-                left, _ = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
+                left, _ = _least_left(
+                    slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight
+                )
             else:
-                left = _left_to_go(float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight)
+                left = _left_to_go(
+                    float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight
+                )
             bound = (total + left + ROUND_OFF) - ROUND_OFF
             _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, there)
             size += 1

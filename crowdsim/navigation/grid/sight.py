@@ -1,8 +1,10 @@
-"""String pulling: of the cells of a path only those stay at which the string bends ([Pathfinding undated], section 4).
+"""String pulling: of the cells of a path only those stay at which the string bends ([Pathfinding undated],
+section 4).
 
-From an anchor the string goes to the furthest cell of the path that is in sight, and that is the next anchor. A line is in sight if all the cells it
-passes through are walkable; where it passes exactly between two cells that touch at a corner, the two beside them have to be walkable as well, as for a
-diagonal step. Nor may a wall stand between two cells that it passes through one after the other.
+From an anchor the string goes to the furthest cell of the path that is in sight, and that is the next anchor.
+A line is in sight if all the cells it passes through are walkable; where it passes exactly between two cells
+that touch at a corner, the two beside them have to be walkable as well, as for a diagonal step. Nor may a
+wall stand between two cells that it passes through one after the other.
 """
 
 # mypy: allow-untyped-defs
@@ -16,8 +18,11 @@ from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_g
 from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
 from crowdsim.navigation.grid.search import END_X, END_Y, START, START_X, START_Y, STEP_SHIFT, is_walkable
 
-WALL_STEP = 0.25  # Cells. A line that touches a corner between two such points is taken to go diagonally past it.
-SLACK = 1e-6  # Cells. A line this near to a cell passes through it: above the rounding of map coordinates, below what a floor plan means.
+# Cells. A line that touches a corner between two such points is taken to go diagonally past it.
+WALL_STEP = 0.25
+# Cells. A line this near to a cell passes through it: above the rounding of map coordinates, below what a
+# floor plan means.
+SLACK = 1e-6
 
 
 @inlined_kernel
@@ -42,7 +47,9 @@ def _sees_exactly(slots, slot, ground, ax, ay, bx, by):
 
 @inlined_kernel
 def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
-    """Return whether the cells under points of a line are walkable; `step` (cells) is the distance of the points."""
+    """Return whether the cells under points of a line are walkable;
+    `step` (cells) is the distance of the points.
+    """
     count = max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (step * ground.cell))))
     for i in range(count + 1):
         t = i / count
@@ -54,7 +61,9 @@ def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
 
 @inlined_kernel
 def _steps_over_wall(ground, ax, ay, bx, by):
-    """Return whether a line leads from a cell to a neighbour from which a wall parts it; both are where it is at points a quarter of a cell apart."""
+    """Return whether a line leads from a cell to a neighbour from which a wall parts it;
+    both are where it is at points a quarter of a cell apart.
+    """
     count = max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (WALL_STEP * ground.cell))))
     last_x, last_y = cell_at(ground, ax, ay)
     for i in range(1, count + 1):
@@ -73,7 +82,8 @@ def _steps_over_wall(ground, ax, ay, bx, by):
 
 @lean_kernel
 def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
-    """Return whether a straight line between two points on the grid is free for a slot's search: of obstacles, and of the agents that it stamped.
+    """Return whether a straight line between two points on the grid is free for a slot's search:
+    of obstacles, and of the agents that it stamped.
 
     Parameters
     ----------
@@ -83,7 +93,8 @@ def is_in_sight(slots, slot, ground, ax, ay, bx, by, step):
     ax, ay, bx, by : float, m
         Both on cells of the grid.
     step : float, cells
-        0 looks at every cell that the line passes through; else only at those under points so far from each other.
+        0 looks at every cell that the line passes through; else only at those under points so far from each
+        other.
 
     Returns
     -------
@@ -153,12 +164,14 @@ def pull_taut(slots, slot, ground, count, step, trim):
     Returns
     -------
     int
-        Waypoints, in ``slots.heap_node[slot]``; the last stands for the point asked for if that is in its cell (`waypoint`).
+        Waypoints, in ``slots.heap_node[slot]``; the last stands for the point asked for if that is in its
+        cell (`waypoint`).
 
     Notes
     -----
-    Lines are drawn from the start itself where the first waypoint is left out, and to the very point that was asked for: that is where the agent walks.
-    Where a start off the ground was moved, lines begin at the cell that it was moved to.
+    Lines are drawn from the start itself where the first waypoint is left out, and to the very point that was
+    asked for: that is where the agent walks. Where a start off the ground was moved, lines begin at the cell
+    that it was moved to.
     Source: [Pathfinding undated], sections 3 and 4. Twin: `tests/reference/grid_sight.py`.
     """
     nodes, measure = slots.heap_node[slot], slots.measure
@@ -186,7 +199,9 @@ def pull_taut(slots, slot, ground, count, step, trim):
 
 @inlined_kernel
 def waypoint(slots, slot, ground, node, is_last):
-    """Return the point (m) that stands for a node of a path: the point asked for if it is the last and holds it, else the centre."""
+    """Return the point (m) that stands for a node of a path:
+    the point asked for if it is the last and holds it, else the centre.
+    """
     if is_last:
         x, y = slots.measure[slot, END_X], slots.measure[slot, END_Y]
         cx, cy = cell_at(ground, x, y)

@@ -1,8 +1,9 @@
 """How far it is from every cell to a goal: one backward search over a grid, for all agents that go there.
 
-Where many go to one cell, a search from it over all cells, once, is what draws their searches instead of the straight line: A* then goes down the path
-and expands little else. It is grown for the thinnest agent that shares it and without the stationary agents, so for all others it is at most too short,
-and paths are the shortest as before; of paths that are equally long another one may be taken.
+Where many go to one cell, a search from it over all cells, once, is what draws their searches instead of the
+straight line: A* then goes down the path and expands little else. It is grown for the thinnest agent that
+shares it and without the stationary agents, so for all others it is at most too short, and paths are the
+shortest as before; of paths that are equally long another one may be taken.
 """
 
 # mypy: allow-untyped-defs
@@ -39,10 +40,14 @@ from crowdsim.navigation.grid.search import (
 from crowdsim.navigation.search.sharing import SharedTrees
 from crowdsim.saved import WIDEST_M, Saved
 
-CLEARANCE_STEP_M = 0.1  # Agents whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones, and more trees.
+# Agents whose clearances lie within the same step share a tree; smaller gives closer distances for wide ones,
+# and more trees.
+CLEARANCE_STEP_M = 0.1
 MEMORY_BYTES = 256 << 20  # Of all trees, 8 bytes for each cell; one at least.
 MOST_TREES = 256
-CELLS_A_REQUEST = 16384  # Requests share from so many on as the grid has times as many cells: a tree looks at all of them, a search at some.
+# Requests share from so many on as the grid has times as many cells: a tree looks at all of them, a search at
+# some.
+CELLS_A_REQUEST = 16384
 LEAST_TO_SHARE = 4
 
 
@@ -79,7 +84,9 @@ def begin_tree(slots, slot, tree, ground, choice, root_need, need, rings):
     new_generation(slots, slot)
     first = np.int64(-1)
     for place in range(choice.shape[0]):
-        slots.roots[tree, place] = nearest_walkable(slots, slot, ground, choice[place, 0], choice[place, 1], rings)
+        slots.roots[tree, place] = nearest_walkable(
+            slots, slot, ground, choice[place, 0], choice[place, 1], rings
+        )
         first = slots.roots[tree, place] if first < 0 else first
     slots.measure[slot, NEED] = need
     cx, cy = cell_of(ground, first) if first >= 0 else (0, 0)
@@ -152,14 +159,29 @@ class CellTrees(SharedTrees):
         saved.require(wanted.shape[1] == 2, "wanted", "are not lists of goals with steps of clearances")
         number, steps = wanted.T
         is_list = (number >= 0) & (number < self._lists.count) & (number == np.floor(number))
-        saved.require(np.column_stack([is_list, (steps >= 0) & (steps <= WIDEST_M)]), "wanted", "there is no such list, or class of clearances")
+        saved.require(
+            np.column_stack([is_list, (steps >= 0) & (steps <= WIDEST_M)]),
+            "wanted",
+            "there is no such list, or class of clearances",
+        )
 
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
         number, steps = wanted
         choice, need = self._lists.points(int(number)), min(detail, steps * CLEARANCE_STEP_M)
-        begin_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, choice, detail, need, self._rings())
+        begin_tree(
+            self.slots,
+            len(self.slots.header) - 1,
+            row,
+            self._grid.ground,
+            choice,
+            detail,
+            need,
+            self._rings(),
+        )
 
     def _advance(self, row: int, wanted: tuple[float, ...], grant: int) -> tuple[int, bool]:
         roots = len(self._lists.points(int(wanted[0])))
-        used, is_grown = advance_tree(self.slots, len(self.slots.header) - 1, row, self._grid.ground, roots, grant)
+        used, is_grown = advance_tree(
+            self.slots, len(self.slots.header) - 1, row, self._grid.ground, roots, grant
+        )
         return int(used), bool(is_grown)

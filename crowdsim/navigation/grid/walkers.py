@@ -1,4 +1,6 @@
-"""The walks of many agents: new targets, paths that were found, stopping in place ([Pathfinding undated], section 7)."""
+"""The walks of many agents: new targets, paths that were found, stopping in place ([Pathfinding undated],
+section 7).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
-from crowdsim.navigation.grid.follow import Walks, find_cut, find_standing, follow_waypoints, marked_cells, measure_paths
+from crowdsim.navigation.grid.follow import (
+    Walks,
+    find_cut,
+    find_standing,
+    follow_waypoints,
+    marked_cells,
+    measure_paths,
+)
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.saved import FARTHEST_M, Arrays, Saved
@@ -33,7 +42,16 @@ class Walkers:
         count = len(position)
         start, total, current = (np.zeros(count, dtype=np.int64) for _ in range(3))
         nothing = np.full((count, 2), np.nan)
-        self.walks = Walks(np.zeros((0, 2)), start, total, current, position.copy(), position.copy(), nothing, np.zeros(count, dtype=np.uint8))
+        self.walks = Walks(
+            np.zeros((0, 2)),
+            start,
+            total,
+            current,
+            position.copy(),
+            position.copy(),
+            nothing,
+            np.zeros(count, dtype=np.uint8),
+        )
 
     def ask(self, rows: NDArray[np.int64], target: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Give agents new targets.
@@ -46,7 +64,8 @@ class Walkers:
         Returns
         -------
         (k,) bool
-            Whether the target is a new one, so that a path has to be looked for; the last one of the others is within `same_target` of it.
+            Whether the target is a new one, so that a path has to be looked for; the last one of the others
+            is within `same_target` of it.
         """
         away = target - self.walks.requested[rows]
         is_new = ~(np.hypot(away[:, 0], away[:, 1]) <= self.parameters.same_target)
@@ -72,7 +91,8 @@ class Walkers:
         position : (n, 2) float64, m
             Where all agents are.
         beyond : (k, 2) float64, m, optional
-            Where an agent goes on to when it has passed its last waypoint; NaN, and without it, there it stays.
+            Where an agent goes on to when it has passed its last waypoint; NaN, and without it, there it
+            stays.
         """
         walks = self.walks
         others = np.ones(len(walks.total), dtype=np.bool_)
@@ -80,7 +100,9 @@ class Walkers:
         kept = np.flatnonzero(others & (walks.total > 0))
         length = np.concatenate([walks.total[kept], np.diff(start)])
         begin = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-        places = np.repeat(walks.start[kept] - begin[: len(kept)], walks.total[kept]) + np.arange(begin[len(kept)])
+        places = np.repeat(walks.start[kept] - begin[: len(kept)], walks.total[kept]) + np.arange(
+            begin[len(kept)]
+        )
         owner = np.concatenate([kept, rows])
         walks.start[owner], walks.total[owner] = begin[:-1], length
         walks.current[rows] = 0
@@ -128,8 +150,11 @@ class Walkers:
         walks.total[rows] = walks.current[rows] = 0
         walks.target[rows] = place
 
-    def cut(self, lost: NDArray[np.bool_], ground: Ground, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
-        """Return (n,) bool: whether the path of each agent, as far as it is ahead, leads over cells that were lost.
+    def cut(
+        self, lost: NDArray[np.bool_], ground: Ground, position: NDArray[np.float64], team: Team
+    ) -> NDArray[np.bool_]:
+        """Return (n,) bool: whether the path of each agent, as far as it is ahead,
+        leads over cells that were lost.
 
         Parameters
         ----------
@@ -139,7 +164,8 @@ class Walkers:
         team : Team
         """
         result = np.empty(len(position), dtype=np.uint8)
-        ground = ground._replace(bars=np.zeros_like(ground.bars))  # what was lost counts, not what has always been there
+        # what was lost counts, not what has always been there
+        ground = ground._replace(bars=np.zeros_like(ground.bars))
         team.run(find_cut, len(position), self.walks, position, ground, marked_cells(lost), result)
         return result.view(np.bool_)
 
@@ -148,7 +174,8 @@ class Walkers:
         self.walks.requested[rows] = np.nan
 
     def standing(self, position: NDArray[np.float64], team: Team) -> NDArray[np.bool_]:
-        """Return (n,) bool: which agents have no waypoints and are at their targets, so that others walk around them.
+        """Return (n,) bool: which agents have no waypoints and are at their targets,
+        so that others walk around them.
 
         Parameters
         ----------
@@ -156,7 +183,14 @@ class Walkers:
         team : Team
         """
         result = np.empty(len(position), dtype=np.uint8)
-        team.run(find_standing, len(position), self.walks, position, float(self.parameters.waypoint_reached), result)
+        team.run(
+            find_standing,
+            len(position),
+            self.walks,
+            position,
+            float(self.parameters.waypoint_reached),
+            result,
+        )
         return result.view(np.bool_)
 
     def toward(self) -> NDArray[np.float64]:
@@ -167,8 +201,11 @@ class Walkers:
         result[on] = walks.waypoint[walks.start[on] + walks.current[on]]
         return result
 
-    def ahead(self, rows: NDArray[np.int64], position: NDArray[np.float64], team: Team) -> NDArray[np.float64]:
-        """Return (k,) float64, m: how long the paths of agents still are, over their waypoints to where they want to stand.
+    def ahead(
+        self, rows: NDArray[np.int64], position: NDArray[np.float64], team: Team
+    ) -> NDArray[np.float64]:
+        """Return (k,) float64, m: how long the paths of agents still are,
+        over their waypoints to where they want to stand.
 
         Parameters
         ----------
@@ -202,8 +239,16 @@ class Walkers:
         """
         velocity, arrived = np.empty((len(position), 2)), np.empty(len(position), dtype=np.uint8)
         team.run(
-            follow_waypoints, len(position), self.walks, position, speed, float(tick), float(self.parameters.waypoint_reached), velocity, arrived,
-        )  # fmt: skip
+            follow_waypoints,
+            len(position),
+            self.walks,
+            position,
+            speed,
+            float(tick),
+            float(self.parameters.waypoint_reached),
+            velocity,
+            arrived,
+        )
         return velocity, arrived.view(np.bool_)
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -229,8 +274,21 @@ class Walkers:
         waypoint = saved.take("waypoint", "f8", (None, 2), low=low, high=high)
         total = saved.take("total", "i8", low=0, high=len(waypoint))
         count = len(total)
-        start = saved.take("start", "i8", (count,), low=0, high=np.where(total > 0, len(waypoint) - total, len(waypoint)))
+        start = saved.take(
+            "start", "i8", (count,), low=0, high=np.where(total > 0, len(waypoint) - total, len(waypoint))
+        )
         current = saved.take("current", "i8", (count,), low=0, high=np.maximum(total - 1, 0))
-        leg, target = (saved.take(name, "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M) for name in ("leg", "target"))
+        leg, target = (
+            saved.take(name, "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M) for name in ("leg", "target")
+        )
         requested = saved.take("requested", "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M, special="nan")
-        self.walks = Walks(waypoint, start, total, current, leg, target, requested, saved.take("is_walking", "u1", (count,), high=1))
+        self.walks = Walks(
+            waypoint,
+            start,
+            total,
+            current,
+            leg,
+            target,
+            requested,
+            saved.take("is_walking", "u1", (count,), high=1),
+        )

@@ -1,7 +1,7 @@
 """Local navigation grids: where a walker goes round what stands in its way and its path knows nothing of.
 
-Source: [Mononen 2010], "Local Navigation Grids". The path leads from corner to corner; on the way to the next one, a grid of 20 to 64 cells a side follows
-the walker.
+Source: [Mononen 2010], "Local Navigation Grids". The path leads from corner to corner; on the way to the next
+one, a grid of 20 to 64 cells a side follows the walker.
 """
 
 # mypy: allow-untyped-defs
@@ -17,16 +17,37 @@ from numpy.typing import NDArray
 from crowdsim.geometry.cells import Cells, plane_numbers, window
 from crowdsim.geometry.plane import distance_to_segment
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
-from crowdsim.navigation.local_grid.grid import MOST_SPANS, corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_PATH, end_in, list_portals, off_point, pull_string, search_spans, span_at
+from crowdsim.navigation.local_grid.grid import (
+    MOST_SPANS,
+    corner_of_grid,
+    draw_discs,
+    draw_segments,
+    find_spans,
+)
+from crowdsim.navigation.local_grid.search import (
+    AGREES,
+    LEADS_ROUND,
+    NO_PATH,
+    end_in,
+    list_portals,
+    off_point,
+    pull_string,
+    search_spans,
+    span_at,
+)
 from crowdsim.tunable import param
 
-MOST_DISCS = 512  # that one grid draws; more than that many agents within its reach stand shoulder to shoulder, and those beyond are left out
+# that one grid draws; more than that many agents within its reach stand shoulder to shoulder, and those
+# beyond are left out
+MOST_DISCS = 512
 MOST_SEGMENTS = 1024  # of walls, likewise
-EVERY_LINE = -1.0  # Instead of a share of a stationary agent's radius: the grid is drawn for every line that a disc is near to.
-_CLOSE_OF_CELL = 0.5  # A bend nearer than this share of a cell is as good as reached: the next one is the waypoint.
-_WORTH_M = 1.0  # Where there is no path, an agent that gets this much nearer goes there first. Less swings to and fro between two dead ends; more goes
-# through sooner.
+# Instead of a share of a stationary agent's radius: the grid is drawn for every line that a disc is near to.
+EVERY_LINE = -1.0
+# A bend nearer than this share of a cell is as good as reached: the next one is the waypoint.
+_CLOSE_OF_CELL = 0.5
+# Where there is no path, an agent that gets this much nearer goes there first. Less swings to and fro between
+# two dead ends; more goes through sooner.
+_WORTH_M = 1.0
 
 
 @dataclass(frozen=True)
@@ -34,26 +55,50 @@ class LocalGridParameters:
     """Local grids."""
 
     local_grid: bool = param(
-        False, "", source="[Mononen 2010], Local Navigation Grids",
-        why="whether walkers look for a path round stationary agents and round obstacles on a small grid that follows them; off, avoidance alone leads past",
-    )  # fmt: skip
+        False,
+        "",
+        source="[Mononen 2010], Local Navigation Grids",
+        why=(
+            "whether walkers look for a path round stationary agents and round obstacles on a small grid "
+            "that follows them; off, avoidance alone leads past"
+        ),
+    )
     local_grid_cells: int = param(
         32, "", low=20, high=64, source="[Mononen 2010]: 20 to 64 a side",
         why="cells a side; more look farther and cost more time",
     )  # fmt: skip
     local_grid_cell: float = param(
-        0.15, "m", low=0.02, high=2.0, source="ours",
-        why="width of a cell: less than the radius of an agent, so that gaps that it fits through are found; larger looks farther and misses narrow ones",
-    )  # fmt: skip
+        0.15,
+        "m",
+        low=0.02,
+        high=2.0,
+        source="ours",
+        why=(
+            "width of a cell: less than the radius of an agent, so that gaps that it fits through are "
+            "found; larger looks farther and misses narrow ones"
+        ),
+    )
     local_grid_price: float = param(
-        20.0, "m", low=0.0, high=1e6, source="ours",
-        why="what searches on a mesh add to a path through a portal at which the agent's grid found none, with replanning: longer paths round are not taken; "
+        20.0,
+        "m",
+        low=0.0,
+        high=1e6,
+        source="ours",
+        why="what searches on a mesh add to a path through a portal at which the agent's grid found none, "
+        "with replanning: longer paths round are not taken; "
         "larger goes farther round, 0 finds the same path again",
-    )  # fmt: skip
+    )
     local_grid_memory: float = param(
-        20.0, "s", low=0.0, high=1e6, source="ours",
-        why="for how long an agent remembers that, once it has turned away and cannot see it any more; larger comes back later, smaller walks to and fro",
-    )  # fmt: skip
+        20.0,
+        "s",
+        low=0.0,
+        high=1e6,
+        source="ours",
+        why=(
+            "for how long an agent remembers that, once it has turned away and cannot see it any more; "
+            "larger comes back later, smaller walks to and fro"
+        ),
+    )
 
 
 class Scratch(NamedTuple):
@@ -114,9 +159,15 @@ class Standing(NamedTuple):
 def make_scratch(side):
     """Return room for a grid of so many cells a side."""
     return Scratch(
-        np.empty(side, np.uint64), np.empty((MOST_SPANS, 3), np.int32), np.empty(side + 1, np.int32), np.empty(MOST_SPANS, np.int32),
-        np.empty(MOST_SPANS, np.int32), np.empty(MOST_SPANS), np.empty((MOST_SPANS + 1, 4)), np.empty((MOST_SPANS + 1, 2)),
-    )  # fmt: skip
+        np.empty(side, np.uint64),
+        np.empty((MOST_SPANS, 3), np.int32),
+        np.empty(side + 1, np.int32),
+        np.empty(MOST_SPANS, np.int32),
+        np.empty(MOST_SPANS, np.int32),
+        np.empty(MOST_SPANS),
+        np.empty((MOST_SPANS + 1, 4)),
+        np.empty((MOST_SPANS + 1, 2)),
+    )
 
 
 @lean_kernel
@@ -128,7 +179,8 @@ def find_local_path(scratch, cells, cell, corner_x, corner_y, x, y, to_x, to_y):
     int
         AGREES, LEADS_ROUND or NO_PATH.
     int
-        How many entries of ``scratch.corners`` are the bends and the end of the path, in cells from the grid's corner.
+        How many entries of ``scratch.corners`` are the bends and the end of the path, in cells from the
+        grid's corner.
     """
     spans, row_start = scratch.spans, scratch.row_start
     find_spans(scratch.words, cells, spans, row_start)
@@ -149,7 +201,9 @@ def find_local_path(scratch, cells, cell, corner_x, corner_y, x, y, to_x, to_y):
         if start < 0:
             return NO_PATH, 0
         from_x, from_y = end_in(spans, start, ax, ay)
-    end, _ = search_spans(spans, row_start, cells, from_x, from_y, bx, by, scratch.parent, scratch.queue, scratch.rank)
+    end, _ = search_spans(
+        spans, row_start, cells, from_x, from_y, bx, by, scratch.parent, scratch.queue, scratch.rank
+    )
     is_there = span_at(spans, row_start, cells, bx, by) == end
     if not is_there:
         bx, by = end_in(spans, end, bx, by)
@@ -162,10 +216,19 @@ def find_local_path(scratch, cells, cell, corner_x, corner_y, x, y, to_x, to_y):
 
 @inlined_kernel
 def _gather_discs(row, plane, half, share, walking, standing, discs):
-    """Write the discs within reach of the grid of an agent, with the radius that it keeps from their centres; return how many."""
-    cells, x, y, radius = standing.cells, walking.position[row, 0], walking.position[row, 1], walking.radius[row]
+    """Write the discs within reach of the grid of an agent, with the radius that it keeps from their centres;
+    return how many.
+    """
+    cells, x, y, radius = (
+        standing.cells,
+        walking.position[row, 0],
+        walking.position[row, 1],
+        walking.radius[row],
+    )
     table = plane_numbers(cells.origin, cells.shape, plane)
-    line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(table, cells.per_metre, x, y, half + standing.widest)
+    line, lines, column, columns, wrapped, row_mask, table_columns, first_cell = window(
+        table, cells.per_metre, x, y, half + standing.widest
+    )
     count = 0
     while columns > 0:
         for number in range(line, line + lines):
@@ -191,7 +254,13 @@ def _gather_segments(row, reach, walking, walls, segments):
     for place in range(zone_start[walking.zone[row]], zone_start[walking.zone[row] + 1]):
         wall = zone_wall[place]
         ax, ay, bx, by = wall_start[wall, 0], wall_start[wall, 1], wall_end[wall, 0], wall_end[wall, 1]
-        if max(ax, bx) > x - reach and min(ax, bx) < x + reach and max(ay, by) > y - reach and min(ay, by) < y + reach and near < MOST_SEGMENTS:
+        if (
+            max(ax, bx) > x - reach
+            and min(ax, bx) < x + reach
+            and max(ay, by) > y - reach
+            and min(ay, by) < y + reach
+            and near < MOST_SEGMENTS
+        ):
             segments[near, 0], segments[near, 1], segments[near, 2], segments[near, 3] = ax, ay, bx, by
             near += 1
     return near
@@ -208,15 +277,24 @@ def _is_cut(discs, count, ax, ay, bx, by):
 
 @inlined_kernel
 def _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row):
-    """Return whether the end of a path through a grid is nearer to where an agent is going than the agent, by what is worth a detour."""
+    """Return whether the end of a path through a grid is nearer to where an agent is going than the agent,
+    by what is worth a detour.
+    """
     if found == 0:
         return False
-    ex, ey = (corners[found - 1, 0] + corner_x) * cell - to[row, 0], (corners[found - 1, 1] + corner_y) * cell - to[row, 1]
-    return np.sqrt(ex * ex + ey * ey) + _WORTH_M <= np.sqrt((x - to[row, 0]) * (x - to[row, 0]) + (y - to[row, 1]) * (y - to[row, 1]))
+    ex, ey = (
+        (corners[found - 1, 0] + corner_x) * cell - to[row, 0],
+        (corners[found - 1, 1] + corner_y) * cell - to[row, 1],
+    )
+    return np.sqrt(ex * ex + ey * ey) + _WORTH_M <= np.sqrt(
+        (x - to[row, 0]) * (x - to[row, 0]) + (y - to[row, 1]) * (y - to[row, 1])
+    )
 
 
 @kernel
-def find_local_paths(start, stop, rows, plane, share, walking, standing, walls, side, cell, waypoint, outcome):
+def find_local_paths(
+    start, stop, rows, plane, share, walking, standing, walls, side, cell, waypoint, outcome
+):
     """Find the paths of agents through the grids round them.
 
     Parameters
@@ -228,8 +306,8 @@ def find_local_paths(start, stop, rows, plane, share, walking, standing, walls, 
     plane : (k,) int32
         Plane of ``standing.cells`` in which others are looked for.
     share : (k,) float64
-        Part of a stationary agent's radius in which no other centre is to be, if that is more than both radii. The grid is drawn only where a disc cuts the
-        straight line; EVERY_LINE: wherever one is near.
+        Part of a stationary agent's radius in which no other centre is to be, if that is more than both
+        radii. The grid is drawn only where a disc cuts the straight line; EVERY_LINE: wherever one is near.
     walking : Walking
     standing : Standing
     walls : tuple
@@ -241,13 +319,15 @@ def find_local_paths(start, stop, rows, plane, share, walking, standing, walls, 
     waypoint : (k, 2) float64, m
         Receives where each is to go first: the corner itself where the grid agrees.
     outcome : (k,) uint8
-        Receives AGREES where the straight line is free, LEADS_ROUND where another path leads to the corner (or to where the line leaves the grid), NO_PATH
-        where none does: then the waypoint is as near as possible; with a share, only if that is a metre nearer than the agent, else it is the corner.
+        Receives AGREES where the straight line is free, LEADS_ROUND where another path leads to the corner
+        (or to where the line leaves the grid), NO_PATH where none does: then the waypoint is as near as
+        possible; with a share, only if that is a metre nearer than the agent, else it is the corner.
 
     Notes
     -----
-    With no disc near there is nothing that the path does not know: the grid is not drawn. Of a path's bends the first counts that is half a cell away. A
-    cell is free if its middle is as far from everything as the agent is wide. Twin: `tests/reference/local_grid.py`.
+    With no disc near there is nothing that the path does not know: the grid is not drawn. Of a path's bends
+    the first counts that is half a cell away. A cell is free if its middle is as far from everything as the
+    agent is wide. Twin: `tests/reference/local_grid.py`.
     """
     scratch, discs, segments = make_scratch(side), np.empty((MOST_DISCS, 3)), np.empty((MOST_SEGMENTS, 4))
     half, to = 0.5 * (side + 1) * cell, walking.to
@@ -256,7 +336,9 @@ def find_local_paths(start, stop, rows, plane, share, walking, standing, walls, 
         x, y = walking.position[row, 0], walking.position[row, 1]
         waypoint[query, 0], waypoint[query, 1], outcome[query] = to[row, 0], to[row, 1], AGREES
         count = _gather_discs(row, plane[query], half, share[query], walking, standing, discs)
-        if count == 0 or (share[query] != EVERY_LINE and not _is_cut(discs, count, x, y, to[row, 0], to[row, 1])):
+        if count == 0 or (
+            share[query] != EVERY_LINE and not _is_cut(discs, count, x, y, to[row, 0], to[row, 1])
+        ):
             continue
         near = _gather_segments(row, half + walking.radius[row], walking, walls, segments)
         scratch.words[:] = 0
@@ -265,11 +347,18 @@ def find_local_paths(start, stop, rows, plane, share, walking, standing, walls, 
         draw_segments(scratch.words, side, cell, corner_x, corner_y, segments, near, walking.radius[row])
         said, found = find_local_path(scratch, side, cell, corner_x, corner_y, x, y, to[row, 0], to[row, 1])
         outcome[query], corners = said, scratch.corners
-        if said == AGREES or (said == NO_PATH and share[query] != EVERY_LINE and not _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row)):
+        if said == AGREES or (
+            said == NO_PATH
+            and share[query] != EVERY_LINE
+            and not _gets_on(corners, found, corner_x, corner_y, cell, x, y, to, row)
+        ):
             continue
         waypoint[query, 0], waypoint[query, 1] = x, y
         for bend in range(found):
-            waypoint[query, 0], waypoint[query, 1] = (corners[bend, 0] + corner_x) * cell, (corners[bend, 1] + corner_y) * cell
+            waypoint[query, 0], waypoint[query, 1] = (
+                (corners[bend, 0] + corner_x) * cell,
+                (corners[bend, 1] + corner_y) * cell,
+            )
             dx, dy = waypoint[query, 0] - x, waypoint[query, 1] - y
             if np.sqrt(dx * dx + dy * dy) >= _CLOSE_OF_CELL * cell:
                 break

@@ -1,6 +1,8 @@
-"""A small grid that follows an agent: what stands near it, drawn on cells, and the free cells as spans ([Mononen 2010], "Local Navigation Grids").
+"""A small grid that follows an agent: what stands near it, drawn on cells,
+and the free cells as spans ([Mononen 2010], "Local Navigation Grids").
 
-A row of cells is one 64-bit word, so that a disc or a wall is drawn with one operation a row, and spans are found by counting bits.
+A row of cells is one 64-bit word, so that a disc or a wall is drawn with one operation a row, and spans are
+found by counting bits.
 """
 
 # mypy: allow-untyped-defs
@@ -24,14 +26,19 @@ ROW, FIRST, LAST = range(3)
 
 @inlined_kernel
 def corner_of_grid(x, cell, cells):
-    """Return the number of the first cell along one axis, counted from the origin of the world: cells stay where they are while the agent walks."""
+    """Return the number of the first cell along one axis, counted from the origin of the world:
+    cells stay where they are while the agent walks.
+    """
     return np.int64(np.floor(x / cell)) - cells // 2
 
 
 @inlined_kernel
 def _mark(words, row, low, high, cells):
-    """Block the cells of a row whose centres lie between two places, counted in cells from the grid's corner."""
-    first = np.int64(np.ceil(max(low, 0.0) - 0.5))  # an end may be infinite: limited before it becomes a whole number
+    """Block the cells of a row whose centres lie between two places,
+    counted in cells from the grid's corner.
+    """
+    # an end may be infinite: limited before it becomes a whole number
+    first = np.int64(np.ceil(max(low, 0.0) - 0.5))
     last = np.int64(np.floor(min(high, np.float64(cells)) - 0.5))
     if first <= last:
         width = np.uint64(last - first + 1)
@@ -63,8 +70,14 @@ def draw_discs(words, cells, cell, corner_x, corner_y, discs, count):
     Twin: `tests/reference/local_grid.py`.
     """
     for disc in range(count):
-        x, y, reach = discs[disc, 0] / cell - corner_x, discs[disc, 1] / cell - corner_y, discs[disc, 2] / cell
-        for row in range(max(int(np.ceil(y - reach - 0.5)), 0), min(int(np.floor(y + reach - 0.5)), cells - 1) + 1):
+        x, y, reach = (
+            discs[disc, 0] / cell - corner_x,
+            discs[disc, 1] / cell - corner_y,
+            discs[disc, 2] / cell,
+        )
+        for row in range(
+            max(int(np.ceil(y - reach - 0.5)), 0), min(int(np.floor(y + reach - 0.5)), cells - 1) + 1
+        ):
             away = row + 0.5 - y
             half = np.sqrt(max(0.0, reach * reach - away * away))
             _mark(words, row, x - half, x + half, cells)
@@ -85,7 +98,8 @@ def draw_segments(words, cells, cell, corner_x, corner_y, segments, count, radiu
 
     Notes
     -----
-    What is that near to a segment is a disc at each end and a band between them; a row of cells meets each in one run. Twin: as for `draw_discs`.
+    What is that near to a segment is a disc at each end and a band between them; a row of cells meets each in
+    one run. Twin: as for `draw_discs`.
     """
     reach = radius / cell
     for segment in range(count):
@@ -112,9 +126,12 @@ def draw_segments(words, cells, cell, corner_x, corner_y, segments, count, radiu
 
 @inlined_kernel
 def _band(ax, ay, dx, dy, y, width):
-    """Return between which x a line of constant y lies beside a segment, no farther from it than the width over its length."""
+    """Return between which x a line of constant y lies beside a segment,
+    no farther from it than the width over its length.
+    """
     low, high = -np.inf, np.inf
-    for side in range(2):  # (p - a) . d in 0..d . d, and (p - a) x d in -width..width: both are a slope times x and an offset
+    # (p - a) . d in 0..d . d, and (p - a) x d in -width..width: both are a slope times x and an offset
+    for side in range(2):
         slope, offset = (dx, (y - ay) * dy - ax * dx) if side == 0 else (dy, -(y - ay) * dx - ax * dy)
         least, most = (0.0, dx * dx + dy * dy) if side == 0 else (-width, width)
         if slope == 0.0:
@@ -153,7 +170,11 @@ def find_spans(words, cells, spans, row_start):
             first = first_bit(free)
             beyond = ~(free >> first)  # its lowest bit that is set ends the run
             width = first_bit(beyond) if beyond != _U0 else np.uint64(64)
-            spans[count, ROW], spans[count, FIRST], spans[count, LAST] = row, np.int32(first), np.int32(first + width) - 1
+            spans[count, ROW], spans[count, FIRST], spans[count, LAST] = (
+                row,
+                np.int32(first),
+                np.int32(first + width) - 1,
+            )
             count += 1
             if first + width >= np.uint64(64):
                 break

@@ -1,4 +1,6 @@
-"""The path through a small grid that follows an agent: a breadth-first search over spans that keeps to the straight line, and a funnel ([Mononen 2010])."""
+"""The path through a small grid that follows an agent:
+a breadth-first search over spans that keeps to the straight line, and a funnel ([Mononen 2010]).
+"""
 
 # mypy: allow-untyped-defs
 
@@ -27,7 +29,9 @@ def _point_to_segment(px, py, ax, ay, bx, by):
 
 @lean_kernel
 def off_line(row, first, last, ax, ay, bx, by):
-    """Return the squared distance, in cells, of the middles of a span's cells, taken as a line, from the segment from a to b."""
+    """Return the squared distance, in cells, of the middles of a span's cells, taken as a line,
+    from the segment from a to b.
+    """
     y, left, right = row + 0.5, first + 0.5, last + 0.5
     if min(ay, by) <= y <= max(ay, by) and ay != by:
         x = ax + (bx - ax) * (y - ay) / (by - ay)
@@ -61,7 +65,8 @@ def off_point(spans, span, x, y):
 
 @lean_kernel
 def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
-    """Search from the span of a to that of b, first in, first out; what is near to the straight line is added first ([Mononen 2010]).
+    """Search from the span of a to that of b, first in, first out;
+    what is near to the straight line is added first ([Mononen 2010]).
 
     Parameters
     ----------
@@ -72,7 +77,8 @@ def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
     ax, ay, bx, by : float
         Start and end, in cells from the grid's corner.
     parent : (MOST_SPANS,) int32
-        Receives for each span from which one it was reached; that of the start is itself, -1 of those that were not.
+        Receives for each span from which one it was reached; that of the start is itself, -1 of those that
+        were not.
     queue : (MOST_SPANS,) int32
         Receives the spans in the order in which they were visited.
     rank : (MOST_SPANS,) float64
@@ -81,14 +87,15 @@ def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
     Returns
     -------
     int
-        The span at which the path ends: that of b, or the visited one that is nearest to b (the first of those equally near); -1 if a is in none.
+        The span at which the path ends: that of b, or the visited one that is nearest to b (the first of
+        those equally near); -1 if a is in none.
     int
         How many spans were visited.
 
     Notes
     -----
-    Spans are neighbours if they lie in rows one above the other and share a side of a cell. The open list is never sorted, only the new spans that are
-    added to it. Twin: `tests/reference/local_grid.py`.
+    Spans are neighbours if they lie in rows one above the other and share a side of a cell. The open list is
+    never sorted, only the new spans that are added to it. Twin: `tests/reference/local_grid.py`.
     """
     count = row_start[cells]
     for span in range(count):
@@ -119,7 +126,9 @@ def search_spans(spans, row_start, cells, ax, ay, bx, by, parent, queue, rank):
                     break
                 parent[other] = span
                 away = off_line(spans[other, ROW], spans[other, FIRST], spans[other, LAST], ax, ay, bx, by)
-                place = tail  # insertion among the new ones: stable, so of those equally far the lower row, then the left one comes first
+                # insertion among the new ones: stable, so of those equally far the lower row, then the left
+                # one comes first
+                place = tail
                 while place > begin and rank[place - 1] > away:
                     queue[place], rank[place] = queue[place - 1], rank[place - 1]
                     place -= 1
@@ -198,8 +207,11 @@ def pull_string(portals, count, ax, ay, bx, by, corners):
     left, right, place = -1, -1, 0
     while place <= count:
         to_x, to_y = portals[place, 2], portals[place, 3]
-        if _cross(apex_x, apex_y, right_x, right_y, to_x, to_y) >= 0.0:  # the right leg does not turn outwards
-            if (apex_x == right_x and apex_y == right_y) or _cross(apex_x, apex_y, left_x, left_y, to_x, to_y) < 0.0:
+        # the right leg does not turn outwards
+        if _cross(apex_x, apex_y, right_x, right_y, to_x, to_y) >= 0.0:
+            if (apex_x == right_x and apex_y == right_y) or _cross(
+                apex_x, apex_y, left_x, left_y, to_x, to_y
+            ) < 0.0:
                 right_x, right_y, right = to_x, to_y, place
             else:  # it passes the left leg: that is a corner
                 corners[found, 0], corners[found, 1] = left_x, left_y
@@ -210,7 +222,9 @@ def pull_string(portals, count, ax, ay, bx, by, corners):
                 continue
         to_x, to_y = portals[place, 0], portals[place, 1]
         if _cross(apex_x, apex_y, left_x, left_y, to_x, to_y) <= 0.0:
-            if (apex_x == left_x and apex_y == left_y) or _cross(apex_x, apex_y, right_x, right_y, to_x, to_y) > 0.0:
+            if (apex_x == left_x and apex_y == left_y) or _cross(
+                apex_x, apex_y, right_x, right_y, to_x, to_y
+            ) > 0.0:
                 left_x, left_y, left = to_x, to_y, place
             else:
                 corners[found, 0], corners[found, 1] = right_x, right_y

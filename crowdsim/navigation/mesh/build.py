@@ -1,4 +1,6 @@
-"""From walkable ground to a navigation mesh: triangulate, merge to convex polygons, measure widths, collect walls."""
+"""From walkable ground to a navigation mesh:
+triangulate, merge to convex polygons, measure widths, collect walls.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -26,8 +28,11 @@ from crowdsim.navigation.mesh.vertex_clearance import measure_vertex_clearance
 from crowdsim.navigation.mesh.wall_lists import make_walls, with_lists
 from crowdsim.tunable import param
 
-STEPS_OF_A_PART, STEPS_OF_A_MESH = 5, 1  # Of `part_steps`: how often it rests for each part, and for the mesh.
-STEP_OF_CLEARANCE = 0.9  # Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is certainly other.
+# Of `part_steps`: how often it rests for each part, and for the mesh.
+STEPS_OF_A_PART, STEPS_OF_A_MESH = 5, 1
+# Ground is other ground from this share of the clearance on: below 1, so that what lies a clearance above is
+# certainly other.
+STEP_OF_CLEARANCE = 0.9
 
 
 @dataclass(frozen=True)
@@ -35,24 +40,56 @@ class MeshParameters:
     """How the mesh is made."""
 
     cells: str = param(
-        "polygons", "", choices=("polygons", "triangles"), source="[Cui 2012], section 4",
-        why="convex polygons merged from the triangles are about half as many, so searches are shorter; triangles are the plain form",
+        "polygons",
+        "",
+        choices=("polygons", "triangles"),
+        source="[Cui 2012], section 4",
+        why=(
+            "convex polygons merged from the triangles are about half as many, so searches are shorter; "
+            "triangles are the plain form"
+        ),
     )
     most_sides: int = param(
-        6, "", low=3, high=12, source="[Cui 2012], section 4",
-        why="3 to 6 sides are usual in practice; more sides cost memory (a width for each pair of edges) and time to cross a polygon",
+        6,
+        "",
+        low=3,
+        high=12,
+        source="[Cui 2012], section 4",
+        why=(
+            "3 to 6 sides are usual in practice; more sides cost memory (a width for each pair of edges) "
+            "and time to cross a polygon"
+        ),
     )
     widest_body: float = param(
-        2.0, "m", above=0.0, high=20.0,
-        why="largest agent radius that the mesh can answer for; larger adds vertices on walls of wide rooms; raised to the largest radius in the scenario",
+        2.0,
+        "m",
+        above=0.0,
+        high=20.0,
+        why=(
+            "largest agent radius that the mesh can answer for; larger adds vertices on walls of wide "
+            "rooms; raised to the largest radius in the scenario"
+        ),
     )
     terrain_cell: float = param(
-        1.0, "m", above=0.0, high=1000.0,
-        why="size of polygons where terrain has speeds of its own; smaller finds better paths over it and makes searches longer; plain ground has none",
+        1.0,
+        "m",
+        above=0.0,
+        high=1000.0,
+        why=(
+            "size of polygons where terrain has speeds of its own; smaller finds better paths over it and "
+            "makes searches longer; plain ground has none"
+        ),
     )
     tile_size: float = param(
-        0.0, "m", low=0.0, high=1e5, source="[Mononen 2010], Save Games and All That",
-        why="side of the tiles that can be taken out and put back during a run; smaller makes more polygons and cheaper changes; 0: the ground is one piece",
+        0.0,
+        "m",
+        low=0.0,
+        high=1e5,
+        source="[Mononen 2010], Save Games and All That",
+        why=(
+            "side of the tiles that can be taken out and put back during a run; smaller makes more polygons "
+            "and cheaper changes; 0: the ground is one piece"
+        ),
     )
 
     @property
@@ -72,7 +109,12 @@ class MeshBuild:
 
 
 def build_mesh(
-    ground: Any, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
+    ground: Any,
+    *,
+    openings: Any = None,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    terrain: Sequence[Terrain] = (),
 ) -> MeshBuild:
     """Build the navigation mesh of walkable ground.
 
@@ -94,12 +136,15 @@ def build_mesh(
         If no mesh can be made.
     """
     parameters = parameters or MeshParameters()
-    return build_parts([MeshPart(ground, openings)], parameters=parameters, wall_reach=wall_reach, terrain=terrain)
+    return build_parts(
+        [MeshPart(ground, openings)], parameters=parameters, wall_reach=wall_reach, terrain=terrain
+    )
 
 
 @dataclass(frozen=True, eq=False)
 class MeshPart:
-    """Ground that no agent leaves for other parts, even where their outlines touch: there is a wall between them, with a face on either side.
+    """Ground that no agent leaves for other parts, even where their outlines touch:
+    there is a wall between them, with a face on either side.
 
     Attributes
     ----------
@@ -113,7 +158,11 @@ class MeshPart:
 
 
 def build_parts(
-    parts: Sequence[MeshPart], *, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
+    parts: Sequence[MeshPart],
+    *,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    terrain: Sequence[Terrain] = (),
 ) -> MeshBuild:
     """Build one mesh of several parts; the polygons of each follow those of the one before.
 
@@ -135,9 +184,15 @@ def build_parts(
 
 
 def part_steps(
-    parts: Sequence[MeshPart], *, parameters: MeshParameters | None = None, wall_reach: float = 5.0, terrain: Sequence[Terrain] = ()
+    parts: Sequence[MeshPart],
+    *,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    terrain: Sequence[Terrain] = (),
 ) -> Steps[MeshBuild]:
-    """Build one mesh of several parts as `build_parts` does, resting between steps: STEPS_OF_A_PART of each part, and STEPS_OF_A_MESH."""
+    """Build one mesh of several parts as `build_parts` does, resting between steps:
+    STEPS_OF_A_PART of each part, and STEPS_OF_A_MESH.
+    """
     parameters = parameters or MeshParameters()
     vertices: list[NDArray[np.float64]] = []
     polygons: list[list[int]] = []
@@ -145,9 +200,17 @@ def part_steps(
     base = 0
     for part in parts:
         ground = cut_at_openings(part.ground, part.openings)
-        triangulation = yield from triangulation_steps(ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body)
+        triangulation = yield from triangulation_steps(
+            ground, openings=part.openings, widest_gap=2.0 * parameters.widest_body
+        )
         yield "triangulation"
-        pieces = convex_pieces(triangulation, terrain, most_sides=parameters.sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body)
+        pieces = convex_pieces(
+            triangulation,
+            terrain,
+            most_sides=parameters.sides,
+            cell=parameters.terrain_cell,
+            widest=2.0 * parameters.widest_body,
+        )
         polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
         whole |= {(base + a, base + b): (base + c, base + d) for (a, b), (c, d) in pieces.whole.items()}
         vertices.append(pieces.vertices)
@@ -163,14 +226,18 @@ def part_steps(
 
 
 def cut_at_openings(ground: Any, openings: Any) -> Any:
-    """Return the ground with vertices where the outlines of openings, if there are any, cross its boundary."""
+    """Return the ground with vertices where the outlines of openings, if there are any,
+    cross its boundary.
+    """
     if openings is None or openings.is_empty:
         return ground
     outline = openings.boundary
     shapely.prepare(outline)
     parts = []
     for part in shapely.get_parts(ground):
-        rings = [with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)]
+        rings = [
+            with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)
+        ]
         parts.append(shapely.Polygon(rings[0], rings[1:]))
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
 
@@ -244,19 +311,35 @@ def mesh_from_polygons(
 
     Notes
     -----
-    Widths are exact for every radius if all gaps are among the edges and diagonals of the polygons (`triangulate` sees to that); for polygons made
-    otherwise they are upper bounds, and exact for points.
+    Widths are exact for every radius if all gaps are among the edges and diagonals of the polygons
+    (`triangulate` sees to that); for polygons made otherwise they are upper bounds, and exact for points.
     """
     mesh, walls = _mesh_without_lists(
-        vertices, polygons, layers=layers, openings=openings, paces=paces, joined=joined, clearance=clearance, slopes=slopes, heights=heights, whole=whole
+        vertices,
+        polygons,
+        layers=layers,
+        openings=openings,
+        paces=paces,
+        joined=joined,
+        clearance=clearance,
+        slopes=slopes,
+        heights=heights,
+        whole=whole,
     )
     return mesh, with_lists(mesh, walls, float(wall_reach))
 
 
 def _mesh_without_lists(
-    vertices: NDArray[np.float64], polygons: list[list[int]], *, layers: NDArray[np.int32] | None = None, openings: Any = None, **more: Any
+    vertices: NDArray[np.float64],
+    polygons: list[list[int]],
+    *,
+    layers: NDArray[np.int32] | None = None,
+    openings: Any = None,
+    **more: Any,
 ) -> tuple[NavMesh, Walls]:
-    """Return a mesh of given convex polygons, and its walls without lists; for the arguments see `mesh_from_polygons` and `mesh_of_arrays`."""
+    """Return a mesh of given convex polygons, and its walls without lists;
+    for the arguments see `mesh_from_polygons` and `mesh_of_arrays`.
+    """
     points = np.zeros((len(vertices), 3))
     points[:, : vertices.shape[1]] = vertices
     sizes = np.array([len(corners) for corners in polygons], dtype=np.int64)
@@ -264,7 +347,9 @@ def _mesh_without_lists(
     edge_vertex = np.array([v for corners in polygons for v in corners], dtype=np.int32)
     layer = np.zeros(len(polygons), dtype=np.int32) if layers is None else layers.astype(np.int32)
 
-    def is_exit(start: NDArray[np.int32], end: NDArray[np.int32], edge: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def is_exit(
+        start: NDArray[np.int32], end: NDArray[np.int32], edge: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         return _open_edges(points, start, end, np.repeat(layer, sizes)[edge], openings)
 
     return mesh_of_arrays(points, polygon_start, edge_vertex, layer, is_exit, **more)
@@ -288,7 +373,8 @@ def mesh_of_arrays(
     apart: int = 0,
     whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
 ) -> tuple[NavMesh, Walls]:
-    """Return a mesh of polygons that are given as arrays, and its walls without lists of those near each polygon.
+    """Return a mesh of polygons that are given as arrays, and its walls without lists of those near each
+    polygon.
 
     Parameters
     ----------
@@ -298,11 +384,13 @@ def mesh_of_arrays(
         See `NavMesh`.
     layer : (np,) int32
     is_exit : callable
-        Called with begins, ends and numbers of the edges that have no twin; returns which of them are no walls.
+        Called with begins, ends and numbers of the edges that have no twin; returns which of them are no
+        walls.
     paces, joined, clearance, slopes, heights, whole : optional
         See `mesh_from_polygons`.
     widest : (ne,) float64, m, optional
-        Agents that are wider than this cannot cross an edge, whatever its ends say; inf where there is no such bound.
+        Agents that are wider than this cannot cross an edge, whatever its ends say; inf where there is no
+        such bound.
     parted : (ne,) bool, optional
         No agent crosses edges one side of which is parted and the other is not; they are no walls.
     cells : Cells, optional
@@ -337,15 +425,37 @@ def mesh_of_arrays(
         _mark_kerbs(is_wall_vertex, edge_vertex, edge_end, edge_polygon, edge_twin, layer, paces)
     if cells is None:
         cells = cells_over(points[edge_vertex, :2], len(sizes))
-    bin_start, bin_polygon = list_bins(points, polygon_start[: len(sizes) - apart + 1], edge_vertex, edge_end, *cells, LOCATE_TOLERANCE_M)
-    edge_wall, walls = make_walls(points, polygon_start, edge_vertex, edge_end, edge_polygon, edge_twin, wall_edges, layer)
+    bin_start, bin_polygon = list_bins(
+        points, polygon_start[: len(sizes) - apart + 1], edge_vertex, edge_end, *cells, LOCATE_TOLERANCE_M
+    )
+    edge_wall, walls = make_walls(
+        points, polygon_start, edge_vertex, edge_end, edge_polygon, edge_twin, wall_edges, layer
+    )
     mesh = NavMesh(
-        points, is_wall_vertex, polygon_start, layer, edge_vertex, edge_end, edge_polygon, edge_twin, edge_wall, edge_width,
-        pair_start, pair_width, 0.5 * (points[edge_vertex, :2] + points[edge_end, :2]), *cells, bin_start, bin_polygon,
-        points[edge_vertex[polygon_start[:-1]], 2] if heights is None else np.array(heights, dtype=np.float64),
+        points,
+        is_wall_vertex,
+        polygon_start,
+        layer,
+        edge_vertex,
+        edge_end,
+        edge_polygon,
+        edge_twin,
+        edge_wall,
+        edge_width,
+        pair_start,
+        pair_width,
+        0.5 * (points[edge_vertex, :2] + points[edge_end, :2]),
+        *cells,
+        bin_start,
+        bin_polygon,
+        points[edge_vertex[polygon_start[:-1]], 2]
+        if heights is None
+        else np.array(heights, dtype=np.float64),
         _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
         np.ones((len(sizes), 2)) if paces is None else np.array(paces, dtype=np.float64),
-        _parts(edge_polygon, edge_twin, len(sizes)), STEP_OF_CLEARANCE * clearance, np.zeros(0),
+        _parts(edge_polygon, edge_twin, len(sizes)),
+        STEP_OF_CLEARANCE * clearance,
+        np.zeros(0),
     )
     return mesh._replace(vertex_clearance=measure_vertex_clearance(mesh)), walls
 
@@ -358,7 +468,11 @@ def next_in_polygon(polygon_start: NDArray[np.int32], values: NDArray[Any]) -> N
 
 
 def _open_edges(
-    points: NDArray[np.float64], start: NDArray[np.int32], end: NDArray[np.int32], layer: NDArray[np.int32], openings: Any
+    points: NDArray[np.float64],
+    start: NDArray[np.int32],
+    end: NDArray[np.int32],
+    layer: NDArray[np.int32],
+    openings: Any,
 ) -> NDArray[np.bool_]:
     """Return which of some boundary edges lie in an opening of their floor."""
     if not isinstance(openings, Mapping):
@@ -378,7 +492,9 @@ def _edge_widths(
     edge_twin: NDArray[np.int32],
     whole: Mapping[tuple[int, int], tuple[int, int]],
 ) -> NDArray[np.float64]:
-    """Return how wide agents may be (m) that cross each edge: as it is long between walls, inf where an end is free, 0 without a twin."""
+    """Return how wide agents may be (m) that cross each edge:
+    as it is long between walls, inf where an end is free, 0 without a twin.
+    """
     begin, end = edge_vertex.copy(), edge_end.copy()
     for edge, ends in enumerate(zip(edge_vertex.tolist(), edge_end.tolist(), strict=True) if whole else ()):
         begin[edge], end[edge] = whole.get(ends, ends)
@@ -396,7 +512,9 @@ def _mark_kerbs(
     layer: NDArray[np.int32],
     paces: NDArray[np.float64],
 ) -> None:
-    """Mark the vertices that are no walls on portals between polygons of one floor that are walked at different speeds."""
+    """Mark the vertices that are no walls on portals between polygons of one floor that are walked at
+    different speeds.
+    """
     portal = np.flatnonzero(edge_twin >= 0)
     here, there = edge_polygon[portal], edge_polygon[edge_twin[portal]]
     border = portal[(layer[here] == layer[there]) & np.any(paces[here] != paces[there], axis=1)]
@@ -404,8 +522,12 @@ def _mark_kerbs(
     is_wall_vertex[ends[is_wall_vertex[ends] == 0]] = KERB
 
 
-def _part_floors(edge_twin: NDArray[np.int32], edge_layer: NDArray[np.int32], joined: Iterable[tuple[int, int]]) -> None:
-    """Take the twins from edges that polygons of different floors share by accident, as those of two ramps side by side."""
+def _part_floors(
+    edge_twin: NDArray[np.int32], edge_layer: NDArray[np.int32], joined: Iterable[tuple[int, int]]
+) -> None:
+    """Take the twins from edges that polygons of different floors share by accident,
+    as those of two ramps side by side.
+    """
     known = {*joined, *((b, a) for a, b in joined)}
     portals = np.flatnonzero(edge_twin >= 0)
     for edge in portals[edge_layer[portals] != edge_layer[edge_twin[portals]]].tolist():
@@ -413,8 +535,12 @@ def _part_floors(edge_twin: NDArray[np.int32], edge_layer: NDArray[np.int32], jo
             edge_twin[[edge, edge_twin[edge]]] = -1
 
 
-def _slopes(points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the gradient of each polygon's plane, by Newell's normal; exactly 0 where all corners are at one height."""
+def _slopes(
+    points: NDArray[np.float64], polygon_start: NDArray[np.int32], edge_vertex: NDArray[np.int32]
+) -> NDArray[np.float64]:
+    """Return the gradient of each polygon's plane, by Newell's normal;
+    exactly 0 where all corners are at one height.
+    """
     first = np.repeat(polygon_start[:-1], np.diff(polygon_start))
     corner = points[edge_vertex] - points[edge_vertex[first]]
     after = next_in_polygon(polygon_start, corner)
@@ -437,14 +563,18 @@ def _parts(edge_polygon: NDArray[np.int32], edge_twin: NDArray[np.int32], count:
         label = lowest
 
 
-def _twins(edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32], vertex_count: int) -> NDArray[np.int32]:
+def _twins(
+    edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32], vertex_count: int
+) -> NDArray[np.int32]:
     forward = edge_vertex.astype(np.int64) * vertex_count + edge_end
     backward = edge_end.astype(np.int64) * vertex_count + edge_vertex
     order = np.argsort(forward, kind="stable")
     repeated = np.flatnonzero(np.diff(forward[order]) == 0)
     if len(repeated):
         a, b = order[repeated[0]], order[repeated[0] + 1]
-        raise NavigationError(f"edges {a} and {b} of the mesh are the same side of one edge: two polygons overlap there")
+        raise NavigationError(
+            f"edges {a} and {b} of the mesh are the same side of one edge: two polygons overlap there"
+        )
     place = np.minimum(np.searchsorted(forward[order], backward), len(order) - 1)
     other = order[place]
     return np.where(forward[other] == backward, other, -1).astype(np.int32)
@@ -462,8 +592,8 @@ def measure_pairs(vertex, is_wall_vertex, polygon_start, edge_vertex, pair_start
     edge_vertex : (ne,) int32
     pair_start : (np + 1,) int64
     out : (sum of k * k,) float64, m
-        Least length of the diagonals between two wall vertices that part edge i from edge j; inf where there is none. The edges themselves are
-        not counted. Twin: `tests/reference/mesh.py`.
+        Least length of the diagonals between two wall vertices that part edge i from edge j; inf where there
+        is none. The edges themselves are not counted. Twin: `tests/reference/mesh.py`.
     """
     for polygon in range(polygon_start.size - 1):
         first = polygon_start[polygon]

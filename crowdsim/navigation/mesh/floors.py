@@ -1,4 +1,6 @@
-"""One mesh of several floors: each is meshed by itself, and they are joined along the lines where they meet."""
+"""One mesh of several floors: each is meshed by itself, and they are joined
+along the lines where they meet.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,12 @@ from crowdsim.navigation.mesh.terrain import convex_pieces, speeds_on
 
 
 def build_floors(
-    floors: Sequence[FloorPlan], joins: Sequence[Join], *, parameters: MeshParameters | None = None, wall_reach: float = 5.0, clearance: float = CLEARANCE_M
+    floors: Sequence[FloorPlan],
+    joins: Sequence[Join],
+    *,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
+    clearance: float = CLEARANCE_M,
 ) -> MeshBuild:
     """Build one mesh of several floors.
 
@@ -39,8 +46,8 @@ def build_floors(
 
     Notes
     -----
-    Widths of gaps are measured on each floor by itself: one between walls of two floors, through their seam, is not among them. Walking keeps agents
-    out of such gaps as of all others.
+    Widths of gaps are measured on each floor by itself: one between walls of two floors, through their seam,
+    is not among them. Walking keeps agents out of such gaps as of all others.
     """
     parameters = parameters or MeshParameters()
     grounds, stops = _with_joins(floors, joins)
@@ -54,10 +61,19 @@ def build_floors(
         ground = cut_at_openings(ground, floor.openings)
         lines = [shapely.LineString(join.line) for join in joins if layer in join.floors]
         opened = [*lines, *([floor.openings] if floor.openings is not None else [])]
-        triangulation = triangulate(ground, openings=shapely.GeometryCollection(opened) if opened else None, widest_gap=2.0 * parameters.widest_body)
+        triangulation = triangulate(
+            ground,
+            openings=shapely.GeometryCollection(opened) if opened else None,
+            widest_gap=2.0 * parameters.widest_body,
+        )
         kept = _edges_on(lines, triangulation)
         pieces = convex_pieces(
-            triangulation, floor.terrain, most_sides=parameters.sides, cell=parameters.terrain_cell, widest=2.0 * parameters.widest_body, kept=kept
+            triangulation,
+            floor.terrain,
+            most_sides=parameters.sides,
+            cell=parameters.terrain_cell,
+            widest=2.0 * parameters.widest_body,
+            kept=kept,
         )
         points.append(np.column_stack([pieces.vertices, floor.plane.height(pieces.vertices)]))
         polygons += [[base + corner for corner in polygon] for polygon in pieces.polygons]
@@ -65,19 +81,35 @@ def build_floors(
         speeds.append(speeds_on(floor.terrain, pieces.vertices, pieces.polygons))
         whole |= {(base + a, base + b): (base + c, base + d) for (a, b), (c, d) in pieces.whole.items()}
         base += len(points[-1])
-    vertices, polygons, number = _welded(np.concatenate(points), polygons, joins, stops, np.repeat(np.arange(len(points)), [len(each) for each in points]))
+    vertices, polygons, number = _welded(
+        np.concatenate(points),
+        polygons,
+        joins,
+        stops,
+        np.repeat(np.arange(len(points)), [len(each) for each in points]),
+    )
     mesh, walls = mesh_from_polygons(
-        vertices, polygons, layers=np.array(layers, dtype=np.int32), wall_reach=wall_reach, clearance=clearance, joined=[join.floors for join in joins],
+        vertices,
+        polygons,
+        layers=np.array(layers, dtype=np.int32),
+        wall_reach=wall_reach,
+        clearance=clearance,
+        joined=[join.floors for join in joins],
         openings={layer: floor.openings for layer, floor in enumerate(floors) if floor.openings is not None},
-        paces=np.array([floor.pace for floor in floors], dtype=np.float64)[layers] * np.concatenate(speeds)[:, None],
+        paces=np.array([floor.pace for floor in floors], dtype=np.float64)[layers]
+        * np.concatenate(speeds)[:, None],
         whole={(number[a], number[b]): (number[c], number[d]) for (a, b), (c, d) in whole.items()},
-    )  # fmt: skip
+    )
     _check_joins(mesh, floors, joins)
     return MeshBuild(mesh, walls, parameters, None)
 
 
-def _with_joins(floors: Sequence[FloorPlan], joins: Sequence[Join]) -> tuple[list[Any], list[NDArray[np.float64]]]:
-    """Return the grounds of the floors with the same vertices on both sides of each line, and these vertices line by line."""
+def _with_joins(
+    floors: Sequence[FloorPlan], joins: Sequence[Join]
+) -> tuple[list[Any], list[NDArray[np.float64]]]:
+    """Return the grounds of the floors with the same vertices on both sides of each line,
+    and these vertices line by line.
+    """
     grounds = [floor.ground for floor in floors]
     all_stops = []
     for join in joins:
@@ -85,13 +117,20 @@ def _with_joins(floors: Sequence[FloorPlan], joins: Sequence[Join]) -> tuple[lis
         for layer in join.floors:
             if gap_of_line(grounds[layer], line) > MEETS_M:
                 (ax, ay), (bx, by) = join.line
-                raise NavigationError(f'the line from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) does not lie on the edge of "{floors[layer].name}"')
+                raise NavigationError(
+                    f"the line from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) does not lie on the edge of "
+                    f'"{floors[layer].name}"'
+                )
         found = [np.array(join.line)]
         for layer in join.floors:
             points = shapely.get_coordinates(grounds[layer])
             found.append(points[shapely.distance(line, shapely.points(points)) <= MEETS_M])
-            # Borders of terrain that lead over the line: both floors have a vertex there, since its edges are not cut later.
-            found += [shapely.get_coordinates(shapely.intersection(terrain.area.boundary, line)) for terrain in floors[layer].terrain]
+            # Borders of terrain that lead over the line: both floors have a vertex there, since its edges are
+            # not cut later.
+            found += [
+                shapely.get_coordinates(shapely.intersection(terrain.area.boundary, line))
+                for terrain in floors[layer].terrain
+            ]
         stops = _along(np.concatenate(found), np.array(join.line))
         for layer in join.floors:
             grounds[layer] = _insert(grounds[layer], stops)
@@ -115,13 +154,17 @@ def _insert(ground: Any, stops: NDArray[np.float64]) -> Any:
     """Return a ground whose boundary runs through `stops`, which lie on it up to `MEETS_M`."""
     parts = []
     for part in shapely.get_parts(ground):
-        rings = [_ring_through(np.asarray(ring.coords)[:-1], stops) for ring in (part.exterior, *part.interiors)]
+        rings = [
+            _ring_through(np.asarray(ring.coords)[:-1], stops) for ring in (part.exterior, *part.interiors)
+        ]
         parts.append(shapely.Polygon(rings[0], rings[1:]))
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
 
 
 def _ring_through(ring: NDArray[np.float64], stops: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a ring with the stops among its vertices, in place of those that are near them, as far as it runs along them."""
+    """Return a ring with the stops among its vertices, in place of those that are near them,
+    as far as it runs along them.
+    """
     outline = shapely.LinearRing(ring)
     if shapely.distance(outline, shapely.points(0.5 * (stops[0] + stops[1]))) > MEETS_M:
         return ring
@@ -131,9 +174,15 @@ def _ring_through(ring: NDArray[np.float64], stops: NDArray[np.float64]) -> NDAr
 
 
 def _welded(
-    points: NDArray[np.float64], polygons: list[list[int]], joins: Sequence[Join], stops: Sequence[NDArray[np.float64]], layer: NDArray[np.int64]
+    points: NDArray[np.float64],
+    polygons: list[list[int]],
+    joins: Sequence[Join],
+    stops: Sequence[NDArray[np.float64]],
+    layer: NDArray[np.int64],
 ) -> tuple[NDArray[np.float64], list[list[int]], list[int]]:
-    """Return vertices of which those on a join are one for both of its floors, the polygons with their new numbers, and all new numbers."""
+    """Return vertices of which those on a join are one for both of its floors,
+    the polygons with their new numbers, and all new numbers.
+    """
     number = np.arange(len(points))
     for join, stop in zip(joins, stops, strict=True):
         for x, y in stop:
@@ -141,7 +190,11 @@ def _welded(
             points[rows, 2] = join.height
             number[np.isin(number, number[rows])] = number[rows].min()
     kept, renumbered = np.unique(number, return_inverse=True)
-    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons], renumbered.tolist()
+    return (
+        np.ascontiguousarray(points[kept]),
+        [[int(renumbered[corner]) for corner in polygon] for polygon in polygons],
+        renumbered.tolist(),
+    )
 
 
 def _edges_on(lines: Sequence[Any], triangulation: Triangulation) -> list[tuple[int, int]]:
@@ -156,7 +209,9 @@ def _edges_on(lines: Sequence[Any], triangulation: Triangulation) -> list[tuple[
 
 
 def _check_joins(mesh: NavMesh, floors: Sequence[FloorPlan], joins: Sequence[Join]) -> None:
-    """Raise where two floors are not joined along the whole of a line: a fault of the plan that nothing else has found."""
+    """Raise where two floors are not joined along the whole of a line:
+    a fault of the plan that nothing else has found.
+    """
     layer = mesh.polygon_layer[mesh.edge_polygon]
     portal = np.flatnonzero(mesh.edge_twin >= 0)
     a, b = layer[portal], layer[mesh.edge_twin[portal]]
@@ -168,6 +223,7 @@ def _check_joins(mesh: NavMesh, floors: Sequence[FloorPlan], joins: Sequence[Joi
         if abs(float(length[own].sum()) - line.length) > 4.0 * MEETS_M:
             names = " and ".join(f'"{floors[number].name}"' for number in join.floors)
             raise NavigationError(
-                f"{names} meet over {length[own].sum():.3f} m of a line of {line.length:.3f} m from ({join.line[0][0]:g}, {join.line[0][1]:g}); "
+                f"{names} meet over {length[own].sum():.3f} m of a line of {line.length:.3f} m from "
+                f"({join.line[0][0]:g}, {join.line[0][1]:g}); "
                 "look for another line that ends within some micrometres of it"
             )

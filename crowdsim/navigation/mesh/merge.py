@@ -8,13 +8,19 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-FLAT_SINE = 1e-9  # Sine of the turn up to which a polygon's corner counts as flat rather than as a dent: wall feet are rounded to some 1e-10 m.
+# Sine of the turn up to which a polygon's corner counts as flat rather than as a dent: wall feet are rounded
+# to some 1e-10 m.
+FLAT_SINE = 1e-9
 
 
 def merge_to_convex(
-    vertices: NDArray[np.float64], triangles: NDArray[np.int32], neighbours: NDArray[np.int32], most_sides: int
+    vertices: NDArray[np.float64],
+    triangles: NDArray[np.int32],
+    neighbours: NDArray[np.int32],
+    most_sides: int,
 ) -> list[list[int]]:
-    """Merge triangles over shared edges, longest first, as long as the result is convex and has at most `most_sides` sides.
+    """Merge triangles over shared edges, longest first, as long as the result is convex and has at most
+    `most_sides` sides.
 
     Parameters
     ----------
@@ -25,7 +31,8 @@ def merge_to_convex(
     Returns
     -------
     list of lists of int
-        Vertices of each polygon, counter-clockwise from its lowest vertex, sorted. Every edge is shared whole.
+        Vertices of each polygon, counter-clockwise from its lowest vertex, sorted. Every edge is shared
+        whole.
     """
     polygon: dict[int, list[int]] = {i: list(corners) for i, corners in enumerate(triangles.tolist())}
     owner = {}
@@ -36,7 +43,13 @@ def merge_to_convex(
             a, b = corners[k], corners[(k + 1) % 3]
             owner[a, b] = i
             if neighbours[i, k] > i:
-                queue.append((-((point[a][0] - point[b][0]) ** 2 + (point[a][1] - point[b][1]) ** 2), min(a, b), max(a, b)))
+                queue.append(
+                    (
+                        -((point[a][0] - point[b][0]) ** 2 + (point[a][1] - point[b][1]) ** 2),
+                        min(a, b),
+                        max(a, b),
+                    )
+                )
     if most_sides > 3:
         heapq.heapify(queue)
         while queue:
@@ -45,7 +58,12 @@ def merge_to_convex(
             if left is None or right is None or left == right:
                 continue
             merged = joined(polygon[left], polygon[right], a, b)
-            if len(merged) > most_sides or not is_convex_at(point, merged, a) or not is_convex_at(point, merged, b) or len(set(merged)) < len(merged):
+            if (
+                len(merged) > most_sides
+                or not is_convex_at(point, merged, a)
+                or not is_convex_at(point, merged, b)
+                or len(set(merged)) < len(merged)
+            ):
                 continue
             for k, start in enumerate(polygon[right]):
                 owner[start, polygon[right][(k + 1) % len(polygon[right])]] = left
@@ -68,6 +86,10 @@ def joined(left: list[int], right: list[int], a: int, b: int) -> list[int]:
 def is_convex_at(point: Sequence[Sequence[float]], polygon: list[int], vertex: int) -> bool:
     """Return whether a polygon has no dent at one of its corners."""
     i = polygon.index(vertex)
-    (ax, ay), (bx, by), (cx, cy) = point[polygon[i - 1]], point[vertex], point[polygon[(i + 1) % len(polygon)]]
+    (ax, ay), (bx, by), (cx, cy) = (
+        point[polygon[i - 1]],
+        point[vertex],
+        point[polygon[(i + 1) % len(polygon)]],
+    )
     ux, uy, vx, vy = bx - ax, by - ay, cx - bx, cy - by
     return ux * vy - uy * vx >= -FLAT_SINE * ((ux * ux + uy * uy) * (vx * vx + vy * vy)) ** 0.5

@@ -1,7 +1,8 @@
 """The navigation mesh: convex polygons that share whole edges, as half-edges in flat arrays.
 
-A half-edge is one side of an edge as its polygon sees it. Polygon p owns the half-edges ``polygon_start[p] .. polygon_start[p + 1] - 1``, counter-
-clockwise. A half-edge with a twin is a *portal*; one without is a wall or, in an exit, open boundary.
+A half-edge is one side of an edge as its polygon sees it. Polygon p owns the half-edges
+``polygon_start[p] .. polygon_start[p + 1] - 1``, counter- clockwise. A half-edge with a twin is a *portal*;
+one without is a wall or, in an exit, open boundary.
 """
 
 # mypy: allow-untyped-defs
@@ -16,11 +17,16 @@ from numpy.typing import NDArray
 from crowdsim.geometry.plane import distance_to_segment, is_beyond, orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 
-LOCATE_TOLERANCE_M = 1e-6  # A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well below a millimetre.
-MOST_CROSSINGS = 4096  # Polygons that one straight line may cross; one of that many is a loop by rounding at a vertex, which then ends there.
+# A point this far outside every polygon still counts as on the mesh: rounding of a position on a wall, well
+# below a millimetre.
+LOCATE_TOLERANCE_M = 1e-6
+# Polygons that one straight line may cross; one of that many is a loop by rounding at a vertex, which then
+# ends there.
+MOST_CROSSINGS = 4096
 
 KERB = 2  # Mark of a vertex where kinds of ground meet.
-MOST_CLEARANCE_M = 20.0  # How far walls are looked for round vertices in free ground: agents have at most this radius.
+# How far walls are looked for round vertices in free ground: agents have at most this radius.
+MOST_CLEARANCE_M = 20.0
 
 
 class NavMesh(NamedTuple):
@@ -31,8 +37,9 @@ class NavMesh(NamedTuple):
     vertex : (nv, 3) float64, m
         x, y and z (up).
     is_wall_vertex : (nv,) uint8
-        1 where a wall ends: an agent's centre keeps its radius from such a vertex. KERB inside of the ground where kinds of ground meet: paths pass a little
-        aside of such a vertex, since one that led along the border would be on the slow side half of the time.
+        1 where a wall ends: an agent's centre keeps its radius from such a vertex. KERB inside of the ground
+        where kinds of ground meet: paths pass a little aside of such a vertex, since one that led along the
+        border would be on the slow side half of the time.
     polygon_start : (np + 1,) int32
         First half-edge of each polygon.
     polygon_layer : (np,) int32
@@ -48,7 +55,8 @@ class NavMesh(NamedTuple):
         Widest agent (diameter) that can cross the edge; 0 at the boundary.
     pair_start : (np + 1,) int64
     pair_width : (sum of k * k,) float64, m
-        Widest agent that can go through polygon p from its edge i to its edge j: ``pair_width[pair_start[p] + i * k + j]``, the two edges not counted.
+        Widest agent that can go through polygon p from its edge i to its edge j:
+        ``pair_width[pair_start[p] + i * k + j]``, the two edges not counted.
     portal_point : (ne, 2) float64, m
         Point that stands for a portal in path costs; the same for a half-edge and its twin.
     bin_origin : (2,) float64, m
@@ -58,7 +66,8 @@ class NavMesh(NamedTuple):
     bin_polygon : (m,) int32
         Polygons whose bounding box meets a cell of a uniform grid, ascending in each cell.
     polygon_height : (np,) float64, m
-        Height of the polygon's plane at its first vertex: that of the vertex, except where polygons meet over a step.
+        Height of the polygon's plane at its first vertex: that of the vertex, except where polygons meet over
+        a step.
     polygon_slope : (np, 2) float64
         Gradient of the polygon's plane: metres up for each metre in x and in y.
     polygon_pace : (np, 2) float64
@@ -68,8 +77,8 @@ class NavMesh(NamedTuple):
     step : float, m
         Ground that is this much higher or lower is other ground (docs/guides/floors.md).
     vertex_clearance : (nv,) or (0,) float64, m
-        Distance from each vertex to the nearest wall, at most `MOST_CLEARANCE_M`; inf where the ground ends without a wall. Empty where walls end at all
-        vertices.
+        Distance from each vertex to the nearest wall, at most `MOST_CLEARANCE_M`; inf where the ground ends
+        without a wall. Empty where walls end at all vertices.
     """
 
     vertex: NDArray[np.float64]
@@ -100,7 +109,10 @@ class NavMesh(NamedTuple):
     @property
     def is_level(self) -> bool:
         """Whether all of it lies at one height."""
-        return bool(np.all(self.vertex[:, 2] == self.vertex[0, 2]) and np.all(self.polygon_height == self.vertex[0, 2]))
+        return bool(
+            np.all(self.vertex[:, 2] == self.vertex[0, 2])
+            and np.all(self.polygon_height == self.vertex[0, 2])
+        )
 
     @property
     def is_even(self) -> bool:
@@ -120,7 +132,9 @@ class NavMesh(NamedTuple):
 
 @inlined_kernel
 def depth_in_polygon(mesh, polygon, x, y):
-    """Return how deep (m) a point lies in a polygon: least distance to the lines of its edges, negative outside."""
+    """Return how deep (m) a point lies in a polygon:
+    least distance to the lines of its edges, negative outside.
+    """
     depth = np.inf
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
@@ -134,7 +148,8 @@ def height_at(mesh, polygon, x, y):
     """Return the height (m) of the plane of a polygon over a point, which may lie beside the polygon."""
     first = mesh.edge_vertex[mesh.polygon_start[polygon]]
     return mesh.polygon_height[polygon] + (
-        mesh.polygon_slope[polygon, 0] * (x - mesh.vertex[first, 0]) + mesh.polygon_slope[polygon, 1] * (y - mesh.vertex[first, 1])
+        mesh.polygon_slope[polygon, 0] * (x - mesh.vertex[first, 0])
+        + mesh.polygon_slope[polygon, 1] * (y - mesh.vertex[first, 1])
     )
 
 
@@ -145,7 +160,9 @@ def _cell_at(mesh, x, y):
     row = np.floor((y - mesh.bin_origin[1]) / mesh.bin_size)
     if not (-1.0 <= column <= mesh.bin_shape[0] and -1.0 <= row <= mesh.bin_shape[1]):
         return np.int64(-1)
-    return np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(min(max(column, 0.0), mesh.bin_shape[0] - 1.0))
+    return np.int64(min(max(row, 0.0), mesh.bin_shape[1] - 1.0)) * mesh.bin_shape[0] + np.int64(
+        min(max(column, 0.0), mesh.bin_shape[0] - 1.0)
+    )
 
 
 @inlined_kernel
@@ -162,7 +179,8 @@ def locate(mesh, x, y, layer):
     Returns
     -------
     int
-        The polygon that holds the point, on shared edges the lowest; else the one that it misses by at most a micrometre; else -1.
+        The polygon that holds the point, on shared edges the lowest; else the one that it misses by at most a
+        micrometre; else -1.
     """
     cell = _cell_at(mesh, x, y)
     if cell < 0:
@@ -210,8 +228,8 @@ def locate_at_height(mesh, x, y, z):
     Returns
     -------
     int
-        Of the polygons that `locate` could mean the one whose height there is nearest to z, of those equally near the lowest number; -1 where there is none.
-        Twin: `tests/reference/heights.py`.
+        Of the polygons that `locate` could mean the one whose height there is nearest to z, of those equally
+        near the lowest number; -1 where there is none. Twin: `tests/reference/heights.py`.
     """
     cell = _cell_at(mesh, x, y)
     if cell < 0:
@@ -254,7 +272,8 @@ def find_exit(mesh, polygon, x, y, to_x, to_y):
         beyond = orientation(ax, ay, bx, by, to_x, to_y)
         if beyond >= 0.0:
             continue
-        # Of the edges whose lines lie between, the one that this meets within its ends: a wall and a portal often lie on one line.
+        # Of the edges whose lines lie between, the one that this meets within its ends: a wall and a portal
+        # often lie on one line.
         before = max(0.0, orientation(ax, ay, bx, by, x, y))
         here = before / (before - beyond)
         wx, wy = bx - ax, by - ay
@@ -267,7 +286,9 @@ def find_exit(mesh, polygon, x, y, to_x, to_y):
 
 @lean_kernel
 def is_in_sight(mesh, polygon, x, y, to_x, to_y, layer):
-    """Return whether a straight line on the mesh leads from a point of a polygon to another point, and ends on that floor."""
+    """Return whether a straight line on the mesh leads from a point of a polygon to another point,
+    and ends on that floor.
+    """
     for _ in range(MOST_CROSSINGS):
         edge, _share = find_exit(mesh, polygon, x, y, to_x, to_y)
         if edge < 0:
@@ -279,7 +300,8 @@ def is_in_sight(mesh, polygon, x, y, to_x, to_y, layer):
 
 
 class Flood(NamedTuple):
-    """Scratch of kernels that flood the mesh from polygon to polygon; made by `make_flood`, and never shared between threads.
+    """Scratch of kernels that flood the mesh from polygon to polygon;
+    made by `make_flood`, and never shared between threads.
 
     Attributes
     ----------
@@ -292,7 +314,8 @@ class Flood(NamedTuple):
     nearest : (1,) int64
         Boundary half-edge that `wall_distance` found; -1 if none.
     join : (np,) int32
-        For floods along lines, the half-edge between two floors that each of the polygons was reached over last; -1 if none.
+        For floods along lines, the half-edge between two floors that each of the polygons was reached over
+        last; -1 if none.
     """
 
     queue: NDArray[np.int32]
@@ -306,17 +329,20 @@ class Flood(NamedTuple):
 def make_flood(polygons):
     """Return scratch for floods of a mesh with that many polygons."""
     return Flood(
-        np.empty(polygons, dtype=np.int32), np.zeros(polygons, dtype=np.int64), np.zeros(1, dtype=np.int64), np.full(1, -1, dtype=np.int64),
         np.empty(polygons, dtype=np.int32),
-    )  # fmt: skip
+        np.zeros(polygons, dtype=np.int64),
+        np.zeros(1, dtype=np.int64),
+        np.full(1, -1, dtype=np.int64),
+        np.empty(polygons, dtype=np.int32),
+    )
 
 
 @lean_kernel
 def wall_distance(mesh, polygon, x, y, limit, flood):
     """Find the nearest wall that a disc reaches from a point without crossing another.
 
-    The mesh is flooded from the point's polygon over portals nearer than the nearest wall so far, so that walls behind others or of the next floor do
-    not count.
+    The mesh is flooded from the point's polygon over portals nearer than the nearest wall so far, so that
+    walls behind others or of the next floor do not count.
 
     Parameters
     ----------
@@ -375,14 +401,20 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
 
 @inlined_kernel
 def width_between(mesh, polygon, a, b):
-    """Return the widest agent that can go from one edge of a polygon to another (m), the two edges not counted."""
+    """Return the widest agent that can go from one edge of a polygon to another (m),
+    the two edges not counted.
+    """
     first = mesh.polygon_start[polygon]
-    return mesh.pair_width[mesh.pair_start[polygon] + (a - first) * (mesh.polygon_start[polygon + 1] - first) + b - first]
+    return mesh.pair_width[
+        mesh.pair_start[polygon] + (a - first) * (mesh.polygon_start[polygon + 1] - first) + b - first
+    ]
 
 
 @inlined_kernel
 def is_cut_off(mesh, polygon, edge, x, y, width):
-    """Return whether a gap that is narrower than an agent lies between an edge of a polygon and a point inside it, the edge itself not counted."""
+    """Return whether a gap that is narrower than an agent lies between an edge of a polygon and a point
+    inside it, the edge itself not counted.
+    """
     return _is_gap_between(mesh, polygon, edge - mesh.polygon_start[polygon], 0.0, 0.0, x, y, width)
 
 
@@ -396,7 +428,8 @@ def are_parted(mesh, polygon, ax, ay, bx, by, width):
 def _is_gap_between(mesh, polygon, side, ax, ay, bx, by, width):
     """Return whether a gap lies between a side of a polygon, or a if that is -1, and b.
 
-    A gap is a diagonal between two wall vertices that has the one on its left and the other on its right; see `triangulation`.
+    A gap is a diagonal between two wall vertices that has the one on its left and the other on its right; see
+    `triangulation`.
     """
     first = mesh.polygon_start[polygon]
     count = mesh.polygon_start[polygon + 1] - first

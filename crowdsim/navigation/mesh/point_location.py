@@ -54,8 +54,8 @@ def list_bins(vertex, polygon_start, edge_vertex, edge_end, origin, size, shape,
     -------
     bin_start : (columns * rows + 1,) int64
     bin_polygon : (k,) int32
-        The polygons of the cell in column i and row j are ``bin_polygon[bin_start[c]:bin_start[c + 1]]`` with ``c = j * columns + i``, ascending.
-        Twin: `tests/reference/mesh.py`.
+        The polygons of the cell in column i and row j are ``bin_polygon[bin_start[c]:bin_start[c + 1]]`` with
+        ``c = j * columns + i``, ascending. Twin: `tests/reference/mesh.py`.
     """
     columns, rows = shape[0], shape[1]
     start = np.zeros(columns * rows + 1, dtype=np.int64)
@@ -65,14 +65,22 @@ def list_bins(vertex, polygon_start, edge_vertex, edge_end, origin, size, shape,
             low, high = np.inf, -np.inf
             for edge in range(polygon_start[polygon], polygon_start[polygon + 1]):
                 low, high = min(low, vertex[edge_vertex[edge], 1]), max(high, vertex[edge_vertex[edge], 1])
-            for row in range(_cell(low - margin - origin[1], size, rows), _cell(high + margin - origin[1], size, rows) + 1):
+            for row in range(
+                _cell(low - margin - origin[1], size, rows), _cell(high + margin - origin[1], size, rows) + 1
+            ):
                 bottom = origin[1] + row * size - margin if row > 0 else -np.inf
                 top = origin[1] + (row + 1) * size + margin if row < rows - 1 else np.inf
                 left, right = np.inf, -np.inf
                 for edge in range(polygon_start[polygon], polygon_start[polygon + 1]):
-                    ax, ay, bx, by = vertex[edge_vertex[edge], 0], vertex[edge_vertex[edge], 1], vertex[edge_end[edge], 0], vertex[edge_end[edge], 1]
+                    ax, ay, bx, by = (
+                        vertex[edge_vertex[edge], 0],
+                        vertex[edge_vertex[edge], 1],
+                        vertex[edge_end[edge], 0],
+                        vertex[edge_end[edge], 1],
+                    )
                     for end in range(2):
-                        # The part of the edge in this row of cells ends at the edge's own end or where it leaves the row.
+                        # The part of the edge in this row of cells ends at the edge's own end or where it
+                        # leaves the row.
                         x, y, tx, ty = (ax, ay, bx, by) if end == 0 else (bx, by, ax, ay)
                         if (y < bottom and ty < bottom) or (y > top and ty > top):
                             continue
@@ -83,7 +91,10 @@ def list_bins(vertex, polygon_start, edge_vertex, edge_end, origin, size, shape,
                         left, right = min(left, x), max(right, x)
                 if left > right:
                     continue
-                for column in range(_cell(left - 2.0 * margin - origin[0], size, columns), _cell(right + 2.0 * margin - origin[0], size, columns) + 1):
+                for column in range(
+                    _cell(left - 2.0 * margin - origin[0], size, columns),
+                    _cell(right + 2.0 * margin - origin[0], size, columns) + 1,
+                ):
                     cell = row * columns + column
                     if is_filling == 1:
                         out[start[cell]] = polygon
@@ -102,5 +113,7 @@ def list_bins(vertex, polygon_start, edge_vertex, edge_end, origin, size, shape,
 
 @inlined_kernel
 def _cell(offset, size, count):
-    """Return the row or column of cells at an offset from the grid's origin; those outside belong to the first and the last."""
+    """Return the row or column of cells at an offset from the grid's origin;
+    those outside belong to the first and the last.
+    """
     return min(max(np.int64(np.floor(offset / size)), 0), count - 1)

@@ -1,7 +1,8 @@
-"""Speed on slopes, stairs and ground of other kinds: length along the surface, slower or faster there ([Norberg 2004], section 4.4).
+"""Speed on slopes, stairs and ground of other kinds:
+length along the surface, slower or faster there ([Norberg 2004], section 4.4).
 
-Directions and velocities are in plan. A step of length s in the direction of the unit vector u is s times the root of 1 + (g . u)^2 long on a plane of
-gradient g.
+Directions and velocities are in plan. A step of length s in the direction of the unit vector u is s times the
+root of 1 + (g . u)^2 long on a plane of gradient g.
 """
 
 # mypy: allow-untyped-defs
@@ -13,16 +14,19 @@ import numpy as np
 from crowdsim.kernels.decorator import inlined_kernel, kernel
 from crowdsim.navigation.mesh.mesh import height_at
 
-# What a metre of a path costs: its length in plan; its length along the surface; the time that it takes, over that on the fastest ground.
+# What a metre of a path costs: its length in plan; its length along the surface; the time that it takes, over
+# that on the fastest ground.
 PLAN_LENGTH, SURFACE_LENGTH, TRAVEL_TIME = range(3)
 
 
 @inlined_kernel
 def step_cost(mesh, costs, fastest, polygon, dx, dy):
-    """Return what a straight step over (dx, dy) in plan within a polygon costs, in metres of the cheapest ground.
+    """Return what a straight step over (dx, dy) in plan within a polygon costs,
+    in metres of the cheapest ground.
 
-    `costs` is PLAN_LENGTH, SURFACE_LENGTH or TRAVEL_TIME. Where `fastest` is the greatest pace on the mesh, no cost is below the length in plan, so that the
-    straight line in plan is a lower bound; where it is 1, a time is that of a metre on level ground.
+    `costs` is PLAN_LENGTH, SURFACE_LENGTH or TRAVEL_TIME. Where `fastest` is the greatest pace on the mesh,
+    no cost is below the length in plan, so that the straight line in plan is a lower bound; where it is 1, a
+    time is that of a metre on level ground.
     """
     plan = np.hypot(dx, dy)
     if costs == PLAN_LENGTH:
@@ -38,7 +42,9 @@ def step_cost(mesh, costs, fastest, polygon, dx, dy):
 
 @inlined_kernel
 def plan_share(mesh, polygon, vx, vy):
-    """Return how fast one goes in plan in the direction of (vx, vy) on a polygon, as a share of the speed on level ground; 1 for no direction."""
+    """Return how fast one goes in plan in the direction of (vx, vy) on a polygon,
+    as a share of the speed on level ground; 1 for no direction.
+    """
     square = vx * vx + vy * vy
     if not square > 0.0:
         return 1.0
@@ -60,7 +66,8 @@ def plan_shares(start, stop, mesh, polygon, velocity, out):
     velocity : (n, 2) float64, m/s
         Directions in which they go, in plan.
     out : (n,) float64
-        Receives the pace of the polygon upwards or downwards over the length of surface for each metre in plan; 1 for no direction.
+        Receives the pace of the polygon upwards or downwards over the length of surface for each metre in
+        plan; 1 for no direction.
 
     Notes
     -----

@@ -19,7 +19,9 @@ from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, mesh_from_
 from crowdsim.navigation.mesh.merge import merge_to_convex
 
 STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets agents climb benches.
-MEETS_M = 5e-3  # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to rounding in plan.
+# Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to
+# rounding in plan.
+MEETS_M = 5e-3
 _Key = tuple[float, float, float, float]
 
 
@@ -48,7 +50,8 @@ def build_surface(
     clearance : float, m
         Free height above all ground.
     step : float, m
-        How high one steps: ground of two sheets that meet along an edge in plan is joined up to this difference in height.
+        How high one steps: ground of two sheets that meet along an edge in plan is joined up to this
+        difference in height.
 
     Raises
     ------
@@ -57,10 +60,13 @@ def build_surface(
 
     Notes
     -----
-    Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking keeps agents out of narrower gaps.
+    Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking
+    keeps agents out of narrower gaps.
     """
     if not patches:
-        raise NavigationError("there is no walkable ground: no face looks up, is flat enough, and has the clearance above it")
+        raise NavigationError(
+            "there is no walkable ground: no face looks up, is flat enough, and has the clearance above it"
+        )
     parameters = parameters or MeshParameters()
     openings = openings or {}
     rings = [_keys(patch.ground) for patch in patches]
@@ -89,9 +95,15 @@ def build_surface(
         height += patch.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
     vertices, polygons = _welded(np.array(points), polygons, number, open_edges, patches)
     mesh, walls = mesh_from_polygons(
-        vertices, polygons, layers=np.array(layer, dtype=np.int32), openings=openings, wall_reach=wall_reach, clearance=clearance, slopes=np.array(slope),
+        vertices,
+        polygons,
+        layers=np.array(layer, dtype=np.int32),
+        openings=openings,
+        wall_reach=wall_reach,
+        clearance=clearance,
+        slopes=np.array(slope),
         heights=np.array(height),
-    )  # fmt: skip
+    )
     return MeshBuild(mesh, walls, parameters, None)
 
 
@@ -109,8 +121,12 @@ def _keys(ground: Any) -> list[_Key]:
     return found
 
 
-def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]], step: float) -> dict[tuple[int, _Key], int]:
-    """Return the edges over which one can walk, as (patch, edge), with the patch on the other side: both have them, at one height or over a step."""
+def _open_edges(
+    patches: Sequence[Patch], rings: Sequence[Sequence[_Key]], step: float
+) -> dict[tuple[int, _Key], int]:
+    """Return the edges over which one can walk, as (patch, edge), with the patch on the other side:
+    both have them, at one height or over a step.
+    """
     at: dict[_Key, list[int]] = defaultdict(list)
     for number, keys in enumerate(rings):
         for key in keys:
@@ -122,7 +138,9 @@ def _open_edges(patches: Sequence[Patch], rings: Sequence[Sequence[_Key]], step:
         ends = np.array(key).reshape(2, 2)
         heights = [patches[number].plane.height(ends) for number in numbers]
         apart = [
-            (float(np.abs(heights[i] - heights[j]).max()), a, b) for i, a in enumerate(numbers) for j, b in enumerate(numbers[i + 1 :], i + 1)
+            (float(np.abs(heights[i] - heights[j]).max()), a, b)
+            for i, a in enumerate(numbers)
+            for j, b in enumerate(numbers[i + 1 :], i + 1)
         ]
         for rise, a, b in sorted(apart):
             is_one_sheet = patches[a].sheet == patches[b].sheet
@@ -137,16 +155,27 @@ def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
     """Return whether two patches lie on different sides of their common edge."""
     ends = np.array(key).reshape(2, 2)
     middle, along = ends.mean(axis=0), ends[1] - ends[0]
-    aside = np.array([-along[1], along[0]]) * (min(1e-4, 0.1 * float(np.hypot(*along))) / float(np.hypot(*along)))
-    left = [shapely.distance(patch.ground, shapely.Point(middle + aside)) < shapely.distance(patch.ground, shapely.Point(middle - aside)) for patch in (a, b)]
+    aside = np.array([-along[1], along[0]]) * (
+        min(1e-4, 0.1 * float(np.hypot(*along))) / float(np.hypot(*along))
+    )
+    left = [
+        shapely.distance(patch.ground, shapely.Point(middle + aside))
+        < shapely.distance(patch.ground, shapely.Point(middle - aside))
+        for patch in (a, b)
+    ]
     return left[0] != left[1]
 
 
-def _polygons_of(patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters) -> tuple[NDArray[np.float64], list[list[int]]]:
+def _polygons_of(
+    patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters
+) -> tuple[NDArray[np.float64], list[list[int]]]:
     """Return the corners of a patch's convex polygons, and these."""
     ground = patch.ground
     if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
-        rings = [_cut_walls(shapely.get_coordinates(ring), inner, exits.boundary) for ring in (ground.exterior, *ground.interiors)]
+        rings = [
+            _cut_walls(shapely.get_coordinates(ring), inner, exits.boundary)
+            for ring in (ground.exterior, *ground.interiors)
+        ]
         ground = shapely.Polygon(rings[0], rings[1:])
     corners = shapely.get_coordinates(ground)[:-1]
     if len(corners) == 3 and not ground.interiors:
@@ -154,12 +183,20 @@ def _polygons_of(patch: Patch, inner: set[_Key], exits: Any, parameters: MeshPar
     parts = [shapely.MultiLineString([np.array(key).reshape(2, 2) for key in sorted(inner)])] if inner else []
     if exits is not None:
         parts.append(exits)
-    triangulation = triangulate(ground, openings=shapely.GeometryCollection(parts) if parts else None, widest_gap=2.0 * parameters.widest_body)
-    return triangulation.vertices, merge_to_convex(triangulation.vertices, triangulation.triangles, triangulation.neighbours, parameters.sides)
+    triangulation = triangulate(
+        ground,
+        openings=shapely.GeometryCollection(parts) if parts else None,
+        widest_gap=2.0 * parameters.widest_body,
+    )
+    return triangulation.vertices, merge_to_convex(
+        triangulation.vertices, triangulation.triangles, triangulation.neighbours, parameters.sides
+    )
 
 
 def _cut_walls(ring: NDArray[np.float64], inner: set[_Key], outline: Any) -> NDArray[np.float64]:
-    """Return a ring with vertices where its walls cross the outlines of exits; its other edges stay as the next patch has them."""
+    """Return a ring with vertices where its walls cross the outlines of exits;
+    its other edges stay as the next patch has them.
+    """
     points = [ring[:1]]
     for a, b in itertools.pairwise(ring):
         points.append(np.array([b]) if _key(a, b) in inner else with_crossings(np.array([a, b]), outline)[1:])
@@ -175,9 +212,14 @@ def _welded(
 ) -> tuple[NDArray[np.float64], list[list[int]]]:
     """Return vertices of which those where sheets meet are one, and the polygons with their new numbers.
 
-    Sheets that overlap by a rounding error would give two polygons one side of an edge: there they are not joined.
+    Sheets that overlap by a rounding error would give two polygons one side of an edge: there they are not
+    joined.
     """
-    crossings = [(one, key, other) for (one, key), other in sorted(open_edges.items()) if one < other and patches[one].sheet != patches[other].sheet]
+    crossings = [
+        (one, key, other)
+        for (one, key), other in sorted(open_edges.items())
+        if one < other and patches[one].sheet != patches[other].sheet
+    ]
     while True:
         final = _roots(points, number, crossings, patches)
         seen: set[tuple[int, int]] = set()
@@ -191,23 +233,35 @@ def _welded(
         kept_crossings = [
             (one, key, other)
             for one, key, other in crossings
-            if not twice & {int(final[_vertex_of(points, number, patches[one], *end)]) for end in (key[:2], key[2:])}
+            if not twice
+            & {int(final[_vertex_of(points, number, patches[one], *end)]) for end in (key[:2], key[2:])}
         ]
         if len(kept_crossings) == len(crossings):
             break
         crossings = kept_crossings
     kept, renumbered = np.unique(final, return_inverse=True)
-    return np.ascontiguousarray(points[kept]), [[int(renumbered[corner]) for corner in polygon] for polygon in polygons]
+    return np.ascontiguousarray(points[kept]), [
+        [int(renumbered[corner]) for corner in polygon] for polygon in polygons
+    ]
 
 
-def _vertex_of(points: NDArray[np.float64], number: dict[tuple[int, float, float], list[int]], patch: Patch, x: float, y: float) -> int:
+def _vertex_of(
+    points: NDArray[np.float64],
+    number: dict[tuple[int, float, float], list[int]],
+    patch: Patch,
+    x: float,
+    y: float,
+) -> int:
     """Return the vertex of a patch at one of its corners."""
     z = float(patch.plane.height(np.array([[x, y]]))[0])
     return min(number[patch.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
 
 
 def _roots(
-    points: NDArray[np.float64], number: dict[tuple[int, float, float], list[int]], crossings: Sequence[tuple[int, _Key, int]], patches: Sequence[Patch]
+    points: NDArray[np.float64],
+    number: dict[tuple[int, float, float], list[int]],
+    crossings: Sequence[tuple[int, _Key, int]],
+    patches: Sequence[Patch],
 ) -> NDArray[np.int64]:
     """Return for each vertex the lowest that it is one with."""
     root = np.arange(len(points))

@@ -1,10 +1,12 @@
-"""Ground that is walked at other speeds: triangles are cut along its borders, so that every polygon of the mesh lies on one kind of ground.
+"""Ground that is walked at other speeds: triangles are cut along its borders,
+so that every polygon of the mesh lies on one kind of ground.
 
-Gaps stay exact. A gap is an edge of the triangulation (`crowdsim.geometry.triangulation`); where an edge is cut into parts, each of them keeps the
-width of the whole, and what is cut across a triangle has none, unless it leads from wall to wall. So an agent can pass exactly where it could before.
+Gaps stay exact. A gap is an edge of the triangulation (`crowdsim.geometry.triangulation`); where an edge is
+cut into parts, each of them keeps the width of the whole, and what is cut across a triangle has none, unless
+it leads from wall to wall. So an agent can pass exactly where it could before.
 
-Search costs go over points of portals. Where ground differs they would be poor estimates if portals were as long as a hall: so triangles that
-meet such ground are also cut into cells of a few metres.
+Search costs go over points of portals. Where ground differs they would be poor estimates if portals were as
+long as a hall: so triangles that meet such ground are also cut into cells of a few metres.
 """
 
 from __future__ import annotations
@@ -23,8 +25,12 @@ from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.triangulation import Triangulation
 from crowdsim.navigation.mesh.merge import is_convex_at, joined, merge_to_convex, sorted_polygons
 
-BORDER_M = 1e-4  # A corner this near to a border lies on it. Finer would make polygons thinner than a hair where a border runs along a wall.
-CELL_SHARE = 0.05  # Of a cell: corners so near to its lines are taken for points of them, so that no cell is much thinner than others.
+# A corner this near to a border lies on it. Finer would make polygons thinner than a hair where a border runs
+# along a wall.
+BORDER_M = 1e-4
+# Of a cell: corners so near to its lines are taken for points of them, so that no cell is much thinner than
+# others.
+CELL_SHARE = 0.05
 MOST_CELLS = 20_000  # Cells of one floor; larger ground has larger ones.
 _Edge = tuple[int, int]
 
@@ -49,7 +55,13 @@ class Pieces:
 
 
 def convex_pieces(
-    triangulation: Triangulation, terrain: Sequence[Terrain], *, most_sides: int, cell: float, widest: float, kept: Iterable[_Edge] = ()
+    triangulation: Triangulation,
+    terrain: Sequence[Terrain],
+    *,
+    most_sides: int,
+    cell: float,
+    widest: float,
+    kept: Iterable[_Edge] = (),
 ) -> Pieces:
     """Merge triangles to convex polygons, and cut those that meet terrain along its borders.
 
@@ -63,11 +75,17 @@ def convex_pieces(
     cell : float, m
         How large the pieces of triangles that meet terrain may be, about.
     widest : float, m
-        Diameter of the widest agent that will ask: over edges of triangles that are longer, pieces on one terrain are put together again.
+        Diameter of the widest agent that will ask: over edges of triangles that are longer, pieces on one
+        terrain are put together again.
     kept : pairs of vertices
-        Edges that are not cut, since another floor has them too: borders and lines of cells end at the nearer of their ends.
+        Edges that are not cut, since another floor has them too: borders and lines of cells end at the nearer
+        of their ends.
     """
-    vertices, triangles, neighbours = triangulation.vertices, triangulation.triangles, triangulation.neighbours
+    vertices, triangles, neighbours = (
+        triangulation.vertices,
+        triangulation.triangles,
+        triangulation.neighbours,
+    )
     region, borders = _region(terrain)
     met = np.zeros(len(triangles), dtype=np.bool_)
     if region is not None:
@@ -77,7 +95,13 @@ def convex_pieces(
         return Pieces(vertices, merge_to_convex(vertices, triangles, neighbours, most_sides), {})
     number = np.where(met, -1, np.cumsum(~met) - 1)
     others = neighbours[~met]
-    merged = merge_to_convex(vertices, triangles[~met], np.where(others >= 0, number[others], -1).astype(np.int32), most_sides) if not met.all() else []
+    merged = (
+        merge_to_convex(
+            vertices, triangles[~met], np.where(others >= 0, number[others], -1).astype(np.int32), most_sides
+        )
+        if not met.all()
+        else []
+    )
     cutter = _Cutter(vertices, [*triangles[met].tolist(), *merged], {frozenset(edge) for edge in kept})
     count = int(met.sum())
     parts = [[place] for place in range(count)]
@@ -86,15 +110,26 @@ def convex_pieces(
     for a, b in borders:
         for place in np.sort(tree.query(shapely.LineString([a, b]))).tolist():
             parts[place] = [part for each in parts[place] for part in cutter.cut_along(each, a, b)]
-    cutter.rejoin(terrain, most_sides, widest, [(int(a), int(b)) for corners in triangles[met].tolist() for a, b in _edges(corners)])
+    cutter.rejoin(
+        terrain,
+        most_sides,
+        widest,
+        [(int(a), int(b)) for corners in triangles[met].tolist() for a, b in _edges(corners)],
+    )
     return cutter.pieces()
 
 
-def speeds_on(terrain: Sequence[Terrain], vertices: NDArray[np.float64], polygons: Sequence[Sequence[int]]) -> NDArray[np.float64]:
-    """Return for each polygon the speed on the terrain that it lies on, as a share of that on plain ground; 1 elsewhere, shape (np,)."""
+def speeds_on(
+    terrain: Sequence[Terrain], vertices: NDArray[np.float64], polygons: Sequence[Sequence[int]]
+) -> NDArray[np.float64]:
+    """Return for each polygon the speed on the terrain that it lies on, as a share of that on plain ground;
+    1 elsewhere, shape (np,).
+    """
     speed = np.ones(len(polygons))
     if terrain:
-        middle = shapely.points(np.array([vertices[corners, :2].mean(axis=0) for corners in map(list, polygons)]))
+        middle = shapely.points(
+            np.array([vertices[corners, :2].mean(axis=0) for corners in map(list, polygons)])
+        )
         for each in terrain:
             shapely.prepare(each.area)
             speed[shapely.contains(each.area, middle)] = each.speed
@@ -102,20 +137,29 @@ def speeds_on(terrain: Sequence[Terrain], vertices: NDArray[np.float64], polygon
 
 
 def _region(terrain: Sequence[Terrain]) -> tuple[Any, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-    """Return the ground whose speed is not 1, None where there is none, and the segments of the borders between speeds."""
-    areas = {speed: shapely.union_all([each.area for each in terrain if each.speed == speed]) for speed in sorted({each.speed for each in terrain} - {1.0})}
+    """Return the ground whose speed is not 1, None where there is none,
+    and the segments of the borders between speeds.
+    """
+    areas = {
+        speed: shapely.union_all([each.area for each in terrain if each.speed == speed])
+        for speed in sorted({each.speed for each in terrain} - {1.0})
+    }
     if not areas:
         return None, []
     lines = shapely.union_all([area.boundary for area in areas.values()])
     segments = []
-    for line in shapely.get_parts(shapely.line_merge(lines) if lines.geom_type == "MultiLineString" else lines):
+    for line in shapely.get_parts(
+        shapely.line_merge(lines) if lines.geom_type == "MultiLineString" else lines
+    ):
         segments += list(itertools.pairwise(np.asarray(line.coords)))
     segments.sort(key=lambda pair: (*pair[0], *pair[1]))
     return shapely.union_all(list(areas.values())), segments
 
 
 def _cut_cells(cutter: _Cutter, parts: list[list[int]], corners: NDArray[np.float64], cell: float) -> None:
-    """Cut triangles, (n, 3, 2), by the lines of a square grid over them; `parts` holds what became of each."""
+    """Cut triangles, (n, 3, 2), by the lines of a square grid over them;
+    `parts` holds what became of each.
+    """
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     edges = corners[:, 1:] - corners[:, :1]
     area = 0.5 * float(np.abs(edges[:, 0, 0] * edges[:, 1, 1] - edges[:, 0, 1] * edges[:, 1, 0]).sum())
@@ -125,16 +169,25 @@ def _cut_cells(cutter: _Cutter, parts: list[list[int]], corners: NDArray[np.floa
         normal = np.array([1.0, 0.0]) if axis == 0 else np.array([0.0, 1.0])
         step = (high[axis] - low[axis]) / count
         for place, triangle in enumerate(corners):
-            first, last = (int(np.floor((bound - low[axis]) / step)) for bound in (triangle[:, axis].min(), triangle[:, axis].max()))
+            first, last = (
+                int(np.floor((bound - low[axis]) / step))
+                for bound in (triangle[:, axis].min(), triangle[:, axis].max())
+            )
             for line in range(max(1, first), min(count - 1, last + 1) + 1):
                 point = low + line * step * normal
-                parts[place] = [part for each in parts[place] for part in cutter.cut(each, point, normal, CELL_SHARE * step)]
+                parts[place] = [
+                    part
+                    for each in parts[place]
+                    for part in cutter.cut(each, point, normal, CELL_SHARE * step)
+                ]
 
 
 class _Cutter:
     """Polygons that share whole edges, and stay so while they are cut."""
 
-    def __init__(self, vertices: NDArray[np.float64], polygons: list[list[int]], kept: set[frozenset[int]]) -> None:
+    def __init__(
+        self, vertices: NDArray[np.float64], polygons: list[list[int]], kept: set[frozenset[int]]
+    ) -> None:
         self.points: list[tuple[float, float]] = [(x, y) for x, y in vertices.tolist()]
         self.polygons = {place: list(corners) for place, corners in enumerate(polygons)}
         self.owner = {edge: place for place, corners in self.polygons.items() for edge in _edges(corners)}
@@ -142,7 +195,9 @@ class _Cutter:
         self.kept = kept
 
     def cut_along(self, place: int, a: NDArray[np.float64], b: NDArray[np.float64]) -> list[int]:
-        """Cut a polygon along the line through a and b if the segment between them leads through its inside; return its parts."""
+        """Cut a polygon along the line through a and b if the segment between them leads through its inside;
+        return its parts.
+        """
         length = float(np.hypot(*(b - a)))
         if length <= BORDER_M:
             return [place]
@@ -151,7 +206,9 @@ class _Cutter:
         for u, v in _edges(corners):
             (ux, uy), (vx, vy) = self.points[u], self.points[v]
             size = ((vx - ux) ** 2 + (vy - uy) ** 2) ** 0.5
-            da, db = (((vx - ux) * (p[1] - uy) - (vy - uy) * (p[0] - ux)) / size - 0.5 * BORDER_M for p in (a, b))
+            da, db = (
+                ((vx - ux) * (p[1] - uy) - (vy - uy) * (p[0] - ux)) / size - 0.5 * BORDER_M for p in (a, b)
+            )
             if da < 0.0 and db < 0.0:
                 return [place]
             if da < 0.0:
@@ -162,14 +219,18 @@ class _Cutter:
             return [place]
         return self.cut(place, a, np.array([-(b - a)[1], (b - a)[0]]) / length, BORDER_M)
 
-    def cut(self, place: int, point: NDArray[np.float64], normal: NDArray[np.float64], slack: float) -> list[int]:
+    def cut(
+        self, place: int, point: NDArray[np.float64], normal: NDArray[np.float64], slack: float
+    ) -> list[int]:
         """Cut a polygon along a line; corners within `slack` (m) of it count as on it. Return its parts."""
         corners = self.polygons[place]
         side = [self._side(corner, point, normal, slack) for corner in corners]
         if min(side) >= 0.0 or max(side) <= 0.0:
             return [place]
         ends = []
-        for (u, v), (du, dv) in zip(list(_edges(corners)), list(zip(side, [*side[1:], side[0]], strict=True)), strict=True):
+        for (u, v), (du, dv) in zip(
+            list(_edges(corners)), list(zip(side, [*side[1:], side[0]], strict=True)), strict=True
+        ):
             if du == 0.0:
                 ends.append(u)
             elif du * dv < 0.0:
@@ -178,15 +239,21 @@ class _Cutter:
         if not pairs:
             return [place]
         # More than two corners can count as on the line: it leads from one side of the polygon to the other.
-        return self._part(place, *max(pairs, key=lambda pair: math.dist(self.points[pair[0]], self.points[pair[1]])))
+        return self._part(
+            place, *max(pairs, key=lambda pair: math.dist(self.points[pair[0]], self.points[pair[1]]))
+        )
 
-    def _side(self, corner: int, point: NDArray[np.float64], normal: NDArray[np.float64], slack: float) -> float:
+    def _side(
+        self, corner: int, point: NDArray[np.float64], normal: NDArray[np.float64], slack: float
+    ) -> float:
         x, y = self.points[corner]
         distance = float((x - point[0]) * normal[0] + (y - point[1]) * normal[1])
         return 0.0 if abs(distance) <= slack else distance
 
     def _vertex_on(self, u: int, v: int, du: float, dv: float) -> int:
-        """Return the vertex where a line crosses an edge, made if need be; the nearer end of one that is kept whole."""
+        """Return the vertex where a line crosses an edge, made if need be;
+        the nearer end of one that is kept whole.
+        """
         if frozenset((u, v)) in self.kept:
             return u if abs(du) <= abs(dv) else v
         a, b, da, db = (u, v, du, dv) if u < v else (v, u, dv, du)
@@ -218,19 +285,29 @@ class _Cutter:
                 self.owner[edge] = each
         return [place, other]
 
-    def rejoin(self, terrain: Sequence[Terrain], most_sides: int, widest: float, sides: Iterable[_Edge]) -> None:
-        """Put pieces of different triangles together where they are on one terrain and the result is convex, over parts of `sides` longer than `widest`."""
+    def rejoin(
+        self, terrain: Sequence[Terrain], most_sides: int, widest: float, sides: Iterable[_Edge]
+    ) -> None:
+        """Put pieces of different triangles together where they are on one terrain and the result is convex,
+        over parts of `sides` longer than `widest`.
+        """
         places = sorted(self.polygons)
         speeds = speeds_on(terrain, np.array(self.points), [self.polygons[place] for place in places])
         speed = dict(zip(places, speeds.tolist(), strict=True))
         wide = {side for side in sides if math.dist(self.points[side[0]], self.points[side[1]]) > widest}
         edges = [edge for edge in self.owner if edge[0] < edge[1] and self.whole.get(edge, edge) in wide]
-        for a, b in sorted(edges, key=lambda edge: (-math.dist(self.points[edge[0]], self.points[edge[1]]), edge)):
+        for a, b in sorted(
+            edges, key=lambda edge: (-math.dist(self.points[edge[0]], self.points[edge[1]]), edge)
+        ):
             left, right = self.owner.get((a, b)), self.owner.get((b, a))
             if left is None or right is None or left == right or speed[left] != speed[right]:
                 continue
             merged = joined(self.polygons[left], self.polygons[right], a, b)
-            if len(merged) > most_sides or len(set(merged)) < len(merged) or not all(is_convex_at(self.points, merged, corner) for corner in (a, b)):
+            if (
+                len(merged) > most_sides
+                or len(set(merged)) < len(merged)
+                or not all(is_convex_at(self.points, merged, corner) for corner in (a, b))
+            ):
                 continue
             for edge in _edges(self.polygons.pop(right)):
                 self.owner[edge] = left

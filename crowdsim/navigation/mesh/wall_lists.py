@@ -15,7 +15,9 @@ from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, depth_in_polygon, height_at
 
 ROUNDING = 1e-6  # Share of the reach: what is as far as the reach up to rounding is not beyond it.
-STRAIGHT_M = 1e-7  # How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what an agent keeps clear.
+# How far the vertices of one wall may lie off the line between its ends: feet do by rounding; far below what
+# an agent keeps clear.
+STRAIGHT_M = 1e-7
 
 
 def make_walls(
@@ -28,8 +30,14 @@ def make_walls(
     wall_edges: NDArray[np.int64],
     layer: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], Walls]:
-    """Join boundary edges that run on straight into walls; return the wall of each half-edge, and the walls without lists."""
-    following = np.where(np.arange(len(edge_vertex)) + 1 == polygon_start[edge_polygon + 1], polygon_start[edge_polygon], np.arange(len(edge_vertex)) + 1)
+    """Join boundary edges that run on straight into walls;
+    return the wall of each half-edge, and the walls without lists.
+    """
+    following = np.where(
+        np.arange(len(edge_vertex)) + 1 == polygon_start[edge_polygon + 1],
+        polygon_start[edge_polygon],
+        np.arange(len(edge_vertex)) + 1,
+    )
     is_wall = np.zeros(len(edge_vertex), dtype=bool)
     is_wall[wall_edges] = True
     after: dict[int, int] = {}
@@ -40,7 +48,8 @@ def make_walls(
             other = int(following[edge_twin[other]])
         if is_wall[other]:
             after[e], before[other] = other, e
-    # Numbers in flat lists: lists in lists are what the garbage collector counts, and some thousands make it look through all that the process has, 0.1 s.
+    # Numbers in flat lists: lists in lists are what the garbage collector counts, and some thousands make it
+    # look through all that the process has, 0.1 s.
     xy = points[:, :2]
     begin_x, begin_y = xy[edge_vertex].T.tolist()
     end_x, end_y = xy[edge_end].T.tolist()
@@ -56,12 +65,15 @@ def make_walls(
     corners = [
         e
         for e in wall_edges.tolist()
-        if e not in before or edge_layer[before[e]] != edge_layer[e] or not line_along(before[e]).goes_on_to(end_x[e], end_y[e])
+        if e not in before
+        or edge_layer[before[e]] != edge_layer[e]
+        or not line_along(before[e]).goes_on_to(end_x[e], end_y[e])
     ]
     for e in corners + wall_edges.tolist():
         while wall_of[e] < 0:
             wall_of[e], last, line = len(firsts), e, line_along(e)
-            # A wall belongs to one floor: where a stair's wall goes on straight from that of a floor, another begins.
+            # A wall belongs to one floor: where a stair's wall goes on straight from that of a floor, another
+            # begins.
             while (
                 (other := after.get(last, e)) != e and wall_of[other] < 0
                 and edge_layer[other] == edge_layer[e] and line.goes_on_to(end_x[other], end_y[other])
@@ -72,23 +84,37 @@ def make_walls(
             e = after.get(last, e)
     edge_wall = np.array(wall_of, dtype=np.int32)
     start, end = xy[edge_vertex[firsts]].reshape(-1, 2), xy[edge_end[lasts]].reshape(-1, 2)
-    following_wall = np.array([wall_of[after[last]] if last in after else -1 for last in lasts], dtype=np.int32)
-    previous_wall = np.array([wall_of[before[first]] if first in before else -1 for first in firsts], dtype=np.int32)
+    following_wall = np.array(
+        [wall_of[after[last]] if last in after else -1 for last in lasts], dtype=np.int32
+    )
+    previous_wall = np.array(
+        [wall_of[before[first]] if first in before else -1 for first in firsts], dtype=np.int32
+    )
     into = start - start[previous_wall] if len(firsts) else start
     out = end - start
     corner = (previous_wall < 0) | (into[:, 0] * out[:, 1] - into[:, 1] * out[:, 0] <= 0.0)
     wall_layer = layer[edge_polygon[firsts]].astype(np.int32)
     none = np.zeros(0, dtype=np.int32)
     walls = Walls(
-        np.ascontiguousarray(start), np.ascontiguousarray(end), previous_wall, following_wall, corner, wall_layer, np.zeros(1, dtype=np.int64), none, 0.0
+        np.ascontiguousarray(start),
+        np.ascontiguousarray(end),
+        previous_wall,
+        following_wall,
+        corner,
+        wall_layer,
+        np.zeros(1, dtype=np.int64),
+        none,
+        0.0,
     )
     return edge_wall, walls
 
 
 class _StraightLine:
-    """A line that is drawn on from vertex to vertex, as long as all of them lie within `STRAIGHT_M` of the line between its ends.
+    """A line that is drawn on from vertex to vertex, as long as all of them lie within `STRAIGHT_M` of the
+    line between its ends.
 
-    Known of the vertices so far are the steepest and the flattest line from the begin that pass them all, against the line's first part.
+    Known of the vertices so far are the steepest and the flattest line from the begin that pass them all,
+    against the line's first part.
     """
 
     def __init__(self, begin_x: float, begin_y: float, end_x: float, end_y: float) -> None:
@@ -104,7 +130,10 @@ class _StraightLine:
         if along <= self._along or not self._low * along <= aside <= self._high * along:
             return False
         self._along = along
-        self._low, self._high = max(self._low, (aside - STRAIGHT_M) / along), min(self._high, (aside + STRAIGHT_M) / along)
+        self._low, self._high = (
+            max(self._low, (aside - STRAIGHT_M) / along),
+            min(self._high, (aside + STRAIGHT_M) / along),
+        )
         return True
 
 
@@ -112,7 +141,9 @@ class _StraightLine:
 def _edge_to_polygon(mesh, edge, polygon):
     """Return the distance (m) between an edge and a polygon's outline."""
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-    return _segment_to_polygon(mesh, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], polygon)
+    return _segment_to_polygon(
+        mesh, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], polygon
+    )
 
 
 @lean_kernel
@@ -124,8 +155,14 @@ def _segment_to_polygon(mesh, ax, ay, bx, by, polygon):
         best = min(
             best,
             segments_apart(
-                ax, ay, bx, by,
-                mesh.vertex[c, 0], mesh.vertex[c, 1], mesh.vertex[d, 0], mesh.vertex[d, 1],
+                ax,
+                ay,
+                bx,
+                by,
+                mesh.vertex[c, 0],
+                mesh.vertex[c, 1],
+                mesh.vertex[d, 0],
+                mesh.vertex[d, 1],
             ),
         )
     return best
@@ -142,18 +179,30 @@ def _measure_discs(mesh, centre, radius):
             y += mesh.vertex[mesh.edge_vertex[edge], 1] / (last - first)
         centre[polygon, 0], centre[polygon, 1], radius[polygon] = x, y, 0.0
         for edge in range(first, last):
-            radius[polygon] = max(radius[polygon], np.hypot(mesh.vertex[mesh.edge_vertex[edge], 0] - x, mesh.vertex[mesh.edge_vertex[edge], 1] - y))
+            radius[polygon] = max(
+                radius[polygon],
+                np.hypot(
+                    mesh.vertex[mesh.edge_vertex[edge], 0] - x, mesh.vertex[mesh.edge_vertex[edge], 1] - y
+                ),
+            )
 
 
 @lean_kernel
 def _is_within(mesh, edge, polygon, reach, centre, radius):
-    """Return whether an edge comes within `reach` of a polygon; exact only where their middles do not tell."""
-    middle = np.hypot(mesh.portal_point[edge, 0] - centre[polygon, 0], mesh.portal_point[edge, 1] - centre[polygon, 1])
+    """Return whether an edge comes within `reach` of a polygon;
+    exact only where their middles do not tell.
+    """
+    middle = np.hypot(
+        mesh.portal_point[edge, 0] - centre[polygon, 0], mesh.portal_point[edge, 1] - centre[polygon, 1]
+    )
     if middle <= reach:
         return True
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     half = 0.5 * np.hypot(mesh.vertex[a, 0] - mesh.vertex[b, 0], mesh.vertex[a, 1] - mesh.vertex[b, 1])
-    return middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9) and _edge_to_polygon(mesh, edge, polygon) <= reach
+    return (
+        middle <= (reach + half + radius[polygon]) * (1.0 + 1e-9)
+        and _edge_to_polygon(mesh, edge, polygon) <= reach
+    )
 
 
 @lean_kernel
@@ -166,27 +215,39 @@ def _over_ends(mesh, edge, polygon):
 
 @lean_kernel
 def _parts_beyond(mesh, edge, polygon, reach):
-    """Return whether all of an edge that is `mesh.step` and more over or under a polygon's plane is farther than `reach` from the polygon."""
+    """Return whether all of an edge that is `mesh.step` and more over or under a polygon's plane is farther
+    than `reach` from the polygon.
+    """
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
     over_a, over_b = _over_ends(mesh, edge, polygon)
     for side in (1.0, -1.0):
-        first, last = side * over_a - mesh.step, side * over_b - mesh.step  # from 0 on the edge is too high, or too low
+        # from 0 on the edge is too high, or too low
+        first, last = side * over_a - mesh.step, side * over_b - mesh.step
         if max(first, last) < 0.0:
             continue
         begin = 0.0 if first >= 0.0 else first / (first - last)
         end = 1.0 if last >= 0.0 else first / (first - last)
-        x, y, to_x, to_y = ax + begin * (bx - ax), ay + begin * (by - ay), ax + end * (bx - ax), ay + end * (by - ay)
-        if depth_in_polygon(mesh, polygon, x, y) >= 0.0 or _segment_to_polygon(mesh, x, y, to_x, to_y, polygon) <= reach * (1.0 + ROUNDING):
+        x, y, to_x, to_y = (
+            ax + begin * (bx - ax),
+            ay + begin * (by - ay),
+            ax + end * (bx - ax),
+            ay + end * (by - ay),
+        )
+        if depth_in_polygon(mesh, polygon, x, y) >= 0.0 or _segment_to_polygon(
+            mesh, x, y, to_x, to_y, polygon
+        ) <= reach * (1.0 + ROUNDING):
             return False
     return True
 
 
 @lean_kernel
 def _is_on_ground_of(mesh, edge, polygon, reach, wall_first, wall_edge):
-    """Return whether an edge lies at the height of a polygon's plane, up to `mesh.step`; or begins there, and all of its wall that does not is beyond `reach`.
+    """Return whether an edge lies at the height of a polygon's plane, up to `mesh.step`;
+    or begins there, and all of its wall that does not is beyond `reach`.
 
-    The wall of a long stair begins at its landing, where it counts, and ends a storey below, where it must not hinder agents that walk above it.
+    The wall of a long stair begins at its landing, where it counts, and ends a storey below, where it must
+    not hinder agents that walk above it.
     """
     over_a, over_b = _over_ends(mesh, edge, polygon)
     if max(abs(over_a), abs(over_b)) < mesh.step:
@@ -215,7 +276,8 @@ def with_lists(mesh: NavMesh, walls: Walls, reach: float) -> Walls:
 
 @kernel
 def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
-    """List for each polygon the walls of its ground within `reach` that can be got at without going through a wall.
+    """List for each polygon the walls of its ground within `reach` that can be got at without going through a
+    wall.
 
     Parameters
     ----------
@@ -229,7 +291,8 @@ def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
     -------
     zone_start : (np + 1,) int64
     zone_wall : (k,) int32
-        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, in the order in which they were found. Twin: `tests/reference/mesh.py`.
+        The walls of polygon p are ``zone_wall[zone_start[p]:zone_start[p + 1]]``, in the order in which they
+        were found. Twin: `tests/reference/mesh.py`.
     """
     count = mesh.polygon_start.size - 1
     centre, radius = np.empty((count, 2)), np.empty(count)
@@ -249,7 +312,11 @@ def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
             for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
                 twin, wall = mesh.edge_twin[edge], mesh.edge_wall[edge]
                 if twin < 0:
-                    if wall < 0 or listed[wall] == zone or not (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
+                    if (
+                        wall < 0
+                        or listed[wall] == zone
+                        or not (current == zone or _is_within(mesh, edge, zone, reach, centre, radius))
+                    ):
                         continue
                     if current == zone or _is_on_ground_of(mesh, edge, zone, reach, wall_first, wall_edge):
                         listed[wall] = zone
@@ -262,7 +329,9 @@ def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
                         walls += 1
                     continue
                 other = mesh.edge_polygon[twin]
-                if seen[other] != zone and (current == zone or _is_within(mesh, edge, zone, reach, centre, radius)):
+                if seen[other] != zone and (
+                    current == zone or _is_within(mesh, edge, zone, reach, centre, radius)
+                ):
                     seen[other] = zone
                     stack[visited] = other
                     visited += 1

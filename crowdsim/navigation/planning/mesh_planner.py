@@ -1,7 +1,8 @@
 """The planner over polygons: corridors of portals, by A* or the shortest of all.
 
-Requests for the same goal by agents that can pass the same gaps go to a shared slot, which keeps its tree: once that has grown past a start, its answer
-takes no expansion. Whether a request shares is settled when it is made, by the requests for the same before; so it depends on no budget.
+Requests for the same goal by agents that can pass the same gaps go to a shared slot, which keeps its tree:
+once that has grown past a start, its answer takes no expansion. Whether a request shares is settled when it
+is made, by the requests for the same before; so it depends on no budget.
 """
 
 from __future__ import annotations
@@ -28,15 +29,27 @@ from crowdsim.navigation.search.slot_fields import MOST_PRICED
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, ascends, fields_of
 from crowdsim.tunable import param
 
-OWN_SLOTS = 8  # Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory.
+# Searches of their own that go on side by side: enough for the threads of a desktop; more costs memory.
+OWN_SLOTS = 8
 SHARED_SLOTS = 24  # Trees that are kept: goals times classes of widths. The least recently used gives way.
-SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
-OWN_BATCH, SHARED_BATCH = 16, 256  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
+# Slots are cut down to stay within it on huge meshes; at least two of each kind are left.
+SLOT_MEMORY_BYTES = 512 << 20
+# Requests that a slot takes at a time: large enough that the Python around a round costs little for each of
+# them.
+OWN_BATCH, SHARED_BATCH = 16, 256
 FIELDS = [
-    ("goal", "i4"), ("polygon", "i4"), ("width", "f8"), ("price", "f8"), ("priced_0", "i4"), ("priced_1", "i4"), ("priced_2", "i4"), ("priced_3", "i4"),
-]  # fmt: skip
-# Of requests, beside those that every one has. Of those that share a tree, `width` is that of the agent with the first request. `price` (m) is what each of
-# the portals `priced_...` costs more; -1 is none, and those that are there come first.
+    ("goal", "i4"),
+    ("polygon", "i4"),
+    ("width", "f8"),
+    ("price", "f8"),
+    ("priced_0", "i4"),
+    ("priced_1", "i4"),
+    ("priced_2", "i4"),
+    ("priced_3", "i4"),
+]
+# Of requests, beside those that every one has. Of those that share a tree, `width` is that of the agent with
+# the first request. `price` (m) is what each of the portals `priced_...` costs more; -1 is none, and those
+# that are there come first.
 
 
 @dataclass(frozen=True)
@@ -44,8 +57,14 @@ class CostParameters:
     """What paths over points of portals are to be short in."""
 
     costs: str = param(
-        "time", "", choices=("time", "length"), source="[Cui 2012], section 2",
-        why="time walks round by fast ground and avoids stairs where that pays, by the paces of stairs and terrain; length is that along the surface",
+        "time",
+        "",
+        choices=("time", "length"),
+        source="[Cui 2012], section 2",
+        why=(
+            "time walks round by fast ground and avoids stairs where that pays, by the paces of stairs and "
+            "terrain; length is that along the surface"
+        ),
     )
 
 
@@ -53,12 +72,17 @@ def bounds_on(mesh: NavMesh, goals: GoalPieces) -> dict[str, tuple[Any, Any]]:
     """Return what the fields of a request may hold on a ground, by name."""
     priced = {f"priced_{place}": (-1, mesh.edge_count - 1) for place in range(MOST_PRICED)}
     return {
-        "width": (0.0, 2.0 * WIDEST_M), "price": (0.0, FARTHEST_M), **priced, "goal": (0, len(goals.goal_start) - 2), "polygon": (0, mesh.polygon_count - 1),
-    }  # fmt: skip
+        "width": (0.0, 2.0 * WIDEST_M),
+        "price": (0.0, FARTHEST_M),
+        **priced,
+        "goal": (0, len(goals.goal_start) - 2),
+        "polygon": (0, mesh.polygon_count - 1),
+    }
 
 
 NO_KEY = -1  # Keys of goals and width classes are 0 and more.
-_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])  # first agent; requests, without its later ones
+# first agent; requests, without its later ones
+_KNOWN = np.dtype([("key", "i8"), ("entity", "i8"), ("width", "f8"), ("count", "i8")])
 
 
 class MeshPlanner(SlotPlanner):
@@ -74,7 +98,8 @@ class MeshPlanner(SlotPlanner):
     costs : str, default "time"
         Of ``mesh``: what paths are to be short in, see `CostParameters`.
     aim : HeuristicParameters, optional
-        Of ``mesh``: how strongly the heuristic draws searches. Optimal ones take no weight: they would be none.
+        Of ``mesh``: how strongly the heuristic draws searches. Optimal ones take no weight: they would be
+        none.
 
     Attributes
     ----------
@@ -85,9 +110,14 @@ class MeshPlanner(SlotPlanner):
     prices = True
 
     def __init__(
-        self, mesh: NavMesh, goals: GoalPieces, parameters: ShareParameters | None = None, kind: str = "mesh", costs: str = "time",
+        self,
+        mesh: NavMesh,
+        goals: GoalPieces,
+        parameters: ShareParameters | None = None,
+        kind: str = "mesh",
+        costs: str = "time",
         aim: HeuristicParameters | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.mesh, self.goals = mesh, goals
         self.parameters = parameters or ShareParameters()
         fitting = SLOT_MEMORY_BYTES // max(1, SEARCHES[kind].slot_bytes(mesh))
@@ -104,7 +134,9 @@ class MeshPlanner(SlotPlanner):
         self.widths = _class_borders(mesh, goals)
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return for each radius (m) the number of gaps of the mesh that an agent of that radius cannot pass."""
+        """Return for each radius (m) the number of gaps of the mesh that an
+        agent of that radius cannot pass.
+        """
         return np.searchsorted(self.widths, 2.0 * np.asarray(radius), side="left")
 
     def submit(
@@ -125,11 +157,16 @@ class MeshPlanner(SlotPlanner):
         tick, entity, position, polygon, goal, radius
             As for `Planner.submit`.
         priced : (k, 4) int32, optional
-            Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only planners that say so (`prices`) heed them.
+            Half-edges of portals that cost `price` besides, on either side; -1 is none, and comes last. Only
+            planners that say so (`prices`) heed them.
         price : float, m
         """
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, width=2.0 * radius)
-        fresh["key"] = (np.asarray(goal, dtype=np.int64) << GOAL_BITS) | (self._searches.radius_step(radius) << 32) | self.width_class(radius)
+        fresh["key"] = (
+            (np.asarray(goal, dtype=np.int64) << GOAL_BITS)
+            | (self._searches.radius_step(radius) << 32)
+            | self.width_class(radius)
+        )
         note_prices(fresh, priced, price)
         shares = np.flatnonzero(fresh["priced_0"] < 0)
         if self.parameters.share_searches and len(shares):
@@ -139,16 +176,26 @@ class MeshPlanner(SlotPlanner):
         self.queue.submit(fresh)
 
     def _note(self, fresh: NDArray[Any]) -> None:
-        """Note which goals and widths are requested, and mark the requests that share them with so many others that a shared search pays."""
-        unique, first, inverse, number = np.unique(fresh["key"], return_index=True, return_inverse=True, return_counts=True)
+        """Note which goals and widths are requested, and mark the requests that share them with so many
+        others that a shared search pays.
+        """
+        unique, first, inverse, number = np.unique(
+            fresh["key"], return_index=True, return_inverse=True, return_counts=True
+        )
         place = np.searchsorted(self._known["key"], unique)
         is_new = np.append(self._known["key"], NO_KEY)[place] != unique
         if is_new.any():
             added = np.zeros(int(is_new.sum()), dtype=_KNOWN)
-            added["key"], added["entity"], added["width"] = unique[is_new], fresh["entity"][first[is_new]], fresh["width"][first[is_new]]
+            added["key"], added["entity"], added["width"] = (
+                unique[is_new],
+                fresh["entity"][first[is_new]],
+                fresh["width"][first[is_new]],
+            )
             self._known = np.insert(self._known, place[is_new], added)
             place = np.searchsorted(self._known["key"], unique)
-        own = np.bincount(inverse, weights=fresh["entity"] == self._known["entity"][place][inverse], minlength=len(unique)).astype(np.int64)
+        own = np.bincount(
+            inverse, weights=fresh["entity"] == self._known["entity"][place][inverse], minlength=len(unique)
+        ).astype(np.int64)
         self._known["count"][place] += number - own
         fresh["shares"] = self._known["count"][place][inverse] + 1 >= self._searches.share_at
         fresh["width"] = np.where(fresh["shares"] == 1, self._known["width"][place][inverse], fresh["width"])
@@ -160,10 +207,15 @@ class MeshPlanner(SlotPlanner):
         return self._searches.make_room()
 
     def _progress(self) -> dict[str, NDArray[Any]]:
-        return {f"slots_{name}": array for name, array in self._searches.state(self._own, self.queue.is_active).items()}
+        return {
+            f"slots_{name}": array
+            for name, array in self._searches.state(self._own, self.queue.is_active).items()
+        }
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
+        """Return everything that lives in the planner as named arrays:
+        of searches, what they are for and how far they are.
+        """
         return {**super().state(), **fields_of("known_", self._known)}
 
     def restore(self, state: Arrays | Saved) -> None:
@@ -175,7 +227,11 @@ class MeshPlanner(SlotPlanner):
             If something in it cannot be.
         """
         saved = Saved.of(state)
-        known = saved.records("known_", _KNOWN, {"key": (0, MOST), "entity": (0, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)})
+        known = saved.records(
+            "known_",
+            _KNOWN,
+            {"key": (0, MOST), "entity": (0, MOST), "width": (0.0, 2.0 * WIDEST_M), "count": (0, MOST)},
+        )
         saved.require(ascends(known["key"]), "known_key", "keys have to ascend")
         self._restore(saved, bounds_on(self.mesh, self.goals))
         self._known = known
@@ -183,7 +239,11 @@ class MeshPlanner(SlotPlanner):
     def _redo(self, saved: Saved) -> None:
         requests = self.queue.requests
         is_shared = requests["shares"] == 1
-        saved.require(~is_shared | (requests["key"] >> GOAL_BITS == requests["goal"]), "queue_request_key", "that is a tree of another goal")
+        saved.require(
+            ~is_shared | (requests["key"] >> GOAL_BITS == requests["goal"]),
+            "queue_request_key",
+            "that is a tree of another goal",
+        )
         self._searches.restore(saved.below("slots_"), self._own, self.queue)
 
 
@@ -195,12 +255,16 @@ def note_prices(fresh: NDArray[Any], priced: NDArray[np.int32] | None, price: fl
 
 
 def usual_planner(mesh: NavMesh, goals: GoalPieces) -> MeshPlanner:
-    """Return the planner that a scenario on a mesh gets if it does not say: shortest paths, and quick ones where the ground is not even."""
+    """Return the planner that a scenario on a mesh gets if it does not say:
+    shortest paths, and quick ones where the ground is not even.
+    """
     return MeshPlanner(mesh, goals, kind="optimal" if mesh.is_even else "mesh")
 
 
 def _class_borders(mesh: NavMesh, goals: GoalPieces) -> NDArray[np.float64]:
-    """Return every width at which what an agent can pass changes, ascending: all edges and diagonals between wall vertices, and the clearances of goals."""
+    """Return every width at which what an agent can pass changes, ascending:
+    all edges and diagonals between wall vertices, and the clearances of goals.
+    """
     lengths = [mesh.edge_width[np.isfinite(mesh.edge_width)], 2.0 * goals.clearance]
     sizes = np.diff(mesh.polygon_start)
     for size in np.unique(sizes):
@@ -221,5 +285,13 @@ def _make(kind: str, ground: PlannerGround, values: Values) -> MeshPlanner:
     return MeshPlanner(ground.mesh, ground.goals, values.parameters(ShareParameters), kind, costs, aim)
 
 
-register_kind(PlannerKind("mesh", partial(_make, "mesh"), (ShareParameters,), (CostParameters, HeuristicParameters), knows_terrain=True))
+register_kind(
+    PlannerKind(
+        "mesh",
+        partial(_make, "mesh"),
+        (ShareParameters,),
+        (CostParameters, HeuristicParameters),
+        knows_terrain=True,
+    )
+)
 register_kind(PlannerKind("optimal", partial(_make, "optimal"), (ShareParameters,)))

@@ -1,6 +1,7 @@
 """A base for planners in plain Python: a search is a generator, and all else is done here.
 
-For planners that are tried out, and for plug-ins: a search in Python is some hundred times slower than one that is compiled.
+For planners that are tried out, and for plug-ins: a search in Python is some hundred times slower than one
+that is compiled.
 """
 
 from __future__ import annotations
@@ -94,7 +95,11 @@ class PlainPlanner(SlotPlanner):
     Parameters: ClassVar[type] = NoParameters
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: Any = None) -> None:
-        self.mesh, self.goals, self.parameters = mesh, goals, parameters if parameters is not None else self.Parameters()
+        self.mesh, self.goals, self.parameters = (
+            mesh,
+            goals,
+            parameters if parameters is not None else self.Parameters(),
+        )
         self.target = targets_of(goals)
         out = np.empty((1, max(1 << 14, mesh.edge_count)), dtype=np.int32)
         super().__init__(RequestQueue(FIELDS, 1, 0, BATCH, BATCH, out), ANSWER_WORK, 1)
@@ -107,9 +112,11 @@ class PlainPlanner(SlotPlanner):
 
     @abstractmethod
     def search(self, request: Request) -> Generator[None, None, Path | None]:
-        """Search for a path: ``yield`` after each expansion, ``return`` a `Path`, or None where there is none.
+        """Search for a path: ``yield`` after each expansion, ``return`` a `Path`,
+        or None where there is none.
 
-        What is found depends on the request, the mesh, the goals and the parameters alone: a search that was saved is done again.
+        What is found depends on the request, the mesh, the goals and the parameters alone: a search that was
+        saved is done again.
         """
 
     def pieces(self, goal: int) -> range:
@@ -117,9 +124,14 @@ class PlainPlanner(SlotPlanner):
         return range(int(self.goals.goal_start[goal]), int(self.goals.goal_start[goal + 1]))
 
     def submit(
-        self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64], goal: NDArray[np.int32],
+        self,
+        tick: int,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
         radius: NDArray[np.float64],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Ask for paths; see `Planner.submit`."""
         self.queue.submit(self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius))
 
@@ -141,7 +153,8 @@ class PlainPlanner(SlotPlanner):
             except Exception as error:
                 last = traceback.extract_tb(error.__traceback__)[-1]
                 raise NavigationError(
-                    f'the planner "{self.name}" raised an error for agent {self._request.entity}, at {last.filename}:{last.lineno}: '
+                    f'the planner "{self.name}" raised an error for agent {self._request.entity}, at '
+                    f"{last.filename}:{last.lineno}: "
                     f"{type(error).__name__}: {' '.join(str(error).split())}"
                 ) from error
         self._made += made
@@ -151,22 +164,39 @@ class PlainPlanner(SlotPlanner):
         """Refuse a path that does not lead from the start of its request to the goal."""
         if self._path is None:
             return
-        mesh, request, answer = self.mesh, self._request, f'the planner "{self.name}" answers agent {self._request.entity} with a path'
+        mesh, request, answer = (
+            self.mesh,
+            self._request,
+            f'the planner "{self.name}" answers agent {self._request.entity} with a path',
+        )
         if self._path.piece not in self.pieces(request.goal):
-            raise NavigationError(f"{answer} to piece {self._path.piece}, but its goal has {list(self.pieces(request.goal))}.")
+            raise NavigationError(
+                f"{answer} to piece {self._path.piece}, but its goal has {list(self.pieces(request.goal))}."
+            )
         here = request.polygon
         for place, portal in enumerate(self._path.portals):
-            if not 0 <= portal < mesh.edge_count or mesh.edge_twin[portal] < 0 or mesh.edge_polygon[portal] != here:
-                raise NavigationError(f"{answer} whose portal {place}, half-edge {portal}, does not lead out of polygon {here}.")
+            if (
+                not 0 <= portal < mesh.edge_count
+                or mesh.edge_twin[portal] < 0
+                or mesh.edge_polygon[portal] != here
+            ):
+                raise NavigationError(
+                    f"{answer} whose portal {place}, half-edge {portal}, does not lead out of polygon {here}."
+                )
             here = int(mesh.edge_polygon[mesh.edge_twin[portal]])
         if here != self.goals.piece_polygon[self._path.piece]:
-            raise NavigationError(f"{answer} that ends in polygon {here}, but the piece is in {self.goals.piece_polygon[self._path.piece]}.")
+            raise NavigationError(
+                f"{answer} that ends in polygon {here}, but the piece is in "
+                f"{self.goals.piece_polygon[self._path.piece]}."
+            )
 
     def _finish(self, search: Any, work: Work, slot: int, job: int) -> int:
         count = len(self._path.portals) if self._path is not None else 0
         if self._search is not None or work.fill[slot] + count > work.out.shape[1]:
             return -1
-        work.status[job], work.piece[job] = (UNREACHABLE, -1) if self._path is None else (FOUND, self._path.piece)
+        work.status[job], work.piece[job] = (
+            (UNREACHABLE, -1) if self._path is None else (FOUND, self._path.piece)
+        )
         if self._path is not None:
             work.out[slot, work.fill[slot] : work.fill[slot] + count] = self._path.portals[::-1]
         return count
@@ -178,7 +208,11 @@ class PlainPlanner(SlotPlanner):
         return {"made": np.where(self.queue.is_active, self._made, 0)}
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave: the search in the middle is begun again and does what it had done."""
+        """Take back what `state()` gave: the search in the middle is begun
+        again and does what it had done.
+        """
         self._search, self._path, self._made = None, None, 0
         goals, polygons = len(self.goals.goal_start) - 1, self.mesh.polygon_count
-        self._restore(Saved.of(state), {"goal": (0, goals - 1), "polygon": (0, polygons - 1), "radius": (0.0, WIDEST_M)})
+        self._restore(
+            Saved.of(state), {"goal": (0, goals - 1), "polygon": (0, polygons - 1), "radius": (0.0, WIDEST_M)}
+        )

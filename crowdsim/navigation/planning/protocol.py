@@ -1,4 +1,6 @@
-"""What every planner does: the protocol that the tick, the scenario and one contract test over all planners rely on."""
+"""What every planner does: the protocol that the tick, the scenario and one contract test over all planners
+rely on.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +13,10 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
 
-ANSWER_WORK = 10  # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes some 2 us, and measuring the path
-# through its corridor 0.2 us a portal, while one out of a tree takes nothing else.
+# What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes
+# some 2 us, and measuring the path through its corridor 0.2 us a portal, while one out of a tree takes
+# nothing else.
+ANSWER_WORK = 10
 
 
 def work_of(answers: int, portals: int) -> int:
@@ -44,11 +48,14 @@ class Answers:
 
     @property
     def work(self) -> int:
-        """What the answers count as, in expansions: what is done with them takes time however they were found."""
+        """What the answers count as, in expansions:
+        what is done with them takes time however they were found.
+        """
         return work_of(len(self.entity), len(self.cells))
 
 
-START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])  # which agent asked from where (m)
+# which agent asked from where (m)
+START = np.dtype([("entity", "i8"), ("x", "f8"), ("y", "f8"), ("polygon", "i4")])
 
 
 def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
@@ -62,7 +69,8 @@ def starts_of(requests: NDArray[Any]) -> NDArray[Any]:
 class Planner(Protocol):
     """Answers requests for paths with corridors on the mesh, under a budget of expansions.
 
-    The answer to a request depends on the mesh, the goals, and the requests made before it: neither on budgets, nor on threads, nor on a save in between.
+    The answer to a request depends on the mesh, the goals, and the requests made before it: neither on
+    budgets, nor on threads, nor on a save in between.
 
     Attributes
     ----------
@@ -112,7 +120,8 @@ class Planner(Protocol):
         """Forget the requests of agents that left or changed their mind."""
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions, less what the answers count as (`Answers.work`) if they count; return what ended and the expansions made.
+        """Search for at most `budget` expansions, less what the answers count as (`Answers.work`) if they
+        count; return what ended and the expansions made.
 
         An answer is begun where some of the budget is left.
         """

@@ -1,4 +1,6 @@
-"""Kinds of planners as they are registered, by crowdsim's own modules (`crowdsim.navigation.planners` has the list) and by plug-ins."""
+"""Kinds of planners as they are registered, by crowdsim's own modules (`crowdsim.navigation.planners` has the
+list) and by plug-ins.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ class PlannerKind:
     owners, options : tuple of dataclasses
         Its parameters: those that are listed before, and after, what all planners that find corridors have.
     over_cells : bool
-        Whether its answers are waypoints over the cells of a grid (`WaypointAnswers`), and not corridors on the mesh (`Answers`).
+        Whether its answers are waypoints over the cells of a grid (`WaypointAnswers`), and not corridors on
+        the mesh (`Answers`).
     knows_terrain : bool
         Whether it finds quick paths where the ground has speeds of its own.
     """
@@ -72,7 +75,8 @@ def register_kind(kind: PlannerKind) -> None:
 
 
 def register_planner(planner: P) -> P:
-    """Make a class of planners known under its `name`; use it as a decorator. It is made with a mesh, goals, and its `Parameters`.
+    """Make a class of planners known under its `name`; use it as a decorator.
+    It is made with a mesh, goals, and its `Parameters`.
 
     Raises
     ------
@@ -82,9 +86,14 @@ def register_planner(planner: P) -> P:
     name: str = planner.name  # type: ignore[attr-defined]
     known = _of_plugins.get(name)
     is_own = known is None and name in _kinds
-    if is_own or (known is not None and (known.__module__, known.__qualname__) != (planner.__module__, planner.__qualname__)):
+    if is_own or (
+        known is not None
+        and (known.__module__, known.__qualname__) != (planner.__module__, planner.__qualname__)
+    ):
         other = "crowdsim's own" if known is None else f"{known.__module__}.{known.__qualname__}"
-        raise ValueError(f"two planners are called {name!r}: {other} and {planner.__module__}.{planner.__qualname__}")
+        raise ValueError(
+            f"two planners are called {name!r}: {other} and {planner.__module__}.{planner.__qualname__}"
+        )
     _of_plugins[name] = planner
     owner: Any = getattr(planner, "Parameters", None)
 

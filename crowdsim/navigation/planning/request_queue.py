@@ -1,9 +1,11 @@
-"""The request queue of a planner: requests wait, first in, first out, and slots get from it what they can work on next.
+"""The request queue of a planner: requests wait, first in, first out,
+and slots get from it what they can work on next.
 
-That costs as much as the requests that slots get, however many wait: a request is touched when it is made, when a slot takes it, and when it is answered.
-Requests that share a tree wait in a queue for each tree, the others in one queue. A slot that has nothing left takes the next of its queue; a tree gets a
-slot that is not needed, or one whose queue has waited less. What is decided depends on the requests and on what was answered, on nothing else, so that a
-queue that was saved goes on as it would have.
+That costs as much as the requests that slots get, however many wait: a request is touched when it is made,
+when a slot takes it, and when it is answered. Requests that share a tree wait in a queue for each tree, the
+others in one queue. A slot that has nothing left takes the next of its queue; a tree gets a slot that is not
+needed, or one whose queue has waited less. What is decided depends on the requests and on what was answered,
+on nothing else, so that a queue that was saved goes on as it would have.
 """
 
 from __future__ import annotations
@@ -23,10 +25,18 @@ from crowdsim.saved import MOST, Arrays, Saved, ascends, fields_of
 LEAST_ROWS = 256  # Requests that there is room for at first; doubled when more are open at once.
 UNASSIGNED = -1  # Slot of a request that no slot has taken yet.
 
-# What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree` the tree that has to be grown before it is begun.
+# What every request has. `key` names the tree in a slot that it can share, `shares` whether it does; `tree`
+# the tree that has to be grown before it is begun.
 REQUEST_FIELDS = [
-    ("order", "i8"), ("entity", "i8"), ("tick", "i8"), ("x", "f8"), ("y", "f8"), ("key", "i8"), ("shares", "i8"), ("tree", "i8"),
-]  # fmt: skip
+    ("order", "i8"),
+    ("entity", "i8"),
+    ("tick", "i8"),
+    ("x", "f8"),
+    ("y", "f8"),
+    ("key", "i8"),
+    ("shares", "i8"),
+    ("tree", "i8"),
+]
 
 
 class RequestQueue:
@@ -45,16 +55,30 @@ class RequestQueue:
     forget : callable, optional
         Called with a slot whose tree is given up.
     trees : SharedTrees, optional
-        Those that requests name as `tree`; a request whose tree is still to be grown holds up those behind it.
+        Those that requests name as `tree`; a request whose tree is still to be grown holds up those behind
+        it.
     """
 
     def __init__(
-        self, fields: list[tuple[str, str]], own: int, shared: int, own_batch: int, shared_batch: int, out: NDArray[Any],
-        forget: Callable[[int], None] | None = None, trees: SharedTrees | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        fields: list[tuple[str, str]],
+        own: int,
+        shared: int,
+        own_batch: int,
+        shared_batch: int,
+        out: NDArray[Any],
+        forget: Callable[[int], None] | None = None,
+        trees: SharedTrees | None = None,
+    ) -> None:
         count = own + shared
         self.record = np.dtype([*REQUEST_FIELDS, *fields])
-        self._own, self._own_batch, self._shared_batch, self._forget, self._trees = own, own_batch, shared_batch, forget, trees
+        self._own, self._own_batch, self._shared_batch, self._forget, self._trees = (
+            own,
+            own_batch,
+            shared_batch,
+            forget,
+            trees,
+        )
         self._key = np.full(count, NO_TREE, dtype=np.int64)  # tree that a shared slot keeps
         self._slot_of_key: dict[int, int] = {}
         self._last_use = np.zeros(count, dtype=np.int64)
@@ -64,7 +88,10 @@ class RequestQueue:
         self._is_active = np.zeros(count, dtype=np.int64)
         self._grant, self._used, self._fill = (np.zeros(count, dtype=np.int64) for _ in range(3))
         self._out, self._path = out, np.empty(out.size, dtype=out.dtype)
-        self._began, self._answered = np.zeros(count, dtype=np.int64), np.empty(self._jobs.size, dtype=np.int64)
+        self._began, self._answered = (
+            np.zeros(count, dtype=np.int64),
+            np.empty(self._jobs.size, dtype=np.int64),
+        )
         self._keep(np.zeros(0, dtype=self.record), np.zeros(0, dtype=np.int64))
 
     @property
@@ -84,8 +111,12 @@ class RequestQueue:
 
     @property
     def in_hand(self) -> NDArray[Any]:
-        """The request that each slot that is active is in the middle of, shape (slots,); of the others, any."""
-        return self._records[self._jobs[np.arange(len(self._jobs)), np.minimum(self._job_next, self._jobs.shape[1] - 1)]]
+        """The request that each slot that is active is in the middle of, shape (slots,);
+        of the others, any.
+        """
+        return self._records[
+            self._jobs[np.arange(len(self._jobs)), np.minimum(self._job_next, self._jobs.shape[1] - 1)]
+        ]
 
     @property
     def keys(self) -> NDArray[np.int64]:
@@ -93,7 +124,9 @@ class RequestQueue:
         return self._key
 
     def _keep(self, records: NDArray[Any], slot: NDArray[np.int64]) -> None:
-        """Keep these requests and no others, which are in the order in which they were made; those that slots have taken stay theirs."""
+        """Keep these requests and no others, which are in the order in which they were made;
+        those that slots have taken stay theirs.
+        """
         count, room = len(records), LEAST_ROWS
         while room < 2 * count:
             room *= 2
@@ -104,7 +137,11 @@ class RequestQueue:
         self._is_open, self._slot = np.zeros(room, dtype=np.uint8), np.full(room, UNASSIGNED, dtype=np.int64)
         self._is_open[:count], self._slot[:count] = 1, slot
         self._status, self._piece = np.zeros(room, dtype=np.uint8), np.zeros(room, dtype=np.int32)
-        self._where, self._size, self._detail = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64), np.zeros((room, 4))
+        self._where, self._size, self._detail = (
+            np.zeros(room, dtype=np.int64),
+            np.zeros(room, dtype=np.int64),
+            np.zeros((room, 4)),
+        )
         self._used_rows, self._first_open, self.waiting = count, 0, count
         self._row_of: dict[int, int] = dict(zip(records["entity"].tolist(), range(count), strict=True))
         self._job_next[:], self._job_count[:] = 0, 0
@@ -113,7 +150,8 @@ class RequestQueue:
             self._jobs[taker, : len(mine)], self._job_count[taker] = mine, len(mine)
         self._own_queue: deque[int] = deque()
         self._of_tree: dict[int, deque[int]] = {}
-        self._no_slot: list[tuple[int, int]] = []  # (order of its first request, key) of the queues whose tree no slot has
+        # (order of its first request, key) of the queues whose tree no slot has
+        self._no_slot: list[tuple[int, int]] = []
         self._unassigned = 0
         self._stand_unassigned(np.flatnonzero(slot == UNASSIGNED))
 
@@ -137,7 +175,10 @@ class RequestQueue:
         """Take requests in, in their order; no agent has two."""
         if self._used_rows + len(fresh) > len(self._records):
             open_rows = self._open_rows()
-            records, slot = np.concatenate([self._records[open_rows], fresh]), np.full(len(open_rows) + len(fresh), UNASSIGNED, dtype=np.int64)
+            records, slot = (
+                np.concatenate([self._records[open_rows], fresh]),
+                np.full(len(open_rows) + len(fresh), UNASSIGNED, dtype=np.int64),
+            )
             slot[: len(open_rows)] = self._slot[open_rows]
             self._keep(records, slot)
             return
@@ -184,7 +225,8 @@ class RequestQueue:
         return int(self._records["tick"][self._first_open])
 
     def assign(self, budget: int) -> int:
-        """Give slots that have nothing left something to do, and those with the oldest requests equal shares of a budget.
+        """Give slots that have nothing left something to do, and those with the oldest requests equal shares
+        of a budget.
 
         Returns
         -------
@@ -197,27 +239,51 @@ class RequestQueue:
             if len(dry):
                 self._refill_own(dry[dry < self._own])
                 self._refill_shared(dry[dry >= self._own].tolist())
-        return int(share_out(budget, self._rounds, self._jobs, self._job_next, self._job_count, self._order, self._grant, self._last_use, self._began))
+        return int(
+            share_out(
+                budget,
+                self._rounds,
+                self._jobs,
+                self._job_next,
+                self._job_count,
+                self._order,
+                self._grant,
+                self._last_use,
+                self._began,
+            )
+        )
 
     def _take(self, queue: deque[int], most: int) -> list[int]:
         """Take up to so many open requests out of a queue."""
         taken: list[int] = []
-        while queue and len(taken) < most and not (self._is_open[queue[0]] and self._waits_for_tree(queue[0])):
+        while (
+            queue and len(taken) < most and not (self._is_open[queue[0]] and self._waits_for_tree(queue[0]))
+        ):
             row = queue.popleft()
             if self._is_open[row]:
                 taken.append(row)
         return taken
 
     def _waits_for_tree(self, row: int) -> bool:
-        return self._trees is not None and (tree := int(self._records["tree"][row])) != NO_TREE and not self._trees.is_grown[tree]
+        return (
+            self._trees is not None
+            and (tree := int(self._records["tree"][row])) != NO_TREE
+            and not self._trees.is_grown[tree]
+        )
 
     def tree_to_grow(self) -> int:
-        """Return the tree that the next request waits for, if there is nothing else to do; NO_TREE if there is."""
+        """Return the tree that the next request waits for, if there is nothing else to do;
+        NO_TREE if there is.
+        """
         if self._trees is None or self._is_active.any() or np.any(self._job_next < self._job_count):
             return NO_TREE
         while self._own_queue and not self._is_open[self._own_queue[0]]:
             self._own_queue.popleft()
-        return int(self._records["tree"][self._own_queue[0]]) if self._own_queue and self._waits_for_tree(self._own_queue[0]) else NO_TREE
+        return (
+            int(self._records["tree"][self._own_queue[0]])
+            if self._own_queue and self._waits_for_tree(self._own_queue[0])
+            else NO_TREE
+        )
 
     def _give(self, slot: int, rows: list[int]) -> None:
         self._jobs[slot, : len(rows)] = rows
@@ -226,7 +292,9 @@ class RequestQueue:
         self._unassigned -= len(rows)
 
     def _refill_own(self, dry: NDArray[np.int64]) -> None:
-        """Give the next of those that search alone to slots of their own in turn, so that they are done about in their order."""
+        """Give the next of those that search alone to slots of their own in turn,
+        so that they are done about in their order.
+        """
         if not len(dry) or not self._own_queue:
             return
         batch = min(self._own_batch, -(-len(self._own_queue) // len(dry)))
@@ -235,7 +303,9 @@ class RequestQueue:
             self._give(slot, rows[place :: len(dry)])
 
     def _refill_shared(self, dry: list[int]) -> None:
-        """Give shared slots the next of their queues; trees without a slot get one by the age of their oldest request."""
+        """Give shared slots the next of their queues;
+        trees without a slot get one by the age of their oldest request.
+        """
         free, queued = [], []
         for slot in dry:
             head = self._head(int(self._key[slot]))
@@ -290,34 +360,64 @@ class RequestQueue:
     def work(self, answer_work: int, path_work: int) -> Work:
         """Return what the slots have to do, after `assign`."""
         return Work(
-            self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used, self._records, self._is_open, self._status,
-            self._piece, self._where, self._size, self._detail, self._out, self._fill, answer_work, path_work,
+            self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used,
+            self._records, self._is_open, self._status, self._piece, self._where, self._size, self._detail,
+            self._out, self._fill, answer_work, path_work,
         )  # fmt: skip
 
     def work_again(
-        self, which: NDArray[np.bool_], grant: NDArray[np.int64], *, begins: bool = True, requests: NDArray[Any] | None = None, answer_work: int = 0
+        self,
+        which: NDArray[np.bool_],
+        grant: NDArray[np.int64],
+        *,
+        begins: bool = True,
+        requests: NDArray[Any] | None = None,
+        answer_work: int = 0,
     ) -> Work:
-        """Return work in which some slots, (s,) bool, begin the request that they are in the middle of, or go on with it: paths that are found stay there.
+        """Return work in which some slots, (s,) bool, begin the request that they are in the middle of,
+        or go on with it: paths that are found stay there.
 
-        Nothing is taken from the queue, and nothing answered; there is no room for a path. `requests`, (s,), are others than those of the slots.
+        Nothing is taken from the queue, and nothing answered; there is no room for a path. `requests`, (s,),
+        are others than those of the slots.
         """
         count, none = len(which), np.zeros(len(which), dtype=np.int64)
         return Work(
-            np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(), np.full(count, int(not begins)), np.where(which, grant, 0),
-            none.copy(), self.in_hand if requests is None else requests, np.ones(count, dtype=np.uint8), np.zeros(count, dtype=np.uint8),
-            np.zeros(count, dtype=np.int32), none.copy(), none.copy(), np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), answer_work, 0,
+            np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(),
+            np.full(count, int(not begins)), np.where(which, grant, 0), none.copy(),
+            self.in_hand if requests is None else requests, np.ones(count, dtype=np.uint8),
+            np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
+            np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), answer_work, 0,
         )  # fmt: skip
 
     @property
     def nothing(self) -> Ended:
         """What ended where nothing did."""
         none = np.zeros(0, dtype=np.int64)
-        return Ended(none, none, np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32), none, np.zeros((0, 4)), self._path[:0])
+        return Ended(
+            none,
+            none,
+            np.zeros(0, dtype=np.uint8),
+            np.zeros(0, dtype=np.int32),
+            none,
+            np.zeros((0, 4)),
+            self._path[:0],
+        )
 
     def collect(self) -> tuple[int, bool, Ended | None]:
-        """Take out what the slots have answered since `assign`; return the expansions that they made, whether any got on in its jobs, and what ended."""
+        """Take out what the slots have answered since `assign`;
+        return the expansions that they made, whether any got on in its jobs, and what ended.
+        """
         used, moved, answers, length = take_out(
-            self._jobs, self._began, self._job_next, self._used, self._is_open, self._where, self._size, self._out, self._answered, self._path
+            self._jobs,
+            self._began,
+            self._job_next,
+            self._used,
+            self._is_open,
+            self._where,
+            self._size,
+            self._out,
+            self._answered,
+            self._path,
         )
         if not answers:
             return used, moved > 0, None
@@ -327,15 +427,31 @@ class RequestQueue:
         for each in entity.tolist():
             del self._row_of[each]
         size, detail = self._size[rows], self._detail[rows]
-        return used, True, Ended(self._order[rows], entity, self._status[rows], self._piece[rows], size, detail, self._path[:length].copy())
+        return (
+            used,
+            True,
+            Ended(
+                self._order[rows],
+                entity,
+                self._status[rows],
+                self._piece[rows],
+                size,
+                detail,
+                self._path[:length].copy(),
+            ),
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the requests, and which slots work on them, as named arrays."""
         rows = self._open_rows()
         return {
-            **fields_of("request_", self._records[rows]), "request_slot": self._slot[rows].copy(), "is_active": self._is_active.copy(),
-            "key": self._key.copy(), "last_use": self._last_use.copy(), "rounds": np.array([self._rounds], dtype=np.int64),
-        }  # fmt: skip
+            **fields_of("request_", self._records[rows]),
+            "request_slot": self._slot[rows].copy(),
+            "is_active": self._is_active.copy(),
+            "key": self._key.copy(),
+            "last_use": self._last_use.copy(),
+            "rounds": np.array([self._rounds], dtype=np.int64),
+        }
 
     def restore(self, state: Arrays | Saved, bounds: Mapping[str, tuple[Any, Any]]) -> None:
         """Take back what `state()` gave; `bounds` say what the fields of requests may hold.
@@ -349,10 +465,17 @@ class RequestQueue:
         records = saved.records("request_", self.record, bounds)
         slot = saved.take("request_slot", "i8", (len(records),), low=UNASSIGNED, high=count - 1)
         rounds = saved.whole("rounds", 0, MOST)
-        key, last_use = saved.take("key", "i8", (count,), low=NO_TREE, high=MOST), saved.take("last_use", "i8", (count,), low=0, high=rounds)
+        key, last_use = (
+            saved.take("key", "i8", (count,), low=NO_TREE, high=MOST),
+            saved.take("last_use", "i8", (count,), low=0, high=rounds),
+        )
         is_active = saved.take("is_active", "i8", (count,), low=0, high=1)
-        saved.require(ascends(records["order"]), "request_order", "requests stand in the order in which they were made")
-        saved.require(np.unique(records["entity"]).size == len(records), "request_entity", "names an agent twice")
+        saved.require(
+            ascends(records["order"]), "request_order", "requests stand in the order in which they were made"
+        )
+        saved.require(
+            np.unique(records["entity"]).size == len(records), "request_entity", "names an agent twice"
+        )
         has_one = slot != UNASSIGNED
         taken = np.bincount(slot[has_one], minlength=count)
         most = np.where(np.arange(count) < self._own, self._own_batch, self._shared_batch)
@@ -365,8 +488,14 @@ class RequestQueue:
         saved.require((key == NO_TREE) | (np.arange(count) >= self._own), "key", "the slot keeps no trees")
         saved.require(np.unique(kept).size == len(kept), "key", "names a tree twice")
         is_shared = records["shares"] == 1
-        saved.require(~has_one | (is_shared == (slot >= self._own)), "request_slot", "that is a slot for others")
-        saved.require(~has_one | ~is_shared | (records["key"] == key[slot]), "request_key", "the slot keeps another tree")
+        saved.require(
+            ~has_one | (is_shared == (slot >= self._own)), "request_slot", "that is a slot for others"
+        )
+        saved.require(
+            ~has_one | ~is_shared | (records["key"] == key[slot]),
+            "request_key",
+            "the slot keeps another tree",
+        )
         self._key, self._last_use, self._rounds, self._is_active = key, last_use, rounds, is_active
         self._slot_of_key = {key: slot for slot, key in enumerate(self._key.tolist()) if key != NO_TREE}
         self._keep(records, slot)

@@ -1,6 +1,8 @@
-"""The kinds of searches that a planner can have in its slots: how they are kept, served, saved, and given more room.
+"""The kinds of searches that a planner can have in its slots:
+how they are kept, served, saved, and given more room.
 
-A search of any kind answers with a corridor on the mesh. To add one, derive a class from `Searches` and name it in SEARCHES.
+A search of any kind answers with a corridor on the mesh. To add one, derive a class from `Searches` and name
+it in SEARCHES.
 """
 
 # mypy: allow-untyped-defs
@@ -22,7 +24,16 @@ from crowdsim.navigation.mesh.slopes import SURFACE_LENGTH, TRAVEL_TIME
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.planning.work import Work
-from crowdsim.navigation.search.a_star import COSTS, FASTEST, SearchSlots, advance_search, begin_search, copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search.a_star import (
+    COSTS,
+    FASTEST,
+    SearchSlots,
+    advance_search,
+    begin_search,
+    copy_corridor,
+    corridor_size,
+    make_slots,
+)
 from crowdsim.navigation.search.goal_entries import Scratch, make_scratch
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
 from crowdsim.navigation.search.polyanya_slots import (
@@ -55,15 +66,22 @@ from crowdsim.navigation.search.slot_fields import (
 )
 from crowdsim.saved import MOST, WIDEST_M, Saved
 
-RADIUS_STEP_M = 1.0 / 128.0  # Agents whose radii are nearer than this may share an optimal tree: the path of one is longer than its shortest by less than
-# 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where radii are drawn from a distribution.
-TREE_CONES = 32  # Intervals of a tree that has grown over a whole mesh, for each half-edge: 16 measured for agents, 40 for points among pillars.
+# Agents whose radii are nearer than this may share an optimal tree: the path of one is longer than its
+# shortest by less than 5 mm in 60 crowds (by 14 mm with steps of 1/32 m). Smaller makes more trees where
+# radii are drawn from a distribution.
+RADIUS_STEP_M = 1.0 / 128.0
+# Intervals of a tree that has grown over a whole mesh, for each half-edge: 16 measured for agents, 40 for
+# points among pillars.
+TREE_CONES = 32
 MOST_ROOM_BYTES = 4 << 30  # Of saved searches; what they take is far below.
 LONG_WORK = 100_000  # Expansions that are worth waking threads for where a run is taken up: some 20 ms.
-GOAL_BITS = 42  # Where the goal is in the key of a tree, above the step of the radius and what agents can pass.
+# Where the goal is in the key of a tree, above the step of the radius and what agents can pass.
+GOAL_BITS = 42
 NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
-EDGES_A_REQUEST = 4  # Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then cost about what a tree
-# over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger shares sooner, which pays less where requests are few.
+# Optimal searches are shared from one request for so many half-edges on: those before, each on its own, then
+# cost about what a tree over the whole mesh costs, 15 expansions a half-edge against some 50 a search. Larger
+# shares sooner, which pays less where requests are few.
+EDGES_A_REQUEST = 4
 
 
 class Searches(ABC):
@@ -89,11 +107,15 @@ class Searches(ABC):
 
     @abstractmethod
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return a number from 0 to 1,023 for each radius (m): agents with the same number, that pass the same gaps, may share a tree."""
+        """Return a number from 0 to 1,023 for each radius (m):
+        agents with the same number, that pass the same gaps, may share a tree.
+        """
 
     @abstractmethod
     def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
-        """Let every slot work through its requests, at least so many slots on a thread; those from `own` on keep their trees."""
+        """Let every slot work through its requests, at least so many slots on a thread;
+        those from `own` on keep their trees.
+        """
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -104,7 +126,8 @@ class Searches(ABC):
         return False
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """Return what leads the searches to where they are as named arrays: the goals and widths of trees, expansions that were made.
+        """Return what leads the searches to where they are as named arrays:
+        the goals and widths of trees, expansions that were made.
 
         Slots from `own` on keep trees, those that are active, (slots,), are in the middle of a request.
         """
@@ -112,15 +135,18 @@ class Searches(ABC):
         made = slots.header[:, EXPANSIONS]
         is_tree = (np.arange(len(made)) >= own) & (slots.header[:, IS_SEEDED] == 1) & (made > 0)
         return {
-            "tree_goal": np.where(is_tree, slots.header[:, GOAL], NO_TREE).astype(np.int32), "tree_width": np.where(is_tree, slots.measure[:, WIDTH], 0.0),
+            "tree_goal": np.where(is_tree, slots.header[:, GOAL], NO_TREE).astype(np.int32),
+            "tree_width": np.where(is_tree, slots.measure[:, WIDTH], 0.0),
             "made": np.where(is_tree | is_active, made, 0),
-        }  # fmt: skip
+        }
 
     def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
-        """Let idle searches do what they had done when they were saved: begun with the same, they are where they were after as many expansions.
+        """Let idle searches do what they had done when they were saved:
+        begun with the same, they are where they were after as many expansions.
 
-        Nothing that a search keeps is taken from a checkpoint so, and none need hold it. What a shared tree knows does not depend on the starts that it was
-        looked through for, nor on when: it is grown for the request in hand, and on for no start, if it knew more when that was begun.
+        Nothing that a search keeps is taken from a checkpoint so, and none need hold it. What a shared tree
+        knows does not depend on the starts that it was looked through for, nor on when: it is grown for the
+        request in hand, and on for no start, if it knew more when that was begun.
 
         Parameters
         ----------
@@ -135,19 +161,31 @@ class Searches(ABC):
         width = saved.take("tree_width", "f8", (count,), low=0.0, high=2.0 * WIDEST_M)
         made = saved.take("made", "i8", (count,), low=0, high=MOST)
         is_tree = goal != NO_TREE
-        saved.require(~is_tree | ((number >= own) & (queue.keys >> GOAL_BITS == goal)), "tree_goal", "the slot keeps no tree of this goal")
+        saved.require(
+            ~is_tree | ((number >= own) & (queue.keys >> GOAL_BITS == goal)),
+            "tree_goal",
+            "the slot keeps no tree of this goal",
+        )
         saved.require(is_tree | active | (made == 0), "made", "the slot has nothing to look for")
         requests = queue.in_hand.copy()
         is_same = (requests["goal"] == goal) & (requests["width"] == width)
         saved.require(~(is_tree & active) | is_same, "tree_width", "the request in hand is for another tree")
         alone = is_tree & ~active
         requests[alone] = np.zeros(1, dtype=requests.dtype)
-        requests["goal"][alone], requests["width"][alone], requests["polygon"][alone] = goal[alone], width[alone], NO_START
+        requests["goal"][alone], requests["width"][alone], requests["polygon"][alone] = (
+            goal[alone],
+            width[alone],
+            NO_START,
+        )
         for place in range(MOST_PRICED):
             requests[f"priced_{place}"][alone] = -1
 
-        def serve_again(which: NDArray[np.bool_], grant: NDArray[np.int64], begins: bool) -> NDArray[np.int64]:
-            """Let some slots begin, or go on, with their requests; return the expansions made. There is no room for the paths: they stay in the slots."""
+        def serve_again(
+            which: NDArray[np.bool_], grant: NDArray[np.int64], begins: bool
+        ) -> NDArray[np.int64]:
+            """Let some slots begin, or go on, with their requests; return the expansions made.
+            There is no room for the paths: they stay in the slots.
+            """
             work = queue.work_again(which, grant, begins=begins, requests=requests)
             team = Team(0 if int(grant.sum()) >= LONG_WORK else 1)
             try:
@@ -159,7 +197,11 @@ class Searches(ABC):
         left = made - serve_again(is_tree | active, np.maximum(made, 1), begins=True)
         more = is_tree & (left > 0)
         if more.any():
-            slots.header[more, STATUS], slots.header[more, START_POLYGON], slots.header[more, BEST_NODE] = PENDING, NO_START, -1
+            slots.header[more, STATUS], slots.header[more, START_POLYGON], slots.header[more, BEST_NODE] = (
+                PENDING,
+                NO_START,
+                -1,
+            )
             slots.measure[more, BEST_TOTAL] = np.inf
             left -= serve_again(more, left, begins=False)
             left -= serve_again(more & active, np.ones(count, dtype=np.int64), begins=True)
@@ -182,8 +224,8 @@ def _begin_middle(search, work, slot, job):
     request = work.requests[job]
     set_prices(search.slots, slot, request)
     begin_search(
-        search.slots, slot, search.mesh, search.goals, search.points, search.scratch, request["goal"], request["width"], request["x"], request["y"],
-        request["polygon"], 1 if slot >= search.own else 0,
+        search.slots, slot, search.mesh, search.goals, search.points, search.scratch, request["goal"],
+        request["width"], request["x"], request["y"], request["polygon"], 1 if slot >= search.own else 0,
     )  # fmt: skip
     return 0
 
@@ -201,7 +243,9 @@ def _finish_middle(search, work, slot, job):
         return -1
     work.status[job], work.piece[job] = status, -1
     if status == FOUND:
-        _, work.piece[job] = copy_corridor(search.slots, slot, search.mesh, search.goals, search.points, work.out[slot], work.fill[slot])
+        _, work.piece[job] = copy_corridor(
+            search.slots, slot, search.mesh, search.goals, search.points, work.out[slot], work.fill[slot]
+        )
     return count
 
 
@@ -224,8 +268,8 @@ def _begin_interval(search, work, slot, job):
     request = work.requests[job]
     set_prices(search.slots, slot, request)
     begin_polyanya(
-        search.slots, slot, search.mesh, search.goals, search.scratch, request["goal"], request["width"], request["x"], request["y"], request["polygon"],
-        1 if slot >= search.own else 0,
+        search.slots, slot, search.mesh, search.goals, search.scratch, request["goal"], request["width"],
+        request["x"], request["y"], request["polygon"], 1 if slot >= search.own else 0,
     )  # fmt: skip
     return 0
 
@@ -247,11 +291,16 @@ def _finish_interval(search, work, slot, job):
     return count
 
 
-serve_interval_slots = serve_loop("serve_interval_slots", _begin_interval, _advance_interval, _finish_interval)  # A slot without room stops where it is.
+# A slot without room stops where it is.
+serve_interval_slots = serve_loop(
+    "serve_interval_slots", _begin_interval, _advance_interval, _finish_interval
+)
 
 
 def price_slots(slots: SearchSlots, mesh: NavMesh, costs: str, pull: float = 1.0) -> None:
-    """Say what the paths of searches are to be short in, ``time`` or ``length`` along the surface, the same on even ground, and the heuristic weight."""
+    """Say what the paths of searches are to be short in, ``time`` or ``length`` along the surface,
+    the same on even ground, and the heuristic weight.
+    """
     slots.measure[:, HEURISTIC_WEIGHT] = pull
     if not mesh.is_even:
         slots.header[:, COSTS] = TRAVEL_TIME if costs == "time" else SURFACE_LENGTH
@@ -274,7 +323,9 @@ class MiddleSearches(Searches):
         return 40 * len(place_points(mesh).edge)
 
     def price(self, costs: str, pull: float = 1.0) -> None:
-        """Say what paths are to be short in, before the first of them; see `price_slots`. Shared trees take no weight: many starts are looked for."""
+        """Say what paths are to be short in, before the first of them; see `price_slots`.
+        Shared trees take no weight: many starts are looked for.
+        """
         price_slots(self._slots, self._mesh, costs, pull)
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -300,17 +351,25 @@ class OptimalSearches(Searches):
 
     def __init__(self, mesh: NavMesh, goals: GoalPieces, count: int) -> None:
         super().__init__(mesh, goals, count)
-        self.share_at = max(2, mesh.edge_count // EDGES_A_REQUEST) if TREE_CONES * mesh.edge_count < MOST_INTERVALS else 1 << 40
+        self.share_at = (
+            max(2, mesh.edge_count // EDGES_A_REQUEST)
+            if TREE_CONES * mesh.edge_count < MOST_INTERVALS
+            else 1 << 40
+        )
         self._rims: Rims = find_rims(mesh, goals)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:
-        """Return about how many bytes a slot takes on a mesh once a tree has grown over the whole of it; searches of their own take a tenth."""
+        """Return about how many bytes a slot takes on a mesh once a tree has grown over the whole of it;
+        searches of their own take a tenth.
+        """
         return TREE_CONES * INTERVAL_BYTES * mesh.edge_count + 64 * len(mesh.vertex) + 12 * mesh.polygon_count
 
     def radius_step(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the number of whole steps in each radius (m): corners are rounded at the radius of the agent that asked first."""
+        """Return the number of whole steps in each radius (m):
+        corners are rounded at the radius of the agent that asked first.
+        """
         return np.minimum(np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M, 1023.0).astype(np.int64)
 
     def serve(self, team: Team, own: int, work: Work, at_least: int) -> None:
@@ -328,14 +387,24 @@ class OptimalSearches(Searches):
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """Return how far the searches are as named arrays, and how much room they have."""
         header = self._slots.header
-        return {**super().state(own, is_active), "room": np.diff(self._slots.first), "is_full": header[:, IS_FULL].astype(np.uint8)}
+        return {
+            **super().state(own, is_active),
+            "room": np.diff(self._slots.first),
+            "is_full": header[:, IS_FULL].astype(np.uint8),
+        }
 
     def restore(self, saved: Saved, own: int, queue: RequestQueue) -> None:
         """Take back what `state()` gave."""
         count, least = len(self._slots.header), max(256, self._mesh.edge_count)
         room = saved.take("room", "i8", (count,), low=least, high=max(least, 2 * MOST_INTERVALS))
-        saved.require(np.isin(room, least << np.arange(32)), "room", f"rooms are {least} times a power of two")
-        saved.require(int(room.sum()) * INTERVAL_BYTES <= max(MOST_ROOM_BYTES, count * least * INTERVAL_BYTES), "room", "is more than there is memory for")
+        saved.require(
+            np.isin(room, least << np.arange(32)), "room", f"rooms are {least} times a power of two"
+        )
+        saved.require(
+            int(room.sum()) * INTERVAL_BYTES <= max(MOST_ROOM_BYTES, count * least * INTERVAL_BYTES),
+            "room",
+            "is more than there is memory for",
+        )
         is_full = saved.take("is_full", "u1", (count,), high=1)
         self._slots = with_pool_sizes(make_interval_slots(count, self._mesh, 1, self._slots), room)
         super().restore(saved, own, queue)

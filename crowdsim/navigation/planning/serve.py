@@ -20,10 +20,11 @@ def serve(first: int, last: int, search: Any, work: Any) -> None:
     Notes
     -----
     What a kind of search consists of stands in its own file:
-    ``begin(search, work, slot, job)`` sets the slot up for a request, and returns what that counts as, in expansions; -1 where it has no room for it.
-    ``advance(search, slot, grant)`` goes on for at most `grant` expansions, and returns those that it made.
-    ``finish(search, work, slot, job)`` notes status, piece and path of the request, and returns the length of the path in ``work.out``; -1 where the search
-    has not come to its end, or there is no room left for the path, which the next round then has.
+    ``begin(search, work, slot, job)`` sets the slot up for a request, and returns what that counts as, in
+    expansions; -1 where it has no room for it. ``advance(search, slot, grant)`` goes on for at most `grant`
+    expansions, and returns those that it made. ``finish(search, work, slot, job)`` notes status, piece and
+    path of the request, and returns the length of the path in ``work.out``; -1 where the search has not come
+    to its end, or there is no room left for the path, which the next round then has.
     """
     for slot in range(first, last):
         work.used[slot] = spent = work.fill[slot] = 0
@@ -52,5 +53,7 @@ def serve(first: int, last: int, search: Any, work: Any) -> None:
 
 
 def serve_loop(name: str, begin: Any, advance: Any, finish: Any) -> Any:
-    """Return the serve loop over searches of a kind, to be bound to `name` in the module that calls this; see `serve`."""
+    """Return the serve loop over searches of a kind, to be bound to `name` in the module that calls this;
+    see `serve`.
+    """
     return lean_kernel_of(serve, name, begin=begin, advance=advance, finish=finish)

@@ -1,8 +1,10 @@
-"""What all planners with searches in slots have in common: a request queue, rounds in which the slots are served, and answers in order.
+"""What all planners with searches in slots have in common:
+a request queue, rounds in which the slots are served, and answers in order.
 
-Requests wait in a queue (`crowdsim.navigation.planning.request_queue`), first in, first out. Each slot works on a few of them one after the other, and a budget
-is shared equally among as many slots as it is worth, the oldest requests first; the slots, not the threads, decide which requests share it, so
-that the number of threads changes nothing. So that a budget bounds the answers too, each counts as some expansions.
+Requests wait in a queue (`crowdsim.navigation.planning.request_queue`), first in, first out. Each slot works
+on a few of them one after the other, and a budget is shared equally among as many slots as it is worth, the
+oldest requests first; the slots, not the threads, decide which requests share it, so that the number of
+threads changes nothing. So that a budget bounds the answers too, each counts as some expansions.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from crowdsim.navigation.planning.work import Ended, Work, pieces
 from crowdsim.navigation.search.sharing import NO_TREE, SharedTrees
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved
 
-FOR_TEAMS = 4000  # Budget of a round from which on its slots are shared among threads, some 0.8 ms; waking one takes up to 0.1 ms.
+# Budget of a round from which on its slots are shared among threads, some 0.8 ms; waking one takes up to
+# 0.1 ms.
+FOR_TEAMS = 4000
 
 
 class SlotPlanner(ABC):
@@ -37,7 +41,9 @@ class SlotPlanner(ABC):
 
     prices = heeds_standing = False
 
-    def __init__(self, queue: RequestQueue, answer_work: int, path_work: int, trees: SharedTrees | None = None) -> None:
+    def __init__(
+        self, queue: RequestQueue, answer_work: int, path_work: int, trees: SharedTrees | None = None
+    ) -> None:
         self.queue, self._trees, self._answer_work, self._path_work = queue, trees, answer_work, path_work
         self._next_order = 0
 
@@ -64,19 +70,31 @@ class SlotPlanner(ABC):
         """Forget the requests of agents that left or changed their mind."""
         self.queue.drop(entity)
 
-    def _fresh(self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64], **fields: Any) -> NDArray[Any]:
-        """Return new requests of agents, (k,), from where they are, (k, 2) m, with more fields; those that they made before are withdrawn."""
+    def _fresh(
+        self, tick: int, entity: NDArray[np.int64], position: NDArray[np.float64], **fields: Any
+    ) -> NDArray[Any]:
+        """Return new requests of agents, (k,), from where they are, (k, 2) m, with more fields;
+        those that they made before are withdrawn.
+        """
         self.drop(entity)
         fresh = np.zeros(len(entity), dtype=self.queue.record)
         fresh["order"] = self._next_order + np.arange(len(entity))
         self._next_order += len(entity)
-        fresh["entity"], fresh["tick"], fresh["x"], fresh["y"], fresh["tree"] = entity, tick, position[:, 0], position[:, 1], NO_TREE
+        fresh["entity"], fresh["tick"], fresh["x"], fresh["y"], fresh["tree"] = (
+            entity,
+            tick,
+            position[:, 0],
+            position[:, 1],
+            NO_TREE,
+        )
         for name, value in fields.items():
             fresh[name] = value
         return fresh
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Any, int]:
-        """Search for at most `budget` expansions, less what the answers count as, if they count; see `Planner.advance`."""
+        """Search for at most `budget` expansions, less what the answers count as, if they count;
+        see `Planner.advance`.
+        """
         spent = made = 0
         answer_work, path_work = (self._answer_work, self._path_work) if counts_answers else (0, 0)
         finished: list[Ended] = []
@@ -95,7 +113,9 @@ class SlotPlanner(ABC):
                 break
         return self._answers(in_order(finished, self.queue)), made
 
-    def _round(self, budget: int, team: Team, answer_work: int, path_work: int) -> tuple[int, bool, Ended | None]:
+    def _round(
+        self, budget: int, team: Team, answer_work: int, path_work: int
+    ) -> tuple[int, bool, Ended | None]:
         """Let every slot with work use its share of a budget; see `RequestQueue.collect`."""
         self.queue.assign(budget)
         work = self.queue.work(answer_work, path_work)
@@ -117,30 +137,50 @@ class SlotPlanner(ABC):
 
     @abstractmethod
     def _progress(self) -> dict[str, NDArray[Any]]:
-        """Return how far the searches are as named arrays, for `_redo`; ``made``: the expansions that the search in each slot that is active has made."""
+        """Return how far the searches are as named arrays, for `_redo`; ``made``:
+        the expansions that the search in each slot that is active has made.
+        """
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
+        """Return everything that lives in the planner as named arrays:
+        of searches, what they are for and how far they are.
+        """
         trees = self._trees.state() if self._trees is not None else {}
         return {
-            **{f"queue_{name}": array for name, array in self.queue.state().items()}, **{f"trees_{name}": array for name, array in trees.items()},
-            **self._progress(), "counters": np.array([self._next_order], dtype=np.int64),
-        }  # fmt: skip
+            **{f"queue_{name}": array for name, array in self.queue.state().items()},
+            **{f"trees_{name}": array for name, array in trees.items()},
+            **self._progress(),
+            "counters": np.array([self._next_order], dtype=np.int64),
+        }
 
     def _restore(self, saved: Saved, bounds: dict[str, tuple[Any, Any]]) -> None:
-        """Take back the trees, the queue and the searches of idle slots; `bounds` as for `RequestQueue.restore`."""
+        """Take back the trees, the queue and the searches of idle slots;
+        `bounds` as for `RequestQueue.restore`.
+        """
         if self._trees is not None:
             self._trees.restore(saved.below("trees_"))
         self._next_order = saved.whole("counters", 0, MOST)
-        self.queue.restore(saved.below("queue_"), {**bounds_of(self._next_order, 0 if self._trees is None else self._trees.count), **bounds})
+        self.queue.restore(
+            saved.below("queue_"),
+            {**bounds_of(self._next_order, 0 if self._trees is None else self._trees.count), **bounds},
+        )
         self._redo(saved)
 
     def _redo(self, saved: Saved) -> None:
-        """Let searches do what they had done: begun again with the same, they are where they were after as many expansions."""
-        made, active = saved.take("made", "i8", (len(self.queue.is_active),), low=0, high=MOST), self.queue.is_active
+        """Let searches do what they had done: begun again with the same,
+        they are where they were after as many expansions.
+        """
+        made, active = (
+            saved.take("made", "i8", (len(self.queue.is_active),), low=0, high=MOST),
+            self.queue.is_active,
+        )
         work = self.queue.work_again(active, np.maximum(made, 1))
         self._serve(Team(1), work, len(made))
-        saved.require((work.used == made) & (active | (made == 0)), "made", "the search comes to an end sooner, or goes on")
+        saved.require(
+            (work.used == made) & (active | (made == 0)),
+            "made",
+            "the search comes to an end sooner, or goes on",
+        )
 
     @abstractmethod
     def restore(self, state: Arrays | Saved) -> None:
@@ -148,18 +188,36 @@ class SlotPlanner(ABC):
 
 
 def bounds_of(orders: int, trees: int = 0) -> dict[str, tuple[Any, Any]]:
-    """Return what the fields of every request may hold, by name, where so many have been made, and there are so many trees."""
+    """Return what the fields of every request may hold, by name, where so many have been made,
+    and there are so many trees.
+    """
     return {
-        "order": (0, orders - 1), "entity": (0, MOST), "tick": (0, MOST_TICKS), "x": (-FARTHEST_M, FARTHEST_M), "y": (-FARTHEST_M, FARTHEST_M),
-        "key": (0, MOST), "shares": (0, 1), "tree": (NO_TREE, trees - 1),
-    }  # fmt: skip
+        "order": (0, orders - 1),
+        "entity": (0, MOST),
+        "tick": (0, MOST_TICKS),
+        "x": (-FARTHEST_M, FARTHEST_M),
+        "y": (-FARTHEST_M, FARTHEST_M),
+        "key": (0, MOST),
+        "shares": (0, 1),
+        "tree": (NO_TREE, trees - 1),
+    }
 
 
 def in_order(finished: list[Ended], queue: RequestQueue) -> Ended:
     """Return what ended in all rounds in the order of the requests."""
     if len(finished) != 1:
         finished = [queue.nothing, *finished]
-    order, entity, status, piece, size, detail, path = (np.concatenate(parts) for parts in zip(*finished, strict=True))
+    order, entity, status, piece, size, detail, path = (
+        np.concatenate(parts) for parts in zip(*finished, strict=True)
+    )
     by_order = np.argsort(order, kind="stable")
     begin, size = (np.cumsum(size) - size)[by_order], size[by_order]
-    return Ended(order[by_order], entity[by_order], status[by_order], piece[by_order], size, detail[by_order], pieces(path, begin, size))
+    return Ended(
+        order[by_order],
+        entity[by_order],
+        status[by_order],
+        piece[by_order],
+        size,
+        detail[by_order],
+        pieces(path, begin, size),
+    )

@@ -1,4 +1,6 @@
-"""One round of work: what slots have to do, what ended in it, how a budget is shared among them, and how their answers are collected."""
+"""One round of work: what slots have to do, what ended in it, how a budget is shared among them,
+and how their answers are collected.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -11,7 +13,9 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
 
-LEAST_GRANT = 500  # Expansions that a slot gets in a round, some 0.1 ms: with fewer, what a search touches has left the cache when its turn comes again.
+# Expansions that a slot gets in a round, some 0.1 ms: with fewer, what a search touches has left the cache
+# when its turn comes again.
+LEAST_GRANT = 500
 
 
 class Work(NamedTuple):
@@ -26,14 +30,16 @@ class Work(NamedTuple):
     is_active : (s,) int64
         1 while the slot is in the middle of a request.
     grant, used : (s,) int64
-        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts; expansions that it has made.
+        Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts;
+        expansions that it has made.
     requests : (n,) record array
     is_open : (n,) uint8
         0 for requests that were dropped; they are passed over.
     status : (n,) uint8
     piece : (n,) int32
     where, size : (n,) int64
-        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the path is, and its length there.
+        For requests that ended: outcome, piece of the goal, where in the slot's row of `out` the path is, and
+        its length there.
     detail : (n, 4) float64
         What else is to be known of a path; see the planner.
     out : (s, k) int32 or float64
@@ -87,7 +93,8 @@ class Ended(NamedTuple):
 
 @lean_kernel
 def share_out(budget, now, jobs, job_next, job_count, order, grant, last_use, began):
-    """Share a budget among the slots with the oldest requests, at least LEAST_GRANT for each; return how many slots have work.
+    """Share a budget among the slots with the oldest requests, at least LEAST_GRANT for each;
+    return how many slots have work.
 
     Parameters
     ----------

@@ -1,18 +1,22 @@
 """A* over points of the portals of a mesh, from the goal back to the start, resumable and paid in expansions.
 
-A node of the search is a point of a half-edge: "leave this polygon over this portal, about here" (`crowdsim.navigation.search.portal_points`). Its cost is that
-of the path from there to the goal over points of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.mesh.slopes.step_cost`), which
-is never below its length in plan. No cost is below that of the string pulled taut through the same portals, and none is much above it, so that what is cheapest
-is about the shortest, and of several exits the nearest is found. One that is in sight of the start is tried itself, since points beside a short path there
+A node of the search is a point of a half-edge: "leave this polygon over this portal, about here"
+(`crowdsim.navigation.search.portal_points`). Its cost is that of the path from there to the goal over points
+of the portals in between, in metres of the cheapest ground (`crowdsim.navigation.mesh.slopes.step_cost`),
+which is never below its length in plan. No cost is below that of the string pulled taut through the same
+portals, and none is much above it, so that what is cheapest is about the shortest, and of several exits the
+nearest is found. One that is in sight of the start is tried itself, since points beside a short path there
 would count for much.
 
-Searching backwards makes the costs independent of the start, so that one search can serve all agents with the same
-goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on until nothing that could tie is left, a search
-of one's own (with the straight-line heuristic) and a shared one (without) give the very same corridor.
-Only where the heuristic is weighed with more than 1 can a search of one's own give a corridor that costs more, at most that many times as much.
+Searching backwards makes the costs independent of the start, so that one search can serve all agents with the
+same goal and the same passable edges; and since ties are broken by the lowest parent and a search goes on
+until nothing that could tie is left, a search of one's own (with the straight-line heuristic) and a shared
+one (without) give the very same corridor. Only where the heuristic is weighed with more than 1 can a search
+of one's own give a corridor that costs more, at most that many times as much.
 
-All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation, so that nothing is cleared.
-Sources: [Norberg 2004], section 2.1 (A*), [Cui 2012], section 4.1 (on a mesh), [Smith 2002], "Solving the Path" (slices).
+All searches live in rows of the same arrays, called slots; what a slot visited is marked by its generation,
+so that nothing is cleared. Sources: [Norberg 2004], section 2.1 (A*), [Cui 2012], section 4.1 (on a mesh),
+[Smith 2002], "Solving the Path" (slices).
 """
 
 # mypy: allow-untyped-defs
@@ -28,7 +32,15 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.goals.goals import nearest_in_piece
 from crowdsim.navigation.mesh.mesh import find_exit, is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH, step_cost
-from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, is_too_tight, list_stretches, nearest_entry, set_up_slot
+from crowdsim.navigation.search.goal_entries import (
+    cheapest_piece_here,
+    choose_piece,
+    flood_of,
+    is_too_tight,
+    list_stretches,
+    nearest_entry,
+    set_up_slot,
+)
 from crowdsim.navigation.search.portal_prices import price_of
 from crowdsim.navigation.search.slot_fields import (
     BEST_NODE,
@@ -64,9 +76,15 @@ MEASURE_SIZE = REAL_FIELDS + 3
 
 NOT_IN_HEAP = -1
 NOT_STRAIGHT = -1
-MOST_LOOKS = 4  # Pieces of the goal to which a straight path is tried, the nearest first: behind walls there may be many that are near.
-STRAIGHT_COST = 1.01  # Of a straight line, by its length: paths over points of portals are about so much longer than their strings, and compete with it.
-INWARDS = 1e-6  # Share of the line to a piece's pole by which a straight path goes on past its rim, so that it ends in its polygon.
+# Pieces of the goal to which a straight path is tried, the nearest first: behind walls there may be many that
+# are near.
+MOST_LOOKS = 4
+# Of a straight line, by its length: paths over points of portals are about so much longer than their strings,
+# and compete with it.
+STRAIGHT_COST = 1.01
+# Share of the line to a piece's pole by which a straight path goes on past its rim, so that it ends in its
+# polygon.
+INWARDS = 1e-6
 
 
 class SearchSlots(NamedTuple):
@@ -75,11 +93,11 @@ class SearchSlots(NamedTuple):
     Attributes
     ----------
     header : (s, 12) int64
-        The fields of all searches, and COSTS and STRAIGHT. BEST_NODE is a point of a portal of the start's polygon, or ``-2 - piece`` if the path is
-        straight: STRAIGHT is then the number of portals on it.
+        The fields of all searches, and COSTS and STRAIGHT. BEST_NODE is a point of a portal of the start's
+        polygon, or ``-2 - piece`` if the path is straight: STRAIGHT is then the number of portals on it.
     measure : (s, 10) float64
-        The fields of all searches, and FASTEST .. TARGET_Y. HEURISTIC_WEIGHT is that of the straight line, 0 for none, PRICE what each of the priced
-        portals costs besides (m), TARGET where a straight path leads.
+        The fields of all searches, and FASTEST .. TARGET_Y. HEURISTIC_WEIGHT is that of the straight line, 0
+        for none, PRICE what each of the priced portals costs besides (m), TARGET where a straight path leads.
     cost : (s, n) float64, m
         Nodes are the points of `crowdsim.navigation.search.portal_points.PortalPoints`.
     parent : (s, n) int32
@@ -108,7 +126,9 @@ class SearchSlots(NamedTuple):
 
 
 def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float = 1.0) -> SearchSlots:
-    """Return idle slots for so many nodes: 40 bytes a slot and node; for `costs` and `fastest` see `step_cost`."""
+    """Return idle slots for so many nodes: 40 bytes a slot and node;
+    for `costs` and `fastest` see `step_cost`.
+    """
     made = SearchSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
         np.zeros((slots, MEASURE_SIZE)),
@@ -126,7 +146,9 @@ def make_slots(slots: int, nodes: int, costs: int = PLAN_LENGTH, fastest: float 
 
 @inlined_kernel
 def _comes_before(slots, slot, a, b):
-    """Return whether node a is expanded before b: lower bound first, then the larger cost (nearer to the start), then the lower index."""
+    """Return whether node a is expanded before b:
+    lower bound first, then the larger cost (nearer to the start), then the lower index.
+    """
     if slots.bound[slot, a] != slots.bound[slot, b]:
         return slots.bound[slot, a] < slots.bound[slot, b]
     if slots.cost[slot, a] != slots.cost[slot, b]:
@@ -182,7 +204,9 @@ def pop_first(slots, slot):
 
 @inlined_kernel
 def reach(slots, slot, node, x, y, cost, parent):
-    """Note that a node, over a point, can be had at a cost through a parent; of equal costs the lowest parent stays."""
+    """Note that a node, over a point, can be had at a cost through a parent;
+    of equal costs the lowest parent stays.
+    """
     fresh = slots.stamp[slot, node] != slots.header[slot, GENERATION]
     if not fresh:
         if cost > slots.cost[slot, node]:
@@ -191,8 +215,13 @@ def reach(slots, slot, node, x, y, cost, parent):
             if parent < slots.parent[slot, node]:
                 slots.parent[slot, node] = parent
             return
-        if slots.place[slot, node] == NOT_IN_HEAP and slots.header[slot, IS_SHARED] == 0 and slots.measure[slot, HEURISTIC_WEIGHT] > 1.0:
-            # Where the heuristic is weighed the promise holds without opening nodes again (`crowdsim.navigation.search.heuristic_weight`), and that saves most.
+        if (
+            slots.place[slot, node] == NOT_IN_HEAP
+            and slots.header[slot, IS_SHARED] == 0
+            and slots.measure[slot, HEURISTIC_WEIGHT] > 1.0
+        ):
+            # Where the heuristic is weighed the promise holds without opening nodes again
+            # (`crowdsim.navigation.search.heuristic_weight`), and that saves most.
             return
     slots.cost[slot, node] = cost
     slots.parent[slot, node] = parent
@@ -219,19 +248,33 @@ def _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch):
     count = list_stretches(mesh, goals, piece, 0.5 * width, flood, stretch)
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         twin = mesh.edge_twin[edge]
-        if twin < 0 or count == 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, px, py, width):
+        if (
+            twin < 0
+            or count == 0
+            or mesh.edge_width[edge] < width
+            or is_cut_off(mesh, polygon, edge, px, py, width)
+        ):
             continue
         price = price_of(slots, slot, edge, twin)
         for node in range(points.start[twin], points.start[twin + 1]):
             mx, my = points.point[node, 0], points.point[node, 1]
             tx, ty = nearest_entry(stretch, count, mx, my)
-            reach(slots, slot, node, mx, my, step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my) + price, -2 - piece)
+            reach(
+                slots,
+                slot,
+                node,
+                mx,
+                my,
+                step_cost(mesh, costs, fastest, polygon, tx - mx, ty - my) + price,
+                -2 - piece,
+            )
     choose_piece(header, slots.measure, slot, goals)
 
 
 @lean_kernel
 def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, polygon, is_shared):
-    """Set a slot up to search for a path to a goal from a point; a shared slot that already serves this goal keeps what it knows.
+    """Set a slot up to search for a path to a goal from a point;
+    a shared slot that already serves this goal keeps what it knows.
 
     Parameters
     ----------
@@ -248,16 +291,20 @@ def begin_search(slots, slot, mesh, goals, points, scratch, goal, width, x, y, p
     polygon : int
         Where the start is.
     is_shared : int
-        1: no heuristic, keep the tree for further starts. The caller keeps goal and width class apart by slot.
+        1: no heuristic, keep the tree for further starts. The caller keeps goal and width class apart by
+        slot.
     """
     header, measure = slots.header, slots.measure
     keeps_tree = set_up_slot(header, measure, slot, goals, goal, width, x, y, polygon, is_shared)
     measure[slot, BEST_TOTAL], piece = cheapest_piece_here(
-        mesh, goals, goal, width, x, y, polygon, header[slot, COSTS], measure[slot, FASTEST], flood_of(scratch, slot)
+        mesh, goals, goal, width, x, y, polygon, header[slot, COSTS], measure[slot, FASTEST],
+        flood_of(scratch, slot)
     )  # fmt: skip
     header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - piece, 0
     if keeps_tree:
-        for node in range(points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]):
+        for node in range(
+            points.start[mesh.polygon_start[polygon]], points.start[mesh.polygon_start[polygon + 1]]
+        ):
             if slots.stamp[slot, node] == header[slot, GENERATION] and slots.place[slot, node] == NOT_IN_HEAP:
                 _consider(slots, slot, mesh, points, node)
 
@@ -267,9 +314,18 @@ def _consider(slots, slot, mesh, points, node):
     """Take a node of the start's polygon as the first portal if that is the best so far."""
     header, measure = slots.header, slots.measure
     x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
-    step = step_cost(mesh, header[slot, COSTS], measure[slot, FASTEST], polygon, points.point[node, 0] - x, points.point[node, 1] - y)
+    step = step_cost(
+        mesh,
+        header[slot, COSTS],
+        measure[slot, FASTEST],
+        polygon,
+        points.point[node, 0] - x,
+        points.point[node, 1] - y,
+    )
     total = slots.cost[slot, node] + step
-    if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
+    if total > measure[slot, BEST_TOTAL] or (
+        total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]
+    ):
         return
     if not is_cut_off(mesh, polygon, points.edge[node], x, y, measure[slot, WIDTH]):
         measure[slot, BEST_TOTAL] = total
@@ -278,7 +334,9 @@ def _consider(slots, slot, mesh, points, node):
 
 @inlined_kernel
 def is_over(slots, slot):
-    """Return whether a search has ended, and note how: nothing that is open could tie with the best path, or nothing is open."""
+    """Return whether a search has ended, and note how:
+    nothing that is open could tie with the best path, or nothing is open.
+    """
     header = slots.header
     if header[slot, STATUS] == PENDING:
         best, least = slots.measure[slot, BEST_TOTAL], slots.measure[slot, PIECE_BOUND]
@@ -302,7 +360,8 @@ def walk_straight(slots, slot, mesh, goals, piece, tx, ty, out, at):
     piece : int
     tx, ty : float, m
     out : (k,) int32
-        Receives the portals, the first of them at ``out[at]`` and the others before it; nothing if `at` is below 0.
+        Receives the portals, the first of them at ``out[at]`` and the others before it; nothing if `at` is
+        below 0.
     at : int
 
     Returns
@@ -318,20 +377,29 @@ def walk_straight(slots, slot, mesh, goals, piece, tx, ty, out, at):
     while True:
         edge, here = find_exit(mesh, polygon, x, y, tx, ty)
         share_to = here if edge >= 0 else 1.0
-        cost += step_cost(mesh, costs, fastest, polygon, (share_to - share) * (tx - x), (share_to - share) * (ty - y))
+        cost += step_cost(
+            mesh, costs, fastest, polygon, (share_to - share) * (tx - x), (share_to - share) * (ty - y)
+        )
         share = share_to
-        first, count = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon]
+        first, count = (
+            mesh.polygon_start[polygon],
+            mesh.polygon_start[polygon + 1] - mesh.polygon_start[polygon],
+        )
         if edge < 0:
             is_there = polygon == goals.piece_polygon[piece]
             if is_there and entry >= 0:
-                is_there = not is_cut_off(mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width)
+                is_there = not is_cut_off(
+                    mesh, polygon, entry, goals.pole[piece, 0], goals.pole[piece, 1], width
+                )
             return (portals if is_there else NOT_STRAIGHT), cost
         if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or portals >= mesh.edge_vertex.size:
             return NOT_STRAIGHT, cost
         if entry < 0:
             is_shut = is_cut_off(mesh, polygon, edge, x, y, width)
         else:
-            is_shut = mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * count + edge - first] < width
+            is_shut = (
+                mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * count + edge - first] < width
+            )
         if is_shut:
             return NOT_STRAIGHT, cost
         if at >= 0:
@@ -343,7 +411,9 @@ def walk_straight(slots, slot, mesh, goals, piece, tx, ty, out, at):
 
 @inlined_kernel
 def _look_straight(slots, slot, mesh, goals, flood, stretch):
-    """Take the straight path to a piece of the goal that is in sight if that is better than the best path over points of portals."""
+    """Take the straight path to a piece of the goal that is in sight if that is better than the best path
+    over points of portals.
+    """
     header, measure = slots.header, slots.measure
     goal, width = header[slot, GOAL], measure[slot, WIDTH]
     x, y, polygon = measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON]
@@ -354,7 +424,11 @@ def _look_straight(slots, slot, mesh, goals, flood, stretch):
         for piece in range(first, last):
             qx, qy = nearest_in_piece(goals, piece, x, y)
             apart = np.sqrt((qx - x) * (qx - x) + (qy - y) * (qy - y))
-            if apart < least and (apart > before or (apart == before and piece > done)) and not is_too_tight(goals, piece, width):
+            if (
+                apart < least
+                and (apart > before or (apart == before and piece > done))
+                and not is_too_tight(goals, piece, width)
+            ):
                 found, least, tx, ty = piece, apart, qx, qy
         if found < 0:
             break
@@ -374,7 +448,11 @@ def _look_straight(slots, slot, mesh, goals, flood, stretch):
             ax, ay = qx + INWARDS * (px - qx), qy + INWARDS * (py - qy)
             portals, cost = walk_straight(slots, slot, mesh, goals, found, ax, ay, slots.parent[slot], -1)
         if portals >= 0 and STRAIGHT_COST * cost < measure[slot, BEST_TOTAL]:
-            measure[slot, BEST_TOTAL], measure[slot, TARGET_X], measure[slot, TARGET_Y] = STRAIGHT_COST * cost, ax, ay
+            measure[slot, BEST_TOTAL], measure[slot, TARGET_X], measure[slot, TARGET_Y] = (
+                STRAIGHT_COST * cost,
+                ax,
+                ay,
+            )
             header[slot, BEST_NODE], header[slot, STRAIGHT] = -2 - found, portals
 
 
@@ -395,7 +473,8 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
     Returns
     -------
     int
-        Expansions made; the slot's STATUS says whether the search has ended. Beginning at a piece of the goal is an expansion too.
+        Expansions made; the slot's STATUS says whether the search has ended. Beginning at a piece of the goal
+        is an expansion too.
 
     Notes
     -----
@@ -408,7 +487,10 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
     used = 0
     while not is_over(slots, slot) and used < grant:
         used += 1
-        if header[slot, HEAP_SIZE] == 0 or measure[slot, PIECE_BOUND] <= slots.bound[slot, slots.heap[slot, 0]]:
+        if (
+            header[slot, HEAP_SIZE] == 0
+            or measure[slot, PIECE_BOUND] <= slots.bound[slot, slots.heap[slot, 0]]
+        ):
             _begin_at_piece(slots, slot, mesh, goals, points, flood, stretch)
             continue
         node = pop_first(slots, slot)
@@ -419,12 +501,21 @@ def advance_search(slots, slot, mesh, goals, points, scratch, grant):
         mx, my = points.point[node, 0], points.point[node, 1]
         for edge in range(first, last):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or edge == out or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
+            if (
+                twin < 0
+                or edge == out
+                or mesh.edge_width[edge] < width
+                or mesh.pair_width[pairs + (edge - first) * (last - first)] < width
+            ):
                 continue
             price = price_of(slots, slot, edge, twin) if has_prices else 0.0
             for other in range(points.start[twin], points.start[twin + 1]):
                 x, y = points.point[other, 0], points.point[other, 1]
-                step = np.sqrt((mx - x) * (mx - x) + (my - y) * (my - y)) if costs == PLAN_LENGTH else step_cost(mesh, costs, fastest, polygon, mx - x, my - y)
+                step = (
+                    np.sqrt((mx - x) * (mx - x) + (my - y) * (my - y))
+                    if costs == PLAN_LENGTH
+                    else step_cost(mesh, costs, fastest, polygon, mx - x, my - y)
+                )
                 reach(slots, slot, other, x, y, cost + step + price, node)
         if polygon == header[slot, START_POLYGON]:
             _consider(slots, slot, mesh, points, node)
@@ -453,11 +544,23 @@ def corridor_size(slots, slot):
 
 @inlined_kernel
 def copy_corridor(slots, slot, mesh, goals, points, out, at):
-    """Write the portals of a found search to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
+    """Write the portals of a found search to ``out[at:]``, the one at the goal first;
+    return (portals, piece of the goal).
+    """
     header, measure = slots.header, slots.measure
     count, node = corridor_size(slots, slot), header[slot, BEST_NODE]
     if node < 0 and count > 0:
-        walk_straight(slots, slot, mesh, goals, -2 - node, measure[slot, TARGET_X], measure[slot, TARGET_Y], out, at + count - 1)
+        walk_straight(
+            slots,
+            slot,
+            mesh,
+            goals,
+            -2 - node,
+            measure[slot, TARGET_X],
+            measure[slot, TARGET_Y],
+            out,
+            at + count - 1,
+        )
     place = at + count
     while node >= 0:
         place -= 1

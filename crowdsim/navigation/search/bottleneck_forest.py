@@ -1,8 +1,10 @@
-"""Which portals an agent of any width can go between: one forest for all widths, read before a search so that none floods the ground in vain.
+"""Which portals an agent of any width can go between:
+one forest for all widths, read before a search so that none floods the ground in vain.
 
-Portals are joined, widest gap first, as Kruskal's algorithm joins a spanning tree of greatest bottlenecks. The smaller group is hung under the larger
-one, and the width of the gap is noted at the link; so links grow narrower towards the top, and no chain has more than log2(portals) of them. An agent
-goes up while it fits: where it stops names all that it can reach.
+Portals are joined, widest gap first, as Kruskal's algorithm joins a spanning tree of greatest bottlenecks.
+The smaller group is hung under the larger one, and the width of the gap is noted at the link; so links grow
+narrower towards the top, and no chain has more than log2(portals) of them. An agent goes up while it fits:
+where it stops names all that it can reach.
 """
 
 # mypy: allow-untyped-defs
@@ -86,7 +88,9 @@ def join_portals(begin, end, width, size, forest):
 
 @inlined_kernel
 def reachable_group(forest, edge, width):
-    """Return the half-edge that names all portals to which an agent of a width (m) can go from a portal that it fits through."""
+    """Return the half-edge that names all portals to which an agent of a width (m) can go from a portal that
+    it fits through.
+    """
     while forest.width[edge] >= width:
         edge = forest.above[edge]
     return edge

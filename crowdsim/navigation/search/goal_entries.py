@@ -1,4 +1,6 @@
-"""Where paths enter the pieces of goals, for searches: the next piece to begin at, the places of its rim where an agent can be, and scratch to work on."""
+"""Where paths enter the pieces of goals, for searches:
+the next piece to begin at, the places of its rim where an agent can be, and scratch to work on.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -34,7 +36,9 @@ from crowdsim.navigation.search.slot_fields import (
     WIDTH,
 )
 
-MOST_SORTED = 64  # Pieces of a goal from which searches of their own begin in the order of their distances; of more, they begin at all.
+# Pieces of a goal from which searches of their own begin in the order of their distances; of more, they begin
+# at all.
+MOST_SORTED = 64
 MOST_STRETCHES = 32  # Of the rim of one piece: walls that end beside it part it.
 
 
@@ -47,7 +51,8 @@ class Scratch(NamedTuple):
     stamp, serial, nearest : (s, np), (s, 1) and (s, 1) int64
         See `crowdsim.navigation.mesh.mesh.Flood`.
     stretch : (s, 32, 6) float64, m
-        Stretches of a rim: where the side begins, its direction, and from where to where along it the agent's centre can be.
+        Stretches of a rim: where the side begins, its direction, and from where to where along it the agent's
+        centre can be.
     """
 
     queue: NDArray[np.int32]
@@ -73,12 +78,19 @@ def make_scratch(slots: int, polygons: int) -> Scratch:
 @inlined_kernel
 def flood_of(scratch, slot):
     """Return the scratch for floods of a slot."""
-    return Flood(scratch.queue[slot], scratch.stamp[slot], scratch.serial[slot], scratch.nearest[slot], scratch.seam[slot])
+    return Flood(
+        scratch.queue[slot],
+        scratch.stamp[slot],
+        scratch.serial[slot],
+        scratch.nearest[slot],
+        scratch.seam[slot],
+    )
 
 
 @lean_kernel
 def list_stretches(mesh, goals, piece, radius, flood, stretch):
-    """List the stretches of a piece's rim on which an agent's centre can be, on the side of each narrow gap on which the piece's pole is.
+    """List the stretches of a piece's rim on which an agent's centre can be,
+    on the side of each narrow gap on which the piece's pole is.
 
     Parameters
     ----------
@@ -111,8 +123,23 @@ def list_stretches(mesh, goals, piece, radius, flood, stretch):
             if low > length:
                 break
             middle = 0.5 * (low + high)
-            if not are_parted(mesh, polygon, ax + middle * dx, ay + middle * dy, goals.pole[piece, 0], goals.pole[piece, 1], 2.0 * radius):
-                stretch[count, 0], stretch[count, 1], stretch[count, 2], stretch[count, 3], stretch[count, 4], stretch[count, 5] = ax, ay, dx, dy, low, high
+            if not are_parted(
+                mesh,
+                polygon,
+                ax + middle * dx,
+                ay + middle * dy,
+                goals.pole[piece, 0],
+                goals.pole[piece, 1],
+                2.0 * radius,
+            ):
+                (
+                    stretch[count, 0],
+                    stretch[count, 1],
+                    stretch[count, 2],
+                    stretch[count, 3],
+                    stretch[count, 4],
+                    stretch[count, 5],
+                ) = ax, ay, dx, dy, low, high
                 count += 1
             at = high
     return count
@@ -120,7 +147,9 @@ def list_stretches(mesh, goals, piece, radius, flood, stretch):
 
 @inlined_kernel
 def nearest_entry(stretch, count, x, y):
-    """Return the point of some stretches that is nearest to (x, y), as (x, y): on a side that faces it, or, where none is clear, on any."""
+    """Return the point of some stretches that is nearest to (x, y), as (x, y):
+    on a side that faces it, or, where none is clear, on any.
+    """
     best, bx, by, faces_best = np.inf, x, y, False
     for k in range(count):
         ax, ay, dx, dy = stretch[k, 0], stretch[k, 1], stretch[k, 2], stretch[k, 3]
@@ -138,18 +167,27 @@ def nearest_entry(stretch, count, x, y):
 @inlined_kernel
 def is_too_tight(goals, piece, width):
     """Return whether an agent does not fit into a piece of a region; points are reached as they are."""
-    return 2.0 * goals.clearance[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+    return (
+        2.0 * goals.clearance[piece] < width and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
+    )
 
 
 @inlined_kernel
 def choose_piece(header, measure, slot, goals):
-    """Choose the piece of the goal from which paths begin next: the nearest to the start as the crow flies, or one after the other; ties go by the number.
+    """Choose the piece of the goal from which paths begin next:
+    the nearest to the start as the crow flies, or one after the other; ties go by the number.
 
-    Trees have no start, and among many pieces looking for the nearest costs more than beginning at all of them.
+    Trees have no start, and among many pieces looking for the nearest costs more than beginning at all of
+    them.
     """
     goal, width = header[slot, GOAL], measure[slot, WIDTH]
     first, last = np.int64(goals.goal_start[goal]), np.int64(goals.goal_start[goal + 1])
-    x, y, done, before = measure[slot, START_X], measure[slot, START_Y], header[slot, NEXT_PIECE], measure[slot, PIECE_BOUND]
+    x, y, done, before = (
+        measure[slot, START_X],
+        measure[slot, START_Y],
+        header[slot, NEXT_PIECE],
+        measure[slot, PIECE_BOUND],
+    )
     is_in_order = header[slot, IS_SHARED] == 1 or last - first > MOST_SORTED
     found, least = NONE, np.inf
     for piece in range(max(first, done + 1) if is_in_order else first, last):
@@ -167,9 +205,16 @@ def choose_piece(header, measure, slot, goals):
 
 @inlined_kernel
 def set_up_slot(header, measure, slot, goals, goal, width, x, y, polygon, is_shared):
-    """Set up what all searches have in a slot; return whether it keeps its tree: a shared slot that already serves this goal does."""
+    """Set up what all searches have in a slot; return whether it keeps its tree:
+    a shared slot that already serves this goal does.
+    """
     keeps_tree = is_shared == 1 and header[slot, IS_SHARED] == 1 and header[slot, IS_SEEDED] == 1
-    header[slot, STATUS], header[slot, GOAL], header[slot, IS_SHARED], header[slot, START_POLYGON] = PENDING, goal, is_shared, polygon
+    header[slot, STATUS], header[slot, GOAL], header[slot, IS_SHARED], header[slot, START_POLYGON] = (
+        PENDING,
+        goal,
+        is_shared,
+        polygon,
+    )
     measure[slot, START_X], measure[slot, START_Y] = x, y
     if not keeps_tree:
         measure[slot, WIDTH] = width
@@ -182,7 +227,9 @@ def set_up_slot(header, measure, slot, goals, goal, width, x, y, polygon, is_sha
 
 @inlined_kernel
 def cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, costs, fastest, flood):
-    """Return what it costs to go straight to the cheapest piece of a goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
+    """Return what it costs to go straight to the cheapest piece of a goal in the start's own polygon,
+    and that piece; (inf, -1) if there is none.
+    """
     best, found = np.inf, NONE
     for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
         if goals.piece_polygon[piece] != polygon or is_too_tight(goals, piece, width):

@@ -13,18 +13,31 @@ class HeuristicParameters:
 
     Notes
     -----
-    A heuristic h that is never above the true cost and obeys the triangle inequality, weighed with w >= 1, gives paths that cost at most w times as much as
-    the best: a node of the best path is always open, with a bound of at most w times its cost ([Pohl 1970]; without opening nodes again:
-    [Likhachev 2003]).
+    A heuristic h that is never above the true cost and obeys the triangle inequality, weighed with w >= 1,
+    gives paths that cost at most w times as much as the best: a node of the best path is always open, with a
+    bound of at most w times its cost ([Pohl 1970]; without opening nodes again: [Likhachev 2003]).
     """
 
     weight: float = param(
-        1.0, "", low=1.0, high=100.0, source="[Norberg 2004], section 3",
-        why="of the heuristic: 1 finds the best paths there are; larger looks at less of the ground, and paths cost up to that many times as much",
+        1.0,
+        "",
+        low=1.0,
+        high=100.0,
+        source="[Norberg 2004], section 3",
+        why=(
+            "of the heuristic: 1 finds the best paths there are; larger looks at less of the ground, and "
+            "paths cost up to that many times as much"
+        ),
     )
     heuristic: str = param(
-        "euclidean", "", choices=("euclidean", "zero"), source="[Norberg 2004], sections 2.1 and 3",
-        why="what is left of a path is taken for the straight line; zero is Dijkstra's search, which looks everywhere and finds paths as good",
+        "euclidean",
+        "",
+        choices=("euclidean", "zero"),
+        source="[Norberg 2004], sections 2.1 and 3",
+        why=(
+            "what is left of a path is taken for the straight line; zero is Dijkstra's search, which looks "
+            "everywhere and finds paths as good"
+        ),
     )
 
     @property

@@ -1,14 +1,19 @@
-"""Shortest paths on a convex mesh in any direction, from the goal back to the start, resumable and paid in expansions.
+"""Shortest paths on a convex mesh in any direction, from the goal back to the start,
+resumable and paid in expansions.
 
-Polyanya ([Cui 2017]): a node of the search is not a portal but an *interval*, all straight paths from one root over a part of a portal. An expansion carries
-an interval on through the polygon behind its portal. What can be seen from the root goes on as intervals of the same root; where a limit of the interval is a
-corner at the portal's end, paths bend there, and intervals with the corner as their root fan out behind it. A corner that was reached on a shorter path before
-begins no intervals. For points the path found is the shortest of all.
+Polyanya ([Cui 2017]): a node of the search is not a portal but an *interval*, all straight paths from one
+root over a part of a portal. An expansion carries an interval on through the polygon behind its portal. What
+can be seen from the root goes on as intervals of the same root; where a limit of the interval is a corner at
+the portal's end, paths bend there, and intervals with the corner as their root fan out behind it. A corner
+that was reached on a shorter path before begins no intervals. For points the path found is the shortest of
+all.
 
-Differences from the paper: the search goes from the goal to the start; a goal may be a region, whose corners are roots and whose sides send waves; and
-roots and limits are discs of the agent's radius, so that costs are those of tangents and arcs. Limits are kept as directions to the vertices that set
-them, never as points where rays cross edges, so what is visible is decided by the vertices themselves. As in `crowdsim.navigation.search.a_star` one search
-without a heuristic can serve all starts: intervals are listed by the polygon that they enter, and a start asks those of its own.
+Differences from the paper: the search goes from the goal to the start; a goal may be a region, whose corners
+are roots and whose sides send waves; and roots and limits are discs of the agent's radius, so that costs are
+those of tangents and arcs. Limits are kept as directions to the vertices that set them, never as points where
+rays cross edges, so what is visible is decided by the vertices themselves. As in
+`crowdsim.navigation.search.a_star` one search without a heuristic can serve all starts: intervals are listed
+by the polygon that they enter, and a start asks those of its own.
 """
 
 # mypy: allow-untyped-defs
@@ -21,7 +26,13 @@ from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import is_cut_off
 from crowdsim.navigation.mesh.slopes import PLAN_LENGTH
 from crowdsim.navigation.search.goal_entries import cheapest_piece_here, choose_piece, flood_of, set_up_slot
-from crowdsim.navigation.search.polyanya_goal import can_arrive, interval_of_stretch, is_in_front, next_stretch, stands_on
+from crowdsim.navigation.search.polyanya_goal import (
+    can_arrive,
+    interval_of_stretch,
+    is_in_front,
+    next_stretch,
+    stands_on,
+)
 from crowdsim.navigation.search.polyanya_intervals import (
     NO_VERTEX,
     STRAIGHT,
@@ -39,7 +50,12 @@ from crowdsim.navigation.search.polyanya_intervals import (
     path_to_disc,
     signed_radius,
 )
-from crowdsim.navigation.search.polyanya_lengths import least_path_by, least_total_length, part_of_edge, total_length
+from crowdsim.navigation.search.polyanya_lengths import (
+    least_path_by,
+    least_total_length,
+    part_of_edge,
+    total_length,
+)
 from crowdsim.navigation.search.polyanya_slots import (
     EDGE,
     INTERVAL_COUNT,
@@ -83,26 +99,37 @@ from crowdsim.navigation.search.slot_fields import (
     WIDTH,
 )
 
-IN_LINE = 1e-10  # Sine of the angle within which a vertex further on sets the limit instead of one in line with it: paths bend at the last one of a wall.
+# Sine of the angle within which a vertex further on sets the limit instead of one in line with it: paths bend
+# at the last one of a wall.
+IN_LINE = 1e-10
 
 
 @inlined_kernel
 def disc_radius(mesh, width):
     """Return the radius (m) at which paths of an agent of some width are rounded while they are searched for.
 
-    Where there are vertices in free ground, not every wall that an agent bends round is an end of a portal that its path crosses
-    (`crowdsim.navigation.corridor.walls_off_corridor`). The search there is for the path of a point through what the agent can pass, and the funnel rounds it.
+    Where there are vertices in free ground, not every wall that an agent bends round is an end of a portal
+    that its path crosses (`crowdsim.navigation.corridor.walls_off_corridor`). The search there is for the
+    path of a point through what the agent can pass, and the funnel rounds it.
     """
     return 0.5 * width if mesh.vertex_clearance.size == 0 else 0.0
 
 
 @inlined_kernel
 def _look(slots, slot, mesh):
-    """Look at the intervals that have entered the start's polygon since the last look: the shortest path so far may end with one of them.
+    """Look at the intervals that have entered the start's polygon since the last look:
+    the shortest path so far may end with one of them.
 
-    The most promising comes first, so that most others need no closer look. Of paths that are as long that by the older interval counts.
+    The most promising comes first, so that most others need no closer look. Of paths that are as long that by
+    the older interval counts.
     """
-    header, measure, real, whole, first = slots.header, slots.measure, slots.real, slots.whole, slots.first[slot]
+    header, measure, real, whole, first = (
+        slots.header,
+        slots.measure,
+        slots.real,
+        slots.whole,
+        slots.first[slot],
+    )
     polygon, seen = header[slot, START_POLYGON], header[slot, LOOKED_AT]
     if slots.newest_stamp[slot, polygon] != header[slot, GENERATION] or slots.newest[slot, polygon] == seen:
         return
@@ -116,11 +143,19 @@ def _look(slots, slot, mesh):
         node = np.int64(whole[first + node, NEXT])
     node, is_first = promising, True
     while node != seen:
-        is_near = node != promising and least_total_length(real, first + node, whole[first + node, ROOT] == WAVE_ROOT, x, y) <= measure[slot, BEST_TOTAL]
+        is_near = (
+            node != promising
+            and least_total_length(real, first + node, whole[first + node, ROOT] == WAVE_ROOT, x, y)
+            <= measure[slot, BEST_TOTAL]
+        )
         if is_first or is_near:
             total = total_length(slots, slot, mesh, node)
-            is_better = total < measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node < header[slot, BEST_NODE])
-            if is_better and not is_cut_off(mesh, polygon, whole[first + node, EDGE], x, y, measure[slot, WIDTH]):
+            is_better = total < measure[slot, BEST_TOTAL] or (
+                total == measure[slot, BEST_TOTAL] and node < header[slot, BEST_NODE]
+            )
+            if is_better and not is_cut_off(
+                mesh, polygon, whole[first + node, EDGE], x, y, measure[slot, WIDTH]
+            ):
                 measure[slot, BEST_TOTAL], header[slot, BEST_NODE] = total, node
         node = newest if is_first else np.int64(whole[first + node, NEXT])
         is_first = False
@@ -134,7 +169,8 @@ def _add(slots, slot, mesh, edge, parent, interval):
     ax, ay, bx, by, qx, qy, sx, sy = part_of_edge(mesh, edge, radius, interval)
     cost = interval.cost + interval.extra
     if is_shared:
-        bound = least_path_to_edge(interval.root, ax, ay, bx, by)  # of the whole edge, for the reason given in `least_path_by`
+        # of the whole edge, for the reason given in `least_path_by`
+        bound = least_path_to_edge(interval.root, ax, ay, bx, by)
     else:
         tx, ty = mirrored(ax, ay, bx, by, measure[slot, START_X], measure[slot, START_Y])
         bound = least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty)
@@ -156,9 +192,15 @@ def _add(slots, slot, mesh, edge, parent, interval):
 
 @inlined_kernel
 def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
-    """Carry an interval through a polygon to all edges that it reaches, from right to left; `entry` is -1, and (mx, my) where paths begin, at the goal."""
+    """Carry an interval through a polygon to all edges that it reaches, from right to left;
+    `entry` is -1, and (mx, my) where paths begin, at the goal.
+    """
     vertex, is_wall, root = mesh.vertex, mesh.is_wall_vertex, interval.root
-    width, radius, is_shared = slots.measure[slot, WIDTH], slots.measure[slot, RADIUS], slots.header[slot, IS_SHARED] == 1
+    width, radius, is_shared = (
+        slots.measure[slot, WIDTH],
+        slots.measure[slot, RADIUS],
+        slots.header[slot, IS_SHARED] == 1,
+    )
     first, last = np.int64(mesh.polygon_start[polygon]), np.int64(mesh.polygon_start[polygon + 1])
     has_prices, start_polygon = slots.priced[slot, 0] >= 0, slots.header[slot, START_POLYGON]
     steps, edge, pairs = last - first, first, 0
@@ -170,7 +212,11 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
         out = edge
         edge = edge + 1 if edge + 1 < last else first
         twin = np.int64(mesh.edge_twin[out])
-        if twin < 0 or mesh.edge_width[out] < width or (entry >= 0 and mesh.pair_width[pairs + (out - first) * (last - first)] < width):
+        if (
+            twin < 0
+            or mesh.edge_width[out] < width
+            or (entry >= 0 and mesh.pair_width[pairs + (out - first) * (last - first)] < width)
+        ):
             continue
         behind = mesh.edge_polygon[twin]
         if slots.is_blind[behind] == 1 and not is_shared and behind != start_polygon:
@@ -178,7 +224,8 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
         a, b = np.int64(mesh.edge_vertex[out]), np.int64(mesh.edge_end[out])
         ax, ay, bx, by = vertex[a, 0], vertex[a, 1], vertex[b, 0], vertex[b, 1]
         a_side, b_side = signed_radius(is_wall[a], False, radius), signed_radius(is_wall[b], True, radius)
-        # Of two vertices in line with the root the one further on sets the limit: it is there that a path along a wall bends.
+        # Of two vertices in line with the root the one further on sets the limit: it is there that a path
+        # along a wall bends.
         left, right = interval.left, interval.right
         if root.kind == WAVE_ROOT:
             at, is_ahead = aside(root, ax, ay, a_side)
@@ -195,28 +242,49 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
             new = limit_at(root, bx, by, b_side, radius, b)
             if (new.x != 0.0 or new.y != 0.0) and _turn(new, left) >= -IN_LINE * _size(left) * _size(new):
                 left = new
-            is_seen = _turn(right, left) > 0.0 or (left.x == 0.0 and left.y == 0.0) or (right.x == 0.0 and right.y == 0.0)
+            is_seen = (
+                _turn(right, left) > 0.0
+                or (left.x == 0.0 and left.y == 0.0)
+                or (right.x == 0.0 and right.y == 0.0)
+            )
             if is_seen and left.vertex != b and right.vertex != a:
-                # Neither end of the edge cuts the interval: either it passes between them, or the edge is behind its root.
-                is_seen = is_in_front(ax - root.x, ay - root.y, bx - root.x, by - root.y, right.x, right.y, left.x, left.y)
+                # Neither end of the edge cuts the interval: either it passes between them, or the edge is
+                # behind its root.
+                is_seen = is_in_front(
+                    ax - root.x, ay - root.y, bx - root.x, by - root.y, right.x, right.y, left.x, left.y
+                )
             elif entry < 0 and not is_seen and right.x * left.x + right.y * left.y < 0.0:
                 is_seen = stands_on(ax, ay, bx, by, root.x, root.y)
-        if not is_seen and (left.vertex != b and right.vertex != a if radius > 0.0 else left.vertex != b or right.vertex != a):
+        if not is_seen and (
+            left.vertex != b and right.vertex != a if radius > 0.0 else left.vertex != b or right.vertex != a
+        ):
             continue
         if entry < 0:
-            faces = leads_to(root, 0.5 * (ax + bx), 0.5 * (ay + by), interval.left.x, interval.left.y, interval.right.x, interval.right.y)
+            faces = leads_to(
+                root,
+                0.5 * (ax + bx),
+                0.5 * (ay + by),
+                interval.left.x,
+                interval.left.y,
+                interval.right.x,
+                interval.right.y,
+            )
             if not (is_seen or faces) or is_cut_off(mesh, polygon, out, mx, my, width):
                 continue
         carried = Interval(root, interval.cost, interval.extra, left, right)
         if not is_seen:
-            # Where only one end limits the interval, the other limit is a vertex of an earlier portal; else that of the goal, or straight on from a bend.
-            corner, length, ux, uy = _squeeze(slots, slot, mesh, entry, b, a, interval, left.vertex, right.vertex)
+            # Where only one end limits the interval, the other limit is a vertex of an earlier portal; else
+            # that of the goal, or straight on from a bend.
+            corner, length, ux, uy = _squeeze(
+                slots, slot, mesh, entry, b, a, interval, left.vertex, right.vertex
+            )
             if corner == NONE:
                 continue
             is_right, both_limit = corner == a, left.vertex == b and right.vertex == a
             px, py, p_side = (ax, ay, a_side) if is_right else (bx, by, b_side)
             bend = Root(2 * corner + (1 if is_right else 0), px, py, p_side, ux, uy)
-            left = limit_at(bend, bx, by, b_side, radius, b if is_right else np.int64(NO_VERTEX))  # (0, 0) at the corner itself
+            # (0, 0) at the corner itself
+            left = limit_at(bend, bx, by, b_side, radius, b if is_right else np.int64(NO_VERTEX))
             right = limit_at(bend, ax, ay, a_side, radius, np.int64(NO_VERTEX) if is_right else a)
             # Paths bend round the corner, so none leads on to the other side of straight ahead.
             ahead = Limit(ux, uy, np.int64(NO_VERTEX))
@@ -226,7 +294,13 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
                 right = ahead
             carried = Interval(bend, interval.cost + interval.extra + length, 0.0, left, right)
         if has_prices:
-            carried = Interval(carried.root, carried.cost, carried.extra + price_of(slots, slot, out, twin), carried.left, carried.right)
+            carried = Interval(
+                carried.root,
+                carried.cost,
+                carried.extra + price_of(slots, slot, out, twin),
+                carried.left,
+                carried.right,
+            )
         _add(slots, slot, mesh, twin, parent, carried)
 
 
@@ -253,25 +327,42 @@ def _point_limit(mesh, root, limit):
 
 @inlined_kernel
 def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_limit):
-    """Let an agent through a portal that it cannot cross straight: it bends round the disc at an end before it is through.
+    """Let an agent through a portal that it cannot cross straight:
+    it bends round the disc at an end before it is through.
 
-    Returns at which end, how long the path to there is, and its direction, as (vertex, length, ux, uy); NONE if it cannot.
+    Returns at which end, how long the path to there is, and its direction, as (vertex, length, ux, uy); NONE
+    if it cannot.
 
-    That is the nearer end if both limit the interval, and the interval leads there. If only one does, the other limit is a vertex of an earlier portal, beside
-    which the path comes after the bend: it is one of the paths on from there. For points only where the portal lies in one line with the root, and the path
-    bends behind its nearer end. Not where that end is one of the entry as well: the path has bent there already, as a limit of the interval.
+    That is the nearer end if both limit the interval, and the interval leads there. If only one does, the
+    other limit is a vertex of an earlier portal, beside which the path comes after the bend: it is one of the
+    paths on from there. For points only where the portal lies in one line with the root, and the path bends
+    behind its nearer end. Not where that end is one of the entry as well: the path has bent there already, as
+    a limit of the interval.
     """
-    vertex, is_wall, radius, root = mesh.vertex, mesh.is_wall_vertex, slots.measure[slot, RADIUS], interval.root
+    vertex, is_wall, radius, root = (
+        mesh.vertex,
+        mesh.is_wall_vertex,
+        slots.measure[slot, RADIUS],
+        interval.root,
+    )
     none, cost = (np.int64(NONE), 0.0, 0.0, 0.0), interval.cost + interval.extra
     both_limit = left_limit == left and right_limit == right
     is_right = right_limit == right
     corner, other = (right, left_limit) if is_right else (left, right_limit)
     if other == NO_VERTEX:
-        return none  # The other limit is that of paths from the goal, or straight on from a bend: paths beyond it belong to the interval beside this one.
-    cx, cy, c_side = vertex[corner, 0], vertex[corner, 1], signed_radius(is_wall[corner], not is_right, radius)
+        # The other limit is that of paths from the goal, or straight on from a bend: paths beyond it belong
+        # to the interval beside this one.
+        return none
+    cx, cy, c_side = (
+        vertex[corner, 0],
+        vertex[corner, 1],
+        signed_radius(is_wall[corner], not is_right, radius),
+    )
     ox, oy, o_side = vertex[other, 0], vertex[other, 1], signed_radius(is_wall[other], is_right, radius)
     faces = is_facing(root, ox, oy, cx, cy) if is_right else is_facing(root, cx, cy, ox, oy)
-    if not both_limit and (not faces or (ox - cx) * (ox - cx) + (oy - cy) * (oy - cy) < 4.0 * radius * radius):
+    if not both_limit and (
+        not faces or (ox - cx) * (ox - cx) + (oy - cy) * (oy - cy) < 4.0 * radius * radius
+    ):
         return none  # Not even a point gets between them, or there is no room.
     length, ux, uy = path_to_disc(root, cx, cy, c_side)
     if both_limit:
@@ -287,24 +378,46 @@ def _squeeze(slots, slot, mesh, entry, left, right, interval, left_limit, right_
             corner, length, ux, uy, c_side, is_right = other, to_other, vx, vy, o_side, False
     elif not bends_before(root, cx, cy, c_side, ox, oy, abs(o_side), ux, uy, length):
         return none
-    shares_left, shares_right = entry >= 0 and left == mesh.edge_vertex[entry], entry >= 0 and right == mesh.edge_end[entry]
+    shares_left, shares_right = (
+        entry >= 0 and left == mesh.edge_vertex[entry],
+        entry >= 0 and right == mesh.edge_end[entry],
+    )
     if radius <= 0.0 and (shares_left or shares_right or slots.is_corner[corner] == 0):
         return none
     if (shares_left and corner == left) or (shares_right and corner == right):
         return none
     bend = Root(2 * corner + (1 if is_right else 0), vertex[corner, 0], vertex[corner, 1], c_side, ux, uy)
-    # Where one end limits the interval, the path bends only while it crosses this portal: intervals that fan out from there in full are still to come.
+    # Where one end limits the interval, the path bends only while it crosses this portal: intervals that fan
+    # out from there in full are still to come.
     if both_limit:
-        if not note_bend(slots.root_stamp, slots.root_cost, slots.root_in, slots.header[slot, GENERATION], slot, bend, cost + length):
+        if not note_bend(
+            slots.root_stamp,
+            slots.root_cost,
+            slots.root_in,
+            slots.header[slot, GENERATION],
+            slot,
+            bend,
+            cost + length,
+        ):
             return none
-    elif is_reached_sooner(slots.root_stamp, slots.root_cost, slots.root_in, slots.header[slot, GENERATION], slot, bend, cost + length):
+    elif is_reached_sooner(
+        slots.root_stamp,
+        slots.root_cost,
+        slots.root_in,
+        slots.header[slot, GENERATION],
+        slot,
+        bend,
+        cost + length,
+    ):
         return none
     return corner, length, ux, uy
 
 
 @inlined_kernel
 def _runs_into_wall(mesh, edge, is_left, ux, uy):
-    """Return whether a path past an end of an edge, in direction u, meets the wall behind the end for sure: then nothing is to be found beside it."""
+    """Return whether a path past an end of an edge, in direction u, meets the wall behind the end for sure:
+    then nothing is to be found beside it.
+    """
     polygon = mesh.edge_polygon[edge]
     first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
     if is_left:
@@ -322,12 +435,16 @@ def _runs_into_wall(mesh, edge, is_left, ux, uy):
 
 @inlined_kernel
 def _expand(slots, slot, mesh, goals, rims, scratch, node):
-    """Carry an interval on through the polygon that it enters, and let paths bend at its limits; node NONE begins at the next stretch of the goal's rim."""
+    """Carry an interval on through the polygon that it enters, and let paths bend at its limits;
+    node NONE begins at the next stretch of the goal's rim.
+    """
     header, radius, generation = slots.header, slots.measure[slot, RADIUS], slots.header[slot, GENERATION]
     row, edge, part, low, high = slots.first[slot], np.int64(-1), np.int64(-1), 0.0, 0.0
     if node == NONE:
         piece = header[slot, NEXT_PIECE]
-        part, low, high = next_stretch(header, slots.measure, slot, mesh, goals, rims, flood_of(scratch, slot))
+        part, low, high = next_stretch(
+            header, slots.measure, slot, mesh, goals, rims, flood_of(scratch, slot)
+        )
         if header[slot, NEXT_PART] >= rims.start[piece + 1]:
             choose_piece(header, slots.measure, slot, goals)
             header[slot, NEXT_PART] = NONE
@@ -340,24 +457,41 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
         polygon, piece = np.int64(mesh.edge_polygon[edge]), np.int64(0)
     whole = interval_at(slots.real, slots.whole, row)
     is_bend = node != NONE and whole.root.kind >= 0
-    if is_bend and is_reached_sooner(slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, whole.root, whole.cost):
+    if is_bend and is_reached_sooner(
+        slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, whole.root, whole.cost
+    ):
         return
-    # The interval itself first, then what bends round the left end of the edge, then what bends round the right one.
+    # The interval itself first, then what bends round the left end of the edge, then what bends round the
+    # right one.
     for turn in range(3):
         interval, mx, my = whole, 0.0, 0.0
         if part >= 0:
             interval, are_any = interval_of_stretch(goals, rims, piece, part, low, high, turn)
             if not are_any:
                 continue
-            along = 0.5 * (low + high) if turn == 1 else 0.0  # along the side, which is on the left of its waves
-            mx, my = interval.root.x - along * interval.root.in_y, interval.root.y + along * interval.root.in_x
+            # along the side, which is on the left of its waves
+            along = 0.5 * (low + high) if turn == 1 else 0.0
+            mx, my = (
+                interval.root.x - along * interval.root.in_y,
+                interval.root.y + along * interval.root.in_x,
+            )
         elif turn > 0:
             corner = np.int64(mesh.edge_vertex[edge] if turn == 1 else mesh.edge_end[edge])
-            if corner != (whole.left.vertex if turn == 1 else whole.right.vertex) or slots.is_corner[corner] == 0:
+            if (
+                corner != (whole.left.vertex if turn == 1 else whole.right.vertex)
+                or slots.is_corner[corner] == 0
+            ):
                 continue
-            px, py, p_side = mesh.vertex[corner, 0], mesh.vertex[corner, 1], signed_radius(mesh.is_wall_vertex[corner], turn == 1, radius)
+            px, py, p_side = (
+                mesh.vertex[corner, 0],
+                mesh.vertex[corner, 1],
+                signed_radius(mesh.is_wall_vertex[corner], turn == 1, radius),
+            )
             length, ux, uy = path_to_disc(whole.root, px, py, p_side)
-            bend, cost = Root(2 * corner + turn - 1, px, py, p_side, ux, uy), whole.cost + whole.extra + length
+            bend, cost = (
+                Root(2 * corner + turn - 1, px, py, p_side, ux, uy),
+                whole.cost + whole.extra + length,
+            )
             if _runs_into_wall(mesh, edge, turn == 1, ux, uy):
                 continue
             if not note_bend(slots.root_stamp, slots.root_cost, slots.root_in, generation, slot, bend, cost):
@@ -370,7 +504,8 @@ def _expand(slots, slot, mesh, goals, rims, scratch, node):
 
 @inlined_kernel
 def begin_polyanya(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon, is_shared):
-    """Set a slot up to search for the shortest path to a goal from a point; a shared slot that already serves this goal keeps what it knows.
+    """Set a slot up to search for the shortest path to a goal from a point;
+    a shared slot that already serves this goal keeps what it knows.
 
     Parameters
     ----------
@@ -386,15 +521,23 @@ def begin_polyanya(slots, slot, mesh, goals, scratch, goal, width, x, y, polygon
     polygon : int
         Where the start is.
     is_shared : int
-        1: no heuristic, keep the intervals for further starts. The caller keeps goal and width class apart by slot.
+        1: no heuristic, keep the intervals for further starts. The caller keeps goal and width class apart by
+        slot.
     """
     header, measure = slots.header, slots.measure
     if not set_up_slot(header, measure, slot, goals, goal, width, x, y, polygon, is_shared):
-        header[slot, INTERVAL_COUNT], header[slot, NEXT_UP], header[slot, IS_FULL], header[slot, NEXT_PART] = 0, NONE, 0, NONE
+        (
+            header[slot, INTERVAL_COUNT],
+            header[slot, NEXT_UP],
+            header[slot, IS_FULL],
+            header[slot, NEXT_PART],
+        ) = 0, NONE, 0, NONE
         measure[slot, RADIUS], measure[slot, PART_FROM] = disc_radius(mesh, width), 0.0
     header[slot, LOOKED_AT] = NONE
     width = measure[slot, WIDTH]
-    measure[slot, BEST_TOTAL], piece = cheapest_piece_here(mesh, goals, goal, width, x, y, polygon, PLAN_LENGTH, 1.0, flood_of(scratch, slot))
+    measure[slot, BEST_TOTAL], piece = cheapest_piece_here(
+        mesh, goals, goal, width, x, y, polygon, PLAN_LENGTH, 1.0, flood_of(scratch, slot)
+    )
     header[slot, BEST_NODE] = -2 - piece
     if piece < 0 and not can_arrive(mesh, goals, slots.forest, goal, width, x, y, polygon):
         header[slot, STATUS] = UNREACHABLE
@@ -418,8 +561,9 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
     Returns
     -------
     int
-        Expansions made; the slot's STATUS says whether the search has ended. If it has not, and IS_FULL is 1, the slot needs a larger pool
-        (`with_larger_pool`). Beginning at a stretch of the goal's rim is an expansion too.
+        Expansions made; the slot's STATUS says whether the search has ended. If it has not, and IS_FULL is 1,
+        the slot needs a larger pool (`with_larger_pool`). Beginning at a stretch of the goal's rim is an
+        expansion too.
 
     Notes
     -----
@@ -431,7 +575,11 @@ def advance_polyanya(slots, slot, mesh, goals, rims, scratch, grant):
     used = 0
     while header[slot, STATUS] == PENDING:
         _look(slots, slot, mesh)
-        best, waiting, at_goal = measure[slot, BEST_TOTAL], least_bound(header, measure, slots.bound, slots.first[slot], slot), measure[slot, PIECE_BOUND]
+        best, waiting, at_goal = (
+            measure[slot, BEST_TOTAL],
+            least_bound(header, measure, slots.bound, slots.first[slot], slot),
+            measure[slot, PIECE_BOUND],
+        )
         least = min(waiting, at_goal)
         if least == np.inf or least > best * slack:
             header[slot, STATUS] = FOUND if best < np.inf else UNREACHABLE

@@ -1,4 +1,6 @@
-"""Where Polyanya searches begin: the pieces of the goal, their corners and their sides, and over which edges paths leave them."""
+"""Where Polyanya searches begin: the pieces of the goal, their corners and their sides,
+and over which edges paths leave them.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -13,16 +15,25 @@ from crowdsim.navigation.goals.goals import RIM_M
 from crowdsim.navigation.mesh.mesh import LOCATE_TOLERANCE_M, are_parted, is_cut_off
 from crowdsim.navigation.search.bottleneck_forest import reachable_group
 from crowdsim.navigation.search.goal_entries import is_too_tight
-from crowdsim.navigation.search.polyanya_intervals import NO_VERTEX, POINT_ROOT, WAVE_ROOT, Interval, Limit, Root
+from crowdsim.navigation.search.polyanya_intervals import (
+    NO_VERTEX,
+    POINT_ROOT,
+    WAVE_ROOT,
+    Interval,
+    Limit,
+    Root,
+)
 from crowdsim.navigation.search.polyanya_slots import NEXT_PART, PART_FROM
 from crowdsim.navigation.search.slot_fields import NEXT_PIECE, NONE, WIDTH
 
 
 @inlined_kernel
 def is_in_front(ax, ay, bx, by, rx, ry, lx, ly):
-    """Return whether directions between a right limit and a left one cross an edge ab, as seen from a root, neither end of which is between them.
+    """Return whether directions between a right limit and a left one cross an edge ab, as seen from a root,
+    neither end of which is between them.
 
-    A limit that is (0, 0) is open. Where the root is an end of the edge, all directions to the far side of the edge cross it.
+    A limit that is (0, 0) is open. Where the root is an end of the edge, all directions to the far side of
+    the edge cross it.
     """
     if (lx == 0.0 and ly == 0.0) or (rx == 0.0 and ry == 0.0):
         return True
@@ -35,7 +46,9 @@ def is_in_front(ax, ay, bx, by, rx, ry, lx, ly):
 
 @inlined_kernel
 def stands_on(ax, ay, bx, by, x, y):
-    """Return whether a point that lies between the ends of an edge ab is on it: the path over the edge may then have any direction."""
+    """Return whether a point that lies between the ends of an edge ab is on it:
+    the path over the edge may then have any direction.
+    """
     return orientation(ax, ay, bx, by, x, y) <= LOCATE_TOLERANCE_M * np.hypot(bx - ax, by - ay)
 
 
@@ -56,7 +69,11 @@ def can_arrive(mesh, goals, forest, goal, width, x, y, polygon):
         Where the start is.
     """
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-        if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, x, y, width):
+        if (
+            mesh.edge_twin[edge] < 0
+            or mesh.edge_width[edge] < width
+            or is_cut_off(mesh, polygon, edge, x, y, width)
+        ):
             continue
         here = reachable_group(forest, edge, width)
         for piece in range(goals.goal_start[goal], goals.goal_start[goal + 1]):
@@ -64,7 +81,11 @@ def can_arrive(mesh, goals, forest, goal, width, x, y, polygon):
                 continue
             there = goals.piece_polygon[piece]
             for other in range(mesh.polygon_start[there], mesh.polygon_start[there + 1]):
-                if mesh.edge_twin[other] < 0 or mesh.edge_width[other] < width or reachable_group(forest, other, width) != here:
+                if (
+                    mesh.edge_twin[other] < 0
+                    or mesh.edge_width[other] < width
+                    or reachable_group(forest, other, width) != here
+                ):
                     continue
                 if not is_cut_off(mesh, there, other, goals.pole[piece, 0], goals.pole[piece, 1], width):
                     return True
@@ -73,7 +94,9 @@ def can_arrive(mesh, goals, forest, goal, width, x, y, polygon):
 
 @inlined_kernel
 def next_stretch(header, measure, slot, mesh, goals, rims, flood):
-    """Return the next stretch of the rim of the piece that has its turn on which the agent's centre can be, as (part of the rim or -1, low, high)."""
+    """Return the next stretch of the rim of the piece that has its turn on which the agent's centre can be,
+    as (part of the rim or -1, low, high).
+    """
     piece, radius = header[slot, NEXT_PIECE], 0.5 * measure[slot, WIDTH]
     polygon = np.int64(goals.piece_polygon[piece])
     first, last = np.int64(goals.vertex_start[piece]), np.int64(goals.vertex_start[piece + 1])
@@ -89,7 +112,9 @@ def next_stretch(header, measure, slot, mesh, goals, rims, flood):
         ax, ay, bx, by = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
         if radius > rims.clear[part]:
             end = high
-            low, high = next_clear_stretch(mesh, polygon, ax, ay, bx, by, max(low, begin), radius + TOUCH_M, flood)
+            low, high = next_clear_stretch(
+                mesh, polygon, ax, ay, bx, by, max(low, begin), radius + TOUCH_M, flood
+            )
             if low > end:
                 continue
             if high < end:
@@ -97,7 +122,15 @@ def next_stretch(header, measure, slot, mesh, goals, rims, flood):
             high = min(high, end)
         middle = 0.5 * (low + high) / np.hypot(bx - ax, by - ay)
         # A path to this piece leads to the side of each narrow gap on which its pole is.
-        if not are_parted(mesh, polygon, ax + middle * (bx - ax), ay + middle * (by - ay), goals.pole[piece, 0], goals.pole[piece, 1], 2.0 * radius):
+        if not are_parted(
+            mesh,
+            polygon,
+            ax + middle * (bx - ax),
+            ay + middle * (by - ay),
+            goals.pole[piece, 0],
+            goals.pole[piece, 1],
+            2.0 * radius,
+        ):
             return part, low, high
     return np.int64(NONE), 0.0, 0.0
 
@@ -113,7 +146,8 @@ def _has_rim_from(goals, rims, piece, corner):
 
 @inlined_kernel
 def interval_of_stretch(goals, rims, piece, part, low, high, turn):
-    """Return the paths that begin at a stretch of a rim, and whether there are any: by `turn`, at its begin, at right angles to it, or at its end.
+    """Return the paths that begin at a stretch of a rim, and whether there are any:
+    by `turn`, at its begin, at right angles to it, or at its end.
 
     What begins at a corner begins there on the side that comes after it, if paths come in over that side.
     """
@@ -143,12 +177,16 @@ def interval_of_stretch(goals, rims, piece, part, low, high, turn):
 def _goal_interval(kind, x, y, in_x, in_y, lx, ly, rx, ry):
     """Return an interval whose root is the goal, between limits that no vertex sets."""
     none = np.int64(NO_VERTEX)
-    return Interval(Root(np.int64(kind), x, y, 0.0, in_x, in_y), 0.0, 0.0, Limit(lx, ly, none), Limit(rx, ry, none))
+    return Interval(
+        Root(np.int64(kind), x, y, 0.0, in_x, in_y), 0.0, 0.0, Limit(lx, ly, none), Limit(rx, ry, none)
+    )
 
 
 @inlined_kernel
 def outward(goals, low, high, i):
-    """Return for the side from corner i of a piece to the next one: the outward normal, its length, and where it ends."""
+    """Return for the side from corner i of a piece to the next one:
+    the outward normal, its length, and where it ends.
+    """
     j = i + 1 if i + 1 < high else low
     x, y, tx, ty = goals.vertex[i, 0], goals.vertex[i, 1], goals.vertex[j, 0], goals.vertex[j, 1]
     reach = np.hypot(tx - x, ty - y)

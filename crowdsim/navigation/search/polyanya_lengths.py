@@ -1,4 +1,6 @@
-"""How long paths by an interval are: all of one that has come to the start, and the least that one costs on its way there."""
+"""How long paths by an interval are: all of one that has come to the start,
+and the least that one costs on its way there.
+"""
 
 # mypy: allow-untyped-defs
 
@@ -19,24 +21,46 @@ from crowdsim.navigation.search.polyanya_intervals import (
     path_to_disc,
     signed_radius,
 )
-from crowdsim.navigation.search.polyanya_slots import COST, EDGE, EXTRA, IN_X, IN_Y, RADIUS, ROOT_X, ROOT_Y, SIDE, interval_at
+from crowdsim.navigation.search.polyanya_slots import (
+    COST,
+    EDGE,
+    EXTRA,
+    IN_X,
+    IN_Y,
+    RADIUS,
+    ROOT_X,
+    ROOT_Y,
+    SIDE,
+    interval_at,
+)
 from crowdsim.navigation.search.slot_fields import START_X, START_Y
 
 
 @inlined_kernel
 def part_of_edge(mesh, edge, radius, interval):
-    """Return the ends a, b of a half-edge and the left and right ends q, s of the part that an interval crosses, as (ax, ay, bx, by, qx, qy, sx, sy)."""
+    """Return the ends a, b of a half-edge and the left and right ends q,
+    s of the part that an interval crosses, as (ax, ay, bx, by, qx, qy, sx, sy).
+    """
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
-    inset_a, inset_b = radius if mesh.is_wall_vertex[a] == 1 else 0.0, radius if mesh.is_wall_vertex[b] == 1 else 0.0
-    qx, qy = limit_on_edge(interval.root, interval.left, ax, ay, bx, by, True, interval.left.vertex == a, inset_a)
-    sx, sy = limit_on_edge(interval.root, interval.right, ax, ay, bx, by, False, interval.right.vertex == b, inset_b)
+    inset_a, inset_b = (
+        radius if mesh.is_wall_vertex[a] == 1 else 0.0,
+        radius if mesh.is_wall_vertex[b] == 1 else 0.0,
+    )
+    qx, qy = limit_on_edge(
+        interval.root, interval.left, ax, ay, bx, by, True, interval.left.vertex == a, inset_a
+    )
+    sx, sy = limit_on_edge(
+        interval.root, interval.right, ax, ay, bx, by, False, interval.right.vertex == b, inset_b
+    )
     return ax, ay, bx, by, qx, qy, sx, sy
 
 
 @inlined_kernel
 def total_length(slots, slot, mesh, node):
-    """Return the length (m) of the path from the goal by an interval that enters the start's polygon to the start."""
+    """Return the length (m) of the path from the goal by an interval that enters the start's polygon to the
+    start.
+    """
     row, radius = slots.first[slot] + node, slots.measure[slot, RADIUS]
     interval, edge = interval_at(slots.real, slots.whole, row), slots.whole[row, EDGE]
     root, left, right, cost = interval.root, interval.left, interval.right, interval.cost + interval.extra
@@ -50,14 +74,17 @@ def total_length(slots, slot, mesh, node):
                 at = root.in_x * (ty - root.y) - root.in_y * (tx - root.x)
                 is_outside = at > left.x if turn == 0 else at < right.x
             else:
-                is_outside = left.x * uy - left.y * ux > 0.0 if turn == 0 else right.x * uy - right.y * ux < 0.0
+                is_outside = (
+                    left.x * uy - left.y * ux > 0.0 if turn == 0 else right.x * uy - right.y * ux < 0.0
+                )
             if not is_outside:
                 continue
             end = np.int64(mesh.edge_vertex[edge] if turn == 0 else mesh.edge_end[edge])
             if end != (left.vertex if turn == 0 else right.vertex):
                 is_seen = False
                 continue
-            # The path bends round the disc at the end of the edge, unless the start comes before the place where it would touch it.
+            # The path bends round the disc at the end of the edge, unless the start comes before the place
+            # where it would touch it.
             px, py = (ax, ay) if turn == 0 else (bx, by)
             p_side = signed_radius(mesh.is_wall_vertex[end], turn == 0, radius)
             bend, vx, vy = path_to_disc(root, px, py, p_side)
@@ -65,18 +92,22 @@ def total_length(slots, slot, mesh, node):
             if vx * (tx - px) + vy * (ty - py) <= 0.0 and (beside if turn == 0 else -beside) < 0.0:
                 continue
             rest, _, _ = path_to_disc(Root(2 * end + turn, px, py, p_side, vx, vy), tx, ty, 0.0)
-            shortest = min(shortest, bend + rest)  # beyond half a turn, what lies beyond one limit seems to lie beyond the other
+            # beyond half a turn, what lies beyond one limit seems to lie beyond the other
+            shortest = min(shortest, bend + rest)
         if shortest < np.inf:
             return cost + shortest
         if is_seen:
             return cost + straight
-    # A point, or a start beside a limit that another part of the edge is beyond: as if the path could bend on the edge.
+    # A point, or a start beside a limit that another part of the edge is beyond: as if the path could bend on
+    # the edge.
     return cost + least_path_through(root, qx, qy, sx, sy, tx, ty)
 
 
 @inlined_kernel
 def least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty):
-    """Return how long (m) paths by an interval are at least from its root to a point behind its edge; q and s are the ends of the part of the edge."""
+    """Return how long (m) paths by an interval are at least from its root to a point behind its edge;
+    q and s are the ends of the part of the edge.
+    """
     root = interval.root
     if radius <= 0.0:
         return least_path_through(root, qx, qy, sx, sy, tx, ty)
@@ -88,15 +119,22 @@ def least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty):
         if root.kind == WAVE_ROOT:
             beyond = root.in_x * (ty - root.y) - root.in_y * (tx - root.x) - limit.x
         else:
-            # Beyond half a turn, what lies beyond one limit seems to lie beyond the other: then the straight path bounds it.
+            # Beyond half a turn, what lies beyond one limit seems to lie beyond the other: then the straight
+            # path bounds it.
             beyond = limit.x * uy - limit.y * ux if limit.x * ux + limit.y * uy >= 0.0 else 0.0
         if not (beyond > 0.0 if is_left else beyond < 0.0):
             continue
         there = straight  # on the other side of straight on from a bend
         if limit.vertex != NO_VERTEX:
-            # Round the disc of the vertex, wherever that is: agents may bend round what is behind the edge before they cross it, and so beside the part.
+            # Round the disc of the vertex, wherever that is: agents may bend round what is behind the edge
+            # before they cross it, and so beside the part.
             p_side = signed_radius(mesh.is_wall_vertex[limit.vertex], is_left, radius)
-            there = max(straight, path_round_limit(root, mesh.vertex[limit.vertex, 0], mesh.vertex[limit.vertex, 1], p_side, tx, ty))
+            there = max(
+                straight,
+                path_round_limit(
+                    root, mesh.vertex[limit.vertex, 0], mesh.vertex[limit.vertex, 1], p_side, tx, ty
+                ),
+            )
         elif root.kind < 0:
             there, _, _ = least_path_to(root, px, py)
             there += np.sqrt((tx - px) * (tx - px) + (ty - py) * (ty - py))
@@ -106,8 +144,14 @@ def least_path_by(mesh, interval, qx, qy, sx, sy, radius, tx, ty):
 
 @inlined_kernel
 def least_total_length(real, row, is_wave, tx, ty):
-    """Return a cheap lower bound (m) of what the path by an interval costs: straight from the root to the start t, wherever the interval leads."""
-    ux, uy, cost = tx - real[row, ROOT_X], ty - real[row, ROOT_Y], real[row, COST] + real[row, EXTRA] - LEAST_SLACK_M
+    """Return a cheap lower bound (m) of what the path by an interval costs:
+    straight from the root to the start t, wherever the interval leads.
+    """
+    ux, uy, cost = (
+        tx - real[row, ROOT_X],
+        ty - real[row, ROOT_Y],
+        real[row, COST] + real[row, EXTRA] - LEAST_SLACK_M,
+    )
     if is_wave:
         return cost + real[row, IN_X] * ux + real[row, IN_Y] * uy
     return cost + np.sqrt(max(0.0, ux * ux + uy * uy - real[row, SIDE] * real[row, SIDE]))

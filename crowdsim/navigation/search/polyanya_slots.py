@@ -1,7 +1,9 @@
-"""State of Polyanya searches: intervals in one pool of rows, a heap for each search, and what is known of each corner.
+"""State of Polyanya searches: intervals in one pool of rows, a heap for each search,
+and what is known of each corner.
 
-The intervals (`crowdsim.navigation.search.polyanya_intervals`) of slot s are rows ``first[s] .. first[s + 1] - 1`` of the pool and are numbered from 0 on in
-the order in which they were made. A pool grows between two rounds when a search reports that it is full; nothing else depends on its size.
+The intervals (`crowdsim.navigation.search.polyanya_intervals`) of slot s are rows
+``first[s] .. first[s + 1] - 1`` of the pool and are numbered from 0 on in the order in which they were made.
+A pool grows between two rounds when a search reports that it is full; nothing else depends on its size.
 """
 
 # mypy: allow-untyped-defs
@@ -18,7 +20,15 @@ from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.search.bottleneck_forest import BottleneckForest, build_forest
 from crowdsim.navigation.search.polyanya_intervals import STRAIGHT, Interval, Limit, Root
-from crowdsim.navigation.search.slot_fields import BEST_NODE, HEAP_SIZE, HEURISTIC_WEIGHT, MOST_PRICED, NONE, REAL_FIELDS, WHOLE_FIELDS
+from crowdsim.navigation.search.slot_fields import (
+    BEST_NODE,
+    HEAP_SIZE,
+    HEURISTIC_WEIGHT,
+    MOST_PRICED,
+    NONE,
+    REAL_FIELDS,
+    WHOLE_FIELDS,
+)
 
 # Whole numbers of a slot, after those that all searches have.
 INTERVAL_COUNT, NEXT_UP, IS_FULL, LOOKED_AT, NEXT_PART = range(WHOLE_FIELDS, WHOLE_FIELDS + 5)
@@ -27,7 +37,8 @@ HEADER_SIZE = WHOLE_FIELDS + 5
 NEXT_BOUND, RADIUS, PART_FROM = range(REAL_FIELDS, REAL_FIELDS + 3)
 MEASURE_SIZE = REAL_FIELDS + 3
 
-# Numbers of an interval, named as in `Root`, `Limit` and `Interval`; NEXT is the interval before it that enters the same polygon.
+# Numbers of an interval, named as in `Root`, `Limit` and `Interval`; NEXT is the interval before it that
+# enters the same polygon.
 COST, ROOT_X, ROOT_Y, SIDE, IN_X, IN_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y, EXTRA = range(11)
 REAL_SIZE = 11
 EDGE, PARENT, LEFT_VERTEX, RIGHT_VERTEX, ROOT, NEXT = range(6)
@@ -40,13 +51,15 @@ class IntervalSlots(NamedTuple):
     Attributes
     ----------
     header : (s, 15) int64
-        The fields of all searches, and INTERVAL_COUNT .. NEXT_PART. BEST_NODE is an interval that enters the start's polygon, or ``-2 - piece`` if the start
-        is in a goal's polygon. NEXT_UP is the interval that was made last with the least bound and is not in the heap, LOOKED_AT the newest interval of the
-        start's polygon that has been looked at, NEXT_PIECE the piece of the goal from which paths begin next, NEXT_PART the part of its rim; NONE if there is
-        none.
+        The fields of all searches, and INTERVAL_COUNT .. NEXT_PART. BEST_NODE is an interval that enters the
+        start's polygon, or ``-2 - piece`` if the start is in a goal's polygon. NEXT_UP is the interval that
+        was made last with the least bound and is not in the heap, LOOKED_AT the newest interval of the
+        start's polygon that has been looked at, NEXT_PIECE the piece of the goal from which paths begin next,
+        NEXT_PART the part of its rim; NONE if there is none.
     measure : (s, 10) float64
-        The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a path to NEXT_PIECE, PART_FROM how far of NEXT_PART is
-        done, PRICE what each of the priced portals costs besides, RADIUS that at which paths are rounded; HEURISTIC_WEIGHT is 1.
+        The fields of all searches, and NEXT_BOUND .. PART_FROM. PIECE_BOUND is the least length of a path to
+        NEXT_PIECE, PART_FROM how far of NEXT_PART is done, PRICE what each of the priced portals costs
+        besides, RADIUS that at which paths are rounded; HEURISTIC_WEIGHT is 1.
     first : (s + 1,) int64
     real : (n, 11) float64, m
     whole : (n, 6) int32
@@ -95,12 +108,18 @@ class IntervalSlots(NamedTuple):
 
 POOL_ARRAYS = ("real", "whole", "heap", "bound")
 MESH_ARRAYS = ("is_corner", "is_blind", "most_new", "forest")
-MOST_INTERVALS = 1 << 21  # Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more gives up.
+# Intervals of one search, 240 MB; a flood of a map with 20,000 polygons makes fewer. A search that needs more
+# gives up.
+MOST_INTERVALS = 1 << 21
 INTERVAL_BYTES = 8 * REAL_SIZE + 4 * WHOLE_SIZE + 12
 
 
-def make_interval_slots(slots: int, mesh: NavMesh, intervals: int, like: IntervalSlots | None = None) -> IntervalSlots:
-    """Return idle slots for so many intervals each; what follows from the mesh is taken from others on the same one, if there are any."""
+def make_interval_slots(
+    slots: int, mesh: NavMesh, intervals: int, like: IntervalSlots | None = None
+) -> IntervalSlots:
+    """Return idle slots for so many intervals each;
+    what follows from the mesh is taken from others on the same one, if there are any.
+    """
     corners = 2 * len(mesh.vertex)
     made = IntervalSlots(
         np.zeros((slots, HEADER_SIZE), dtype=np.int64),
@@ -125,11 +144,17 @@ def make_interval_slots(slots: int, mesh: NavMesh, intervals: int, like: Interva
 def _of_mesh(mesh: NavMesh) -> tuple[Any, ...]:
     """Return MESH_ARRAYS."""
     is_blind = (np.add.reduceat(mesh.edge_twin >= 0, mesh.polygon_start[:-1]) < 2).astype(np.uint8)
-    return find_corners(mesh), is_blind, np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64), build_forest(mesh)
+    return (
+        find_corners(mesh),
+        is_blind,
+        np.array([3 * int(np.diff(mesh.polygon_start).max())], dtype=np.int64),
+        build_forest(mesh),
+    )
 
 
 def find_corners(mesh: NavMesh) -> NDArray[np.uint8]:
-    """Return for each vertex whether a path can bend there: the boundary turns away from the ground or goes straight on, or passes the vertex twice.
+    """Return for each vertex whether a path can bend there:
+    the boundary turns away from the ground or goes straight on, or passes the vertex twice.
 
     A vertex inside a straight wall lies beside it by rounding, and a path along the wall then bends round it.
     """
@@ -168,7 +193,10 @@ def with_larger_pool(slots: IntervalSlots) -> IntervalSlots:
 def with_pool_sizes(slots: IntervalSlots, sizes: NDArray[np.int64]) -> IntervalSlots:
     """Return slots of which nothing is kept, for so many intervals each, (s,)."""
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    pool: dict[str, Any] = {name: np.zeros((int(first[-1]), *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype) for name in POOL_ARRAYS}
+    pool: dict[str, Any] = {
+        name: np.zeros((int(first[-1]), *getattr(slots, name).shape[1:]), dtype=getattr(slots, name).dtype)
+        for name in POOL_ARRAYS
+    }
     return slots._replace(first=first, **pool)
 
 
@@ -197,7 +225,9 @@ def _sink(heap, key, base, size, node, bound):
             break
         first = child
         for other in range(child + 1, min(child + 4, size)):
-            if key[base + other] < key[base + first] or (key[base + other] == key[base + first] and heap[base + other] > heap[base + first]):
+            if key[base + other] < key[base + first] or (
+                key[base + other] == key[base + first] and heap[base + other] > heap[base + first]
+            ):
                 first = other
         if not (key[base + first] < bound or (key[base + first] == bound and heap[base + first] > node)):
             break
@@ -208,7 +238,9 @@ def _sink(heap, key, base, size, node, bound):
 
 @inlined_kernel
 def offer(header, measure, heap, key, base, slot, node, bound):
-    """Let a new interval wait: the one with the least bound of an expansion stays out of the heap, since it is often the very next."""
+    """Let a new interval wait: the one with the least bound of an expansion stays out of the heap,
+    since it is often the very next.
+    """
     waiting, waiting_bound = header[slot, NEXT_UP], measure[slot, NEXT_BOUND]
     if waiting == NONE or bound < waiting_bound:
         header[slot, NEXT_UP], measure[slot, NEXT_BOUND] = node, bound
@@ -248,9 +280,22 @@ def take_next(header, measure, heap, key, base, slot):
 @inlined_kernel
 def interval_at(real, whole, row):
     """Return the interval in a row of the pool."""
-    root = Root(np.int64(whole[row, ROOT]), real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE], real[row, IN_X], real[row, IN_Y])
+    root = Root(
+        np.int64(whole[row, ROOT]),
+        real[row, ROOT_X],
+        real[row, ROOT_Y],
+        real[row, SIDE],
+        real[row, IN_X],
+        real[row, IN_Y],
+    )
     left = Limit(real[row, LEFT_X], real[row, LEFT_Y], np.int64(whole[row, LEFT_VERTEX]))
-    return Interval(root, real[row, COST], real[row, EXTRA], left, Limit(real[row, RIGHT_X], real[row, RIGHT_Y], np.int64(whole[row, RIGHT_VERTEX])))
+    return Interval(
+        root,
+        real[row, COST],
+        real[row, EXTRA],
+        left,
+        Limit(real[row, RIGHT_X], real[row, RIGHT_Y], np.int64(whole[row, RIGHT_VERTEX])),
+    )
 
 
 @inlined_kernel
@@ -258,8 +303,19 @@ def put_interval(real, whole, row, interval):
     """Write an interval to a row of the pool."""
     root, left, right = interval.root, interval.left, interval.right
     whole[row, ROOT], whole[row, LEFT_VERTEX], whole[row, RIGHT_VERTEX] = root.kind, left.vertex, right.vertex
-    real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE], real[row, IN_X], real[row, IN_Y] = root.x, root.y, root.side, root.in_x, root.in_y
-    real[row, LEFT_X], real[row, LEFT_Y], real[row, RIGHT_X], real[row, RIGHT_Y] = left.x, left.y, right.x, right.y
+    real[row, ROOT_X], real[row, ROOT_Y], real[row, SIDE], real[row, IN_X], real[row, IN_Y] = (
+        root.x,
+        root.y,
+        root.side,
+        root.in_x,
+        root.in_y,
+    )
+    real[row, LEFT_X], real[row, LEFT_Y], real[row, RIGHT_X], real[row, RIGHT_Y] = (
+        left.x,
+        left.y,
+        right.x,
+        right.y,
+    )
     real[row, COST], real[row, EXTRA] = interval.cost, interval.extra
 
 
@@ -271,17 +327,23 @@ def is_reached_sooner(stamp, known_cost, known_in, generation, slot, root, cost)
         return False
     if root.side == 0.0:
         return True
-    return cost > known_cost[slot, kind] + abs(root.side) * angle_between(root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1])
+    return cost > known_cost[slot, kind] + abs(root.side) * angle_between(
+        root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1]
+    )
 
 
 @inlined_kernel
 def note_bend(stamp, known_cost, known_in, generation, slot, root, cost):
-    """Note that a path bends round a root; return whether it may: not where as short a path has bent before."""
+    """Note that a path bends round a root; return whether it may:
+    not where as short a path has bent before.
+    """
     kind = root.kind
     if stamp[slot, kind] == generation and cost >= known_cost[slot, kind]:
         if root.side == 0.0:
             return False
-        return cost < known_cost[slot, kind] + abs(root.side) * angle_between(root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1])
+        return cost < known_cost[slot, kind] + abs(root.side) * angle_between(
+            root.in_x, root.in_y, known_in[slot, kind, 0], known_in[slot, kind, 1]
+        )
     stamp[slot, kind], known_cost[slot, kind] = generation, cost
     known_in[slot, kind, 0], known_in[slot, kind, 1] = root.in_x, root.in_y
     return True
@@ -300,7 +362,9 @@ def polyanya_size(slots, slot):
 
 @inlined_kernel
 def copy_polyanya(slots, slot, out, at):
-    """Write the portals of a found path to ``out[at:]``, the one at the goal first; return (portals, piece of the goal)."""
+    """Write the portals of a found path to ``out[at:]``, the one at the goal first;
+    return (portals, piece of the goal).
+    """
     count = polyanya_size(slots, slot)
     node = slots.header[slot, BEST_NODE]
     place = at + count

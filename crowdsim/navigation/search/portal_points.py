@@ -1,4 +1,6 @@
-"""Points of portals, over which paths are searched for: near both ends, where paths bend, and between them, so that straight paths stay nearly straight."""
+"""Points of portals, over which paths are searched for:
+near both ends, where paths bend, and between them, so that straight paths stay nearly straight.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,18 @@ from numpy.typing import NDArray
 from crowdsim.navigation.mesh.mesh import NavMesh
 
 WALL_INSET_M = 0.2  # How far from an end of a portal at a wall its outermost point is: an agent's radius.
-FREE_INSET_M = 0.05  # From an end in free ground, as at corners of kerbs and tiles. Points of two portals at one vertex must lie apart: steps cost something.
-KERB_INSET_M = 0.5  # From an end of a portal to ground of another pace: strings are pulled over as much of it as the corridor has, not over a corner of it.
-APART_M = 1.0  # How far apart points are at most. Farther apart, paths near exits are judged wrongly; nearer, searches take longer.
-MOST_POINTS = 24  # Of one portal: a path over a portal that is so long that its points are farther apart is long itself, or ends in sight.
+# From an end in free ground, as at corners of kerbs and tiles. Points of two portals at one vertex must lie
+# apart: steps cost something.
+FREE_INSET_M = 0.05
+# From an end of a portal to ground of another pace: strings are pulled over as much of it as the corridor
+# has, not over a corner of it.
+KERB_INSET_M = 0.5
+# How far apart points are at most. Farther apart, paths near exits are judged wrongly; nearer, searches take
+# longer.
+APART_M = 1.0
+# Of one portal: a path over a portal that is so long that its points are farther apart is long itself, or
+# ends in sight.
+MOST_POINTS = 24
 
 
 class PortalPoints(NamedTuple):
@@ -37,22 +47,33 @@ def place_points(mesh: NavMesh) -> PortalPoints:
     """Return the points of the portals of a mesh."""
     begin, end = mesh.vertex[mesh.edge_vertex, :2], mesh.vertex[mesh.edge_end, :2]
     length = np.hypot(*(end - begin).T)
-    is_kerb = np.any(mesh.polygon_pace[mesh.edge_polygon] != mesh.polygon_pace[mesh.edge_polygon[mesh.edge_twin]], axis=1)
+    is_kerb = np.any(
+        mesh.polygon_pace[mesh.edge_polygon] != mesh.polygon_pace[mesh.edge_polygon[mesh.edge_twin]], axis=1
+    )
     free = np.where(is_kerb, KERB_INSET_M, FREE_INSET_M)
-    first, last = (np.where(mesh.is_wall_vertex[vertex] == 1, WALL_INSET_M, free) for vertex in (mesh.edge_vertex, mesh.edge_end))
+    first, last = (
+        np.where(mesh.is_wall_vertex[vertex] == 1, WALL_INSET_M, free)
+        for vertex in (mesh.edge_vertex, mesh.edge_end)
+    )
     between = length - (first + last)  # the same to the last bit from both sides
     apart = np.maximum(APART_M, between / (MOST_POINTS - 1))
     count = 1 + np.ceil(np.maximum(0.0, between) / apart).astype(np.int64)
-    count = np.where(between <= 0.25 * (first + last), 1, count)  # Short portals have one point, in the middle.
+    # Short portals have one point, in the middle.
+    count = np.where(between <= 0.25 * (first + last), 1, count)
     count[mesh.edge_twin < 0] = 0
     start = np.concatenate([[0], np.cumsum(count)])
     edge = np.repeat(np.arange(mesh.edge_count), count)
     which = np.arange(len(edge)) - start[edge]
     # From the half-edge with the lower number, so that both see the same points to the last bit.
     is_lower = edge < mesh.edge_twin[edge]
-    lower, which = np.where(is_lower, edge, mesh.edge_twin[edge]), np.where(is_lower, which, count[edge] - 1 - which)
+    lower, which = (
+        np.where(is_lower, edge, mesh.edge_twin[edge]),
+        np.where(is_lower, which, count[edge] - 1 - which),
+    )
     single = count[edge] == 1
     inset = np.where(single, 0.5 * length[edge], first[lower])
     along = inset + which * between[edge] / np.maximum(1, count[edge] - 1) * ~single
     share = (along / length[edge])[:, None]
-    return PortalPoints(start.astype(np.int32), edge.astype(np.int32), begin[lower] + share * (end[lower] - begin[lower]))
+    return PortalPoints(
+        start.astype(np.int32), edge.astype(np.int32), begin[lower] + share * (end[lower] - begin[lower])
+    )

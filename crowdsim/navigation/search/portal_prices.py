@@ -20,7 +20,9 @@ def price_of(slots, slot, edge, twin):
 
 @lean_kernel
 def set_prices(slots, slot, request):
-    """Put the prices of a request on portals, for the search that is about to begin in a slot; shared searches know of none."""
+    """Put the prices of a request on portals, for the search that is about to begin in a slot;
+    shared searches know of none.
+    """
     slots.priced[slot, 0], slots.priced[slot, 1] = request["priced_0"], request["priced_1"]
     slots.priced[slot, 2], slots.priced[slot, 3] = request["priced_2"], request["priced_3"]
     slots.measure[slot, PRICE] = request["price"]

@@ -1,8 +1,9 @@
 """Searches from goals that agents share: which requests share one, and how far each has got.
 
-A search that runs from a goal backwards finds how far it is from everywhere. It is grown once, whole, before the first request that shares it is begun,
-and from then on says to each search towards that goal how much is left of a path at least: such searches go down a valley instead of looking around. Since
-nothing is begun on a tree that is half grown, answers depend neither on slices nor on threads.
+A search that runs from a goal backwards finds how far it is from everywhere. It is grown once, whole, before
+the first request that shares it is begun, and from then on says to each search towards that goal how much is
+left of a path at least: such searches go down a valley instead of looking around. Since nothing is begun on a
+tree that is half grown, answers depend neither on slices nor on threads.
 
 Whether a request shares is decided when it is made, by how many others were made for the same before.
 """
@@ -28,8 +29,10 @@ class ShareParameters:
     """Whether agents with one goal search together."""
 
     share_searches: bool = param(
-        True, "",
-        why="one backward search serves all agents with the same goal that can pass the same gaps; off, each looks for itself; paths cost the same, but for a "
+        True,
+        "",
+        why="one backward search serves all agents with the same goal that can pass the same gaps; off, "
+        "each looks for itself; paths cost the same, but for a "
         "weight above 1, with which they can be dearer alone",
     )
 
@@ -56,7 +59,8 @@ class SharedTrees(ABC):
 
     Notes
     -----
-    Trees are never given up for others: which goal has one would depend on which requests are answered already, and so on budgets.
+    Trees are never given up for others: which goal has one would depend on which requests are answered
+    already, and so on budgets.
     """
 
     def __init__(self, most: int, share_at: int) -> None:
@@ -68,8 +72,11 @@ class SharedTrees(ABC):
         self._expansions = np.zeros(most, dtype=np.int64)  # expansions
         self._growing = NO_TREE
 
-    def trees_of(self, wanted: NDArray[np.float64], entity: NDArray[np.int64], detail: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Note what each agent requests; return the tree that each request shares, NO_TREE for those that search alone.
+    def trees_of(
+        self, wanted: NDArray[np.float64], entity: NDArray[np.int64], detail: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """Note what each agent requests; return the tree that each request shares,
+        NO_TREE for those that search alone.
 
         Parameters
         ----------
@@ -82,7 +89,10 @@ class SharedTrees(ABC):
         unique, first, inverse = np.unique(wanted, axis=0, return_index=True, return_inverse=True)
         inverse = inverse.reshape(-1)
         keys = [tuple(key) for key in unique.tolist()]
-        demands = [self._demands.setdefault(key, _Demand(int(entity[row]), float(detail[row]), 0, NO_TREE)) for key, row in zip(keys, first, strict=True)]
+        demands = [
+            self._demands.setdefault(key, _Demand(int(entity[row]), float(detail[row]), 0, NO_TREE))
+            for key, row in zip(keys, first, strict=True)
+        ]
         by_others = entity != np.array([each.first for each in demands], dtype=np.int64)[inverse]
         others = np.bincount(inverse, weights=by_others, minlength=len(unique)).astype(np.int64).tolist()
         for place in np.argsort(first, kind="stable").tolist():  # in the order of their requests
@@ -94,14 +104,17 @@ class SharedTrees(ABC):
         return np.array([each.tree for each in demands], dtype=np.int64)[inverse]
 
     def ready(self, tree: NDArray[np.int64]) -> int:
-        """Return how many requests, from the first on, can be begun: those before the first one whose tree is still to be grown."""
+        """Return how many requests, from the first on, can be begun:
+        those before the first one whose tree is still to be grown.
+        """
         missing = np.flatnonzero((tree >= 0) & ~self._is_grown[tree])
         return int(missing[0]) if len(missing) else len(tree)
 
     def grow(self, tree: int, budget: int) -> int:
         """Grow a tree, and before it one that is half grown; return the expansions made, at most `budget`."""
         used = 0
-        for row in dict.fromkeys([self._growing, int(tree)] if self._growing != NO_TREE else [int(tree)]):  # there is room for one to grow in
+        # there is room for one to grow in
+        for row in dict.fromkeys([self._growing, int(tree)] if self._growing != NO_TREE else [int(tree)]):
             used += self._grow_one(row, budget - used)
             if not self._is_grown[row]:
                 break
@@ -131,16 +144,22 @@ class SharedTrees(ABC):
         """Grow a tree by at most `grant` expansions; return how many were made, and whether it is grown."""
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return the requests and how far the trees are as named arrays; they are grown again from these numbers, not saved."""
+        """Return the requests and how far the trees are as named arrays;
+        they are grown again from these numbers, not saved.
+        """
         demands = list(self._demands.values())
         return {
-            "wanted": np.array(list(self._demands), dtype=np.float64).reshape(len(demands), len(next(iter(self._demands), ()))),
+            "wanted": np.array(list(self._demands), dtype=np.float64).reshape(
+                len(demands), len(next(iter(self._demands), ()))
+            ),
             "first": np.array([each.first for each in demands], dtype=np.int64),
             "detail": np.array([each.detail for each in demands], dtype=np.float64),
             "others": np.array([each.others for each in demands], dtype=np.int64),
             "tree": np.array([each.tree for each in demands], dtype=np.int64),
-            "is_begun": self._is_begun.copy(), "is_grown": self._is_grown.copy(), "made": self._expansions.copy(),
-        }  # fmt: skip
+            "is_begun": self._is_begun.copy(),
+            "is_grown": self._is_grown.copy(),
+            "made": self._expansions.copy(),
+        }
 
     @property
     def count(self) -> int:
@@ -169,22 +188,46 @@ class SharedTrees(ABC):
         count = len(wanted)
         if count:
             self._check(saved, wanted)
-        first, others = saved.take("first", "i8", (count,), low=0, high=MOST), saved.take("others", "i8", (count,), low=0, high=MOST)
+        first, others = (
+            saved.take("first", "i8", (count,), low=0, high=MOST),
+            saved.take("others", "i8", (count,), low=0, high=MOST),
+        )
         detail = saved.take("detail", "f8", (count,), low=0.0, high=WIDEST_M)
         tree = saved.take("tree", "i8", (count,), low=NO_TREE, high=self._most - 1)
         saved.require(len(np.unique(wanted, axis=0)) == count, "wanted", "has the same twice")
         trees = np.sort(tree[tree != NO_TREE])
-        saved.require(bool(np.array_equal(trees, np.arange(len(trees)))), "tree", "trees are numbered from 0 on, each once")
-        is_begun, is_grown = saved.take("is_begun", "?", (self._most,)), saved.take("is_grown", "?", (self._most,))
+        saved.require(
+            bool(np.array_equal(trees, np.arange(len(trees)))),
+            "tree",
+            "trees are numbered from 0 on, each once",
+        )
+        is_begun, is_grown = (
+            saved.take("is_begun", "?", (self._most,)),
+            saved.take("is_grown", "?", (self._most,)),
+        )
         made = saved.take("made", "i8", (self._most,), low=0, high=MOST)
         saved.require(~is_begun | (np.arange(self._most) < len(trees)), "is_begun", "there is no such tree")
         saved.require(~is_grown | is_begun, "is_grown", "it was never begun")
-        saved.require(np.count_nonzero(is_begun & ~is_grown) <= 1, "is_grown", "has two trees that are half grown, where there is room for one")
+        saved.require(
+            np.count_nonzero(is_begun & ~is_grown) <= 1,
+            "is_grown",
+            "has two trees that are half grown, where there is room for one",
+        )
         columns = (column.tolist() for column in (wanted, first, detail, others, tree))
         self._demands = {tuple(key): _Demand(*each) for key, *each in zip(*columns, strict=True)}
-        self._wanted = [key for _, key in sorted((demand.tree, key) for key, demand in self._demands.items() if demand.tree != NO_TREE)]
+        self._wanted = [
+            key
+            for _, key in sorted(
+                (demand.tree, key) for key, demand in self._demands.items() if demand.tree != NO_TREE
+            )
+        ]
         self.grow_anew()
-        for row in np.lexsort((is_begun & ~is_grown,)).tolist():  # which is half grown comes last: there is room for one
+        # which is half grown comes last: there is room for one
+        for row in np.lexsort((is_begun & ~is_grown,)).tolist():
             if is_begun[row]:
                 self._grow_one(row, WHOLE if is_grown[row] else int(made[row]))
-        saved.require((self._is_grown == is_grown) & (self._expansions == np.where(is_begun, made, 0)), "made", "the tree is grown sooner, or later")
+        saved.require(
+            (self._is_grown == is_grown) & (self._expansions == np.where(is_begun, made, 0)),
+            "made",
+            "the tree is grown sooner, or later",
+        )

@@ -1,7 +1,8 @@
 """What stationary agents shut on a mesh, drawn on what one search knows of it.
 
-A centre may be in no disc of a share of a stationary agent's radius ([Pathfinding undated], section 6: 0.6). Two discs that overlap, and a disc and a wall
-with no room for the agent between them, leave no path through: a *barrier* joins them. Where a disc reaches into a portal, its *gaps* are what is left.
+A centre may be in no disc of a share of a stationary agent's radius ([Pathfinding undated], section 6: 0.6).
+Two discs that overlap, and a disc and a wall with no room for the agent between them, leave no path through:
+a *barrier* joins them. Where a disc reaches into a portal, its *gaps* are what is left.
 """
 
 # mypy: allow-untyped-defs
@@ -49,12 +50,16 @@ def _sink(values, slot, place, count):
 def _away(mesh, edge, x, y):
     """Return how far (m) a point is from an edge."""
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-    return distance_to_segment(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
+    return distance_to_segment(
+        x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+    )
 
 
 @lean_kernel
 def _note_reaches(slots, slot, mesh, stationary, first, last, radius, share):
-    """Write which polygons each stationary agent reaches from its own over portals, so that other floors are none; return whether they fit."""
+    """Write which polygons each stationary agent reaches from its own over portals,
+    so that other floors are none; return whether they fit.
+    """
     reach, room, count = slots.reach, slots.reach.shape[1], 0
     for row in range(first, last):
         if stationary[row, 3] < 0.0:
@@ -92,7 +97,12 @@ def _add_barrier(slots, slot, node, other, ax, ay, bx, by):
     place = slots.marks[slot, BARRIERS]
     if place + 1 >= slots.barrier.shape[1]:
         return False
-    slots.barrier[slot, place, 0], slots.barrier[slot, place, 1], slots.barrier[slot, place, 2], slots.barrier[slot, place, 3] = ax, ay, bx, by
+    (
+        slots.barrier[slot, place, 0],
+        slots.barrier[slot, place, 1],
+        slots.barrier[slot, place, 2],
+        slots.barrier[slot, place, 3],
+    ) = ax, ay, bx, by
     slots.barrier_node[slot, place, 0], slots.barrier_node[slot, place, 1] = node, other
     slots.marks[slot, BARRIERS] = place + 1
     return True
@@ -100,7 +110,9 @@ def _add_barrier(slots, slot, node, other, ax, ay, bx, by):
 
 @inlined_kernel
 def root_of(slots, slot, node):
-    """Return the first of all that are joined with a node, and whether the path there crosses the line an odd number of times."""
+    """Return the first of all that are joined with a node, and whether the path there crosses the line an odd
+    number of times.
+    """
     flip = np.uint8(0)
     while slots.root[slot, node] != node:
         flip ^= slots.parity[slot, node]
@@ -110,7 +122,9 @@ def root_of(slots, slot, node):
 
 @lean_kernel
 def _touch_rim(slots, slot, mesh, polygon, node, x, y, disc, radius):
-    """Join a disc with what of a polygon's rim it leaves no room beside: walls, corners of walls, and portals that it reaches into."""
+    """Join a disc with what of a polygon's rim it leaves no room beside:
+    walls, corners of walls, and portals that it reaches into.
+    """
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
         ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
@@ -118,7 +132,11 @@ def _touch_rim(slots, slot, mesh, polygon, node, x, y, disc, radius):
         px, py = nearest_on_segment(x, y, ax, ay, bx, by)
         if np.hypot(px - x, py - y) < limit and not _add_barrier(slots, slot, node, 0, x, y, px, py):
             return False
-        if mesh.is_wall_vertex[a] == 1 and np.hypot(ax - x, ay - y) < disc + radius and not _add_barrier(slots, slot, node, 0, x, y, ax, ay):
+        if (
+            mesh.is_wall_vertex[a] == 1
+            and np.hypot(ax - x, ay - y) < disc + radius
+            and not _add_barrier(slots, slot, node, 0, x, y, ax, ay)
+        ):
             return False
     return True
 
@@ -137,15 +155,31 @@ def _draw_in_polygon(slots, slot, mesh, stationary, first, begin, end, widest, r
             their = first + (reach[slot, other] & _DISC)
             if stationary[their, 0] - x >= disc + widest:
                 break
-            overlap = np.hypot(stationary[their, 0] - x, stationary[their, 1] - y) < disc + share * stationary[their, 2]
-            if overlap and not _add_barrier(slots, slot, place - begin + 1, other - begin + 1, x, y, stationary[their, 0], stationary[their, 1]):
+            overlap = (
+                np.hypot(stationary[their, 0] - x, stationary[their, 1] - y)
+                < disc + share * stationary[their, 2]
+            )
+            if overlap and not _add_barrier(
+                slots,
+                slot,
+                place - begin + 1,
+                other - begin + 1,
+                x,
+                y,
+                stationary[their, 0],
+                stationary[their, 1],
+            ):
                 return False
         if not _touch_rim(slots, slot, mesh, polygon, place - begin + 1, x, y, disc, radius):
             return False
     _keep_rings(slots, slot, before, end - begin + 1)
     if marks[slot, BARRIERS] > before:
         place = marks[slot, POLYGONS]
-        slots.polygon[slot, place], slots.polygon_first[slot, place], slots.polygon_nodes[slot, place] = polygon, before, end - begin + 1
+        slots.polygon[slot, place], slots.polygon_first[slot, place], slots.polygon_nodes[slot, place] = (
+            polygon,
+            before,
+            end - begin + 1,
+        )
         slots.polygon_first[slot, place + 1] = marks[slot, BARRIERS]
         marks[slot, POLYGONS] = place + 1
     return True
@@ -153,8 +187,11 @@ def _draw_in_polygon(slots, slot, mesh, stationary, first, begin, end, widest, r
 
 @lean_kernel
 def _keep_rings(slots, slot, before, nodes):
-    """Forget, of the barriers from `before` on, those of discs that close no ring, with the rim or without: they part nothing."""
-    root, counts = slots.root, slots.span  # of each cluster of discs: barriers less discs, and whether it touches the rim
+    """Forget, of the barriers from `before` on, those of discs that close no ring, with the rim or without:
+    they part nothing.
+    """
+    # of each cluster of discs: barriers less discs, and whether it touches the rim
+    root, counts = slots.root, slots.span
     for node in range(nodes):
         root[slot, node], slots.parity[slot, node] = node, 0
         counts[slot, node, 0] = counts[slot, node, 1] = 0.0
@@ -178,7 +215,10 @@ def _keep_rings(slots, slot, before, nodes):
         if counts[slot, first, 0] >= counts[slot, first, 1]:
             for i in range(4):
                 slots.barrier[slot, kept, i] = slots.barrier[slot, barrier, i]
-            slots.barrier_node[slot, kept, 0], slots.barrier_node[slot, kept, 1] = slots.barrier_node[slot, barrier, 0], slots.barrier_node[slot, barrier, 1]
+            slots.barrier_node[slot, kept, 0], slots.barrier_node[slot, kept, 1] = (
+                slots.barrier_node[slot, barrier, 0],
+                slots.barrier_node[slot, barrier, 1],
+            )
             kept += 1
     slots.marks[slot, BARRIERS] = kept
 
@@ -191,7 +231,9 @@ def _margin(mesh, vertex, radius):
 
 @lean_kernel
 def _cut_portal(slots, slot, mesh, stationary, first, begin, end, radius, share):
-    """Write the gaps that are left of one portal, whose reaches are `begin` to `end` - 1; return whether they fit."""
+    """Write the gaps that are left of one portal, whose reaches are `begin` to `end` - 1;
+    return whether they fit.
+    """
     marks, span = slots.marks, slots.span
     edge = slots.reach[slot, begin] >> _DISC_BITS
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
@@ -227,21 +269,30 @@ def _cut_portal(slots, slot, mesh, stationary, first, begin, end, radius, share)
             gap += 1
         if i < count:
             free = max(free, span[slot, i, 1])
-    slots.portal[slot, place], slots.portal_first[slot, place], slots.portal_gaps[slot, place] = edge, first_gap, gap - first_gap
+    slots.portal[slot, place], slots.portal_first[slot, place], slots.portal_gaps[slot, place] = (
+        edge,
+        first_gap,
+        gap - first_gap,
+    )
     marks[slot, PORTALS], marks[slot, GAPS] = place + 1, gap
     return True
 
 
 @lean_kernel
 def _note_portals(slots, slot, mesh, stationary, first, share):
-    """Turn the reaches into polygons into reaches into portals, by the lower number of their half-edges; return whether they fit."""
+    """Turn the reaches into polygons into reaches into portals, by the lower number of their half-edges;
+    return whether they fit.
+    """
     reach, count = slots.reach, slots.marks[slot, REACHES]
     end = count
     for place in range(count):
         row = first + (reach[slot, place] & _DISC)
         polygon = reach[slot, place] >> _DISC_BITS
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
-            if edge < mesh.edge_twin[edge] and _away(mesh, edge, stationary[row, 0], stationary[row, 1]) < share * stationary[row, 2]:
+            if (
+                edge < mesh.edge_twin[edge]
+                and _away(mesh, edge, stationary[row, 0], stationary[row, 1]) < share * stationary[row, 2]
+            ):
                 if end >= reach.shape[1]:
                     return False
                 reach[slot, end] = np.int64(edge) << _DISC_BITS | (row - first)
@@ -263,7 +314,8 @@ def draw_barriers(slots, slot, mesh, stationary, first, last, radius, share):
     slot : int
     mesh : NavMesh
     stationary : (k, 4) float64
-        x, y (m), collision radius (m) and polygon (-1: nowhere) of agents; those of this search are rows `first` to `last` - 1, sorted by x.
+        x, y (m), collision radius (m) and polygon (-1: nowhere) of agents; those of this search are rows
+        `first` to `last` - 1, sorted by x.
     first, last : int
     radius : float, m
         Of the agent that looks for a path.
@@ -280,7 +332,9 @@ def draw_barriers(slots, slot, mesh, stationary, first, last, radius, share):
     Source: [Pathfinding undated], section 6, for a mesh. Twin: `tests/reference/stationary.py`.
     """
     marks = slots.marks
-    marks[slot, REACHES] = marks[slot, POLYGONS] = marks[slot, BARRIERS] = marks[slot, PORTALS] = marks[slot, GAPS] = marks[slot, IS_FULL] = 0
+    marks[slot, REACHES] = marks[slot, POLYGONS] = marks[slot, BARRIERS] = marks[slot, PORTALS] = marks[
+        slot, GAPS
+    ] = marks[slot, IS_FULL] = 0
     widest = 0.0
     for row in range(first, last):
         widest = max(widest, share * stationary[row, 2])
@@ -288,7 +342,10 @@ def draw_barriers(slots, slot, mesh, stationary, first, last, radius, share):
     begin = 0
     while fits and begin < marks[slot, REACHES]:
         end = begin
-        while end < marks[slot, REACHES] and slots.reach[slot, end] >> _DISC_BITS == slots.reach[slot, begin] >> _DISC_BITS:
+        while (
+            end < marks[slot, REACHES]
+            and slots.reach[slot, end] >> _DISC_BITS == slots.reach[slot, begin] >> _DISC_BITS
+        ):
             end += 1
         fits = _draw_in_polygon(slots, slot, mesh, stationary, first, begin, end, widest, radius, share)
         begin = end
@@ -296,7 +353,10 @@ def draw_barriers(slots, slot, mesh, stationary, first, last, radius, share):
     begin = 0
     while fits and begin < marks[slot, REACHES]:
         end = begin
-        while end < marks[slot, REACHES] and slots.reach[slot, end] >> _DISC_BITS == slots.reach[slot, begin] >> _DISC_BITS:
+        while (
+            end < marks[slot, REACHES]
+            and slots.reach[slot, end] >> _DISC_BITS == slots.reach[slot, begin] >> _DISC_BITS
+        ):
             end += 1
         fits = _cut_portal(slots, slot, mesh, stationary, first, begin, end, radius, share)
         begin = end

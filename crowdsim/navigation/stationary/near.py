@@ -1,4 +1,6 @@
-"""Which stationary agents are near the straight lines to the goals of many ([Pathfinding undated], section 6)."""
+"""Which stationary agents are near the straight lines to the goals of many ([Pathfinding undated],
+section 6).
+"""
 
 # mypy: allow-untyped-defs
 
@@ -15,7 +17,12 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 def _is_near(planning, line, reach, entity, position, row):
     """Return whether an agent that stands is another and within reach of a line."""
     x, y = position[row, 0], position[row, 1]
-    if x < min(line[0], line[2]) - reach or x > max(line[0], line[2]) + reach or y < min(line[1], line[3]) - reach or y > max(line[1], line[3]) + reach:
+    if (
+        x < min(line[0], line[2]) - reach
+        or x > max(line[0], line[2]) + reach
+        or y < min(line[1], line[3]) - reach
+        or y > max(line[1], line[3]) + reach
+    ):
         return False
     nx, ny = nearest_on_segment(x, y, line[0], line[1], line[2], line[3])
     return entity[row] != planning and np.hypot(nx - x, ny - y) <= reach
@@ -51,7 +58,9 @@ def count_stationary(planning, line, reach, entity, position, count):
 
 @lean_kernel
 def write_stationary(planning, line, reach, entity, position, start, out):
-    """Write the rows of the stationary agents within reach of line i, ascending, to ``out[start[i]:]``; see `count_stationary`."""
+    """Write the rows of the stationary agents within reach of line i, ascending, to ``out[start[i]:]``;
+    see `count_stationary`.
+    """
     for i in range(planning.size):
         place = start[i]
         for row in range(entity.size):
@@ -61,9 +70,15 @@ def write_stationary(planning, line, reach, entity, position, start, out):
 
 
 def list_stationary(
-    planning: NDArray[np.int64], line: NDArray[np.float64], reach: float, entity: NDArray[np.int64], position: NDArray[np.float64]
+    planning: NDArray[np.int64],
+    line: NDArray[np.float64],
+    reach: float,
+    entity: NDArray[np.int64],
+    position: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the stationary agents near the lines of many, as (start, rows): those of line i are ``rows[start[i]:start[i + 1]]``; see `count_stationary`."""
+    """Return the stationary agents near the lines of many, as (start, rows):
+    those of line i are ``rows[start[i]:start[i + 1]]``; see `count_stationary`.
+    """
     count = np.zeros(len(planning), dtype=np.int64)
     if len(entity):
         count_stationary(planning, line, float(reach), entity, position, count)

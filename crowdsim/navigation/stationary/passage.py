@@ -1,7 +1,8 @@
 """Whether a walker gets past stationary agents: from one point of a polygon to another, and along a corridor.
 
-Two points of a polygon are parted if the barriers in it, with its rim, hold a ring that the straight line between the points crosses an odd number of
-times. That is counted with a union-find that knows of every disc whether the path to its root crosses the line.
+Two points of a polygon are parted if the barriers in it, with its rim, hold a ring that the straight line
+between the points crosses an odd number of times. That is counted with a union-find that knows of every disc
+whether the path to its root crosses the line.
 """
 
 # mypy: allow-untyped-defs
@@ -66,8 +67,15 @@ def _cross(ax, ay, bx, by, cx, cy, dx, dy):
 def _crosses_barrier(slots, slot, barrier, px, py, qx, qy):
     """Return whether segment pq crosses a barrier."""
     return _cross(
-        px, py, qx, qy, slots.barrier[slot, barrier, 0], slots.barrier[slot, barrier, 1], slots.barrier[slot, barrier, 2], slots.barrier[slot, barrier, 3]
-    )  # fmt: skip
+        px,
+        py,
+        qx,
+        qy,
+        slots.barrier[slot, barrier, 0],
+        slots.barrier[slot, barrier, 1],
+        slots.barrier[slot, barrier, 2],
+        slots.barrier[slot, barrier, 3],
+    )
 
 
 @lean_kernel
@@ -84,7 +92,8 @@ def are_parted_by_barriers(slots, slot, polygon, px, py, qx, qy):
 
     Notes
     -----
-    An agent in a disc counts as beside the barriers that go through its middle. Twin: `tests/reference/stationary.py`.
+    An agent in a disc counts as beside the barriers that go through its middle. Twin:
+    `tests/reference/stationary.py`.
     """
     if slots.marks[slot, POLYGONS] == 0:
         return False

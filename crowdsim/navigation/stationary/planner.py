@@ -1,10 +1,14 @@
-"""Paths round stationary agents, for any planner that finds corridors: the first two steps of the cascade of [Pathfinding undated], section 5, on a mesh.
+"""Paths round stationary agents, for any planner that finds corridors:
+the first two steps of the cascade of [Pathfinding undated], section 5, on a mesh.
 
-The answers of that planner know of walls alone. Where agents stand near the line to the goal, it is tested whether they leave room through that corridor. If
-they do, the answer stays; if not, a search that knows of them looks for the cheapest corridor that is left. Where there is none, the answer is the first one
-after all, with the status FOUND_THROUGH_AGENTS. Which agents stand is noted when a request is made, so that its answer does not depend on when it is found.
+The answers of that planner know of walls alone. Where agents stand near the line to the goal, it is tested
+whether they leave room through that corridor. If they do, the answer stays; if not, a search that knows of
+them looks for the cheapest corridor that is left. Where there is none, the answer is the first one after all,
+with the status FOUND_THROUGH_AGENTS. Which agents stand is noted when a request is made, so that its answer
+does not depend on when it is found.
 
-That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads round them.
+That is for corridors. On the line between two corners, which has no portal, `crowdsim.systems.go_round` leads
+round them.
 """
 
 # mypy: allow-untyped-defs
@@ -21,7 +25,15 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.goals.targets import nearest_pieces, targets_of
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.mesh_planner import FIELDS, OWN_BATCH, OWN_SLOTS, SLOT_MEMORY_BYTES, CostParameters, bounds_on, note_prices
+from crowdsim.navigation.planning.mesh_planner import (
+    FIELDS,
+    OWN_BATCH,
+    OWN_SLOTS,
+    SLOT_MEMORY_BYTES,
+    CostParameters,
+    bounds_on,
+    note_prices,
+)
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers, Planner, starts_of, work_of
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import MiddleSearches, price_slots
@@ -36,19 +48,31 @@ from crowdsim.navigation.stationary.near import list_stationary
 from crowdsim.navigation.stationary.parameters import StationaryParameters
 from crowdsim.navigation.stationary.passage import is_corridor_open
 from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
-from crowdsim.navigation.stationary.slots import ANSWER, IS_FULL, LEAST_ROOM, LOOKS, NOT_BEGUN, STAYS, StationarySlots, make_stationary_slots
+from crowdsim.navigation.stationary.slots import (
+    ANSWER,
+    IS_FULL,
+    LEAST_ROOM,
+    LOOKS,
+    NOT_BEGUN,
+    STAYS,
+    StationarySlots,
+    make_stationary_slots,
+)
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, fields_of
 
 MOST_ROOM = 1 << 20  # Of saved slots; what they take is far below.
-STATIONARY_WORK = 4  # What a stationary agent near the line counts as, in expansions, where answers count: drawing its barriers takes some 0.7 us.
+# What a stationary agent near the line counts as, in expansions, where answers count: drawing its barriers
+# takes some 0.7 us.
+STATIONARY_WORK = 4
 
 
 class RoundSearch(NamedTuple):
     """What searches round agents that stand work on.
 
-    The request with the key k has stationary agents in rows ``stationary_start[k]`` to ``stationary_start[k + 1]`` - 1 of `stationary`, and the corridor
-    that was found without them in ``corridor[corridor_start[k]:corridor_start[k + 1]]``, to the piece ``piece[k]``. `share` is that of their radius that
-    is shut.
+    The request with the key k has stationary agents in rows ``stationary_start[k]`` to
+    ``stationary_start[k + 1]`` - 1 of `stationary`, and the corridor that was found without them in
+    ``corridor[corridor_start[k]:corridor_start[k + 1]]``, to the piece ``piece[k]``. `share` is that of their
+    radius that is shut.
     """
 
     slots: StationarySlots
@@ -66,29 +90,65 @@ class RoundSearch(NamedTuple):
 def _begin(search, work, slot, job):
     request, slots, mesh = work.requests[job], search.slots, search.mesh
     key = request["key"]
-    first, last, at = search.stationary_start[key], search.stationary_start[key + 1], search.corridor_start[key]
+    first, last, at = (
+        search.stationary_start[key],
+        search.stationary_start[key + 1],
+        search.corridor_start[key],
+    )
     slots.marks[slot, ANSWER] = NOT_BEGUN
-    if not draw_barriers(slots, slot, mesh, search.stationary, first, last, 0.5 * request["width"], search.share):
+    if not draw_barriers(
+        slots, slot, mesh, search.stationary, first, last, 0.5 * request["width"], search.share
+    ):
         return -1
     count = search.corridor_start[key + 1] - at
-    if is_corridor_open(slots, slot, mesh, search.goals, search.corridor, at, count, search.piece[key], request["x"], request["y"], request["polygon"]):
+    if is_corridor_open(
+        slots,
+        slot,
+        mesh,
+        search.goals,
+        search.corridor,
+        at,
+        count,
+        search.piece[key],
+        request["x"],
+        request["y"],
+        request["polygon"],
+    ):
         slots.marks[slot, ANSWER], slots.search.header[slot, STATUS] = STAYS, FOUND
     else:
         slots.marks[slot, ANSWER] = LOOKS
         set_prices(slots.search, slot, request)
-        begin_round(slots, slot, mesh, search.goals, request["goal"], request["width"], request["x"], request["y"], request["polygon"])
+        begin_round(
+            slots,
+            slot,
+            mesh,
+            search.goals,
+            request["goal"],
+            request["width"],
+            request["x"],
+            request["y"],
+            request["polygon"],
+        )
     return STATIONARY_WORK * (last - first) if work.answer_work > 0 else 0
 
 
 @inlined_kernel
 def _advance(search, slot, grant):
-    return advance_round(search.slots, slot, search.mesh, grant) if search.slots.marks[slot, ANSWER] == LOOKS else 0
+    return (
+        advance_round(search.slots, slot, search.mesh, grant)
+        if search.slots.marks[slot, ANSWER] == LOOKS
+        else 0
+    )
 
 
 @inlined_kernel
 def _finish(search, work, slot, job):
     slots, key = search.slots, work.requests[job]["key"]
-    answer, status, at = slots.marks[slot, ANSWER], slots.search.header[slot, STATUS], search.corridor_start[key]
+    answer, status, at = (
+        slots.marks[slot, ANSWER],
+        slots.search.header[slot, STATUS],
+        search.corridor_start[key],
+    )
     is_new, count = answer == LOOKS and status == FOUND, search.corridor_start[key + 1] - at
     portals = chain_size(slots.search, slot) if is_new else count
     if (answer == LOOKS and status == PENDING) or work.fill[slot] + portals > work.out.shape[1]:
@@ -107,9 +167,11 @@ serve_round = serve_loop("serve_round", _begin, _advance, _finish)
 
 
 class StationaryPlanner(SlotPlanner):
-    """Lets another planner's paths lead round stationary agents; a `crowdsim.navigation.planning.protocol.Planner`.
+    """Lets another planner's paths lead round stationary agents;
+    a `crowdsim.navigation.planning.protocol.Planner`.
 
-    Requests go to the other planner first. Its answers that stationary agents are near to, and no others, wait in the queue.
+    Requests go to the other planner first. Its answers that stationary agents are near to, and no others,
+    wait in the queue.
 
     Parameters
     ----------
@@ -125,7 +187,12 @@ class StationaryPlanner(SlotPlanner):
     heeds_standing = True
 
     def __init__(
-        self, planner: Planner, mesh: NavMesh, goals: GoalPieces, parameters: StationaryParameters | None = None, costs: str = CostParameters.costs
+        self,
+        planner: Planner,
+        mesh: NavMesh,
+        goals: GoalPieces,
+        parameters: StationaryParameters | None = None,
+        costs: str = CostParameters.costs,
     ) -> None:
         self.planner, self.mesh, self.goals = planner, mesh, goals
         self.parameters = parameters or StationaryParameters(round_standers=True)
@@ -137,8 +204,10 @@ class StationaryPlanner(SlotPlanner):
         self._slots = self._make_slots(LEAST_ROOM)
         self._target = targets_of(goals)
         self._part_of_piece = mesh.polygon_part[goals.piece_polygon]
-        self._requests: dict[int, tuple[Any, NDArray[np.float64]]] = {}  # by entity: the request, and the stationary agents near it
-        self._found: dict[int, tuple[NDArray[np.int32], int]] = {}  # by entity: corridor without stationary agents, and piece of the goal
+        # by entity: the request, and the stationary agents near it
+        self._requests: dict[int, tuple[Any, NDArray[np.float64]]] = {}
+        # by entity: corridor without stationary agents, and piece of the goal
+        self._found: dict[int, tuple[NDArray[np.int32], int]] = {}
         self._stationary, self._disc = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
         self._lay_out([])
 
@@ -163,7 +232,13 @@ class StationaryPlanner(SlotPlanner):
         oldest = [part.oldest_tick(default) for part in (self.planner, self.queue) if part.waiting]
         return min(oldest, default=default)
 
-    def stand(self, entity: NDArray[np.int64], position: NDArray[np.float64], radius: NDArray[np.float64], polygon: NDArray[np.int64]) -> None:
+    def stand(
+        self,
+        entity: NDArray[np.int64],
+        position: NDArray[np.float64],
+        radius: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+    ) -> None:
         """Say which agents are stationary, for the requests that are made from now on.
 
         Parameters
@@ -200,14 +275,22 @@ class StationaryPlanner(SlotPlanner):
             self._requests[each] = fresh[i], self._disc[rows[start[i] : start[i + 1]]]
 
     def _near(self, fresh: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the stationary agents near the straight line from each request to the nearest piece of its goal; see `list_stationary`."""
+        """Return the stationary agents near the straight line from each request to the nearest piece of its
+        goal; see `list_stationary`.
+        """
         position = np.column_stack([fresh["x"], fresh["y"]])
         part = self.mesh.polygon_part[fresh["polygon"]]
         piece = nearest_pieces(self.goals, self._target, fresh["goal"], position, part, self._part_of_piece)
-        target = np.where((piece >= 0)[:, None], self._target[piece], position) if len(self._target) else position
+        target = (
+            np.where((piece >= 0)[:, None], self._target[piece], position) if len(self._target) else position
+        )
         return list_stationary(
-            fresh["entity"].copy(), np.hstack([position, target]), self.parameters.obstacle_reach, self._stationary, np.ascontiguousarray(self._disc[:, :2])
-        )  # fmt: skip
+            fresh["entity"].copy(),
+            np.hstack([position, target]),
+            self.parameters.obstacle_reach,
+            self._stationary,
+            np.ascontiguousarray(self._disc[:, :2]),
+        )
 
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
@@ -218,12 +301,16 @@ class StationaryPlanner(SlotPlanner):
             self._found.pop(each, None)
 
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
-        """Search for at most `budget` expansions, less what the answers count as, if they count; see `Planner.advance`."""
+        """Search for at most `budget` expansions, less what the answers count as, if they count;
+        see `Planner.advance`.
+        """
         spent = made = 0
         finished: list[Ended] = []
         while self.waiting and spent < budget:
             if self.queue.waiting:
-                used, has_moved, ended = self._round(budget - spent, team, *((ANSWER_WORK, 1) if counts_answers else (0, 0)))
+                used, has_moved, ended = self._round(
+                    budget - spent, team, *((ANSWER_WORK, 1) if counts_answers else (0, 0))
+                )
                 has_moved = has_moved or self._make_room()
             else:
                 used, has_moved, ended, between = self._from_planner(budget - spent, team, counts_answers)
@@ -259,20 +346,36 @@ class StationaryPlanner(SlotPlanner):
         looks = np.array([len(disc) > 0 for _, disc in records], dtype=np.bool_) & (answers.status == FOUND)
         size = np.diff(answers.start)
         for i in np.flatnonzero(looks).tolist():
-            self._found[int(answers.entity[i])] = answers.cells[answers.start[i] : answers.start[i + 1]].copy(), int(answers.piece[i])
+            self._found[int(answers.entity[i])] = (
+                answers.cells[answers.start[i] : answers.start[i + 1]].copy(),
+                int(answers.piece[i]),
+            )
         if looks.any():
             self._lay_out([records[i][0] for i in np.flatnonzero(looks).tolist()])
         order = np.array([record["order"] for record, _ in records], dtype=np.int64)[~looks]
         cells = answers.cells[np.repeat(~looks, size)]
         detail = np.zeros((len(order), 4))
-        ended = Ended(order, answers.entity[~looks], answers.status[~looks], answers.piece[~looks], size[~looks], detail, cells)
+        ended = Ended(
+            order,
+            answers.entity[~looks],
+            answers.status[~looks],
+            answers.piece[~looks],
+            size[~looks],
+            detail,
+            cells,
+        )
         return used, len(records) > 0, ended, work_of(int(looks.sum()), int(size[looks].sum()))
 
     def _lay_out(self, fresh: list[Any]) -> None:
-        """Queue requests, and put what is known of all that are there one after the other; their keys say where."""
+        """Queue requests, and put what is known of all that are there one after the other;
+        their keys say where.
+        """
         entities = sorted(self._found, key=lambda each: int(self._requests[each][0]["order"]))
         key = {each: place for place, each in enumerate(entities)}
-        discs, corridors = [self._requests[each][1] for each in entities], [self._found[each][0] for each in entities]
+        discs, corridors = (
+            [self._requests[each][1] for each in entities],
+            [self._found[each][0] for each in entities],
+        )
         self._pool = np.concatenate([np.zeros((0, 4)), *discs])
         self._pool_start = np.cumsum([0, *(len(disc) for disc in discs)]).astype(np.int64)
         self._corridor = np.concatenate([np.zeros(0, dtype=np.int32), *corridors])
@@ -287,7 +390,17 @@ class StationaryPlanner(SlotPlanner):
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         share = float(self.parameters.obstacle_radius_share)
-        search = RoundSearch(self._slots, self.mesh, self.goals, share, self._pool, self._pool_start, self._corridor, self._corridor_start, self._piece)
+        search = RoundSearch(
+            self._slots,
+            self.mesh,
+            self.goals,
+            share,
+            self._pool,
+            self._pool_start,
+            self._corridor,
+            self._corridor_start,
+            self._piece,
+        )
         team.run(serve_round, len(work.jobs), search, work, at_least=at_least)
 
     def _make_room(self) -> bool:
@@ -302,28 +415,38 @@ class StationaryPlanner(SlotPlanner):
     def _progress(self) -> dict[str, NDArray[Any]]:
         looks = self.queue.is_active & (self._slots.marks[:, ANSWER] == LOOKS)
         return {
-            "room": np.array([self._slots.room], dtype=np.int64), "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
+            "room": np.array([self._slots.room], dtype=np.int64),
+            "is_full": self._slots.marks[:, IS_FULL].astype(np.uint8),
             "made": np.where(looks, self._slots.search.header[:, EXPANSIONS], 0),
-        }  # fmt: skip
+        }
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the planner as named arrays: of searches, what they are for and how far they are."""
+        """Return everything that lives in the planner as named arrays:
+        of searches, what they are for and how far they are.
+        """
         self._lay_out([])  # keys as a planner that takes the state back gives them
         entities = sorted(self._requests)
         discs = [self._requests[each][1] for each in entities]
         found = [self._found.get(each, (np.zeros(0, dtype=np.int32), -1)) for each in entities]
         return {
-            **super().state(), **{f"inner_{name}": array for name, array in self.planner.state().items()},
-            **fields_of("request_", np.array([self._requests[each][0] for each in entities], dtype=self.queue.record)),
-            "near": np.concatenate([np.zeros((0, 4)), *discs]), "near_count": np.array([len(disc) for disc in discs], dtype=np.int64),
+            **super().state(),
+            **{f"inner_{name}": array for name, array in self.planner.state().items()},
+            **fields_of(
+                "request_", np.array([self._requests[each][0] for each in entities], dtype=self.queue.record)
+            ),
+            "near": np.concatenate([np.zeros((0, 4)), *discs]),
+            "near_count": np.array([len(disc) for disc in discs], dtype=np.int64),
             "is_queued": np.array([each in self._found for each in entities], dtype=np.uint8),
             "corridor": np.concatenate([np.zeros(0, dtype=np.int32), *(corridor for corridor, _ in found)]),
             "corridor_size": np.array([len(corridor) for corridor, _ in found], dtype=np.int64),
-            "piece": np.array([piece for _, piece in found], dtype=np.int32), "stationary": self._stationary.copy(), "disc": self._disc.copy(),
-        }  # fmt: skip
+            "piece": np.array([piece for _, piece in found], dtype=np.int32),
+            "stationary": self._stationary.copy(),
+            "disc": self._disc.copy(),
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave to a planner on the same mesh and goals: searches are begun again and do what they had done.
+        """Take back what `state()` gave to a planner on the same mesh and goals:
+        searches are begun again and do what they had done.
 
         Raises
         ------
@@ -331,7 +454,10 @@ class StationaryPlanner(SlotPlanner):
             If something in it cannot be.
         """
         saved, mesh = Saved.of(state), self.mesh
-        low, high = [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0], [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)]
+        low, high = (
+            [-FARTHEST_M, -FARTHEST_M, 0.0, 0.0],
+            [FARTHEST_M, FARTHEST_M, WIDEST_M, float(mesh.polygon_count - 1)],
+        )
         self._stationary = saved.take("stationary", "i8", low=1, high=MOST)
         self._disc = saved.take("disc", "f8", (len(self._stationary), 4), low=low, high=high)
         near = saved.take("near", "f8", (None, 4), low=low, high=high)
@@ -358,27 +484,50 @@ class StationaryPlanner(SlotPlanner):
         self._slots.marks[:, IS_FULL] = is_full
 
     def _restore_requests(self, saved: Saved) -> None:
-        """Take back the requests, with what is known of each; they have to be those that the planner and the queue have."""
+        """Take back the requests, with what is known of each;
+        they have to be those that the planner and the queue have.
+        """
         mesh = self.mesh
-        requests = saved.records("request_", self.queue.record, {**bounds_of(self._next_order), **bounds_on(mesh, self.goals)})
+        requests = saved.records(
+            "request_", self.queue.record, {**bounds_of(self._next_order), **bounds_on(mesh, self.goals)}
+        )
         count, near = len(requests), saved.take("near", "f8", (None, 4))
         near_of = _split(near, saved.parts("near_count", count, len(near)))
-        is_queued, corridor = saved.take("is_queued", "u1", (count,), high=1) == 1, saved.take("corridor", "i4", low=0, high=mesh.edge_count - 1)
+        is_queued, corridor = (
+            saved.take("is_queued", "u1", (count,), high=1) == 1,
+            saved.take("corridor", "i4", low=0, high=mesh.edge_count - 1),
+        )
         saved.require(mesh.edge_twin[corridor] >= 0, "corridor", "that is no portal")
         sizes = saved.parts("corridor_size", count, len(corridor))
         piece = saved.take("piece", "i4", (count,), low=-1, high=len(self.goals.piece_polygon) - 1)
         for row in np.flatnonzero(is_queued).tolist():
-            saved.require(piece[row] >= 0 and len(near_of[row]) > 0, "is_queued", "has a request with no goal, or that no stationary agent is near to")
+            saved.require(
+                piece[row] >= 0 and len(near_of[row]) > 0,
+                "is_queued",
+                "has a request with no goal, or that no stationary agent is near to",
+            )
         here = set(requests["entity"][is_queued].tolist())
-        saved.require(len(set(requests["entity"].tolist())) == count, "request_entity", "names an agent twice")
+        saved.require(
+            len(set(requests["entity"].tolist())) == count, "request_entity", "names an agent twice"
+        )
         others = {*self.planner.starts["entity"].tolist()} == set(requests["entity"][~is_queued].tolist())
-        saved.require(others and here == set(self.queue.entities), "is_queued", "is not that of the requests that there are")
+        saved.require(
+            others and here == set(self.queue.entities),
+            "is_queued",
+            "is not that of the requests that there are",
+        )
         self._requests, self._found = {}, {}
-        for row, (each, own) in enumerate(zip(requests["entity"].tolist(), _split(corridor, sizes), strict=True)):
+        for row, (each, own) in enumerate(
+            zip(requests["entity"].tolist(), _split(corridor, sizes), strict=True)
+        ):
             self._requests[each] = requests[row], near_of[row]
             if is_queued[row]:
                 self._found[each] = own, int(piece[row])
-                saved.require(_leads_there(mesh, requests[row], own, int(self.goals.piece_polygon[piece[row]])), "corridor", "its portals are not joined")
+                saved.require(
+                    _leads_there(mesh, requests[row], own, int(self.goals.piece_polygon[piece[row]])),
+                    "corridor",
+                    "its portals are not joined",
+                )
         self._lay_out([])
 
 
@@ -392,7 +541,11 @@ def _leads_there(mesh: NavMesh, request: Any, corridor: NDArray[np.int32], end: 
     leaves, enters = mesh.edge_polygon[corridor], mesh.edge_polygon[mesh.edge_twin[corridor]]
     if not len(corridor):
         return int(request["polygon"]) == end
-    return int(leaves[-1]) == int(request["polygon"]) and int(enters[0]) == end and bool(np.array_equal(leaves[:-1], enters[1:]))
+    return (
+        int(leaves[-1]) == int(request["polygon"])
+        and int(enters[0]) == end
+        and bool(np.array_equal(leaves[:-1], enters[1:]))
+    )
 
 
 def _copy_slots(old: StationarySlots, new: StationarySlots) -> None:

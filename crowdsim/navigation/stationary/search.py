@@ -1,7 +1,8 @@
 """A* over the gaps that stationary agents leave of the portals of a mesh, from the goal back to the start.
 
-It is the search of `crowdsim.navigation.search.a_star` on another graph: a node is "leave this polygon through this gap", and a step leads from gap to gap that
-no barrier parts. Costs are the same, over the point of the portal where that is in the gap, and over the middle of the gap where it is not.
+It is the search of `crowdsim.navigation.search.a_star` on another graph: a node is "leave this polygon
+through this gap", and a step leads from gap to gap that no barrier parts. Costs are the same, over the point
+of the portal where that is in the gap, and over the middle of the gap where it is not.
 """
 
 # mypy: allow-untyped-defs
@@ -47,7 +48,9 @@ def _edge_of(slots, slot, mesh, node):
 
 @inlined_kernel
 def _node_of(slots, slot, mesh, edge, place, number):
-    """Return the node of a gap of the portal of a half-edge, by the row of the portal and the number of the gap."""
+    """Return the node of a gap of the portal of a half-edge, by the row of the portal and the number of the
+    gap.
+    """
     if number == 0:
         return np.int64(edge)
     side = 0 if edge < mesh.edge_twin[edge] else 1
@@ -66,7 +69,9 @@ def _point_of(slots, slot, mesh, node):
 
 @lean_kernel
 def _seed(slots, slot, mesh, goals):
-    """Start from all pieces of the goal in which the agent fits, through the gaps of their polygons' portals."""
+    """Start from all pieces of the goal in which the agent fits, through the
+    gaps of their polygons' portals.
+    """
     search = slots.search
     goal, width = search.header[slot, GOAL], search.measure[slot, WIDTH]
     costs, fastest = search.header[slot, COSTS], search.measure[slot, FASTEST]
@@ -76,20 +81,28 @@ def _seed(slots, slot, mesh, goals):
         polygon = goals.piece_polygon[piece]
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or mesh.edge_width[edge] < width or is_cut_off(mesh, polygon, edge, goals.pole[piece, 0], goals.pole[piece, 1], width):
+            if (
+                twin < 0
+                or mesh.edge_width[edge] < width
+                or is_cut_off(mesh, polygon, edge, goals.pole[piece, 0], goals.pole[piece, 1], width)
+            ):
                 continue
             place = portal_place(slots, slot, mesh, edge)
             for gap in range(gap_count(slots, slot, place)):
                 x, y = gap_point(slots, slot, mesh, edge, place, gap)
                 tx, ty = nearest_in_piece(goals, piece, x, y)
                 if not are_parted_by_barriers(slots, slot, polygon, x, y, tx, ty):
-                    cost = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y) + price_of(search, slot, edge, twin)
+                    cost = step_cost(mesh, costs, fastest, polygon, tx - x, ty - y) + price_of(
+                        search, slot, edge, twin
+                    )
                     reach(search, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, cost, -2 - piece)
 
 
 @lean_kernel
 def _cheapest_piece_here(slots, slot, mesh, goals):
-    """Return what it costs to go straight to the cheapest piece of the goal in the start's own polygon, and that piece; (inf, -1) if there is none."""
+    """Return what it costs to go straight to the cheapest piece of the goal in the start's own polygon,
+    and that piece; (inf, -1) if there is none.
+    """
     search = slots.search
     x, y, width = search.measure[slot, START_X], search.measure[slot, START_Y], search.measure[slot, WIDTH]
     goal, polygon = search.header[slot, GOAL], search.header[slot, START_POLYGON]
@@ -100,9 +113,13 @@ def _cheapest_piece_here(slots, slot, mesh, goals):
         if is_too_tight(goals, piece, width):
             continue
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        if are_parted(mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width) or are_parted_by_barriers(slots, slot, polygon, x, y, tx, ty):
+        if are_parted(
+            mesh, polygon, x, y, goals.pole[piece, 0], goals.pole[piece, 1], width
+        ) or are_parted_by_barriers(slots, slot, polygon, x, y, tx, ty):
             continue
-        total = step_cost(mesh, search.header[slot, COSTS], search.measure[slot, FASTEST], polygon, tx - x, ty - y)
+        total = step_cost(
+            mesh, search.header[slot, COSTS], search.measure[slot, FASTEST], polygon, tx - x, ty - y
+        )
         if total < best:
             best, found = total, piece
     return best, found
@@ -110,7 +127,8 @@ def _cheapest_piece_here(slots, slot, mesh, goals):
 
 @lean_kernel
 def begin_round(slots, slot, mesh, goals, goal, width, x, y, polygon):
-    """Set a slot up to look for a path round stationary agents; its barriers are drawn, and prices set (`set_prices`).
+    """Set a slot up to look for a path round stationary agents;
+    its barriers are drawn, and prices set (`set_prices`).
 
     Parameters
     ----------
@@ -141,8 +159,12 @@ def _consider(slots, slot, mesh, node, x, y):
     """Take a node of the start's polygon as the first gap if that is the best so far."""
     header, measure = slots.search.header, slots.search.measure
     polygon, from_x, from_y = header[slot, START_POLYGON], measure[slot, START_X], measure[slot, START_Y]
-    total = slots.search.cost[slot, node] + step_cost(mesh, header[slot, COSTS], measure[slot, FASTEST], polygon, x - from_x, y - from_y)
-    if total > measure[slot, BEST_TOTAL] or (total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]):
+    total = slots.search.cost[slot, node] + step_cost(
+        mesh, header[slot, COSTS], measure[slot, FASTEST], polygon, x - from_x, y - from_y
+    )
+    if total > measure[slot, BEST_TOTAL] or (
+        total == measure[slot, BEST_TOTAL] and node >= header[slot, BEST_NODE]
+    ):
         return
     if is_cut_off(mesh, polygon, _edge_of(slots, slot, mesh, node), from_x, from_y, measure[slot, WIDTH]):
         return
@@ -184,14 +206,29 @@ def advance_round(slots, slot, mesh, grant):
         mx, my = _point_of(slots, slot, mesh, node)
         for edge in range(first, last):
             twin = mesh.edge_twin[edge]
-            if twin < 0 or edge == out or mesh.edge_width[edge] < width or mesh.pair_width[pairs + (edge - first) * (last - first)] < width:
+            if (
+                twin < 0
+                or edge == out
+                or mesh.edge_width[edge] < width
+                or mesh.pair_width[pairs + (edge - first) * (last - first)] < width
+            ):
                 continue
             place = portal_place(slots, slot, mesh, edge)
             for gap in range(gap_count(slots, slot, place)):
                 x, y = gap_point(slots, slot, mesh, edge, place, gap)
                 if not are_parted_by_barriers(slots, slot, polygon, mx, my, x, y):
-                    step = step_cost(mesh, costs, fastest, polygon, mx - x, my - y) + price_of(search, slot, edge, twin)
-                    reach(search, slot, _node_of(slots, slot, mesh, twin, place, gap), x, y, search.cost[slot, node] + step, node)
+                    step = step_cost(mesh, costs, fastest, polygon, mx - x, my - y) + price_of(
+                        search, slot, edge, twin
+                    )
+                    reach(
+                        search,
+                        slot,
+                        _node_of(slots, slot, mesh, twin, place, gap),
+                        x,
+                        y,
+                        search.cost[slot, node] + step,
+                        node,
+                    )
         if polygon == header[slot, START_POLYGON]:
             _consider(slots, slot, mesh, node, mx, my)
     header[slot, EXPANSIONS] += used
@@ -200,7 +237,9 @@ def advance_round(slots, slot, mesh, grant):
 
 @inlined_kernel
 def copy_round(slots, slot, mesh, out, at):
-    """Write the portals of a found search to ``out[at:]``, the one at the goal first; return the piece of the goal."""
+    """Write the portals of a found search to ``out[at:]``, the one at the goal first;
+    return the piece of the goal.
+    """
     place, node = at + chain_size(slots.search, slot), slots.search.header[slot, BEST_NODE]
     while node >= 0:
         place -= 1

@@ -1,6 +1,7 @@
 """What a search on a mesh knows of stationary agents: rows of arrays, called slots, as of other searches.
 
-Nothing of it is on the mesh: the next search in the same slot has forgotten it ([Pathfinding undated], section 6: the static grid is never changed).
+Nothing of it is on the mesh: the next search in the same slot has forgotten it ([Pathfinding undated],
+section 6: the static grid is never changed).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.search.a_star import SearchSlots, make_slots
 
-# Whole numbers of a slot: how many there are of each, whether something did not fit, and what the request resulted in.
+# Whole numbers of a slot: how many there are of each, whether something did not fit, and what the request
+# resulted in.
 REACHES, POLYGONS, BARRIERS, PORTALS, GAPS, IS_FULL, ANSWER = range(7)
 MARKS = 7
 
@@ -28,8 +30,8 @@ class StationarySlots(NamedTuple):
     Attributes
     ----------
     search : SearchSlots
-        Nodes 0 .. ne - 1 are half-edges, over the first gap of their portal; node ``ne + 2 k`` goes over gap k along the half-edge with the lower number,
-        ``ne + 2 k + 1`` along its twin.
+        Nodes 0 .. ne - 1 are half-edges, over the first gap of their portal; node ``ne + 2 k`` goes over gap
+        k along the half-edge with the lower number, ``ne + 2 k + 1`` along its twin.
     marks : (s, 7) int64
         REACHES .. ANSWER above.
     reach : (s, room) int64
@@ -37,13 +39,16 @@ class StationarySlots(NamedTuple):
     span : (s, room, 2) float64, m
         Scratch: what is shut of a portal.
     polygon, polygon_first, polygon_nodes : (s, room) int32
-        Polygons with barriers, ascending; the first barrier of each (one more marks the end); how many discs they join, and one for the rim.
+        Polygons with barriers, ascending; the first barrier of each (one more marks the end); how many discs
+        they join, and one for the rim.
     barrier : (s, room, 4) float64, m
-        Ends of segments that no centre can cross: between two discs that overlap, or a disc and what of the rim it leaves no room beside.
+        Ends of segments that no centre can cross: between two discs that overlap, or a disc and what of the
+        rim it leaves no room beside.
     barrier_node : (s, room, 2) int32
         Which discs they join; 0 is the rim.
     portal, portal_first, portal_gaps : (s, room) int32
-        Portals that discs reach into, by the lower number of their half-edges, ascending; the first gap of each, and how many there are.
+        Portals that discs reach into, by the lower number of their half-edges, ascending; the first gap of
+        each, and how many there are.
     gap : (s, room, 2) float64, m
         A free point in each gap.
     gap_portal : (s, room) int32
@@ -83,7 +88,8 @@ def make_stationary_slots(count: int, edges: int, room: int) -> StationarySlots:
         return np.zeros((count, room, *more), dtype=np.int32)
 
     return StationarySlots(
-        make_slots(count, edges + 2 * room), np.zeros((count, MARKS), dtype=np.int64), np.zeros((count, room), dtype=np.int64), np.zeros((count, room, 2)),
-        whole(), whole(), whole(), np.zeros((count, room, 4)), whole(2), whole(), whole(), whole(), np.zeros((count, room, 2)), whole(),
+        make_slots(count, edges + 2 * room), np.zeros((count, MARKS), dtype=np.int64),
+        np.zeros((count, room), dtype=np.int64), np.zeros((count, room, 2)), whole(), whole(), whole(),
+        np.zeros((count, room, 4)), whole(2), whole(), whole(), whole(), np.zeros((count, room, 2)), whole(),
         whole(), np.zeros((count, room), dtype=np.uint8),
     )  # fmt: skip

@@ -1,4 +1,6 @@
-"""The mesh of one tile, made step by step: it needs nothing but what `crowdsim.navigation.tiles.cut` has cut for it."""
+"""The mesh of one tile, made step by step:
+it needs nothing but what `crowdsim.navigation.tiles.cut` has cut for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from crowdsim.geometry.triangulation import in_fixed_order, make_delaunay, neigh
 from crowdsim.navigation.mesh.merge import merge_to_convex
 from crowdsim.navigation.tiles.cut import TileGround
 
-INNER, WALL, OPEN, BORDER = range(4)  # What an edge of a tile is: shared with a polygon of the tile, a wall, part of an exit, or on the tile's border.
+# What an edge of a tile is: shared with a polygon of the tile, a wall, part of an exit, or on the tile's
+# border.
+INNER, WALL, OPEN, BORDER = range(4)
 
 
 class TileMesh(NamedTuple):
@@ -102,7 +106,10 @@ def tile_steps(ground: TileGround, tile: int, *, most_sides: int) -> Generator[s
     wanted = _wanted_gaps(ground, tile, borders, local)
     triangles, edges = force_edges(points, triangles, [pair for pair, _, _ in wanted])
     partial = {
-        _key(*edge): (width, tiles) for (_, width, tiles), parts in zip(wanted, edges, strict=True) for edge in parts if len(tiles) > 1
+        _key(*edge): (width, tiles)
+        for (_, width, tiles), parts in zip(wanted, edges, strict=True)
+        for edge in parts
+        if len(tiles) > 1
     }
     yield "gaps"
     forced = {_key(*edge) for parts in edges for edge in parts}
@@ -129,7 +136,9 @@ def _faces(ground: TileGround, walls: NDArray[np.int64], borders: NDArray[np.int
     return list(faces[shapely.contains_xy(ground.ground, inside[:, 0], inside[:, 1])]) if len(faces) else []
 
 
-def _triangles(ground: TileGround, faces: list[shapely.Polygon]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _triangles(
+    ground: TileGround, faces: list[shapely.Polygon]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the points of a tile, by their numbers in the ground, and its triangles between them."""
     collection = shapely.constrained_delaunay_triangles(shapely.MultiPolygon(faces))
     corners = shapely.get_coordinates(collection).reshape(-1, 4, 2)[:, :3]
@@ -140,30 +149,45 @@ def _triangles(ground: TileGround, faces: list[shapely.Polygon]) -> tuple[NDArra
     triangles = in_fixed_order(vertices, index.reshape(-1, 3).astype(np.int32))
     area = sum(face.area for face in faces)
     a, b, c = (vertices[triangles[:, i]] for i in range(3))
-    covered = 0.5 * float(np.sum((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])))
-    if not np.array_equal(ground.points[np.minimum(number, len(keys) - 1)], vertices) or abs(covered - area) > 1e-9 * area + 1e-9:
-        raise NavigationError(f"the triangles of a tile cover {covered:.6f} of its {area:.6f} m2; try a slightly different tile size")
+    covered = 0.5 * float(
+        np.sum((b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0]))
+    )
+    if (
+        not np.array_equal(ground.points[np.minimum(number, len(keys) - 1)], vertices)
+        or abs(covered - area) > 1e-9 * area + 1e-9
+    ):
+        raise NavigationError(
+            f"the triangles of a tile cover {covered:.6f} of its {area:.6f} m2; try a slightly different "
+            "tile size"
+        )
     return number, triangles
 
 
 def _wanted_gaps(
     ground: TileGround, tile: int, borders: NDArray[np.int64], local: dict[int, int]
 ) -> list[tuple[tuple[int, int], float, tuple[int, ...]]]:
-    """Return the parts of gaps in a tile: their ends, the width of the whole, and the tiles that it needs; of parts that are the same, the narrowest."""
+    """Return the parts of gaps in a tile: their ends, the width of the whole, and the tiles that it needs;
+    of parts that are the same, the narrowest.
+    """
     on_border = {_key(*ends) for ends in ground.border[borders].tolist()}
     found: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
     for part in np.flatnonzero((ground.gap_tile == tile) | (ground.gap_tile < 0)).tolist():
         a, b = ground.gap[part].tolist()
         if ground.gap_tile[part] < 0 and _key(a, b) not in on_border:
             continue
-        key, value = _key(local[a], local[b]), (float(ground.gap_width[part]), ground.gap_tiles[ground.gap_of[part]])
+        key, value = (
+            _key(local[a], local[b]),
+            (float(ground.gap_width[part]), ground.gap_tiles[ground.gap_of[part]]),
+        )
         if key not in found or value < found[key]:
             found[key] = value
     return [(key, width, tiles) for key, (width, tiles) in sorted(found.items())]
 
 
 def _neighbours_without(triangles: NDArray[np.int32], kept: set[tuple[int, int]]) -> NDArray[np.int32]:
-    """Return the neighbours of triangles, none over the edges that are kept: so that none is flipped or merged over."""
+    """Return the neighbours of triangles, none over the edges that are kept:
+    so that none is flipped or merged over.
+    """
     neighbours = neighbours_of(triangles)
     for t, i in np.argwhere(neighbours >= 0).tolist() if kept else ():
         if _key(int(triangles[t, i]), int(triangles[t, (i + 1) % 3])) in kept:
@@ -172,9 +196,14 @@ def _neighbours_without(triangles: NDArray[np.int32], kept: set[tuple[int, int]]
 
 
 def _packed(
-    ground: TileGround, tile: int, number: NDArray[np.int64], polygons: list[list[int]], walls: NDArray[np.int64], borders: NDArray[np.int64],
+    ground: TileGround,
+    tile: int,
+    number: NDArray[np.int64],
+    polygons: list[list[int]],
+    walls: NDArray[np.int64],
+    borders: NDArray[np.int64],
     partial: dict[tuple[int, int], tuple[float, tuple[int, ...]]],
-) -> TileMesh:  # fmt: skip
+) -> TileMesh:
     """Return the polygons of a tile as arrays, with what each edge is."""
     kinds: dict[tuple[int, int], int] = {}
     for place in borders.tolist():
@@ -193,12 +222,20 @@ def _packed(
         if (a, b)[::-1] not in inner:
             found = kinds.get((int(number[a]), int(number[b])))
             if found is None:
-                raise NavigationError(f"an edge of a tile at {ground.points[number[a]]} m is neither wall nor border; try a slightly different tile size")
+                raise NavigationError(
+                    f"an edge of a tile at {ground.points[number[a]]} m is neither wall nor border; try a "
+                    "slightly different tile size"
+                )
             kind[edge] = found
         if _key(a, b) in partial:
             gaps.append((edge, *partial[_key(a, b)]))
     return TileMesh(
-        ground.points[number], np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32), begin, kind,
-        np.array([gap[0] for gap in gaps], dtype=np.int32), np.array([gap[1] for gap in gaps]),
-        np.cumsum([0, *(len(gap[2]) for gap in gaps)]).astype(np.int32), np.array([slot for gap in gaps for slot in gap[2]], dtype=np.int32),
-    )  # fmt: skip
+        ground.points[number],
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
+        begin,
+        kind,
+        np.array([gap[0] for gap in gaps], dtype=np.int32),
+        np.array([gap[1] for gap in gaps]),
+        np.cumsum([0, *(len(gap[2]) for gap in gaps)]).astype(np.int32),
+        np.array([slot for gap in gaps for slot in gap[2]], dtype=np.int32),
+    )

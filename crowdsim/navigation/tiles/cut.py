@@ -1,9 +1,10 @@
 """Ground cut into square tiles: which bits of wall, of tile border and of gaps each tile has.
 
-Tiles are meshed one by one, and yet their meshes have to fit together to the last bit and answer for every radius. Both follow from what is cut here, once,
-for all tiles. Lines of tiles run at whole multiples of the tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one, there is a *stop*,
-and both tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the width of the whole: so an agent sees
-walls beyond the border.
+Tiles are meshed one by one, and yet their meshes have to fit together to the last bit and answer for every
+radius. Both follow from what is cut here, once, for all tiles. Lines of tiles run at whole multiples of the
+tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one, there is a *stop*, and both
+tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the
+width of the whole: so an agent sees walls beyond the border.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.triangulation import EMPTY_DISC_SLACK, Triangulation, is_open, triangulate
 
-SNAP_M = 1e-6  # Walls that end this near to a line of tiles end on it, and stops this near to each other are one: as near as feet of gaps may come.
+# Walls that end this near to a line of tiles end on it, and stops this near to each other are one: as near as
+# feet of gaps may come.
+SNAP_M = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +33,11 @@ class TileGround:
     size : float, m
         Side of a tile.
     first : (int, int)
-        Column and row of the tile in the lower left: tile (i, j) covers ``i * size .. (i + 1) * size`` in x, likewise j in y.
+        Column and row of the tile in the lower left: tile (i, j) covers ``i * size .. (i + 1) * size`` in x,
+        likewise j in y.
     shape : (int, int)
-        Columns and rows. The tile in column i and row j has the number ``(j - first[1]) * shape[0] + i - first[0]``.
+        Columns and rows. The tile in column i and row j has the number
+        ``(j - first[1]) * shape[0] + i - first[0]``.
     points : (n, 2) float64, m
     wall : (k, 2) int32
         Ends of bits of the ground's boundary, ground on the left; each in one tile.
@@ -105,8 +110,19 @@ def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: fl
     walls = cut.segments(points[start], points[end])
     lines = _Lines(size, np.concatenate([walls.start, walls.end]))
     gaps = cut.segments(points[gap_start], points[gap_end], lines)
-    border, border_keys = lines.borders(ground, {(*a, *b) for a, b in zip(walls.start.tolist(), walls.end.tolist(), strict=True)})
-    return _numbered(size, walls, opened, gaps, np.hypot(*(whole.vertices[gap_end] - whole.vertices[gap_start]).T), border, border_keys, ground)
+    border, border_keys = lines.borders(
+        ground, {(*a, *b) for a, b in zip(walls.start.tolist(), walls.end.tolist(), strict=True)}
+    )
+    return _numbered(
+        size,
+        walls,
+        opened,
+        gaps,
+        np.hypot(*(whole.vertices[gap_end] - whole.vertices[gap_start]).T),
+        border,
+        border_keys,
+        ground,
+    )
 
 
 def _snapped(points: NDArray[np.float64], size: float) -> NDArray[np.float64]:
@@ -115,8 +131,12 @@ def _snapped(points: NDArray[np.float64], size: float) -> NDArray[np.float64]:
     return np.where(np.abs(points - near) <= SNAP_M, near, points)
 
 
-def _gaps(whole: Triangulation, wall_vertices: NDArray[np.int32], widest_gap: float) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Return the ends of the edges that may be gaps: between walls, not too wide, and without a corner of their triangles in the circle over them."""
+def _gaps(
+    whole: Triangulation, wall_vertices: NDArray[np.int32], widest_gap: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Return the ends of the edges that may be gaps:
+    between walls, not too wide, and without a corner of their triangles in the circle over them.
+    """
     at_wall = np.zeros(len(whole.vertices), dtype=np.bool_)
     at_wall[wall_vertices] = True
     t, i = np.nonzero(whole.neighbours > np.arange(len(whole.triangles))[:, None])
@@ -148,8 +168,12 @@ class _Cut:
     def __init__(self, size: float) -> None:
         self.size = size
 
-    def segments(self, start: NDArray[np.float64], end: NDArray[np.float64], lines: _Lines | None = None) -> _Pieces:
-        """Return the pieces of segments; with `lines`, the stops are entered there, and those that are there already are taken."""
+    def segments(
+        self, start: NDArray[np.float64], end: NDArray[np.float64], lines: _Lines | None = None
+    ) -> _Pieces:
+        """Return the pieces of segments; with `lines`, the stops are entered there,
+        and those that are there already are taken.
+        """
         low, high = np.minimum(start, end), np.maximum(start, end)
         crosses = ((np.floor(low / self.size) + 1.0) * self.size < high).any(axis=1)
         if lines is not None:
@@ -174,7 +198,9 @@ class _Cut:
         return (start == end) & (np.round(start / self.size) * self.size == start)
 
     def _stops(self, a: list[float], b: list[float]) -> list[tuple[float, float]]:
-        """Return where a segment crosses lines of tiles strictly between its ends, in order; a crossing of two lines is met exactly."""
+        """Return where a segment crosses lines of tiles strictly between its ends, in order;
+        a crossing of two lines is met exactly.
+        """
         found = []
         for axis in range(2):
             low, high = min(a[axis], b[axis]), max(a[axis], b[axis])
@@ -200,7 +226,8 @@ class _Lines:
         self.size = size
         self.low = np.floor(points.min(axis=0) / size).astype(int)
         self.high = np.maximum(np.ceil(points.max(axis=0) / size).astype(int), self.low + 1)
-        self.stops: dict[tuple[int, float], dict[float, float]] = {}  # (axis, coordinate) -> stops along the line
+        # (axis, coordinate) -> stops along the line
+        self.stops: dict[tuple[int, float], dict[float, float]] = {}
         on = np.round(points / size) * size == points
         for axis in range(2):
             corners = [k * size for k in range(self.low[1 - axis], self.high[1 - axis] + 1)]
@@ -210,8 +237,12 @@ class _Lines:
                 self.stops[axis, place][along] = along
         self._sorted: dict[tuple[int, float], list[float]] = {}
 
-    def entered(self, a: list[float], b: list[float], stops: list[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Enter the stops of a gap; return them with those taken that were there. A gap on a line stops wherever anything does."""
+    def entered(
+        self, a: list[float], b: list[float], stops: list[tuple[float, float]]
+    ) -> list[tuple[float, float]]:
+        """Enter the stops of a gap; return them with those taken that were there.
+        A gap on a line stops wherever anything does.
+        """
         for axis in range(2):
             if a[axis] == b[axis] and (axis, a[axis]) in self.stops:
                 low, high = sorted((a[1 - axis], b[1 - axis]))
@@ -228,13 +259,21 @@ class _Lines:
         axis = on[0]
         known = self.stops[axis, stop[axis]]
         along = stop[1 - axis]
-        near = [each for each in known.values() if abs(each - along) <= SNAP_M] if along not in known else [along]
+        near = (
+            [each for each in known.values() if abs(each - along) <= SNAP_M]
+            if along not in known
+            else [along]
+        )
         along = min(near, key=lambda each: (abs(each - along), each)) if near else along
         known[along] = along
         return (stop[0], along) if axis == 0 else (along, stop[1])
 
-    def borders(self, ground: Any, walls: set[tuple[float, ...]]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the bits of lines inside the ground, (b, 4) m, with columns and rows of the tiles on their left and right, (b, 4)."""
+    def borders(
+        self, ground: Any, walls: set[tuple[float, ...]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Return the bits of lines inside the ground, (b, 4) m, with columns and rows of the tiles on their
+        left and right, (b, 4).
+        """
         rows, keys = [], []
         for (axis, place), known in sorted(self.stops.items()):
             line = round(place / self.size)
@@ -249,8 +288,12 @@ class _Lines:
                     keys.append((tile, line, tile, line - 1))
         table, tiles = np.array(rows), np.array(keys, dtype=np.int64)
         shapely.prepare(ground)
-        inside = shapely.contains_xy(ground, 0.5 * (table[:, 0] + table[:, 2]), 0.5 * (table[:, 1] + table[:, 3]))
-        free = np.array([row not in walls and (*row[2:], *row[:2]) not in walls for row in rows], dtype=np.bool_)
+        inside = shapely.contains_xy(
+            ground, 0.5 * (table[:, 0] + table[:, 2]), 0.5 * (table[:, 1] + table[:, 3])
+        )
+        free = np.array(
+            [row not in walls and (*row[2:], *row[:2]) not in walls for row in rows], dtype=np.bool_
+        )
         return table[inside & free], tiles[inside & free]
 
 
@@ -268,13 +311,24 @@ def _left_tile(start: NDArray[np.float64], end: NDArray[np.float64], size: float
 
 
 def _numbered(
-    size: float, walls: _Pieces, opened: NDArray[np.bool_], gaps: _Pieces, width: NDArray[np.float64], border: NDArray[np.float64],
-    border_keys: NDArray[np.int64], ground: Any,
-) -> TileGround:  # fmt: skip
+    size: float,
+    walls: _Pieces,
+    opened: NDArray[np.bool_],
+    gaps: _Pieces,
+    width: NDArray[np.float64],
+    border: NDArray[np.float64],
+    border_keys: NDArray[np.int64],
+    ground: Any,
+) -> TileGround:
     """Number points and tiles."""
-    corners = np.concatenate([walls.start, walls.end, gaps.start, gaps.end, border[:, :2], border[:, 2:]]) + 0.0
+    corners = (
+        np.concatenate([walls.start, walls.end, gaps.start, gaps.end, border[:, :2], border[:, 2:]]) + 0.0
+    )
     points, index = np.unique(corners, axis=0, return_inverse=True)
-    ends = np.split(index.reshape(-1).astype(np.int32), np.cumsum([len(walls.owner)] * 2 + [len(gaps.owner)] * 2 + [len(border)]))
+    ends = np.split(
+        index.reshape(-1).astype(np.int32),
+        np.cumsum([len(walls.owner)] * 2 + [len(gaps.owner)] * 2 + [len(border)]),
+    )
     wall_key, gap_key = _left_tile(walls.start, walls.end, size), _left_tile(gaps.start, gaps.end, size)
     keys = np.concatenate([wall_key, border_keys[:, :2], border_keys[:, 2:]])
     first, last = keys.min(axis=0), keys.max(axis=0)
@@ -286,27 +340,44 @@ def _numbered(
     wall_tile = number(wall_key)
     on_line = np.zeros(len(gaps.owner), dtype=np.bool_)
     for axis in range(2):
-        on_line |= (gaps.start[:, axis] == gaps.end[:, axis]) & (np.round(gaps.start[:, axis] / size) * size == gaps.start[:, axis])
+        on_line |= (gaps.start[:, axis] == gaps.end[:, axis]) & (
+            np.round(gaps.start[:, axis] / size) * size == gaps.start[:, axis]
+        )
     other_key = _left_tile(gaps.end, gaps.start, size)
-    gap_tiles = _tiles_of_gaps(len(width), gaps, ends[2], ends[3], number(gap_key), number(other_key), ends[0], ends[1], wall_tile)
+    gap_tiles = _tiles_of_gaps(
+        len(width), gaps, ends[2], ends[3], number(gap_key), number(other_key), ends[0], ends[1], wall_tile
+    )
     return TileGround(
-        size, (int(first[0]), int(first[1])), (columns, rows), points, np.column_stack(ends[0:2]), opened[walls.owner], wall_tile,
-        np.column_stack(ends[4:6]), np.column_stack([number(border_keys[:, :2]), number(border_keys[:, 2:])]),
-        np.column_stack(ends[2:4]), np.where(on_line, -1, number(gap_key)).astype(np.int32), width[gaps.owner], gaps.owner.astype(np.int32), gap_tiles, ground,
+        size, (int(first[0]), int(first[1])), (columns, rows), points, np.column_stack(ends[0:2]),
+        opened[walls.owner], wall_tile, np.column_stack(ends[4:6]),
+        np.column_stack([number(border_keys[:, :2]), number(border_keys[:, 2:])]), np.column_stack(ends[2:4]),
+        np.where(on_line, -1, number(gap_key)).astype(np.int32), width[gaps.owner],
+        gaps.owner.astype(np.int32), gap_tiles, ground,
     )  # fmt: skip
 
 
 def _tiles_of_gaps(
-    count: int, gaps: _Pieces, start: NDArray[np.int32], end: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32],
-    wall_start: NDArray[np.int32], wall_end: NDArray[np.int32], wall_tile: NDArray[np.int32],
-) -> list[tuple[int, ...]]:  # fmt: skip
-    """Return for each gap the tiles that it runs through, and those that alone have the wall at one of its ends."""
+    count: int,
+    gaps: _Pieces,
+    start: NDArray[np.int32],
+    end: NDArray[np.int32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    wall_start: NDArray[np.int32],
+    wall_end: NDArray[np.int32],
+    wall_tile: NDArray[np.int32],
+) -> list[tuple[int, ...]]:
+    """Return for each gap the tiles that it runs through, and those that alone have the wall at one of its
+    ends.
+    """
     at_point: dict[int, set[int]] = {}
     for a, b, tile in zip(wall_start.tolist(), wall_end.tolist(), wall_tile.tolist(), strict=True):
         at_point.setdefault(a, set()).add(tile)
         at_point.setdefault(b, set()).add(tile)
     found: list[set[int]] = [set() for _ in range(count)]
-    for gap, a, b, one, other in zip(gaps.owner.tolist(), start.tolist(), end.tolist(), left.tolist(), right.tolist(), strict=True):
+    for gap, a, b, one, other in zip(
+        gaps.owner.tolist(), start.tolist(), end.tolist(), left.tolist(), right.tolist(), strict=True
+    ):
         found[gap] |= {one, other}
         for point in (a, b):
             if len(at_point.get(point, ())) == 1:

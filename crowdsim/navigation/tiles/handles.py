@@ -1,7 +1,8 @@
 """Salted handles of mesh polygons: salt | tile | polygon in an int64.
 
-A handle names a polygon of one version of a tile. When a tile is removed its salt goes up, so that whatever still has an old handle finds out
-instead of walking on ground that is gone ([Mononen 2010], "Detour Handles"). 0 is the null handle; salts start at 1.
+A handle names a polygon of one version of a tile. When a tile is removed its salt goes up, so that whatever
+still has an old handle finds out instead of walking on ground that is gone ([Mononen 2010], "Detour
+Handles"). 0 is the null handle; salts start at 1.
 """
 
 from __future__ import annotations
@@ -42,11 +43,15 @@ def polygon_of(handle: Any) -> Any:
 
 
 def next_salt(salt: int) -> int:
-    """Return the salt of a tile once it was removed; after the last (32,767) the first comes again, never 0."""
+    """Return the salt of a tile once it was removed;
+    after the last (32,767) the first comes again, never 0.
+    """
     return salt + 1 if salt < LAST_SALT else FIRST_SALT
 
 
-def find_polygons(handle: NDArray[np.int64], salt: NDArray[np.int64], first: NDArray[np.int64]) -> NDArray[np.int64]:
+def find_polygons(
+    handle: NDArray[np.int64], salt: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the polygons that handles name.
 
     Parameters
@@ -61,11 +66,14 @@ def find_polygons(handle: NDArray[np.int64], salt: NDArray[np.int64], first: NDA
     Returns
     -------
     (n,) int64
-        -1 for stale handles: null, of a tile that was removed or replaced since, or of one that never was. Twin: `tests/reference/handles.py`.
+        -1 for stale handles: null, of a tile that was removed or replaced since, or of one that never was.
+        Twin: `tests/reference/handles.py`.
     """
     tile, polygon = tile_of(handle), polygon_of(handle)
     known = tile < len(salt)
     tile = np.where(known, tile, 0)
-    is_fresh = known & (handle > NULL) & (salt_of(handle) == salt[tile]) & (polygon < first[tile + 1] - first[tile])
+    is_fresh = (
+        known & (handle > NULL) & (salt_of(handle) == salt[tile]) & (polygon < first[tile + 1] - first[tile])
+    )
     found: NDArray[np.int64] = np.where(is_fresh, first[tile] + polygon, -1)
     return found

@@ -1,4 +1,6 @@
-"""Tiles joined into one mesh: the arrays that kernels see are a function of the tiles that are there, and of nothing that was before."""
+"""Tiles joined into one mesh: the arrays that kernels see are a function of the tiles that are there,
+and of nothing that was before.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.point_location import Cells
 from crowdsim.navigation.tiles.build import WALL, TileMesh
 
-NOWHERE_M = 1e5  # How far beyond the ground the polygon lies that stands for no ground at all: no goal, agent or wall comes near it.
+# How far beyond the ground the polygon lies that stands for no ground at all: no goal, agent or wall comes
+# near it.
+NOWHERE_M = 1e5
 
 
 class Joined(NamedTuple):
@@ -23,7 +27,8 @@ class Joined(NamedTuple):
     Attributes
     ----------
     mesh : NavMesh
-        The polygons of all tiles in ascending number of the tile; after them one that stands for no ground, far from everything.
+        The polygons of all tiles in ascending number of the tile; after them one that stands for no ground,
+        far from everything.
     walls : Walls
         Without lists of those near each polygon.
     first_polygon, first_edge : (tiles + 1,) int64
@@ -36,7 +41,12 @@ class Joined(NamedTuple):
     first_edge: NDArray[np.int64]
 
 
-def join_tiles(tiles: Mapping[int, TileMesh], count: int, cells: Cells, closed: Mapping[int, NDArray[np.bool_]] | None = None) -> Joined:
+def join_tiles(
+    tiles: Mapping[int, TileMesh],
+    count: int,
+    cells: Cells,
+    closed: Mapping[int, NDArray[np.bool_]] | None = None,
+) -> Joined:
     """Join tiles into one mesh.
 
     Parameters
@@ -52,7 +62,8 @@ def join_tiles(tiles: Mapping[int, TileMesh], count: int, cells: Cells, closed: 
     Returns
     -------
     Joined
-        Borders to tiles that are not there are open: no agent gets across, but there is no wall that agents would keep away from.
+        Borders to tiles that are not there are open: no agent gets across, but there is no wall that agents
+        would keep away from.
     """
     present = sorted(tiles)
     polygons, edges = np.zeros(count + 1, dtype=np.int64), np.zeros(count + 1, dtype=np.int64)
@@ -70,11 +81,20 @@ def join_tiles(tiles: Mapping[int, TileMesh], count: int, cells: Cells, closed: 
     last = int(first_edge[-1])
     polygon_start = np.concatenate([*starts, [last, last + 3]]).astype(np.int32)
     corner = np.concatenate([*edge_vertex, len(xy) + np.arange(3)]).astype(np.int32)
-    is_wall = np.concatenate([*(tiles[number].edge_kind == WALL for number in present), np.zeros(3, dtype=np.bool_)])
+    is_wall = np.concatenate(
+        [*(tiles[number].edge_kind == WALL for number in present), np.zeros(3, dtype=np.bool_)]
+    )
     mesh, walls = mesh_of_arrays(
-        points, polygon_start, corner, np.zeros(len(polygon_start) - 1, dtype=np.int32), lambda start, end, edge: ~is_wall[edge],
-        widest=_gap_widths(tiles, first_edge), parted=_round_closed(tiles, closed or {}, first_edge), cells=cells, apart=1,
-    )  # fmt: skip
+        points,
+        polygon_start,
+        corner,
+        np.zeros(len(polygon_start) - 1, dtype=np.int32),
+        lambda start, end, edge: ~is_wall[edge],
+        widest=_gap_widths(tiles, first_edge),
+        parted=_round_closed(tiles, closed or {}, first_edge),
+        cells=cells,
+        apart=1,
+    )
     return Joined(mesh, walls, first_polygon, first_edge)
 
 
@@ -90,7 +110,9 @@ def _welded(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def _gap_widths(tiles: Mapping[int, TileMesh], first_edge: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the width of the gap that an edge is a part of; inf where it is none, or a tile that the gap needs is not there."""
+    """Return the width of the gap that an edge is a part of;
+    inf where it is none, or a tile that the gap needs is not there.
+    """
     width = np.full(int(first_edge[-1]) + 3, np.inf)
     there = np.zeros(len(first_edge) - 1, dtype=np.bool_)
     there[list(tiles)] = True
@@ -101,9 +123,13 @@ def _gap_widths(tiles: Mapping[int, TileMesh], first_edge: NDArray[np.int64]) ->
     return width
 
 
-def _round_closed(tiles: Mapping[int, TileMesh], closed: Mapping[int, NDArray[np.bool_]], first_edge: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _round_closed(
+    tiles: Mapping[int, TileMesh], closed: Mapping[int, NDArray[np.bool_]], first_edge: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Return which half-edges are those of closed polygons."""
     found = np.zeros(int(first_edge[-1]) + 3, dtype=np.bool_)
     for number, polygons in closed.items():
-        found[first_edge[number] : first_edge[number + 1]] = np.repeat(polygons, np.diff(tiles[number].polygon_start))
+        found[first_edge[number] : first_edge[number + 1]] = np.repeat(
+            polygons, np.diff(tiles[number].polygon_start)
+        )
     return found

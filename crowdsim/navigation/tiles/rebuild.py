@@ -1,4 +1,6 @@
-"""Tiles of ground that changes: only those are meshed anew whose walls, borders or gaps are others than they were."""
+"""Tiles of ground that changes: only those are meshed anew whose walls,
+borders or gaps are others than they were.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from crowdsim.navigation.tiles.cut import TileGround, cut_ground
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 
 MOST_KNOWN = 20_000  # Tiles that are remembered; a few kB each.
-TILES_A_STEP = 4  # Made between two looks at the clock, some milliseconds where all are new; of a door that closes, one or two are.
+# Made between two looks at the clock, some milliseconds where all are new; of a door that closes, one or two
+# are.
+TILES_A_STEP = 4
 
 
 class TileRebuilder:
@@ -31,17 +35,21 @@ class TileRebuilder:
 
     Notes
     -----
-    A tile follows from the bits of wall, border and gap that `cut_ground` gives it, so two tiles of the same bits are one. Twin: the same ground cut into
-    tiles at once, in `tests/navigation/tiles/test_tile_rebuild.py`.
+    A tile follows from the bits of wall, border and gap that `cut_ground` gives it, so two tiles of the same
+    bits are one. Twin: the same ground cut into tiles at once, in
+    `tests/navigation/tiles/test_tile_rebuild.py`.
     """
 
-    def __init__(self, size: float, first: tuple[int, int], shape: tuple[int, int], parameters: MeshParameters) -> None:
+    def __init__(
+        self, size: float, first: tuple[int, int], shape: tuple[int, int], parameters: MeshParameters
+    ) -> None:
         self.size, self.first, self.shape, self.parameters = size, first, shape, parameters
         self._known: dict[tuple[int, bytes], TileMesh | None] = {}
         self.built_count = 0
 
     def tiles_of(self, ground: Any, openings: Any = None) -> dict[int, TileMesh]:
-        """Return the tiles of some ground within that of the mesh, by number; those without ground are left out.
+        """Return the tiles of some ground within that of the mesh, by number;
+        those without ground are left out.
 
         Parameters
         ----------
@@ -57,10 +65,17 @@ class TileRebuilder:
         return at_once(self.steps(ground, openings))
 
     def steps(self, ground: Any, openings: Any = None) -> Steps[dict[int, TileMesh]]:
-        """Make tiles as `tiles_of` does, resting after the ground was cut and after every TILES_A_STEP tiles, known or not."""
+        """Make tiles as `tiles_of` does, resting after the ground was cut and after every TILES_A_STEP tiles,
+        known or not.
+        """
         if ground.is_empty:
             return {}
-        cut = cut_ground(cut_at_openings(ground, openings), self.size, openings=openings, widest_gap=2.0 * self.parameters.widest_body)
+        cut = cut_ground(
+            cut_at_openings(ground, openings),
+            self.size,
+            openings=openings,
+            widest_gap=2.0 * self.parameters.widest_body,
+        )
         cut = numbered_as(cut, self.first, self.shape)
         found: dict[int, TileMesh] = {}
         yield "ground"
@@ -82,7 +97,8 @@ class TileRebuilder:
 
 
 def differences(tiles: TiledMesh, wanted: Mapping[int, TileMesh]) -> tuple[list[int], dict[int, TileMesh]]:
-    """Return which tiles of a mesh have to go, and which to come, so that it has the wanted ones; a tile that is another goes and comes.
+    """Return which tiles of a mesh have to go, and which to come, so that it has the wanted ones;
+    a tile that is another goes and comes.
 
     Parameters
     ----------
@@ -90,7 +106,11 @@ def differences(tiles: TiledMesh, wanted: Mapping[int, TileMesh]) -> tuple[list[
     wanted : mapping of int to TileMesh
     """
     there = set(tiles.tiles())
-    new = {tile: content for tile, content in sorted(wanted.items()) if tile not in there or not _is_same(tiles.content(tile), content)}
+    new = {
+        tile: content
+        for tile, content in sorted(wanted.items())
+        if tile not in there or not _is_same(tiles.content(tile), content)
+    }
     return sorted(tile for tile in there if tile not in wanted or tile in new), new
 
 
@@ -105,12 +125,19 @@ def numbered_as(cut: TileGround, first: tuple[int, int], shape: tuple[int, int])
     columns, right, up = cut.shape[0], cut.first[0] - first[0], cut.first[1] - first[1]
 
     def number(tile: NDArray[np.int32]) -> NDArray[np.int32]:
-        return np.where(tile < 0, tile, (tile // columns + up) * shape[0] + tile % columns + right).astype(np.int32)
+        return np.where(tile < 0, tile, (tile // columns + up) * shape[0] + tile % columns + right).astype(
+            np.int32
+        )
 
     return replace(
-        cut, first=first, shape=shape, wall_tile=number(cut.wall_tile), border_tile=number(cut.border_tile), gap_tile=number(cut.gap_tile),
+        cut,
+        first=first,
+        shape=shape,
+        wall_tile=number(cut.wall_tile),
+        border_tile=number(cut.border_tile),
+        gap_tile=number(cut.gap_tile),
         gap_tiles=[tuple(number(np.array(tiles, dtype=np.int32)).tolist()) for tiles in cut.gap_tiles],
-    )  # fmt: skip
+    )
 
 
 def bits_of_tiles(cut: TileGround) -> dict[int, bytes]:
@@ -143,7 +170,9 @@ def bits_of_tiles(cut: TileGround) -> dict[int, bytes]:
     return {tile: b"|".join(found) for tile, found in sorted(parts.items())}
 
 
-def _add_border_gaps(cut: TileGround, gap: NDArray[np.float64], needed: list[bytes], parts: dict[int, list[bytes]]) -> None:
+def _add_border_gaps(
+    cut: TileGround, gap: NDArray[np.float64], needed: list[bytes], parts: dict[int, list[bytes]]
+) -> None:
     """Add the gaps that lie on borders to both tiles."""
     tiles_of: dict[tuple[int, int], list[int]] = {}
     for (a, b), tiles in zip(cut.border.tolist(), cut.border_tile.tolist(), strict=True):

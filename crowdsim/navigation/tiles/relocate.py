@@ -7,9 +7,11 @@ from __future__ import annotations
 from crowdsim.kernels.decorator import kernel
 from crowdsim.navigation.mesh.mesh import is_in_sight, locate, make_flood, wall_distance
 
-RAYS = 32  # Directions in which a free place is looked for; more finds one that is nearer by some per cent at most.
+# Directions in which a free place is looked for; more finds one that is nearer by some per cent at most.
+RAYS = 32
 STEP_OF_RADIUS = 0.125  # Distance between two places on a ray as a share of the radius.
-FARTHEST_M = 4.0  # Beyond the radius. An agent that finds no free place so near stays where it is; a door is not so deep.
+# Beyond the radius. An agent that finds no free place so near stays where it is; a door is not so deep.
+FARTHEST_M = 4.0
 
 
 @kernel
@@ -27,14 +29,16 @@ def relocate(old, new, old_polygon, polygon, position, radius, rays, out, out_po
     rays : (k, 2) float64
         Unit vectors, in the order in which equally near places are preferred.
     out : (n, 2) float64, m
-        Receives the places: an agent stays where it is clear of walls, and where nothing is free within `FARTHEST_M` and its radius.
+        Receives the places: an agent stays where it is clear of walls, and where nothing is free within
+        `FARTHEST_M` and its radius.
     out_polygon : (n,) int64
         Receives the polygons of the new mesh there.
 
     Notes
     -----
-    An agent that is as far from walls as before stays too. A place counts if a straight line led there on the old mesh, so that no agent is put through a
-    wall. Agents do not heed each other: those that are put on the same place are pushed apart later. Twin: the naive search in
+    An agent that is as far from walls as before stays too. A place counts if a straight line led there on the
+    old mesh, so that no agent is put through a wall. Agents do not heed each other: those that are put on the
+    same place are pushed apart later. Twin: the naive search in
     `tests/navigation/tiles/test_changed_ground.py`.
     """
     flood = make_flood(max(old.polygon_start.size, new.polygon_start.size) - 1)
@@ -49,7 +53,9 @@ def relocate(old, new, old_polygon, polygon, position, radius, rays, out, out_po
             away = step * STEP_OF_RADIUS * r
             for ray in range(rays.shape[0]):
                 to_x, to_y = x + away * rays[ray, 0], y + away * rays[ray, 1]
-                if not is_in_sight(old, old_polygon[row], x, y, to_x, to_y, old.polygon_layer[old_polygon[row]]):
+                if not is_in_sight(
+                    old, old_polygon[row], x, y, to_x, to_y, old.polygon_layer[old_polygon[row]]
+                ):
                     continue
                 place = locate(new, to_x, to_y, new.polygon_layer[polygon[row]])
                 if place >= 0 and wall_distance(new, place, to_x, to_y, r, flood) >= r:

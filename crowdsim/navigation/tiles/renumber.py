@@ -1,7 +1,8 @@
-"""What stays as it was when ground changes: polygons of one mesh that another one has too, with all that depends on them.
+"""What stays as it was when ground changes:
+polygons of one mesh that another one has too, with all that depends on them.
 
-A mesh is built anew when an area is opened or closed. Far from the change the new polygons are the old ones under other numbers, and paths through them
-are as good as before; agents that follow one keep it.
+A mesh is built anew when an area is opened or closed. Far from the change the new polygons are the old ones
+under other numbers, and paths through them are as good as before; agents that follow one keep it.
 """
 
 from __future__ import annotations
@@ -67,8 +68,9 @@ def find_unchanged(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals:
 
     Notes
     -----
-    A polygon stayed if it has the same corners, walls end at the same of them, and the same of its edges can be crossed: then the same agents can go
-    through it, from each edge to each. Checked by `tests/navigation/tiles/test_changed_ground.py`.
+    A polygon stayed if it has the same corners, walls end at the same of them, and the same of its edges can
+    be crossed: then the same agents can go through it, from each edge to each. Checked by
+    `tests/navigation/tiles/test_changed_ground.py`.
     """
     first_of = {key: (number, turn) for number, (key, turn) in enumerate(_shapes(new))}
     polygon = np.full(old.polygon_count, -1, dtype=np.int32)
@@ -90,45 +92,81 @@ def find_unchanged(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals:
 def _shapes(mesh: NavMesh) -> list[tuple[bytes, int]]:
     """Return for each polygon what it is, from its lowest corner on, and which of its corners that is."""
     corner = mesh.edge_vertex
-    facts = np.column_stack([mesh.vertex[corner], mesh.is_wall_vertex[corner], mesh.edge_twin >= 0, mesh.edge_wall >= 0, mesh.polygon_layer[mesh.edge_polygon]])
+    facts = np.column_stack(
+        [
+            mesh.vertex[corner],
+            mesh.is_wall_vertex[corner],
+            mesh.edge_twin >= 0,
+            mesh.edge_wall >= 0,
+            mesh.polygon_layer[mesh.edge_polygon],
+        ]
+    )
     rank = np.empty(mesh.edge_count, dtype=np.int64)
     rank[np.lexsort((facts[:, 1], facts[:, 0]))] = np.arange(mesh.edge_count)
     found = []
     for first, last in zip(mesh.polygon_start[:-1].tolist(), mesh.polygon_start[1:].tolist(), strict=True):
         turn = int(np.argmin(rank[first:last]))
-        found.append((np.concatenate([facts[first + turn : last], facts[first : first + turn]]).tobytes(), turn))
+        found.append(
+            (np.concatenate([facts[first + turn : last], facts[first : first + turn]]).tobytes(), turn)
+        )
     return found
 
 
-def _piece_keys(goals: GoalPieces, number: NDArray[np.int32] | NDArray[np.int64]) -> list[tuple[int, int, int, bytes, float]]:
-    """Return what each piece is: goal, source, new number of its polygon, corners, clearance; a piece whose polygon is gone is like no other."""
+def _piece_keys(
+    goals: GoalPieces, number: NDArray[np.int32] | NDArray[np.int64]
+) -> list[tuple[int, int, int, bytes, float]]:
+    """Return what each piece is: goal, source, new number of its polygon, corners, clearance;
+    a piece whose polygon is gone is like no other.
+    """
     found = []
-    for goal, (first, last) in enumerate(zip(goals.goal_start[:-1].tolist(), goals.goal_start[1:].tolist(), strict=True)):
+    for goal, (first, last) in enumerate(
+        zip(goals.goal_start[:-1].tolist(), goals.goal_start[1:].tolist(), strict=True)
+    ):
         for piece in range(first, last):
             place = int(number[goals.piece_polygon[piece]])
             corners = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]].tobytes()
-            found.append((goal if place >= 0 else -1 - piece, int(goals.piece_source[piece]), place, corners, float(goals.clearance[piece])))
+            found.append(
+                (
+                    goal if place >= 0 else -1 - piece,
+                    int(goals.piece_source[piece]),
+                    place,
+                    corners,
+                    float(goals.clearance[piece]),
+                )
+            )
     return found
 
 
 def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:
-    """Return what became of polygons and half-edges as tiles changed; those of the tiles in `changed` are gone."""
+    """Return what became of polygons and half-edges as tiles changed;
+    those of the tiles in `changed` are gone.
+    """
     polygon = np.full(before.mesh.polygon_count, -1, dtype=np.int32)
     edge = np.full(before.mesh.edge_count, -1, dtype=np.int32)
     is_narrower = np.zeros(before.mesh.polygon_count, dtype=np.bool_)
     for tile in np.flatnonzero(np.diff(before.first_polygon)).tolist():
         if tile in changed:
             continue
-        old, new = (slice(int(each.first_polygon[tile]), int(each.first_polygon[tile + 1])) for each in (before, after))
+        old, new = (
+            slice(int(each.first_polygon[tile]), int(each.first_polygon[tile + 1]))
+            for each in (before, after)
+        )
         polygon[old] = np.arange(new.start, new.stop)
-        old_edge, new_edge = (slice(int(each.first_edge[tile]), int(each.first_edge[tile + 1])) for each in (before, after))
+        old_edge, new_edge = (
+            slice(int(each.first_edge[tile]), int(each.first_edge[tile + 1])) for each in (before, after)
+        )
         edge[old_edge] = np.arange(new_edge.start, new_edge.stop)
-        old_pair, new_pair = (slice(int(m.pair_start[s.start]), int(m.pair_start[s.stop])) for m, s in ((before.mesh, old), (after.mesh, new)))
+        old_pair, new_pair = (
+            slice(int(m.pair_start[s.start]), int(m.pair_start[s.stop]))
+            for m, s in ((before.mesh, old), (after.mesh, new))
+        )
         narrower_edge = after.mesh.edge_width[new_edge] < before.mesh.edge_width[old_edge]
         narrower_pair = after.mesh.pair_width[new_pair] < before.mesh.pair_width[old_pair]
         starts = before.mesh.polygon_start[old] - before.mesh.polygon_start[old.start]
         pair_starts = before.mesh.pair_start[old] - before.mesh.pair_start[old.start]
-        is_narrower[old] = np.logical_or.reduceat(narrower_edge, starts) | np.logical_or.reduceat(narrower_pair, pair_starts)
+        is_narrower[old] = np.logical_or.reduceat(narrower_edge, starts) | np.logical_or.reduceat(
+            narrower_pair, pair_starts
+        )
     edge[(edge >= 0) & (before.mesh.edge_twin >= 0) & (after.mesh.edge_twin[edge] < 0)] = -1
     return Renumbered(polygon, edge, is_narrower)
 
@@ -169,6 +207,8 @@ def corridors_that_stay(
 
 
 def places_in(block: NDArray[np.int64], length: NDArray[np.int32] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places in a corridor store of all portals of some corridors, one corridor after the other."""
+    """Return the places in a corridor store of all portals of some corridors,
+    one corridor after the other.
+    """
     ends = np.cumsum(length, dtype=np.int64)
     return np.repeat(block - ends + length, length) + np.arange(ends[-1] if len(ends) else 0)

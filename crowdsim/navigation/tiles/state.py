@@ -21,7 +21,11 @@ def pack_tiles(tiles: Mapping[int, TileMesh]) -> dict[str, NDArray[Any]]:
     packed: dict[str, NDArray[Any]] = {"tiles": np.array(numbers, dtype=np.int64)}
     for field, like in TileMesh.__annotations__.items():
         parts = [getattr(tiles[number], field) for number in numbers]
-        packed[f"tiles.{field}"] = np.concatenate(parts) if parts else np.zeros((0, 2) if field == "vertex" else 0, dtype=_kind(str(like)))
+        packed[f"tiles.{field}"] = (
+            np.concatenate(parts)
+            if parts
+            else np.zeros((0, 2) if field == "vertex" else 0, dtype=_kind(str(like)))
+        )
         packed[f"tiles.{field}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
     return packed
 
@@ -52,26 +56,43 @@ def unpack_tiles(saved: Saved, count: int) -> dict[int, TileMesh]:
 
 
 def _fault(tile: TileMesh, count: int) -> str:
-    """Return what is wrong with a tile: with the numbers that its arrays have of each other's entries, or its polygons; nothing where all is right."""
+    """Return what is wrong with a tile: with the numbers that its arrays have of each other's entries,
+    or its polygons; nothing where all is right.
+    """
     corners, edges = len(tile.vertex), len(tile.edge_vertex)
     if not np.all(np.abs(tile.vertex) <= FARTHEST_M):
         return "which lies nowhere"
     for numbers, low, high, name in (
-        (tile.polygon_start, 0, edges, "polygons"), (tile.edge_vertex, 0, corners - 1, "corners"), (tile.edge_kind, INNER, BORDER, "kinds of edges"),
-        (tile.gap_edge, 0, edges - 1, "gaps"), (tile.gap_start, 0, len(tile.gap_tile), "gaps"), (tile.gap_tile, 0, count - 1, "gaps"),
-    ):  # fmt: skip
+        (tile.polygon_start, 0, edges, "polygons"),
+        (tile.edge_vertex, 0, corners - 1, "corners"),
+        (tile.edge_kind, INNER, BORDER, "kinds of edges"),
+        (tile.gap_edge, 0, edges - 1, "gaps"),
+        (tile.gap_start, 0, len(tile.gap_tile), "gaps"),
+        (tile.gap_tile, 0, count - 1, "gaps"),
+    ):
         if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
             return f"whose {name} are out of range"
     sides, gaps = np.diff(tile.polygon_start), np.diff(tile.gap_start)
     if not len(sides) or tile.polygon_start[0] != 0 or tile.polygon_start[-1] != edges or sides.min() < 3:
         return "whose polygons do not take all edges in turn"
-    if len(tile.gap_start) != len(tile.gap_edge) + 1 or tile.gap_start[0] != 0 or tile.gap_start[-1] != len(tile.gap_tile) or np.any(gaps < 1):
+    if (
+        len(tile.gap_start) != len(tile.gap_edge) + 1
+        or tile.gap_start[0] != 0
+        or tile.gap_start[-1] != len(tile.gap_tile)
+        or np.any(gaps < 1)
+    ):
         return "whose gaps do not take all tiles in turn"
-    if len(tile.gap_width) != len(tile.gap_edge) or not np.all((tile.gap_width >= 0.0) & (tile.gap_width <= FARTHEST_M)):
+    if len(tile.gap_width) != len(tile.gap_edge) or not np.all(
+        (tile.gap_width >= 0.0) & (tile.gap_width <= FARTHEST_M)
+    ):
         return "whose gaps have no widths"
     begin, end = tile.edge_vertex.astype(np.int64), end_vertices(tile).astype(np.int64)
     key, back = begin * corners + end, end * corners + begin
-    if len(np.unique(key)) != edges or np.any(begin == end) or not np.all(np.isin(back[tile.edge_kind == INNER], key)):
+    if (
+        len(np.unique(key)) != edges
+        or np.any(begin == end)
+        or not np.all(np.isin(back[tile.edge_kind == INNER], key))
+    ):
         return "whose polygons are not joined"
     a, b, c = tile.vertex[begin], tile.vertex[end], tile.vertex[next_in_polygon(tile.polygon_start, end)]
     along, onward = b - a, c - b

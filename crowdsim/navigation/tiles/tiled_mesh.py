@@ -1,8 +1,9 @@
 """A mesh in tiles that can be taken out, put back and replaced while agents walk on it.
 
-Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends on them only, and not on what was before; what
-keeps numbers of polygons or half-edges is given their new ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed
-gets a new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
+Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends
+on them only, and not on what was before; what keeps numbers of polygons or half-edges is given their new
+ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed gets a
+new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
 
 Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "Delta State".
 """
@@ -31,7 +32,8 @@ from crowdsim.navigation.tiles.renumber import Renumbered, renumber
 from crowdsim.navigation.tiles.state import end_vertices, pack_tiles, unpack_tiles
 from crowdsim.saved import Arrays, Saved
 
-CLOSED = 1  # Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
+# Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
+CLOSED = 1
 MOST_TILES = 1 << handles.TILE_BITS
 MISPLACED_M = 1e-3  # How far beyond its tile a polygon may reach.
 _LEAST_M, _FAR = 1e-3, 1e9  # Bounds of what a saved mesh says of its tiles and cells.
@@ -86,12 +88,23 @@ class TiledMesh:
         See `set_areas`.
     """
 
-    def __init__(self, tiles: Mapping[int, TileMesh], size: float, first: tuple[int, int], shape: tuple[int, int], wall_reach: float) -> None:
+    def __init__(
+        self,
+        tiles: Mapping[int, TileMesh],
+        size: float,
+        first: tuple[int, int],
+        shape: tuple[int, int],
+        wall_reach: float,
+    ) -> None:
         self.size, self.first, self.shape, self.wall_reach = size, first, shape, float(wall_reach)
         self._built = dict(tiles)  # as they were at the beginning
         self._content = dict(tiles)  # as they are; of a tile that is not there, as it was
-        self._kept_flags = {tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in tiles.items()}
-        self._kept_areas = {tile: np.zeros(content.polygon_count, dtype=np.uint8) for tile, content in tiles.items()}
+        self._kept_flags = {
+            tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in tiles.items()
+        }
+        self._kept_areas = {
+            tile: np.zeros(content.polygon_count, dtype=np.uint8) for tile, content in tiles.items()
+        }
         self.is_there = np.zeros(shape[0] * shape[1], dtype=np.bool_)
         self.is_there[list(tiles)] = True
         self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
@@ -150,14 +163,17 @@ class TiledMesh:
         """Return which handles name nothing any more, shape (n,)."""
         return handles.find_polygons(handle, self.salt, self.first_polygon) < 0
 
-    def change(self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()) -> Renumbered:
+    def change(
+        self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()
+    ) -> Renumbered:
         """Take tiles out and put tiles in, at once.
 
         Parameters
         ----------
         remove : iterable of int
         add : mapping of int to (TileMesh or None), or iterable of int
-            None is the tile as it was when it was taken out, flags and areas included. A tile that is removed and added is replaced.
+            None is the tile as it was when it was taken out, flags and areas included. A tile that is removed
+            and added is replaced.
 
         Returns
         -------
@@ -170,12 +186,21 @@ class TiledMesh:
         """
         return self.take(at_once(self.steps(remove=remove, add=add)))
 
-    def steps(self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()) -> Steps[NewTiles]:
-        """Join the tiles that there will be, resting in between as often whatever they are; see `change`. Nothing is changed."""
+    def steps(
+        self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()
+    ) -> Steps[NewTiles]:
+        """Join the tiles that there will be, resting in between as often whatever they are; see `change`.
+        Nothing is changed.
+        """
         gone, added = self._checked(remove, add)
-        version, new = self._version, {tile: content for tile, content in added.items() if content is not None}
+        version, new = (
+            self._version,
+            {tile: content for tile, content in added.items() if content is not None},
+        )
         there = sorted((set(self.tiles()) - set(gone)) | set(added))
-        flags = self._flags_by_tile() | {tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in new.items()}
+        flags = self._flags_by_tile() | {
+            tile: np.zeros(content.polygon_count, dtype=np.uint16) for tile, content in new.items()
+        }
         before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
         joined = self._joined(there, self._content | new, flags)
         yield "joined"
@@ -204,7 +229,9 @@ class TiledMesh:
         self._become(made.joined)
         return made.now
 
-    def _checked(self, remove: Iterable[int], add: Mapping[int, TileMesh | None] | Iterable[int]) -> tuple[list[int], dict[int, TileMesh | None]]:
+    def _checked(
+        self, remove: Iterable[int], add: Mapping[int, TileMesh | None] | Iterable[int]
+    ) -> tuple[list[int], dict[int, TileMesh | None]]:
         """Return what goes and what comes, if that can be."""
         gone = sorted(set(remove))
         added = dict(add) if isinstance(add, Mapping) else dict.fromkeys(add)
@@ -224,10 +251,13 @@ class TiledMesh:
     def refuse_present(self, tile: int, is_there: bool) -> None:
         """Raise NavigationError for a tile that is to come, if it is there."""
         if is_there:
-            raise NavigationError(f"tile {self.name_of(tile)} is there already; remove it first, or in the same change")
+            raise NavigationError(
+                f"tile {self.name_of(tile)} is there already; remove it first, or in the same change"
+            )
 
     def keep(self, tile: int, content: TileMesh) -> None:
-        """Note what a tile that is not there will be when it is put back: the ground has changed since it was taken out.
+        """Note what a tile that is not there will be when it is put back:
+        the ground has changed since it was taken out.
 
         Raises
         ------
@@ -247,7 +277,8 @@ class TiledMesh:
         self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
 
     def set_flags(self, handle: NDArray[np.int64], flags: int) -> Renumbered:
-        """Set the flags of polygons. CLOSED ones can be neither entered nor left; what the other bits mean is the caller's.
+        """Set the flags of polygons. CLOSED ones can be neither entered nor left;
+        what the other bits mean is the caller's.
 
         Raises
         ------
@@ -273,7 +304,8 @@ class TiledMesh:
         if stale.any():
             old = int(handle[stale][0])
             raise NavigationError(
-                f"{int(stale.sum())} of {len(handle)} handles are stale: the first names polygon {handles.polygon_of(old)} of tile {handles.tile_of(old)} "
+                f"{int(stale.sum())} of {len(handle)} handles are stale: the first names polygon "
+                f"{handles.polygon_of(old)} of tile {handles.tile_of(old)} "
                 f"with salt {handles.salt_of(old)}, and that was removed. Look the polygons up anew"
             )
         return self.polygons_of(handle)
@@ -281,19 +313,30 @@ class TiledMesh:
     def _refuse_unknown(self, tiles: Iterable[int]) -> None:
         for tile in tiles:
             if tile not in self._content:
-                first, last = self.first, (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1)
-                raise NavigationError(f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and those without ground do not count")
+                first, last = (
+                    self.first,
+                    (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1),
+                )
+                raise NavigationError(
+                    f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and "
+                    "those without ground do not count"
+                )
 
     def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
         if content is not None and not self._is_inside(tile, content):
             (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
-            raise NavigationError(f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile {self.name_of(tile)}")
+            raise NavigationError(
+                f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile "
+                f"{self.name_of(tile)}"
+            )
 
     def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
         return values[self.first_polygon[tile] : self.first_polygon[tile + 1]]
 
     def _rejoin(self) -> Renumbered:
-        """Join the same tiles anew, whose flags are others than before; return what became of their polygons."""
+        """Join the same tiles anew, whose flags are others than before;
+        return what became of their polygons.
+        """
         before = Joined(self.mesh, self.walls, self.first_polygon, self.first_edge)
         self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
         self._join()
@@ -309,7 +352,9 @@ class TiledMesh:
     def _join(self) -> None:
         self._become(self._with_lists(self._joined(self.tiles(), self._content, self._kept_flags)))
 
-    def _joined(self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]) -> Joined:
+    def _joined(
+        self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]
+    ) -> Joined:
         closed = {tile: closed for tile in there if (closed := flags[tile] & CLOSED != 0).any()}
         return join_tiles({tile: content[tile] for tile in there}, self.tile_count, self._cells, closed)
 
@@ -322,14 +367,19 @@ class TiledMesh:
         self.first_polygon, self.first_edge = joined.first_polygon, joined.first_edge
         self.mesh: NavMesh = joined.mesh
         self.walls: Walls = joined.walls
-        self.flags = np.concatenate([*(self._kept_flags[tile] for tile in there), np.zeros(1, dtype=np.uint16)])
-        self.areas = np.concatenate([*(self._kept_areas[tile] for tile in there), np.zeros(1, dtype=np.uint8)])
+        self.flags = np.concatenate(
+            [*(self._kept_flags[tile] for tile in there), np.zeros(1, dtype=np.uint16)]
+        )
+        self.areas = np.concatenate(
+            [*(self._kept_areas[tile] for tile in there), np.zeros(1, dtype=np.uint8)]
+        )
         tile = np.repeat(np.arange(self.tile_count), np.diff(self.first_polygon))
         handle = handles.pack(self.salt[tile], tile, np.arange(len(tile)) - self.first_polygon[tile])
         self._handle: NDArray[np.int64] = np.append(handle, handles.NULL).astype(np.int64)
 
     def tile_state(self, tile: int) -> dict[str, NDArray[Any]]:
-        """Return the flags and areas of a tile that is there as named arrays, with the reference that they are valid for ([Mononen 2010], "Delta State").
+        """Return the flags and areas of a tile that is there as named arrays,
+        with the reference that they are valid for ([Mononen 2010], "Delta State").
 
         Raises
         ------
@@ -340,7 +390,11 @@ class TiledMesh:
         if not self.is_there[tile]:
             raise NavigationError(f"tile {self.name_of(tile)} is not there, so it has no state to save")
         reference = np.array([handles.pack(int(self.salt[tile]), tile, 0)], dtype=np.int64)
-        return {"reference": reference, "flags": self._own(self.flags, tile).copy(), "areas": self._own(self.areas, tile).copy()}
+        return {
+            "reference": reference,
+            "flags": self._own(self.flags, tile).copy(),
+            "areas": self._own(self.areas, tile).copy(),
+        }
 
     def restore_tile_state(self, state: Mapping[str, NDArray[Any]]) -> Renumbered:
         """Take back what `tile_state` gave for the same version of the tile.
@@ -357,7 +411,10 @@ class TiledMesh:
         tile = int(handles.tile_of(reference[0]))
         flags, areas = self._own(self.flags, tile), self._own(self.areas, tile)
         if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
-            raise NavigationError(f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has {len(flags)}")
+            raise NavigationError(
+                f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has "
+                f"{len(flags)}"
+            )
         flags[:], areas[:] = state["flags"], state["areas"]
         return self._rejoin()
 
@@ -367,11 +424,14 @@ class TiledMesh:
         Parameters
         ----------
         whole : bool
-            Also the tiles that are as they were built: `from_state` then needs nothing else. Otherwise `restore` takes them from a mesh that was built alike.
+            Also the tiles that are as they were built: `from_state` then needs nothing else. Otherwise
+            `restore` takes them from a mesh that was built alike.
         """
         self._kept_flags, self._kept_areas = self._flags_by_tile(), self._areas_by_tile()
         known = sorted(self._content)
-        other = known if whole else [tile for tile in known if self._content[tile] is not self._built.get(tile)]
+        other = (
+            known if whole else [tile for tile in known if self._content[tile] is not self._built.get(tile)]
+        )
         return {
             "salt": self.salt.copy(),
             "is_there": self.is_there.astype(np.uint8),
@@ -383,7 +443,8 @@ class TiledMesh:
         }
 
     def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` of a mesh that was built alike gave; handles that were valid then are valid again.
+        """Take back what `state()` of a mesh that was built alike gave;
+        handles that were valid then are valid again.
 
         Raises
         ------
@@ -405,7 +466,11 @@ class TiledMesh:
         flags, areas = saved.take("flags", "u2", (sum(sizes),)), saved.take("areas", "u1", (sum(sizes),))
         for tile, each in others.items():
             saved.require(self._is_inside(tile, each), "tiles", f"has tile {tile} elsewhere")
-        saved.require(_are_apart([content[tile] for tile in known if is_there[tile]]) if others else True, "tiles", "has two polygons on one side of an edge")
+        saved.require(
+            _are_apart([content[tile] for tile in known if is_there[tile]]) if others else True,
+            "tiles",
+            "has two polygons on one side of an edge",
+        )
         self._content, self.salt, self.is_there = content, salt, is_there
         self._kept_flags = dict(zip(known, np.split(flags, np.cumsum(sizes)[:-1]), strict=True))
         self._kept_areas = dict(zip(known, np.split(areas, np.cumsum(sizes)[:-1]), strict=True))
@@ -413,7 +478,8 @@ class TiledMesh:
 
     @classmethod
     def from_state(cls, state: Arrays) -> TiledMesh:
-        """Return the mesh whose ``state(whole=True)`` this is ([Mononen 2010], "Save Games"): nothing of the ground is needed.
+        """Return the mesh whose ``state(whole=True)`` this is ([Mononen 2010], "Save Games"):
+        nothing of the ground is needed.
 
         Raises
         ------
@@ -421,21 +487,30 @@ class TiledMesh:
             If something in it cannot be.
         """
         saved = Saved(state)
-        size, column, row, columns, rows, reach = saved.take("place", "f8", (6,), low=[_LEAST_M, -_FAR, -_FAR, 1, 1, 0.0], high=_FAR).tolist()
+        size, column, row, columns, rows, reach = saved.take(
+            "place", "f8", (6,), low=[_LEAST_M, -_FAR, -_FAR, 1, 1, 0.0], high=_FAR
+        ).tolist()
         saved.require(columns * rows <= MOST_TILES, "place", "has too many tiles")
         tiles = unpack_tiles(saved, int(columns) * int(rows))
         saved.require(len(tiles) > 0, "tiles", "has no tiles")
         # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
-        mesh = cls(dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach)
+        mesh = cls(
+            dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach
+        )
         mesh._built = tiles
-        x, y, cell, across, up = saved.take("cells", "f8", (5,), low=[-_FAR, -_FAR, _LEAST_M, 1, 1], high=[_FAR, _FAR, _FAR, 3000, 3000]).tolist()
+        x, y, cell, across, up = saved.take(
+            "cells", "f8", (5,), low=[-_FAR, -_FAR, _LEAST_M, 1, 1], high=[_FAR, _FAR, _FAR, 3000, 3000]
+        ).tolist()
         mesh._cells = Cells(np.array([x, y]), cell, np.array([across, up], dtype=np.int64))
         mesh.restore(Saved(state))
         return mesh
 
     def _is_inside(self, tile: int, content: TileMesh) -> bool:
         low = np.array(self.name_of(tile)) * self.size
-        return bool(np.all(content.vertex >= low - MISPLACED_M) and np.all(content.vertex <= low + self.size + MISPLACED_M))
+        return bool(
+            np.all(content.vertex >= low - MISPLACED_M)
+            and np.all(content.vertex <= low + self.size + MISPLACED_M)
+        )
 
 
 @dataclass(frozen=True)
@@ -447,16 +522,26 @@ class TiledBuild(MeshBuild):
 
 def _are_apart(tiles: list[TileMesh]) -> bool:
     """Return whether no two polygons of tiles lie on the same side of an edge."""
-    points, index = np.unique(np.concatenate([np.zeros((0, 2)), *(tile.vertex for tile in tiles)]), axis=0, return_inverse=True)
+    points, index = np.unique(
+        np.concatenate([np.zeros((0, 2)), *(tile.vertex for tile in tiles)]), axis=0, return_inverse=True
+    )
     base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
     index = index.reshape(-1)
-    keys = [index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)] for n, tile in enumerate(tiles)]
+    keys = [
+        index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)]
+        for n, tile in enumerate(tiles)
+    ]
     every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
     return len(np.unique(every)) == len(every)
 
 
 def build_tiles(
-    ground: Any, size: float, *, openings: Any = None, parameters: MeshParameters | None = None, wall_reach: float = 5.0
+    ground: Any,
+    size: float,
+    *,
+    openings: Any = None,
+    parameters: MeshParameters | None = None,
+    wall_reach: float = 5.0,
 ) -> tuple[TiledMesh, TileGround]:
     """Build the tiled mesh of walkable ground.
 
@@ -486,7 +571,16 @@ def build_tiles(
     low_x, low_y, high_x, high_y = ground.bounds if not ground.is_empty else (0.0, 0.0, 0.0, 0.0)
     wanted = ((high_x - low_x) / size + 1.0) * ((high_y - low_y) / size + 1.0)
     if wanted > MOST_TILES:
-        raise NavigationError(f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are possible; make them larger")
-    cut = cut_ground(cut_at_openings(ground, openings), size, openings=openings, widest_gap=2.0 * parameters.widest_body)
-    tiles = {tile: content for tile in range(cut.tile_count) if (content := build_tile(cut, tile, most_sides=parameters.sides)) is not None}
+        raise NavigationError(
+            f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are "
+            "possible; make them larger"
+        )
+    cut = cut_ground(
+        cut_at_openings(ground, openings), size, openings=openings, widest_gap=2.0 * parameters.widest_body
+    )
+    tiles = {
+        tile: content
+        for tile in range(cut.tile_count)
+        if (content := build_tile(cut, tile, most_sides=parameters.sides)) is not None
+    }
     return TiledMesh(tiles, size, cut.first, cut.shape, wall_reach), cut

@@ -1,6 +1,8 @@
-"""Whether an agent of one radius can go along a straight part or an arc of a path: the exact test, where the widths in the graph do not decide.
+"""Whether an agent of one radius can go along a straight part or an arc of a path:
+the exact test, where the widths in the graph do not decide.
 
-Walls are met by flooding the mesh from the polygons in sight, so that walls of the next room and of other floors do not count.
+Walls are met by flooding the mesh from the polygons in sight, so that walls of the next room and of other
+floors do not count.
 """
 
 # mypy: allow-untyped-defs
@@ -18,11 +20,14 @@ from crowdsim.navigation.visibility.graph import disc_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import CLIP_M, flood_over
 
-IS_CORNER, IS_TERMINAL = np.bool_(False), np.bool_(True)  # What an end of a straight part is; plain False and True would be types of their own to numba.
+# What an end of a straight part is; plain False and True would be types of their own to numba.
+IS_CORNER, IS_TERMINAL = np.bool_(False), np.bool_(True)
 
 
 @lean_kernel
-def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_is_terminal, b_is_terminal, flood):
+def is_straight_clear(
+    mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_is_terminal, b_is_terminal, flood
+):
     """Return whether an agent can go straight from a to b.
 
     Parameters
@@ -36,7 +41,8 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
         Where the agent's centre goes.
     radius : float, m
     a_is_terminal, b_is_terminal : bool
-        Whether the end is a start or a goal. Such a point may be nearer to a wall than the radius; the path then must not come nearer still.
+        Whether the end is a start or a goal. Such a point may be nearer to a wall than the radius; the path
+        then must not come nearer still.
     flood : Flood
         ``flood.queue`` then holds the polygons that the agent reaches into.
 
@@ -78,14 +84,20 @@ def is_straight_clear(mesh, crossed, count, polygon, ax, ay, bx, by, radius, a_i
                     need = min(need, distance_to_segment(bx, by, px, py, qx, qy))
                 if apart < need - TOUCH_M:
                     return False, reached
-            elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M:
-                reached = flood_over(np.int64(mesh.edge_polygon[twin]), seam_over(mesh, edge, join), reached, flood)
+            elif (
+                flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0]
+                and segments_apart(sx, sy, ex, ey, px, py, qx, qy) <= radius + TOUCH_M
+            ):
+                reached = flood_over(
+                    np.int64(mesh.edge_polygon[twin]), seam_over(mesh, edge, join), reached, flood
+                )
     return True, reached
 
 
 @lean_kernel
 def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
-    """Return whether an agent can bend round a corner, its centre going from direction m to direction n as seen from the corner, apart from both ends.
+    """Return whether an agent can bend round a corner, its centre going from direction m to direction n as
+    seen from the corner, apart from both ends.
 
     Parameters
     ----------
@@ -119,15 +131,27 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
         done += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-            ax, ay, bx, by = mesh.vertex[a, 0] - px, mesh.vertex[a, 1] - py, mesh.vertex[b, 0] - px, mesh.vertex[b, 1] - py
+            ax, ay, bx, by = (
+                mesh.vertex[a, 0] - px,
+                mesh.vertex[a, 1] - py,
+                mesh.vertex[b, 0] - px,
+                mesh.vertex[b, 1] - py,
+            )
             twin = mesh.edge_twin[edge]
             if twin >= 0:
-                if flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius:
+                if (
+                    flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0]
+                    and distance_to_segment(0.0, 0.0, ax, ay, bx, by) <= 2.0 * radius
+                ):
                     reached = flood_over(np.int64(mesh.edge_polygon[twin]), NO_SEAM, reached, flood)
                 continue
             if mesh.edge_wall[edge] < 0:
                 continue
-            near = _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny) if is_left_turn else _distance_in_sector(ax, ay, bx, by, nx, ny, mx, my)
+            near = (
+                _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny)
+                if is_left_turn
+                else _distance_in_sector(ax, ay, bx, by, nx, ny, mx, my)
+            )
             if near < 2.0 * radius - TOUCH_M:
                 return False, reached
     return True, reached
@@ -135,7 +159,9 @@ def is_arc_clear(mesh, corners, corner, mx, my, nx, ny, radius, flood):
 
 @lean_kernel
 def _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny):
-    """Return how near to the origin segment ab comes in the sector from m counter-clockwise to n; inf if it is outside or at its tip."""
+    """Return how near to the origin segment ab comes in the sector from m counter-clockwise to n;
+    inf if it is outside or at its tip.
+    """
     low, high = 0.0, 1.0
     for k in range(2):
         # On the left of m, on the right of n.
@@ -149,21 +175,29 @@ def _distance_in_sector(ax, ay, bx, by, mx, my, nx, ny):
             high = min(high, a / (a - b))
     if low > high:
         return np.inf
-    return distance_to_segment(0.0, 0.0, ax + low * (bx - ax), ay + low * (by - ay), ax + high * (bx - ax), ay + high * (by - ay))
+    return distance_to_segment(
+        0.0, 0.0, ax + low * (bx - ax), ay + low * (by - ay), ax + high * (bx - ax), ay + high * (by - ay)
+    )
 
 
 @lean_kernel
 def is_edge_clear(mesh, graph, edge, source, radius, scratch):
-    """Return whether an agent fits along an edge of the graph from the node that it leaves; `scratch` as `crowdsim.navigation.visibility.search.Scratch`."""
+    """Return whether an agent fits along an edge of the graph from the node that it leaves;
+    `scratch` as `crowdsim.navigation.visibility.search.Scratch`.
+    """
     if radius <= graph.edge_clear[edge]:
         return True
     node = np.int64(graph.edge_target[edge])
     ax, ay, a_side = disc_of(graph, source, radius)
     bx, by, b_side = disc_of(graph, node, radius)
-    count, first, _last = trace_sight(mesh, graph.corners, source // 2, NOWHERE, ax, ay, node // 2, NOWHERE, bx, by, scratch.crossed)
+    count, first, _last = trace_sight(
+        mesh, graph.corners, source // 2, NOWHERE, ax, ay, node // 2, NOWHERE, bx, by, scratch.crossed
+    )
     if count < 0:
         return False
     ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
     fx, fy, tx, ty = ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux
-    is_clear, _ = is_straight_clear(mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, IS_CORNER, IS_CORNER, scratch.flood)
+    is_clear, _ = is_straight_clear(
+        mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, IS_CORNER, IS_CORNER, scratch.flood
+    )
     return is_clear

@@ -1,7 +1,9 @@
-"""The concave corners of a mesh: the only places where a shortest path can bend ([Norberg 2004], section 4.1).
+"""The concave corners of a mesh: the only places where a shortest path can bend ([Norberg 2004],
+section 4.1).
 
-A corner is where two boundary edges meet under more than 180 degrees of free ground. The polygons round it are its *fan*: the half-edges that begin at
-the corner, clockwise from the wall that comes in to the wall that goes out. A vertex at which obstacles touch has a corner on each side.
+A corner is where two boundary edges meet under more than 180 degrees of free ground. The polygons round it
+are its *fan*: the half-edges that begin at the corner, clockwise from the wall that comes in to the wall that
+goes out. A vertex at which obstacles touch has a corner on each side.
 """
 
 # mypy: allow-untyped-defs
@@ -26,10 +28,12 @@ class Corners(NamedTuple):
         Vertex of the mesh.
     position : (nc, 2) float64, m
     wall : (nc, 4) float64
-        Unit directions from the corner along its two walls: the one that comes in (x, y), the one that goes out (x, y).
+        Unit directions from the corner along its two walls: the one that comes in (x, y), the one that goes
+        out (x, y).
     fan_start : (nc + 1,) int32
     fan_edge : (m,) int32
-        Half-edges that begin at corner c: ``fan_edge[fan_start[c]:fan_start[c + 1]]``; the last is a boundary edge, the others are portals.
+        Half-edges that begin at corner c: ``fan_edge[fan_start[c]:fan_start[c + 1]]``; the last is a boundary
+        edge, the others are portals.
     at_edge : (ne,) int32
         Corner at which a half-edge begins, -1 if it begins elsewhere.
     """
@@ -64,8 +68,8 @@ def find_corners(mesh):
 
     Notes
     -----
-    Open boundary counts like a wall here: where two open edges meet under more than 180 degrees, paths keep the radius away from the vertex.
-    Twin: `tests/reference/visibility.py`.
+    Open boundary counts like a wall here: where two open edges meet under more than 180 degrees, paths keep
+    the radius away from the vertex. Twin: `tests/reference/visibility.py`.
     """
     edges = mesh.edge_vertex.size
     at_edge = np.full(edges, -1, dtype=np.int32)
@@ -85,7 +89,14 @@ def find_corners(mesh):
                 break
             side = edge_after(mesh, mesh.edge_twin[side])
         a, b, c = mesh.edge_vertex[edge], mesh.edge_end[edge], mesh.edge_end[side]
-        turn = orientation(mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1], mesh.vertex[c, 0], mesh.vertex[c, 1])
+        turn = orientation(
+            mesh.vertex[a, 0],
+            mesh.vertex[a, 1],
+            mesh.vertex[b, 0],
+            mesh.vertex[b, 1],
+            mesh.vertex[c, 0],
+            mesh.vertex[c, 1],
+        )
         ahead = (mesh.vertex[b, 0] - mesh.vertex[a, 0]) * (mesh.vertex[c, 0] - mesh.vertex[b, 0])
         ahead += (mesh.vertex[b, 1] - mesh.vertex[a, 1]) * (mesh.vertex[c, 1] - mesh.vertex[b, 1])
         if turn > 0.0 or (turn == 0.0 and ahead > 0.0):

@@ -1,6 +1,7 @@
 """From a path over corners to the corridor of polygons that steering follows.
 
-The line over the corners themselves lies in what the agent sweeps, and nothing stands there: so it goes through the same gaps, between the same walls.
+The line over the corners themselves lies in what the agent sweeps, and nothing stands there: so it goes
+through the same gaps, between the same walls.
 """
 
 # mypy: allow-untyped-defs
@@ -10,13 +11,24 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.visibility.search import BEST_NODE, BEST_PIECE, BEST_X, BEST_Y, START_POLYGON, START_X, START_Y, end_of
+from crowdsim.navigation.visibility.search import (
+    BEST_NODE,
+    BEST_PIECE,
+    BEST_X,
+    BEST_Y,
+    START_POLYGON,
+    START_X,
+    START_Y,
+    end_of,
+)
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 
 
 @inlined_kernel
 def _put(mesh, out, at, begin, edge):
-    """Write a portal before those that are written, the goal's end first; going back through the one before takes both away."""
+    """Write a portal before those that are written, the goal's end first;
+    going back through the one before takes both away.
+    """
     if at > begin and mesh.edge_twin[edge] == out[at - 1]:
         return at - 1
     out[at] = edge
@@ -25,7 +37,9 @@ def _put(mesh, out, at, begin, edge):
 
 @lean_kernel
 def _turn_in_fan(mesh, corners, corner, first, last, out, at, begin):
-    """Write the portals that a path crosses as it turns round a corner from polygon `first` to polygon `last`, goal's end first."""
+    """Write the portals that a path crosses as it turns round a corner from polygon `first` to polygon
+    `last`, goal's end first.
+    """
     i = j = corners.fan_start[corner]
     for fan in range(corners.fan_start[corner], corners.fan_start[corner + 1]):
         polygon = mesh.edge_polygon[corners.fan_edge[fan]]
@@ -73,7 +87,9 @@ def corridor_over(terrain, chain, count, sx, sy, polygon, tx, ty, piece, out, at
         corner = np.int64(chain[place]) if place < count else NOWHERE
         ax, ay = (corners.position[corner, 0], corners.position[corner, 1]) if place < count else (sx, sy)
         end = np.int64(terrain.goals.piece_polygon[piece]) if place == 0 else NOWHERE
-        portals, first, last = trace_sight(mesh, corners, corner, polygon, ax, ay, behind, end, bx, by, crossed)
+        portals, first, last = trace_sight(
+            mesh, corners, corner, polygon, ax, ay, behind, end, bx, by, crossed
+        )
         if portals < 0 or at + portals > out.size:
             return -1
         if place > 0:
@@ -104,13 +120,14 @@ def copy_visibility_corridor(slots, slot, terrain, out, at, scratch):
     int
         Portals; -1 if there is no room for them.
     """
-    header, measure, chain = slots.header, slots.measure, slots.heap[slot]  # a search that is over needs its heap no more
+    # a search that is over needs its heap no more
+    header, measure, chain = slots.header, slots.measure, slots.heap[slot]
     node, count = header[slot, BEST_NODE], 0
     while node >= 0:
         chain[count] = end_of(terrain.graph, node) // 2
         count += 1
         node = NOWHERE if node >= terrain.graph.edge_target.size else np.int64(slots.parent[slot, node])
     return corridor_over(
-        terrain, chain, count, measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON], measure[slot, BEST_X], measure[slot, BEST_Y],
-        header[slot, BEST_PIECE], out, at, scratch,
+        terrain, chain, count, measure[slot, START_X], measure[slot, START_Y], header[slot, START_POLYGON],
+        measure[slot, BEST_X], measure[slot, BEST_Y], header[slot, BEST_PIECE], out, at, scratch,
     )  # fmt: skip

@@ -1,7 +1,9 @@
-"""The points-of-visibility graph: tangents between concave corners, each with the radii for which it can be used ([Norberg 2004], section 4).
+"""The points-of-visibility graph: tangents between concave corners,
+each with the radii for which it can be used ([Norberg 2004], section 4).
 
-A node of the graph is a corner with the side on which a path passes it, so that paths bend at it in one direction only; edges are directed. The graph
-serves agents of every radius: each edge has three widths, found when it is built, and what they leave open is tested while searching (`clear`).
+A node of the graph is a corner with the side on which a path passes it, so that paths bend at it in one
+direction only; edges are directed. The graph serves agents of every radius: each edge has three widths, found
+when it is built, and what they leave open is tested while searching (`clear`).
 """
 
 # mypy: allow-untyped-defs
@@ -21,13 +23,18 @@ from crowdsim.navigation.visibility.corners import Corners, find_corners
 from crowdsim.navigation.visibility.sight import NOWHERE, see_all, trace_sight
 from crowdsim.navigation.visibility.tangents import bending_radii, measure_clearances, strip_radius
 
-MOST_RADIUS_M = 1.0  # Widths are found up to this radius; wider agents are tested while searching. Larger makes the build slower in wide halls.
-MOST_EDGES = 8_000_000  # 16 bytes each, 37 more in every search slot, 64 while building: up to 0.9 GB. Plans beyond are better searched on the mesh.
+# Widths are found up to this radius; wider agents are tested while searching. Larger makes the build slower
+# in wide halls.
+MOST_RADIUS_M = 1.0
+# 16 bytes each, 37 more in every search slot, 64 while building: up to 0.9 GB. Plans beyond are better
+# searched on the mesh.
+MOST_EDGES = 8_000_000
 MOST_PORTALS = 4096  # Portals that a line of sight may cross; longer ones are not followed.
 
 
 class VisibilityGraph(NamedTuple):
-    """The graph as kernels see it. Node n is corner ``n // 2``, passed on the left of the path (n even) or on its right (n odd).
+    """The graph as kernels see it. Node n is corner ``n // 2``, passed on the left of the path (n even) or on
+    its right (n odd).
 
     Attributes
     ----------
@@ -39,8 +46,8 @@ class VisibilityGraph(NamedTuple):
     edge_target : (ne,) int32
         Node at the other end.
     edge_low, edge_high, edge_clear : (ne,) float32, m
-        No path uses the edge below `low` (minimum width) or above `high` (maximum width); up to `clear` it is free for sure. Rounded outwards, `clear`
-        inwards; between `clear` and `high` the exact test decides.
+        No path uses the edge below `low` (minimum width) or above `high` (maximum width); up to `clear` it is
+        free for sure. Rounded outwards, `clear` inwards; between `clear` and `high` the exact test decides.
     pvs_start : (np + 1,) int64
     pvs : (k,) int32
         Corners that see some of a polygon.
@@ -107,15 +114,19 @@ def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[Visibil
     seen = see_all(mesh, corners, most_edges)
     if not seen.fits:
         raise NavigationError(
-            f"the visibility graph of this ground has more than {most_edges:,} lines of sight between its {len(corners.vertex):,} concave corners; "
+            f"the visibility graph of this ground has more than {most_edges:,} lines of sight between its "
+            f"{len(corners.vertex):,} concave corners; "
             "use navigation: mesh, or simplify the outlines of obstacles"
         )
     clearance = measure_clearances(mesh, corners, MOST_RADIUS_M)
-    ends, radii = find_tangents(mesh, corners, clearance, seen.pair_start, seen.pair, MOST_RADIUS_M, most_edges // 2)
+    ends, radii = find_tangents(
+        mesh, corners, clearance, seen.pair_start, seen.pair, MOST_RADIUS_M, most_edges // 2
+    )
     pairs = (len(seen.pair) + 1) // 2
     if 2 * len(ends) > most_edges:
         raise NavigationError(
-            f"the visibility graph of this ground has more than {most_edges:,} edges between its {len(corners.vertex):,} concave corners; "
+            f"the visibility graph of this ground has more than {most_edges:,} edges between its "
+            f"{len(corners.vertex):,} concave corners; "
             "use navigation: mesh, or simplify the outlines of obstacles"
         )
     source = np.concatenate([ends[:, 0], ends[:, 1] ^ 1])
@@ -124,9 +135,16 @@ def build_graph(mesh: NavMesh, *, most_edges: int = MOST_EDGES) -> tuple[Visibil
     start = np.searchsorted(source[order], np.arange(2 * len(corners.vertex) + 1))
     low, high, clear = (np.concatenate([radii[:, k], radii[:, k]])[order] for k in range(3))
     graph = VisibilityGraph(
-        corners, clearance, start.astype(np.int64), target[order], _outwards(low, -np.inf), _outwards(high, np.inf), _outwards(clear, -np.inf),
-        seen.pvs_start, seen.pvs,
-    )  # fmt: skip
+        corners,
+        clearance,
+        start.astype(np.int64),
+        target[order],
+        _outwards(low, -np.inf),
+        _outwards(high, np.inf),
+        _outwards(clear, -np.inf),
+        seen.pvs_start,
+        seen.pvs,
+    )
     size = sum(array.nbytes for array in (*corners, *graph[1:]) if isinstance(array, np.ndarray))
     return graph, GraphSize(len(corners.vertex), pairs, 4 * pairs, len(ends), int(seen.visits), size)
 
@@ -140,7 +158,9 @@ def _outwards(values: NDArray[np.float64], towards: float) -> NDArray[np.float32
 
 @inlined_kernel
 def disc_of(graph, node, radius):
-    """Return a node as the disc that an agent bends round, (x, y, side): the side is the radius, negative where the disc is on the right."""
+    """Return a node as the disc that an agent bends round, (x, y, side):
+    the side is the radius, negative where the disc is on the right.
+    """
     position = graph.corners.position
     return position[node // 2, 0], position[node // 2, 1], radius if node % 2 == 0 else -radius
 
@@ -164,7 +184,8 @@ def find_tangents(mesh, corners, clearance, pair_start, pair, most, most_tangent
     Returns
     -------
     ends : (m, 2) int32
-        Nodes at which a tangent begins and ends; the corner with the lower index first. In the other direction sides are exchanged.
+        Nodes at which a tangent begins and ends; the corner with the lower index first. In the other
+        direction sides are exchanged.
     radii : (m, 3) float64, m
         Least radius, greatest radius, radius up to which it is free for sure.
 
@@ -180,10 +201,25 @@ def find_tangents(mesh, corners, clearance, pair_start, pair, most, most_tangent
             if pair[place] <= first or count > most_tangents:
                 continue
             if count + 4 > ends.shape[0]:
-                more_ends, more_radii = np.empty((2 * ends.shape[0], 2), dtype=np.int32), np.empty((2 * ends.shape[0], 3))
+                more_ends, more_radii = (
+                    np.empty((2 * ends.shape[0], 2), dtype=np.int32),
+                    np.empty((2 * ends.shape[0], 3)),
+                )
                 more_ends[:count], more_radii[:count] = ends[:count], radii[:count]
                 ends, radii = more_ends, more_radii
-            count = _tangents_of(mesh, corners, clearance, first, np.int64(pair[place]), most, crossed, flood, ends, radii, count)
+            count = _tangents_of(
+                mesh,
+                corners,
+                clearance,
+                first,
+                np.int64(pair[place]),
+                most,
+                crossed,
+                flood,
+                ends,
+                radii,
+                count,
+            )
     return ends[:count].copy(), radii[:count].copy()
 
 
@@ -202,13 +238,21 @@ def _tangents_of(mesh, corners, clearance, first, second, most, crossed, flood, 
         if low > high:
             continue
         if portals == -2:
-            portals, polygon, _ = trace_sight(mesh, corners, first, NOWHERE, ux, uy, second, NOWHERE, vx, vy, crossed)
+            portals, polygon, _ = trace_sight(
+                mesh, corners, first, NOWHERE, ux, uy, second, NOWHERE, vx, vy, crossed
+            )
         if portals < 0:
             return count
-        strip = strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, portals, polygon, most, flood)
+        strip = strip_radius(
+            mesh, ux, uy, vx, vy, first_side, second_side, crossed, portals, polygon, most, flood
+        )
         if first_side == second_side and strip < most:
             high = strip
         ends[count, 0], ends[count, 1] = 2 * first + kind // 2, 2 * second + kind % 2
-        radii[count, 0], radii[count, 1], radii[count, 2] = low, high, min(strip, high, clearance[first], clearance[second])
+        radii[count, 0], radii[count, 1], radii[count, 2] = (
+            low,
+            high,
+            min(strip, high, clearance[first], clearance[second]),
+        )
         count += 1
     return count

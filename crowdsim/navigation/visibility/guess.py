@@ -1,7 +1,9 @@
-"""Guesses over the edges of the visibility graph while a path is searched for, and joining them with it ([Norberg 2004], sections 3.1 and 3.2).
+"""Guesses over the edges of the visibility graph while a path is searched for,
+and joining them with it ([Norberg 2004], sections 3.1 and 3.2).
 
-An agent is linked to the graph where it starts, as a search is; from a corner that it has reached, the edges of the graph lead on. The guess is the edge
-whose unit direction has the greatest dot product with the direction to the goal. All corners that it has visited are ignored; with none left it stays.
+An agent is linked to the graph where it starts, as a search is; from a corner that it has reached, the edges
+of the graph lead on. The guess is the edge whose unit direction has the greatest dot product with the
+direction to the goal. All corners that it has visited are ignored; with none left it stays.
 """
 
 # mypy: allow-untyped-defs
@@ -21,8 +23,11 @@ from crowdsim.navigation.visibility.graph import disc_of
 from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
 
-UNDECIDED, STAY, TO_GOAL = -1, -2, -3  # In place of a node of the graph: nothing chosen yet, all corners visited, straight to the goal.
-REACHED_M = 0.1  # A corner is reached when the agent's rim is this near to it: a step at a walk. Larger turns sooner, and clips the corner.
+# In place of a node of the graph: nothing chosen yet, all corners visited, straight to the goal.
+UNDECIDED, STAY, TO_GOAL = -1, -2, -3
+# A corner is reached when the agent's rim is this near to it: a step at a walk. Larger turns sooner, and
+# clips the corner.
+REACHED_M = 0.1
 
 
 class CornerGuess(NamedTuple):
@@ -46,18 +51,33 @@ class CornerGuess(NamedTuple):
 
 @lean_kernel
 def is_link(terrain, x, y, polygon, node, radius, scratch):
-    """Return whether an agent at (x, y) can go straight to a node of the graph ([Norberg 2004], section 4.3)."""
+    """Return whether an agent at (x, y) can go straight to a node of the graph ([Norberg 2004],
+    section 4.3).
+    """
     corners = terrain.graph.corners
     bx, by, side = disc_of(terrain.graph, node, radius)
     ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
     sign = 1.0 if node % 2 == 0 else -1.0
     if (bx == x and by == y) or not is_between_walls(corners, node // 2, sign * uy, -sign * ux):
         return False
-    count, first, _last = trace_sight(terrain.mesh, corners, NOWHERE, polygon, x, y, node // 2, NOWHERE, bx, by, scratch.crossed)
+    count, first, _last = trace_sight(
+        terrain.mesh, corners, NOWHERE, polygon, x, y, node // 2, NOWHERE, bx, by, scratch.crossed
+    )
     if count < 0:
         return False
     is_clear, _ = is_straight_clear(
-        terrain.mesh, scratch.crossed, count, first, x, y, bx + side * uy, by - side * ux, radius, IS_TERMINAL, IS_CORNER, scratch.flood
+        terrain.mesh,
+        scratch.crossed,
+        count,
+        first,
+        x,
+        y,
+        bx + side * uy,
+        by - side * ux,
+        radius,
+        IS_TERMINAL,
+        IS_CORNER,
+        scratch.flood,
     )
     return is_clear
 
@@ -66,21 +86,50 @@ def is_link(terrain, x, y, polygon, node, radius, scratch):
 def is_edge(terrain, edge, source, radius, scratch):
     """Return whether an agent can go along an edge of the graph from the node that it leaves."""
     graph = terrain.graph
-    return graph.edge_low[edge] <= radius <= graph.edge_high[edge] and is_edge_clear(terrain.mesh, graph, edge, source, radius, scratch)
+    return graph.edge_low[edge] <= radius <= graph.edge_high[edge] and is_edge_clear(
+        terrain.mesh, graph, edge, source, radius, scratch
+    )
 
 
 @lean_kernel
 def is_straight_to_goal(terrain, x, y, polygon, corner, side, piece, tx, ty, radius, scratch):
-    """Return whether an agent can go straight to a point of a goal, from (x, y), or from beside a corner unless that is NOWHERE."""
+    """Return whether an agent can go straight to a point of a goal, from (x, y),
+    or from beside a corner unless that is NOWHERE.
+    """
     goal_polygon = np.int64(terrain.goals.piece_polygon[piece])
-    count, first, _last = trace_sight(terrain.mesh, terrain.graph.corners, corner, polygon, x, y, NOWHERE, goal_polygon, tx, ty, scratch.crossed)
+    count, first, _last = trace_sight(
+        terrain.mesh,
+        terrain.graph.corners,
+        corner,
+        polygon,
+        x,
+        y,
+        NOWHERE,
+        goal_polygon,
+        tx,
+        ty,
+        scratch.crossed,
+    )
     if count < 0:
         return False
     fx, fy = x, y
     if corner >= 0:
         ux, uy, _ = tangent(x, y, side, tx, ty, 0.0)
         fx, fy = x + side * uy, y - side * ux
-    is_clear, _ = is_straight_clear(terrain.mesh, scratch.crossed, count, first, fx, fy, tx, ty, radius, corner < 0, IS_TERMINAL, scratch.flood)
+    is_clear, _ = is_straight_clear(
+        terrain.mesh,
+        scratch.crossed,
+        count,
+        first,
+        fx,
+        fy,
+        tx,
+        ty,
+        radius,
+        corner < 0,
+        IS_TERMINAL,
+        scratch.flood,
+    )
     return is_clear
 
 
@@ -114,7 +163,8 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
     Returns
     -------
     int
-        Node of the graph; TO_GOAL where the goal is in straight reach, STAY where every corner was visited. Of equals the lowest node.
+        Node of the graph; TO_GOAL where the goal is in straight reach, STAY where every corner was visited.
+        Of equals the lowest node.
 
     Notes
     -----
@@ -128,7 +178,9 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
         if np.hypot(dx, dy) < least:
             least, gx, gy = np.hypot(dx, dy), dx, dy
         tx, ty = nearest_in_piece(goals, piece, x, y)
-        if is_straight_to_goal(terrain, x, y, polygon, NOWHERE, 0.0, np.int64(piece), tx, ty, radius, scratch):
+        if is_straight_to_goal(
+            terrain, x, y, polygon, NOWHERE, 0.0, np.int64(piece), tx, ty, radius, scratch
+        ):
             return TO_GOAL
     best = -np.inf
     if at >= 0:
@@ -139,7 +191,11 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
                 bx, by, b_side = disc_of(terrain.graph, node, radius)
                 ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
                 score = ux * gx + uy * gy
-                if score < best or (score == best and node >= target) or _was_visited(visited, count, node // 2):
+                if (
+                    score < best
+                    or (score == best and node >= target)
+                    or _was_visited(visited, count, node // 2)
+                ):
                     continue
                 if is_edge(terrain, edge, source, radius, scratch):
                     best, target = score, node
@@ -152,14 +208,19 @@ def next_corner(terrain, goal, radius, x, y, polygon, at, visited, count, scratc
             bx, by, side = disc_of(terrain.graph, end, radius)
             ux, uy, _ = tangent(x, y, 0.0, bx, by, side)
             score = ux * gx + uy * gy
-            if (score > best or (score == best and end < target)) and is_link(terrain, x, y, polygon, end, radius, scratch):
+            if (score > best or (score == best and end < target)) and is_link(
+                terrain, x, y, polygon, end, radius, scratch
+            ):
                 best, target = score, end
     return target
 
 
 @lean_kernel
-def guess_over_corners(terrain, goal, radius, speed, tick_s, position, polygon, guess, out_velocity, out_corner, scratch):
-    """Lead agents on guesses: note the corners that they have reached, choose the next, and set preferred velocities.
+def guess_over_corners(
+    terrain, goal, radius, speed, tick_s, position, polygon, guess, out_velocity, out_corner, scratch
+):
+    """Lead agents on guesses: note the corners that they have reached, choose the next,
+    and set preferred velocities.
 
     Parameters
     ----------
@@ -187,10 +248,24 @@ def guess_over_corners(terrain, goal, radius, speed, tick_s, position, polygon, 
                 guess.visited[row, guess.visits[row]] = corner
                 guess.visits[row] += 1
                 guess.at[row], node = corner, UNDECIDED
-            elif trace_sight(mesh, corners, NOWHERE, here, x, y, corner, NOWHERE, cx, cy, scratch.crossed)[0] < 0:
+            elif (
+                trace_sight(mesh, corners, NOWHERE, here, x, y, corner, NOWHERE, cx, cy, scratch.crossed)[0]
+                < 0
+            ):
                 guess.at[row], node = NOWHERE, UNDECIDED  # pushed off: linked anew from here
         if node == UNDECIDED or node == TO_GOAL:
-            node = next_corner(terrain, goal[row], r, x, y, here, guess.at[row], guess.visited[row], guess.visits[row], scratch)
+            node = next_corner(
+                terrain,
+                goal[row],
+                r,
+                x,
+                y,
+                here,
+                guess.at[row],
+                guess.visited[row],
+                guess.visits[row],
+                scratch,
+            )
         if node == TO_GOAL:
             guess.at[row] = NOWHERE
         guess.target[row] = node
@@ -222,10 +297,14 @@ def _to_nearest(goals, goal, x, y):
 
 @lean_kernel
 def _goes_over(terrain, x, y, polygon, corner, onward, radius, scratch):
-    """Return whether an agent can go from (x, y), or from a corner unless that is NOWHERE, to another corner."""
+    """Return whether an agent can go from (x, y), or from a corner unless that is NOWHERE,
+    to another corner.
+    """
     graph = terrain.graph
     if corner < 0:
-        return is_link(terrain, x, y, polygon, 2 * onward, radius, scratch) or is_link(terrain, x, y, polygon, 2 * onward + 1, radius, scratch)
+        return is_link(terrain, x, y, polygon, 2 * onward, radius, scratch) or is_link(
+            terrain, x, y, polygon, 2 * onward + 1, radius, scratch
+        )
     for source in range(2 * corner, 2 * corner + 2):
         for edge in range(graph.edge_start[source], graph.edge_start[source + 1]):
             if graph.edge_target[edge] // 2 == onward and is_edge(terrain, edge, source, radius, scratch):
@@ -235,11 +314,13 @@ def _goes_over(terrain, x, y, polygon, corner, onward, radius, scratch):
 
 @lean_kernel
 def join_over_corners(terrain, x, y, polygon, visited, found, piece, tx, ty, radius, chain, scratch):
-    """Join what was guessed over corners with the path that was found ([Norberg 2004], section 3.2, steps 1 to 7).
+    """Join what was guessed over corners with the path that was found ([Norberg 2004], section 3.2,
+    steps 1 to 7).
 
-    The guess is walked back from where the agent is. At the first vertex that is on the found path, or that has an edge to one of its vertices which is wide
-    enough for the agent, it goes over; of several, to the one that is nearest to the goal. Where metres differ in cost it leaves out no vertex of the found
-    path: what is shorter may be in sight.
+    The guess is walked back from where the agent is. At the first vertex that is on the found path, or that
+    has an edge to one of its vertices which is wide enough for the agent, it goes over; of several, to the
+    one that is nearest to the goal. Where metres differ in cost it leaves out no vertex of the found path:
+    what is shorter may be in sight.
 
     Parameters
     ----------
@@ -278,10 +359,19 @@ def join_over_corners(terrain, x, y, polygon, visited, found, piece, tx, ty, rad
             if kept > 0 and not is_plain:
                 is_met = kept < length and corner == found[kept]
             elif kept == length:
-                is_met = is_straight_to_goal(terrain, ax, ay, polygon, corner, radius, piece, tx, ty, radius, scratch)
-                is_met = is_met or (corner >= 0 and is_straight_to_goal(terrain, ax, ay, polygon, corner, -radius, piece, tx, ty, radius, scratch))
+                is_met = is_straight_to_goal(
+                    terrain, ax, ay, polygon, corner, radius, piece, tx, ty, radius, scratch
+                )
+                is_met = is_met or (
+                    corner >= 0
+                    and is_straight_to_goal(
+                        terrain, ax, ay, polygon, corner, -radius, piece, tx, ty, radius, scratch
+                    )
+                )
             else:
-                is_met = corner == found[kept] or _goes_over(terrain, ax, ay, polygon, corner, np.int64(found[kept]), radius, scratch)
+                is_met = corner == found[kept] or _goes_over(
+                    terrain, ax, ay, polygon, corner, np.int64(found[kept]), radius, scratch
+                )
             if is_met:
                 joins = kept
                 break

@@ -1,4 +1,6 @@
-"""Which corners may be linked to which goals: temporary edges are only tried to corners that see some of a goal's polygons ([Norberg 2004], section 4.3)."""
+"""Which corners may be linked to which goals:
+temporary edges are only tried to corners that see some of a goal's polygons ([Norberg 2004], section 4.3).
+"""
 
 # mypy: allow-untyped-defs
 
@@ -24,7 +26,8 @@ class GoalLinks(NamedTuple):
         Ascending within a goal.
     piece : (k,) int32
     box : (ng, 4) float64, m
-        Bounds of each goal: least x, least y, greatest x, greatest y; the distance to them is a lower bound of the path.
+        Bounds of each goal: least x, least y, greatest x, greatest y; the distance to them is a lower bound
+        of the path.
     """
 
     start: NDArray[np.int64]
@@ -46,14 +49,22 @@ def link_goals(graph: VisibilityGraph, goals: GoalPieces) -> GoalLinks:
             own_corner.append(seen_by)
             own_piece.append(np.full(len(seen_by), piece, dtype=np.int32))
             vertices = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]]
-            box[goal] = *np.minimum(box[goal, :2], vertices.min(axis=0)), *np.maximum(box[goal, 2:], vertices.max(axis=0))
+            box[goal] = (
+                *np.minimum(box[goal, :2], vertices.min(axis=0)),
+                *np.maximum(box[goal, 2:], vertices.max(axis=0)),
+            )
         corner, piece_of = np.concatenate(own_corner), np.concatenate(own_piece)
         order = np.lexsort((piece_of, corner))
         corners.append(corner[order])
         pieces.append(piece_of[order])
         start.append(start[-1] + len(corner))
     none = np.zeros(0, dtype=np.int32)
-    return GoalLinks(np.array(start, dtype=np.int64), np.concatenate([none, *corners]), np.concatenate([none, *pieces]), box)
+    return GoalLinks(
+        np.array(start, dtype=np.int64),
+        np.concatenate([none, *corners]),
+        np.concatenate([none, *pieces]),
+        box,
+    )
 
 
 @lean_kernel

@@ -1,7 +1,9 @@
-"""The planner over points of visibility: the same requests and answers as `crowdsim.navigation.planning.mesh_planner.MeshPlanner`, found over corners.
+"""The planner over points of visibility: the same requests and answers as
+`crowdsim.navigation.planning.mesh_planner.MeshPlanner`, found over corners.
 
-Its paths are the shortest of all for their radius, not only in their corridor; or the cheapest, where metres cost differently. What steering gets is a
-corridor, as from any planner: the path over the corners is the taut string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
+Its paths are the shortest of all for their radius, not only in their corridor; or the cheapest, where metres
+cost differently. What steering gets is a corridor, as from any planner: the path over the corners is the taut
+string in it, so agents walk it, arcs and all, and stay free to be pushed off it.
 """
 
 # mypy: allow-untyped-defs
@@ -50,7 +52,9 @@ from crowdsim.tunable import param
 
 SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge graphs; at least one is left.
-BATCH = 16  # Requests that a slot takes at a time: large enough that the Python around a round costs little for each of them.
+# Requests that a slot takes at a time: large enough that the Python around a round costs little for each of
+# them.
+BATCH = 16
 
 
 @dataclass(frozen=True)
@@ -58,20 +62,47 @@ class VisibilityParameters(HeuristicParameters, ShareParameters):
     """How paths over points of visibility are looked for."""
 
     unseen_from: tuple[tuple[float, ...], ...] = param(
-        (), "m", source="[Norberg 2004], section 3",
-        why="points (x, y), with floors (x, y, height), of watchers; metres that they see cost more, so agents keep behind walls; none where it is empty",
+        (),
+        "m",
+        source="[Norberg 2004], section 3",
+        why=(
+            "points (x, y), with floors (x, y, height), of watchers; metres that they see cost more, so "
+            "agents keep behind walls; none where it is empty"
+        ),
     )
     exposure: float = param(
-        1000.0, "", low=0.0, high=1e6, source="[Norberg 2004], section 3",
-        why="cost that each metre in sight of a watcher has more; 1,000 takes a detour of a kilometre for a metre less in sight, 1 of a metre",
+        1000.0,
+        "",
+        low=0.0,
+        high=1e6,
+        source="[Norberg 2004], section 3",
+        why=(
+            "cost that each metre in sight of a watcher has more; 1,000 takes a detour of a kilometre for a "
+            "metre less in sight, 1 of a metre"
+        ),
     )
     shun: tuple[tuple[float, ...], ...] = param(
-        (), "m", source="[Norberg 2004], section 3",
-        why="points (x, y), with floors (x, y, height), to keep away from where there is another path; none where it is empty",
+        (),
+        "m",
+        source="[Norberg 2004], section 3",
+        why=(
+            "points (x, y), with floors (x, y, height), to keep away from where there is another path; none "
+            "where it is empty"
+        ),
     )
-    shun_reach: float = param(5.0, "m", above=0.0, high=1e4, why="distance from such a point at which a metre costs what it always does")
+    shun_reach: float = param(
+        5.0,
+        "m",
+        above=0.0,
+        high=1e4,
+        why="distance from such a point at which a metre costs what it always does",
+    )
     shun_cost: float = param(
-        10.0, "", low=0.0, high=1e6, why="cost that a metre has more at such a point, less farther away, as 1 - (d / shun_reach)^2",
+        10.0,
+        "",
+        low=0.0,
+        high=1e6,
+        why="cost that a metre has more at such a point, less farther away, as 1 - (d / shun_reach)^2",
     )
 
 
@@ -79,7 +110,9 @@ FIELDS = [("goal", "i4"), ("polygon", "i4"), ("radius", "f8")]  # of requests, b
 
 
 class VisibilitySearch(NamedTuple):
-    """What searches over points of visibility work on; `weight` is that of the straight-line heuristic, `scratch` has a row for each slot."""
+    """What searches over points of visibility work on;
+    `weight` is that of the straight-line heuristic, `scratch` has a row for each slot.
+    """
 
     slots: VisibilitySlots
     terrain: Terrain
@@ -90,22 +123,30 @@ class VisibilitySearch(NamedTuple):
 @inlined_kernel
 def _scratch_of(rows, slot):
     flood = rows.flood
-    return Scratch(Flood(flood.queue[slot], flood.stamp[slot], flood.serial[slot], flood.nearest[slot], flood.seam[slot]), rows.crossed[slot])
+    return Scratch(
+        Flood(
+            flood.queue[slot], flood.stamp[slot], flood.serial[slot], flood.nearest[slot], flood.seam[slot]
+        ),
+        rows.crossed[slot],
+    )
 
 
 @inlined_kernel
 def _begin(search, work, slot, job):
     request = work.requests[job]
     begin_visibility_search(
-        search.slots, slot, search.terrain, np.int64(request["goal"]), request["radius"], request["x"], request["y"], np.int64(request["polygon"]),
-        search.weight, np.int64(request["tree"]), _scratch_of(search.scratch, slot),
+        search.slots, slot, search.terrain, np.int64(request["goal"]), request["radius"], request["x"],
+        request["y"], np.int64(request["polygon"]), search.weight, np.int64(request["tree"]),
+        _scratch_of(search.scratch, slot),
     )  # fmt: skip
     return 0
 
 
 @inlined_kernel
 def _advance(search, slot, grant):
-    return advance_visibility_search(search.slots, slot, search.terrain, grant, _scratch_of(search.scratch, slot))
+    return advance_visibility_search(
+        search.slots, slot, search.terrain, grant, _scratch_of(search.scratch, slot)
+    )
 
 
 @inlined_kernel
@@ -114,9 +155,20 @@ def _finish(search, work, slot, job):
     if header[slot, STATUS] == PENDING:
         return -1
     if header[slot, STATUS] == FOUND:
-        count = copy_visibility_corridor(search.slots, slot, search.terrain, work.out[slot], work.fill[slot], _scratch_of(search.scratch, slot))
+        count = copy_visibility_corridor(
+            search.slots,
+            slot,
+            search.terrain,
+            work.out[slot],
+            work.fill[slot],
+            _scratch_of(search.scratch, slot),
+        )
     if count >= 0:
-        work.status[job], work.piece[job], work.detail[job, 0] = header[slot, STATUS], header[slot, BEST_PIECE], search.slots.measure[slot, BEST_TOTAL]
+        work.status[job], work.piece[job], work.detail[job, 0] = (
+            header[slot, STATUS],
+            header[slot, BEST_PIECE],
+            search.slots.measure[slot, BEST_TOTAL],
+        )
     return count
 
 
@@ -145,15 +197,21 @@ class VisibilityPlanner(SlotPlanner):
         If the graph would be too large, or a watcher stands off the ground.
     """
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, parameters: VisibilityParameters | None = None) -> None:
+    def __init__(
+        self, mesh: NavMesh, goals: GoalPieces, parameters: VisibilityParameters | None = None
+    ) -> None:
         self.parameters = chosen = parameters or VisibilityParameters()
         self.graph: VisibilityGraph
         self.size: GraphSize
         self.graph, self.size = build_graph(mesh)
         weights = make_weights(
-            mesh, watchers=chosen.unseen_from, exposure=chosen.exposure if chosen.unseen_from else 0.0, shunned=chosen.shun,
-            shun_reach=chosen.shun_reach, shun_cost=chosen.shun_cost,
-        )  # fmt: skip
+            mesh,
+            watchers=chosen.unseen_from,
+            exposure=chosen.exposure if chosen.unseen_from else 0.0,
+            shunned=chosen.shun,
+            shun_reach=chosen.shun_reach,
+            shun_cost=chosen.shun_cost,
+        )
         links = link_goals(self.graph, goals)
         self.trees = trees = CornerTrees(mesh, self.graph, goals, links)
         self.terrain = Terrain(mesh, goals, self.graph, links, weights, trees.rows.bound)
@@ -161,11 +219,16 @@ class VisibilityPlanner(SlotPlanner):
         count = int(min(SLOTS, max(1, SLOT_MEMORY_BYTES // max(1, 37 * nodes))))
         self._slots: VisibilitySlots = make_visibility_slots(count, self.graph)
         out = np.empty((count, max(1 << 14, 2 * mesh.edge_count)), dtype=np.int32)
-        super().__init__(RequestQueue(FIELDS, count, 0, BATCH, BATCH, out, trees=trees), ANSWER_WORK, 1, trees)
+        super().__init__(
+            RequestQueue(FIELDS, count, 0, BATCH, BATCH, out, trees=trees), ANSWER_WORK, 1, trees
+        )
         flood = Flood(
-            np.zeros((count, mesh.polygon_count), dtype=np.int32), np.zeros((count, mesh.polygon_count), dtype=np.int64),
-            np.zeros((count, 1), dtype=np.int64), np.full((count, 1), -1, dtype=np.int64), np.zeros((count, mesh.polygon_count), dtype=np.int32),
-        )  # fmt: skip
+            np.zeros((count, mesh.polygon_count), dtype=np.int32),
+            np.zeros((count, mesh.polygon_count), dtype=np.int64),
+            np.zeros((count, 1), dtype=np.int64),
+            np.full((count, 1), -1, dtype=np.int64),
+            np.zeros((count, mesh.polygon_count), dtype=np.int32),
+        )
         self._scratch = Scratch(flood, np.zeros((count, MOST_PORTALS + 1), dtype=np.int32))
         self.costs: dict[int, float] = {}
 
@@ -181,7 +244,11 @@ class VisibilityPlanner(SlotPlanner):
         """Ask for paths; see `Planner.submit`."""
         fresh = self._fresh(tick, entity, position, goal=goal, polygon=polygon, radius=radius)
         if self.parameters.share_searches and self.parameters.heuristic_weight > 0.0 and len(fresh):
-            fresh["tree"] = self.trees.trees_of(np.column_stack([goal, CornerTrees.radius_class(radius)]), fresh["entity"], np.zeros(len(fresh)))
+            fresh["tree"] = self.trees.trees_of(
+                np.column_stack([goal, CornerTrees.radius_class(radius)]),
+                fresh["entity"],
+                np.zeros(len(fresh)),
+            )
         self.queue.submit(fresh)
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
@@ -205,7 +272,9 @@ class VisibilityPlanner(SlotPlanner):
         """
         self._slots = make_visibility_slots(len(self._slots.header), self.graph)
         goals, polygons = len(self.terrain.goals.goal_start) - 1, self.terrain.mesh.polygon_count
-        self._restore(Saved.of(state), {"goal": (0, goals - 1), "polygon": (0, polygons - 1), "radius": (0.0, WIDEST_M)})
+        self._restore(
+            Saved.of(state), {"goal": (0, goals - 1), "polygon": (0, polygons - 1), "radius": (0.0, WIDEST_M)}
+        )
 
 
 def _make(ground: PlannerGround, values: Values) -> VisibilityPlanner:

@@ -1,11 +1,14 @@
-"""A* over the tangents of the points-of-visibility graph, resumable and paid in expansions ([Norberg 2004], sections 2.1, 3.3, 4.3).
+"""A* over the tangents of the points-of-visibility graph, resumable and paid in expansions ([Norberg 2004],
+sections 2.1, 3.3, 4.3).
 
-A node of the search is a straight part of a path: an edge of the graph, or a temporary edge from the start to a corner. From its end the path bends round
-the corner, along an arc that only turns as the corner does (figure 7, pruning while searching), and goes on along another edge or to the goal.
-Costs are lengths, arcs included, times what a metre costs there (`weights`).
+A node of the search is a straight part of a path: an edge of the graph, or a temporary edge from the start to
+a corner. From its end the path bends round the corner, along an arc that only turns as the corner does
+(figure 7, pruning while searching), and goes on along another edge or to the goal. Costs are lengths, arcs
+included, times what a metre costs there (`weights`).
 
-Nothing is tested before it is needed: an edge enters the queue by its length alone; when it comes first, and its widths do not decide, it is tested for
-the agent, gets what it costs more, and goes back if that is more. So the number of tests follows what the search looks at, not what could be looked at.
+Nothing is tested before it is needed: an edge enters the queue by its length alone; when it comes first, and
+its widths do not decide, it is tested for the agent, gets what it costs more, and goes back if that is more.
+So the number of tests follows what the search looks at, not what could be looked at.
 """
 
 # mypy: allow-untyped-defs
@@ -32,27 +35,44 @@ from crowdsim.navigation.visibility.sight import NOWHERE, trace_sight
 from crowdsim.navigation.visibility.tangents import is_between_walls
 from crowdsim.navigation.visibility.weights import Weights, extra_cost
 
-# Whole numbers of a slot; the first four are where `crowdsim.navigation.search.a_star` has them, whose heap this one uses.
-STATUS, GENERATION, HEAP_SIZE, EXPANSIONS, GOAL, START_POLYGON, BEST_NODE, BEST_PIECE, TESTS, IS_TIGHT, TREE = range(11)
+# Whole numbers of a slot; the first four are where `crowdsim.navigation.search.a_star` has them, whose heap
+# this one uses.
+(
+    STATUS,
+    GENERATION,
+    HEAP_SIZE,
+    EXPANSIONS,
+    GOAL,
+    START_POLYGON,
+    BEST_NODE,
+    BEST_PIECE,
+    TESTS,
+    IS_TIGHT,
+    TREE,
+) = range(11)
 HEADER_SIZE = 11
 # Real numbers of a slot.
 START_X, START_Y, RADIUS, BEST_TOTAL, WEIGHT, BEST_X, BEST_Y = range(7)
 MEASURE_SIZE = 7
 
-NO_NODE, FROM_START = np.int64(-1), np.int64(-2)  # BEST_NODE where no path is known, and where the path to the goal is straight.
+# BEST_NODE where no path is known, and where the path to the goal is straight.
+NO_NODE, FROM_START = np.int64(-1), np.int64(-2)
 UNTESTED, OPEN, CLOSED = 0, 1, 2
-STRAIGHT_ON = 1e-9  # Sine up to which a path that bends the wrong way goes straight on: rounding of unit vectors between corners in one line.
+# Sine up to which a path that bends the wrong way goes straight on: rounding of unit vectors between corners
+# in one line.
+STRAIGHT_ON = 1e-9
 ARC_CHORDS = 4  # Chords by which the extra cost of an arc is judged.
 
 
 class VisibilitySlots(NamedTuple):
-    """State of all searches; row s belongs to slot s. Nodes are the graph's edges, then one temporary edge for each of its nodes.
+    """State of all searches; row s belongs to slot s.
+    Nodes are the graph's edges, then one temporary edge for each of its nodes.
 
     Attributes
     ----------
     header : (s, 11) int64
-        STATUS .. TREE above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is nearer to a wall than the radius; TREE is the row of
-        `Terrain.to_go` that draws the search, or -1.
+        STATUS .. TREE above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is
+        nearer to a wall than the radius; TREE is the row of `Terrain.to_go` that draws the search, or -1.
     measure : (s, 7) float64
         START_X .. BEST_Y above; the last two are where the best path ends.
     cost : (s, n) float64
@@ -91,7 +111,8 @@ class Terrain(NamedTuple):
     links : GoalLinks
     weights : Weights
     to_go : (t, n) float64, m
-        How far it is at least from the end of each straight part to some goals; see `crowdsim.navigation.visibility.trees`.
+        How far it is at least from the end of each straight part to some goals; see
+        `crowdsim.navigation.visibility.trees`.
     """
 
     mesh: NavMesh
@@ -149,7 +170,9 @@ def _begin_of(slots, slot, graph, node):
 
 @lean_kernel
 def _left_to_go(slots, slot, terrain, node, ex, ey):
-    """Return how far it is at least to the goal from a straight part's end (ex, ey); infinite if no path leads there."""
+    """Return how far it is at least to the goal from a straight part's end (ex, ey);
+    infinite if no path leads there.
+    """
     left, tree = distance_to_bounds(terrain.links, slots.header[slot, GOAL], ex, ey), slots.header[slot, TREE]
     return max(left, terrain.to_go[tree, node]) if tree >= 0 else left
 
@@ -202,9 +225,11 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, w
     polygon : int
         Where the start is.
     weight : float
-        Of the heuristic: 1 finds cheapest paths, 0 looks everywhere, a larger one looks at less and paths cost at most that many times as much.
+        Of the heuristic: 1 finds cheapest paths, 0 looks everywhere, a larger one looks at less and paths
+        cost at most that many times as much.
     tree : int
-        Row of `Terrain.to_go` for this goal and a radius that is no less, or -1: the straight line alone draws the search.
+        Row of `Terrain.to_go` for this goal and a radius that is no less, or -1: the straight line alone
+        draws the search.
     scratch : Scratch
     """
     header, measure, graph = slots.header, slots.measure, terrain.graph
@@ -229,14 +254,27 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, w
                 continue
             ux, uy, reach = tangent(x, y, 0.0, cx, cy, side)
             sign = 1.0 if side > 0.0 or (side == 0.0 and end % 2 == 0) else -1.0
-            if header[slot, IS_TIGHT] == 0 and not is_between_walls(graph.corners, corner, sign * uy, -sign * ux):
+            if header[slot, IS_TIGHT] == 0 and not is_between_walls(
+                graph.corners, corner, sign * uy, -sign * ux
+            ):
                 continue
-            _reach(slots, slot, terrain, graph.edge_target.size + end, reach, cx + side * uy, cy - side * ux, NO_NODE)
+            _reach(
+                slots,
+                slot,
+                terrain,
+                graph.edge_target.size + end,
+                reach,
+                cx + side * uy,
+                cy - side * ux,
+                NO_NODE,
+            )
 
 
 @lean_kernel
 def _direction_at_end(slots, slot, graph, node):
-    """Return the direction in which a straight part ends; 0, 0 if it has none, since it begins on its corner."""
+    """Return the direction in which a straight part ends;
+    0, 0 if it has none, since it begins on its corner.
+    """
     ax, ay, a_side = _begin_of(slots, slot, graph, node)
     bx, by, b_side = disc_of(graph, end_of(graph, node), slots.measure[slot, RADIUS])
     if ax == bx and ay == by:
@@ -247,7 +285,9 @@ def _direction_at_end(slots, slot, graph, node):
 
 @lean_kernel
 def _bend(end, radius, ux, uy, vx, vy):
-    """Return the length of the arc from direction u to direction v round a corner; -1 if the path would bend the wrong way ([Norberg 2004], figure 7)."""
+    """Return the length of the arc from direction u to direction v round a corner;
+    -1 if the path would bend the wrong way ([Norberg 2004], figure 7).
+    """
     if ux == 0.0 and uy == 0.0:
         return 0.0
     turn = ux * vy - uy * vx
@@ -268,7 +308,9 @@ def _arc_cost(slots, slot, terrain, end, ux, uy, vx, vy, scratch):
         return 0.0
     sign = 1.0 if end % 2 == 0 else -1.0
     mx, my, nx, ny = sign * uy, -sign * ux, sign * vy, -sign * vx
-    is_clear, reached = is_arc_clear(terrain.mesh, graph.corners, corner, mx, my, nx, ny, radius, scratch.flood)
+    is_clear, reached = is_arc_clear(
+        terrain.mesh, graph.corners, corner, mx, my, nx, ny, radius, scratch.flood
+    )
     if not is_clear and radius > graph.clearance[corner]:
         return -1.0
     if is_plain:
@@ -287,7 +329,14 @@ def _arc_cost(slots, slot, terrain, end, ux, uy, vx, vy, scratch):
         else:
             qx, qy = _middle(hx, hy, nx, ny)
         cost += extra_cost(
-            terrain.mesh, terrain.weights, scratch.flood.queue, reached, cx + radius * px, cy + radius * py, cx + radius * qx, cy + radius * qy
+            terrain.mesh,
+            terrain.weights,
+            scratch.flood.queue,
+            reached,
+            cx + radius * px,
+            cy + radius * py,
+            cx + radius * qx,
+            cy + radius * qy,
         )
         px, py = qx, qy
     return cost
@@ -302,7 +351,9 @@ def _middle(mx, my, nx, ny):
 
 @lean_kernel
 def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
-    """Take a path that ends with a straight part to a piece of the goal, after `node` with direction u, if it is the best so far and the agent fits."""
+    """Take a path that ends with a straight part to a piece of the goal, after `node` with direction u,
+    if it is the best so far and the agent fits.
+    """
     measure, graph, mesh, goals = slots.measure, terrain.graph, terrain.mesh, terrain.goals
     radius = measure[slot, RADIUS]
     low, high = goals.vertex_start[piece], goals.vertex_start[piece + 1]
@@ -325,8 +376,9 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
         dx, dy = (qx - px) / length, (qy - py) / length
         if dx * (ay - py) - dy * (ax - px) > abs(side):
             continue  # The path would come from inside.
-        # Of a stretch the cheapest point is where the path, having left the corner's disc, meets it at a right angle, or as near to that as walls allow; but
-        # the end at which the disc itself cuts the side if that comes first, while the path still bends.
+        # Of a stretch the cheapest point is where the path, having left the corner's disc, meets it at a
+        # right angle, or as near to that as walls allow; but the end at which the disc itself cuts the side
+        # if that comes first, while the path still bends.
         foot = dx * (ax + side * dx - px) + dy * (ay + side * dy - py)
         at = 0.0
         while at < length:
@@ -345,7 +397,13 @@ def _try_goal(slots, slot, terrain, node, piece, ux, uy, scratch):
 @lean_kernel
 def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
     """Take a path that ends with a straight part to a point of a piece of the goal; see `_try_goal`."""
-    header, measure, graph, mesh, radius = slots.header, slots.measure, terrain.graph, terrain.mesh, slots.measure[slot, RADIUS]
+    header, measure, graph, mesh, radius = (
+        slots.header,
+        slots.measure,
+        terrain.graph,
+        terrain.mesh,
+        slots.measure[slot, RADIUS],
+    )
     end, cost = NOWHERE, 0.0
     ax, ay, side = measure[slot, START_X], measure[slot, START_Y], 0.0
     if node >= 0:
@@ -366,11 +424,15 @@ def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
     header[slot, TESTS] += 1
     crossed = scratch.crossed
     polygon = np.int64(terrain.goals.piece_polygon[piece])
-    count, first, _last = trace_sight(mesh, graph.corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, polygon, tx, ty, crossed)
+    count, first, _last = trace_sight(
+        mesh, graph.corners, corner, header[slot, START_POLYGON], ax, ay, NOWHERE, polygon, tx, ty, crossed
+    )
     if count < 0:
         return
     fx, fy = ax + side * vy, ay - side * vx
-    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, node == FROM_START, IS_TERMINAL, scratch.flood)
+    is_clear, reached = is_straight_clear(
+        mesh, crossed, count, first, fx, fy, tx, ty, radius, node == FROM_START, IS_TERMINAL, scratch.flood
+    )
     if not is_clear:
         return
     cost += reach + extra_cost(mesh, terrain.weights, scratch.flood.queue, reached, fx, fy, tx, ty)
@@ -386,7 +448,9 @@ def _try_end(slots, slot, terrain, node, piece, ux, uy, tx, ty, scratch):
 
 @lean_kernel
 def _test(slots, slot, terrain, node, scratch):
-    """Test the straight part that comes first: close it if the agent does not fit, else note what it costs more; return whether it goes on at once."""
+    """Test the straight part that comes first:
+    close it if the agent does not fit, else note what it costs more; return whether it goes on at once.
+    """
     graph, mesh, radius = terrain.graph, terrain.mesh, slots.measure[slot, RADIUS]
     is_link = node >= graph.edge_target.size
     is_plain = terrain.weights.exposure <= 0.0 and terrain.weights.shunned.shape[0] == 0
@@ -399,17 +463,33 @@ def _test(slots, slot, terrain, node, scratch):
     bx, by, b_side = disc_of(graph, end, radius)
     slots.header[slot, TESTS] += 1
     crossed = scratch.crossed
-    count, first, _last = trace_sight(mesh, graph.corners, before, slots.header[slot, START_POLYGON], ax, ay, end // 2, NOWHERE, bx, by, crossed)
+    count, first, _last = trace_sight(
+        mesh,
+        graph.corners,
+        before,
+        slots.header[slot, START_POLYGON],
+        ax,
+        ay,
+        end // 2,
+        NOWHERE,
+        bx,
+        by,
+        crossed,
+    )
     slots.state[slot, node] = CLOSED
     if count < 0:
         return False
     ux, uy, _ = tangent(ax, ay, a_side, bx, by, b_side)
     fx, fy, tx, ty = ax + a_side * uy, ay - a_side * ux, bx + b_side * uy, by - b_side * ux
-    is_clear, reached = is_straight_clear(mesh, crossed, count, first, fx, fy, tx, ty, radius, is_link, IS_CORNER, scratch.flood)
+    is_clear, reached = is_straight_clear(
+        mesh, crossed, count, first, fx, fy, tx, ty, radius, is_link, IS_CORNER, scratch.flood
+    )
     if not is_clear and (is_link or radius > graph.edge_clear[node]):
         return False
     slots.state[slot, node] = OPEN
-    more = 0.0 if is_plain else extra_cost(mesh, terrain.weights, scratch.flood.queue, reached, fx, fy, tx, ty)
+    more = (
+        0.0 if is_plain else extra_cost(mesh, terrain.weights, scratch.flood.queue, reached, fx, fy, tx, ty)
+    )
     if more <= 0.0:
         return True
     slots.cost[slot, node] += more
@@ -420,8 +500,15 @@ def _test(slots, slot, terrain, node, scratch):
 
 @lean_kernel
 def _expand(slots, slot, terrain, node, scratch):
-    """Go on from the end of a straight part: to the goal, and along the edges that bend as the corner does."""
-    graph, links, radius, goal = terrain.graph, terrain.links, slots.measure[slot, RADIUS], slots.header[slot, GOAL]
+    """Go on from the end of a straight part: to the goal, and along the edges
+    that bend as the corner does.
+    """
+    graph, links, radius, goal = (
+        terrain.graph,
+        terrain.links,
+        slots.measure[slot, RADIUS],
+        slots.header[slot, GOAL],
+    )
     end = end_of(graph, node)
     ux, uy = _direction_at_end(slots, slot, graph, node)
     ax, ay, a_side = disc_of(graph, end, radius)
@@ -466,11 +553,13 @@ def advance_visibility_search(slots, slot, terrain, grant, scratch):
     Returns
     -------
     int
-        Expansions made; the slot's STATUS says whether the search has ended, BEST_TOTAL then what the path costs.
+        Expansions made; the slot's STATUS says whether the search has ended, BEST_TOTAL then what the path
+        costs.
 
     Notes
     -----
-    The same steps in the same order however they are sliced. Twin: `tests/reference/visibility.py` (all pairs, tested by shapely, and Dijkstra).
+    The same steps in the same order however they are sliced. Twin: `tests/reference/visibility.py` (all
+    pairs, tested by shapely, and Dijkstra).
     """
     header = slots.header
     used = 0

@@ -1,7 +1,8 @@
 """What is in sight on a mesh: all that a corner sees, and the polygons that one line of sight goes through.
 
-Sight goes in straight lines over x and y and follows the mesh from polygon to polygon, up and down ramps; the floor above is not in sight unless the mesh
-leads there. Bumps and pits between two points are not seen ([Norberg 2004], section 6.4).
+Sight goes in straight lines over x and y and follows the mesh from polygon to polygon, up and down ramps; the
+floor above is not in sight unless the mesh leads there. Bumps and pits between two points are not seen
+([Norberg 2004], section 6.4).
 """
 
 # mypy: allow-untyped-defs
@@ -17,8 +18,12 @@ from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS
 
-NOWHERE = np.int64(-1)  # Where there is no corner or polygon to name. A plain -1 would be a type of its own to numba, and compile every kernel anew.
-GRAZE_M = 1e-7  # A line of sight may run this far into a wall: far above the rounding at coordinates of 1e7 m (2e-9), and lengths change by 1e-14 of it.
+# Where there is no corner or polygon to name. A plain -1 would be a type of its own to numba, and compile
+# every kernel anew.
+NOWHERE = np.int64(-1)
+# A line of sight may run this far into a wall: far above the rounding at coordinates of 1e7 m (2e-9), and
+# lengths change by 1e-14 of it.
+GRAZE_M = 1e-7
 
 
 class Seen(NamedTuple):
@@ -31,7 +36,8 @@ class Seen(NamedTuple):
         Corners that corner c sees: ``pair[pair_start[c]:pair_start[c + 1]]``, ascending.
     pvs_start : (np + 1,) int64
     pvs : (m,) int32
-        Corners that see some of polygon p, ascending: its potentially visible set ([Norberg 2004], section 4.3).
+        Corners that see some of polygon p, ascending: its potentially visible set ([Norberg 2004], section
+        4.3).
     visits : int
         Polygons looked into.
     fits : bool
@@ -48,7 +54,9 @@ class Seen(NamedTuple):
 
 @kernel
 def _append(array, count, value):
-    """Put a value at a place of an array, and return the array: a longer one if the place is beyond its end."""
+    """Put a value at a place of an array, and return the array:
+    a longer one if the place is beyond its end.
+    """
     if count == array.size:
         grown = np.empty(2 * array.size, dtype=np.int32)
         grown[:count] = array
@@ -59,7 +67,9 @@ def _append(array, count, value):
 
 @kernel
 def _by_polygon(zone, zone_corner, zones, polygons):
-    """Return for each polygon the corners that were noted for it, as (start, corners); those come ascending, and stay so."""
+    """Return for each polygon the corners that were noted for it, as (start, corners);
+    those come ascending, and stay so.
+    """
     start = np.zeros(polygons + 1, dtype=np.int64)
     for k in range(zones):
         start[zone[k] + 1] += 1
@@ -78,13 +88,19 @@ def _note_zone(zone, zone_corner, zones, stamp, polygon, corner):
     """Note a polygon for a corner unless it is noted already; return the lists and their length."""
     if stamp[polygon] != corner:
         stamp[polygon] = corner
-        zone, zone_corner, zones = _append(zone, zones, polygon), _append(zone_corner, zones, corner), zones + 1
+        zone, zone_corner, zones = (
+            _append(zone, zones, polygon),
+            _append(zone_corner, zones, corner),
+            zones + 1,
+        )
     return zone, zone_corner, zones
 
 
 @lean_kernel
 def _put_in_order(array, first, last):
-    """Sort ``array[first:last]``, by insertion: corners that are met one after the other are mostly in order."""
+    """Sort ``array[first:last]``, by insertion:
+    corners that are met one after the other are mostly in order.
+    """
     for i in range(first + 1, last):
         value, k = array[i], i
         while k > first and array[k - 1] > value:
@@ -95,7 +111,9 @@ def _put_in_order(array, first, last):
 
 @lean_kernel
 def narrow_window(mesh, x, y, edge, right, left):
-    """Return what a window, from vertex `right` to vertex `left` as seen from (x, y), leaves open behind an edge: whether anything, and its two vertices."""
+    """Return what a window, from vertex `right` to vertex `left` as seen from (x, y),
+    leaves open behind an edge: whether anything, and its two vertices.
+    """
     rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
@@ -108,7 +126,8 @@ def narrow_window(mesh, x, y, edge, right, left):
 
 @kernel
 def see_all(mesh, corners, most):
-    """Find for every corner what it sees: the mesh is unfolded from it, portal by portal, through the window that the portals before leave open.
+    """Find for every corner what it sees: the mesh is unfolded from it, portal by portal,
+    through the window that the portals before leave open.
 
     Parameters
     ----------
@@ -120,13 +139,14 @@ def see_all(mesh, corners, most):
     Returns
     -------
     Seen
-        Two corners see each other if the straight line between them leaves the ground nowhere; along a wall counts.
+        Two corners see each other if the straight line between them leaves the ground nowhere; along a wall
+        counts.
 
     Notes
     -----
-    Windows do not overlap, so the work is the number of polygons in sight; a straight line meets a polygon once, so the stack holds each edge once. Feet
-    on walls lie off the line between its corners by rounding: corners count as seen within `GRAZE_M` of a window.
-    Twin: `tests/reference/visibility.py`.
+    Windows do not overlap, so the work is the number of polygons in sight; a straight line meets a polygon
+    once, so the stack holds each edge once. Feet on walls lie off the line between its corners by rounding:
+    corners count as seen within `GRAZE_M` of a window. Twin: `tests/reference/visibility.py`.
     """
     polygons, count = mesh.polygon_start.size - 1, corners.vertex.size
     pair_start = np.zeros(count + 1, dtype=np.int64)
@@ -156,8 +176,16 @@ def see_all(mesh, corners, most):
             depth -= 1
             entry, right, left = mesh.edge_twin[stack[depth, 0]], stack[depth, 1], stack[depth, 2]
             visits += 1
-            rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
-            graze_right, graze_left = GRAZE_M * np.hypot(rx - ux, ry - uy), GRAZE_M * np.hypot(lx - ux, ly - uy)
+            rx, ry, lx, ly = (
+                mesh.vertex[right, 0],
+                mesh.vertex[right, 1],
+                mesh.vertex[left, 0],
+                mesh.vertex[left, 1],
+            )
+            graze_right, graze_left = (
+                GRAZE_M * np.hypot(rx - ux, ry - uy),
+                GRAZE_M * np.hypot(lx - ux, ly - uy),
+            )
             polygon = mesh.edge_polygon[entry]
             zone, zone_corner, zones = _note_zone(zone, zone_corner, zones, zone_stamp, polygon, corner)
             for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
@@ -166,7 +194,10 @@ def see_all(mesh, corners, most):
                 other = corners.at_edge[edge]
                 if other >= 0 and corner_stamp[other] != corner:
                     px, py = corners.position[other, 0], corners.position[other, 1]
-                    if orientation(ux, uy, rx, ry, px, py) >= -graze_right and orientation(ux, uy, lx, ly, px, py) <= graze_left:
+                    if (
+                        orientation(ux, uy, rx, ry, px, py) >= -graze_right
+                        and orientation(ux, uy, lx, ly, px, py) <= graze_left
+                    ):
                         corner_stamp[other] = corner
                         pair = _append(pair, place, other)
                         place += 1
@@ -177,7 +208,9 @@ def see_all(mesh, corners, most):
                     stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, new_right, new_left
                     depth += 1
         if place > most or zones > most:
-            return Seen(pair_start, pair[:0].copy(), np.zeros(1, dtype=np.int64), zone[:0].copy(), visits, False)
+            return Seen(
+                pair_start, pair[:0].copy(), np.zeros(1, dtype=np.int64), zone[:0].copy(), visits, False
+            )
         _put_in_order(pair, first, place)
         pair_start[corner + 1] = place
     pvs_start, pvs = _by_polygon(zone, zone_corner, zones, polygons)
@@ -217,7 +250,11 @@ def trace_sight(mesh, corners, from_corner, polygon, ax, ay, to_corner, to_polyg
     dx, dy = bx - ax, by - ay
     graze = GRAZE_M * np.hypot(dx, dy)
     if from_corner < 0:
-        return _trace_from(mesh, corners, polygon, ax, ay, to_corner, to_polygon, bx, by, graze, crossed), polygon, _last_polygon(mesh, polygon, crossed)
+        return (
+            _trace_from(mesh, corners, polygon, ax, ay, to_corner, to_polygon, bx, by, graze, crossed),
+            polygon,
+            _last_polygon(mesh, polygon, crossed),
+        )
     for fan in range(corners.fan_start[from_corner], corners.fan_start[from_corner + 1]):
         first = np.int64(mesh.edge_polygon[corners.fan_edge[fan]])
         count = _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, graze, crossed)
@@ -228,7 +265,9 @@ def trace_sight(mesh, corners, from_corner, polygon, ax, ay, to_corner, to_polyg
 
 @inlined_kernel
 def _last_polygon(mesh, first, crossed):
-    """Return where a line ends that has just been followed; the scratch place holds how many portals it crossed."""
+    """Return where a line ends that has just been followed;
+    the scratch place holds how many portals it crossed.
+    """
     count = crossed[crossed.size - 1]
     return first if count <= 0 else np.int64(mesh.edge_polygon[mesh.edge_twin[crossed[count - 1]]])
 
@@ -246,7 +285,9 @@ def _is_end(mesh, corners, polygon, to_corner, to_polygon):
 
 @lean_kernel
 def _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, graze, crossed):
-    """Follow a line from a polygon by depth-first search over the portals that it meets; return the portals crossed, -1 if it leaves the ground."""
+    """Follow a line from a polygon by depth-first search over the portals that it meets;
+    return the portals crossed, -1 if it leaves the ground.
+    """
     most = crossed.size - 1
     count, polygon = 0, first
     edge = np.int64(mesh.polygon_start[first])
@@ -257,7 +298,9 @@ def _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, gra
             return count
         last = mesh.polygon_start[polygon + 1]
         entry = mesh.edge_twin[crossed[count - 1]] if count > 0 else -1
-        while edge < last and (edge == entry or mesh.edge_twin[edge] < 0 or not _meets(mesh, edge, ax, ay, bx, by, graze)):
+        while edge < last and (
+            edge == entry or mesh.edge_twin[edge] < 0 or not _meets(mesh, edge, ax, ay, bx, by, graze)
+        ):
             edge += 1
         if edge < last and count < most:
             crossed[count] = edge
@@ -276,7 +319,9 @@ def _trace_from(mesh, corners, first, ax, ay, to_corner, to_polygon, bx, by, gra
 
 @inlined_kernel
 def _meets(mesh, edge, ax, ay, bx, by, graze):
-    """Return whether the line from a to b goes out over an edge, ends included, within the grazing distance."""
+    """Return whether the line from a to b goes out over an edge, ends included,
+    within the grazing distance.
+    """
     p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
     px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
     if orientation(ax, ay, bx, by, px, py) > graze or orientation(ax, ay, bx, by, qx, qy) < -graze:

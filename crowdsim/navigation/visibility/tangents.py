@@ -1,15 +1,21 @@
-"""For which radii a path can bend along the line between two corners: least and greatest radius ([Norberg 2004], sections 4.1, 4.2).
+"""For which radii a path can bend along the line between two corners:
+least and greatest radius ([Norberg 2004], sections 4.1, 4.2).
 
-An agent of radius r bends round a corner along a disc of radius r, so straight parts of its path are tangents of two such discs: four for each pair of
-corners that see each other, by the side on which each corner is passed. A tangent is part of a shortest path only if at both ends the agent, touching the
-corner, does not stand in one of the corner's two walls: its direction as seen from the corner lies between the walls' normals. That is the rule of
-[Norberg 2004] ("the other corner is on the outside of both wall planes", figure 8) with the radius put in.
+An agent of radius r bends round a corner along a disc of radius r, so straight parts of its path are tangents
+of two such discs: four for each pair of corners that see each other, by the side on which each corner is
+passed. A tangent is part of a shortest path only if at both ends the agent, touching the corner, does not
+stand in one of the corner's two walls: its direction as seen from the corner lies between the walls' normals.
+That is the rule of [Norberg 2004] ("the other corner is on the outside of both wall planes", figure 8) with
+the radius put in.
 
-Both corners on one side: the tangent is parallel to the line between them, whatever the radius. So the rule holds for all radii or for none, and the
-tangent can be left out for good. A corner on each side: the tangent turns as r grows, by the angle whose sine is 2 r / L. The rule then holds for an
-interval of radii, the *minimum width* of [Norberg 2004] (figure 10), and a greatest one. Nothing of this depends on how many radii there are.
+Both corners on one side: the tangent is parallel to the line between them, whatever the radius. So the rule
+holds for all radii or for none, and the tangent can be left out for good. A corner on each side: the tangent
+turns as r grows, by the angle whose sine is 2 r / L. The rule then holds for an interval of radii, the
+*minimum width* of [Norberg 2004] (figure 10), and a greatest one. Nothing of this depends on how many radii
+there are.
 
-The line between the corners lies in the strip that the agent sweeps, so only corners that see each other have tangents, for any radius.
+The line between the corners lies in the strip that the agent sweeps, so only corners that see each other have
+tangents, for any radius.
 """
 
 # mypy: allow-untyped-defs
@@ -24,13 +30,19 @@ from crowdsim.navigation.goals.goal_entry import flood_into
 from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, seam_over
 from crowdsim.navigation.mesh.mesh import make_flood
 
-ALONG = 1e-9  # Cosine up to which a wall still counts as at a right angle to the agent's direction: rounding of unit vectors, far above 1e-16.
-CLIP_M = 1e-7  # Depth in front of a corner's walls below which other walls are taken as their continuation: rounding of collinear walls.
+# Cosine up to which a wall still counts as at a right angle to the agent's direction: rounding of unit
+# vectors, far above 1e-16.
+ALONG = 1e-9
+# Depth in front of a corner's walls below which other walls are taken as their continuation: rounding of
+# collinear walls.
+CLIP_M = 1e-7
 
 
 @inlined_kernel
 def is_between_walls(corners, corner, nx, ny):
-    """Return whether an agent that touches a corner in direction n, as seen from the corner, stands clear of the corner's two walls."""
+    """Return whether an agent that touches a corner in direction n, as seen from the corner,
+    stands clear of the corner's two walls.
+    """
     first = nx * corners.wall[corner, 0] + ny * corners.wall[corner, 1]
     second = nx * corners.wall[corner, 2] + ny * corners.wall[corner, 3]
     return first <= ALONG and second <= ALONG
@@ -53,7 +65,9 @@ def _narrow(a, b, low, high):
 
 @inlined_kernel
 def flood_over(polygon, join, reached, flood):
-    """Put a polygon, reached over a line between floors or not, at the end of a flood's queue unless it is there; return how many there are."""
+    """Put a polygon, reached over a line between floors or not, at the end of a flood's queue unless it is
+    there; return how many there are.
+    """
     after = flood_into(polygon, reached, flood)
     if after > reached:
         flood.seam[reached] = join
@@ -80,14 +94,18 @@ def bending_radii(corners, first, second, first_side, second_side):
     -----
     Twin: `tests/reference/visibility.py`.
     """
-    dx, dy = corners.position[second, 0] - corners.position[first, 0], corners.position[second, 1] - corners.position[first, 1]
+    dx, dy = (
+        corners.position[second, 0] - corners.position[first, 0],
+        corners.position[second, 1] - corners.position[first, 1],
+    )
     length = np.hypot(dx, dy)
     dx, dy = dx / length, dy / length
     low, high = 0.0, 1.0
     for k in range(4):
         corner, side = (first, first_side) if k < 2 else (second, second_side)
         wx, wy = corners.wall[corner, 2 * (k % 2)], corners.wall[corner, 2 * (k % 2) + 1]
-        # The line turns to the left if it passes from right to left, that is with the first corner on its left; its normal turns with it.
+        # The line turns to the left if it passes from right to left, that is with the first corner on its
+        # left; its normal turns with it.
         turn = 0.5 * (first_side - second_side)
         low, high = _narrow(-side * (dx * wy - dy * wx), side * turn * (dx * wx + dy * wy), low, high)
     if low > high:
@@ -99,7 +117,9 @@ def bending_radii(corners, first, second, first_side, second_side):
 
 @lean_kernel
 def _clipped_distance(px, py, ax, ay, bx, by, nx, ny):
-    """Return the distance (m) from p to the part of segment ab that lies in front of p, in direction n; inf if none does."""
+    """Return the distance (m) from p to the part of segment ab that lies in front of p, in direction n;
+    inf if none does.
+    """
     a = (ax - px) * nx + (ay - py) * ny - CLIP_M
     b = (bx - px) * nx + (by - py) * ny - CLIP_M
     if a <= 0.0 and b <= 0.0:
@@ -115,7 +135,8 @@ def _clipped_distance(px, py, ax, ay, bx, by, nx, ny):
 
 @kernel
 def measure_clearances(mesh, corners, most):
-    """Measure for each corner the radius up to which an agent can bend round it on any path: nothing is near that it could touch.
+    """Measure for each corner the radius up to which an agent can bend round it on any path:
+    nothing is near that it could touch.
 
     Parameters
     ----------
@@ -143,8 +164,14 @@ def measure_clearances(mesh, corners, most):
 @lean_kernel
 def _clearance_of(mesh, corners, corner, most, flood):
     px, py = corners.position[corner, 0], corners.position[corner, 1]
-    # Normals of the two walls, on the free side: the path comes along the first wall towards the corner and leaves it along the second.
-    n1x, n1y, n2x, n2y = corners.wall[corner, 1], -corners.wall[corner, 0], -corners.wall[corner, 3], corners.wall[corner, 2]
+    # Normals of the two walls, on the free side: the path comes along the first wall towards the corner and
+    # leaves it along the second.
+    n1x, n1y, n2x, n2y = (
+        corners.wall[corner, 1],
+        -corners.wall[corner, 0],
+        -corners.wall[corner, 3],
+        corners.wall[corner, 2],
+    )
     best = 2.0 * most
     flood.serial[0] += 1
     reached, done = 0, 0
@@ -159,15 +186,23 @@ def _clearance_of(mesh, corners, corner, most, flood):
             twin = mesh.edge_twin[edge]
             if twin < 0:
                 if mesh.edge_wall[edge] >= 0:
-                    best = min(best, _clipped_distance(px, py, ax, ay, bx, by, n1x, n1y), _clipped_distance(px, py, ax, ay, bx, by, n2x, n2y))
-            elif flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0] and distance_to_segment(px, py, ax, ay, bx, by) < best:
+                    best = min(
+                        best,
+                        _clipped_distance(px, py, ax, ay, bx, by, n1x, n1y),
+                        _clipped_distance(px, py, ax, ay, bx, by, n2x, n2y),
+                    )
+            elif (
+                flood.stamp[mesh.edge_polygon[twin]] != flood.serial[0]
+                and distance_to_segment(px, py, ax, ay, bx, by) < best
+            ):
                 reached = flood_into(mesh.edge_polygon[twin], reached, flood)
     return 0.5 * best
 
 
 @lean_kernel
 def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, polygon, most, flood):
-    """Return the radius (m) up to which no wall ends in the strip that an agent sweeps along a tangent of two corners.
+    """Return the radius (m) up to which no wall ends in the strip that an agent sweeps along a tangent of two
+    corners.
 
     Parameters
     ----------
@@ -189,11 +224,12 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
 
     Notes
     -----
-    The strip of a tangent with both corners on one side grows with r on the other; a vertex at height b above the line between them is met at r = b / 2.
-    With a corner on each side one border of the strip turns about each corner; it meets a vertex at the angle under which the corner sees it off the
-    line, if the vertex lies in the circle over the two corners (Thales), else it has passed the strip's end before. As long as nothing is in the way of
-    the discs at both ends (`measure_clearances`), a wall can only come into the strip with a vertex first. So up to the lesser of these three radii the
-    tangent is free.
+    The strip of a tangent with both corners on one side grows with r on the other; a vertex at height b above
+    the line between them is met at r = b / 2. With a corner on each side one border of the strip turns about
+    each corner; it meets a vertex at the angle under which the corner sees it off the line, if the vertex
+    lies in the circle over the two corners (Thales), else it has passed the strip's end before. As long as
+    nothing is in the way of the discs at both ends (`measure_clearances`), a wall can only come into the
+    strip with a vertex first. So up to the lesser of these three radii the tangent is free.
     """
     dx, dy = vx - ux, vy - uy
     length = np.hypot(dx, dy)
@@ -217,7 +253,9 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
             twin = mesh.edge_twin[edge]
             if twin < 0 and first_side == second_side and done <= in_sight:
                 qx, qy = mesh.vertex[b, 0] - ux, mesh.vertex[b, 1] - uy
-                if _rises_into(px - ux, py - uy, qx, qy, dx, dy, length, first_side) or _rises_into(qx, qy, px - ux, py - uy, dx, dy, length, first_side):
+                if _rises_into(px - ux, py - uy, qx, qy, dx, dy, length, first_side) or _rises_into(
+                    qx, qy, px - ux, py - uy, dx, dy, length, first_side
+                ):
                     best = 0.0
             if twin < 0 or flood.stamp[mesh.edge_polygon[twin]] == flood.serial[0]:
                 continue
@@ -228,14 +266,18 @@ def strip_radius(mesh, ux, uy, vx, vy, first_side, second_side, crossed, count, 
 
 @inlined_kernel
 def _rises_into(ax, ay, bx, by, dx, dy, length, side):
-    """Return whether a wall begins on the line between two corners, at a, and b is in the strip beside it: a point gets past it, and no agent does."""
+    """Return whether a wall begins on the line between two corners, at a, and b is in the strip beside it:
+    a point gets past it, and no agent does.
+    """
     along, aside = ax * dx + ay * dy, ay * dx - ax * dy
     return abs(aside) <= CLIP_M < along < length - CLIP_M and -side * (by * dx - bx * dy) > CLIP_M
 
 
 @inlined_kernel
 def _vertex_radius(along, aside, length, first_side, second_side):
-    """Return the radius at which a strip meets a vertex, given along and to the left of the line between the corners (m)."""
+    """Return the radius at which a strip meets a vertex, given along and to the left of the line between the
+    corners (m).
+    """
     if along < 0.0 or along > length:
         return np.inf
     if first_side == second_side:

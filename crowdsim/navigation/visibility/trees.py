@@ -1,10 +1,12 @@
-"""How far it is at least to a goal from the end of every straight part: one backward search, for all agents with that goal ([Norberg 2004], section 3.3).
+"""How far it is at least to a goal from the end of every straight part:
+one backward search, for all agents with that goal ([Norberg 2004], section 3.3).
 
-It is Dijkstra's search over the edges of the graph, from a goal backwards. Agents of several radii share it, so it takes of each length what none of them
-can go below: arcs as the thinnest bends, which turns least, and the straight parts between as the widest has them, whose crossing tangents are the shortest.
-So these distances never exceed what is left of a path, and from one straight part to the next they differ by no more than
-the path between costs: A* drawn by them finds the same paths as by the straight line, and looks at less. Where all have one radius, straight parts that are
-too narrow for it are left out.
+It is Dijkstra's search over the edges of the graph, from a goal backwards. Agents of several radii share it,
+so it takes of each length what none of them can go below: arcs as the thinnest bends, which turns least, and
+the straight parts between as the widest has them, whose crossing tangents are the shortest. So these
+distances never exceed what is left of a path, and from one straight part to the next they differ by no more
+than the path between costs: A* drawn by them finds the same paths as by the straight line, and looks at less.
+Where all have one radius, straight parts that are too narrow for it are left out.
 """
 
 # mypy: allow-untyped-defs
@@ -30,23 +32,28 @@ from crowdsim.navigation.visibility.links import GoalLinks
 from crowdsim.navigation.visibility.search import STRAIGHT_ON, Scratch, queue_node
 from crowdsim.saved import WIDEST_M, Saved
 
-RADIUS_STEP_M = 0.05  # Agents between the same multiples share a tree; smaller gives closer distances, and more trees.
+# Agents between the same multiples share a tree; smaller gives closer distances, and more trees.
+RADIUS_STEP_M = 0.05
 MOST_TREES = 1024
 TREE_MEMORY_BYTES = 256 << 20  # Fewer trees on large graphs, one at least.
-EDGES_A_REQUEST = 1000  # Requests share from so many on as the graph has times as many edges: a tree looks at all of them, a search at some.
+# Requests share from so many on as the graph has times as many edges: a tree looks at all of them, a search
+# at some.
+EDGES_A_REQUEST = 1000
 LEAST_TO_SHARE = 2
 BYTES_A_NODE = 16
 _HEADER_SIZE = 4
 
 
 class TreeRows(NamedTuple):
-    """Trees by rows; the names are those of search slots, whose heap they use, and nodes are numbered as there: edges, then the graph's nodes.
+    """Trees by rows; the names are those of search slots, whose heap they use,
+    and nodes are numbered as there: edges, then the graph's nodes.
 
     Attributes
     ----------
     header : (t, 4) int64
     bound : (t, n) float64, m
-        From the end of each edge, gone along, to the goal, at least; from each node of the graph, in any direction. Infinite where no path leads there.
+        From the end of each edge, gone along, to the goal, at least; from each node of the graph, in any
+        direction. Infinite where no path leads there.
     cost : (t, n) float64, m
         The same array.
     heap, place : (t, n) int32
@@ -61,10 +68,16 @@ class TreeRows(NamedTuple):
 
 
 def make_tree_rows(trees: int, nodes: int) -> TreeRows:
-    """Return room for trees: BYTES_A_NODE for each of them and node, taken from the system as they are touched."""
+    """Return room for trees: BYTES_A_NODE for each of them and node,
+    taken from the system as they are touched.
+    """
     bound = np.zeros((trees, nodes))
     return TreeRows(
-        np.zeros((trees, _HEADER_SIZE), dtype=np.int64), bound, bound, np.zeros((trees, nodes), dtype=np.int32), np.zeros((trees, nodes), dtype=np.int32)
+        np.zeros((trees, _HEADER_SIZE), dtype=np.int64),
+        bound,
+        bound,
+        np.zeros((trees, nodes), dtype=np.int32),
+        np.zeros((trees, nodes), dtype=np.int32),
     )
 
 
@@ -77,7 +90,9 @@ def find_reverses(graph: VisibilityGraph) -> NDArray[np.int32]:
 
 @inlined_kernel
 def _along(graph, begin, end, radius):
-    """Return direction and length of the tangent from one node of the graph to another, as (ux, uy, length)."""
+    """Return direction and length of the tangent from one node of the graph to another, as (ux, uy,
+    length).
+    """
     ax, ay, a_side = disc_of(graph, begin, radius)
     bx, by, b_side = disc_of(graph, end, radius)
     return tangent(ax, ay, a_side, bx, by, b_side)
@@ -158,7 +173,8 @@ def advance_tree(trees, row, mesh, graph, reverse, thinnest, widest, grant, scra
 
     Notes
     -----
-    The edges that lead to a node are those that leave it on its other side, turned round. Twin: `tests/reference/visibility_trees.py`.
+    The edges that lead to a node are those that leave it on its other side, turned round. Twin:
+    `tests/reference/visibility_trees.py`.
     """
     used, edges = 0, graph.edge_target.size
     while used < grant and trees.header[row, HEAP_SIZE] > 0:
@@ -173,7 +189,11 @@ def advance_tree(trees, row, mesh, graph, reverse, thinnest, widest, grant, scra
         trees.bound[row, edges + node] = min(trees.bound[row, edges + node], left)
         for back in range(graph.edge_start[node ^ 1], graph.edge_start[(node ^ 1) + 1]):
             before = np.int64(reverse[back])
-            if graph.edge_low[back] > widest or graph.edge_high[back] < thinnest or left >= trees.bound[row, before]:
+            if (
+                graph.edge_low[back] > widest
+                or graph.edge_high[back] < thinnest
+                or left >= trees.bound[row, before]
+            ):
                 continue
             first = np.int64(graph.edge_target[back]) ^ 1
             ux, uy, _ = _along(graph, first, node, widest)
@@ -207,7 +227,13 @@ class CornerTrees(SharedTrees):
         nodes = graph.edge_count + len(graph.edge_start) - 1
         most = int(min(MOST_TREES, max(1, TREE_MEMORY_BYTES // (BYTES_A_NODE * max(1, nodes)))))
         super().__init__(most, max(LEAST_TO_SHARE, graph.edge_count // EDGES_A_REQUEST))
-        self._mesh, self._graph, self._goals, self._links, self._reverse = mesh, graph, goals, links, find_reverses(graph)
+        self._mesh, self._graph, self._goals, self._links, self._reverse = (
+            mesh,
+            graph,
+            goals,
+            links,
+            find_reverses(graph),
+        )
         self._scratch = Scratch(make_flood(mesh.polygon_count), np.zeros(MOST_PORTALS + 1, dtype=np.int32))
         self.rows: TreeRows = make_tree_rows(most, nodes)
 
@@ -217,21 +243,39 @@ class CornerTrees(SharedTrees):
         steps = np.asarray(radius, dtype=np.float64) / RADIUS_STEP_M
         nearest = np.round(steps)
         is_on_step = np.abs(steps - nearest) < 1e-6
-        return np.column_stack([np.where(is_on_step, nearest, np.floor(steps)), np.where(is_on_step, nearest, np.ceil(steps))])
+        return np.column_stack(
+            [np.where(is_on_step, nearest, np.floor(steps)), np.where(is_on_step, nearest, np.ceil(steps))]
+        )
 
     def _check(self, saved: Saved, wanted: NDArray[np.float64]) -> None:
         saved.require(wanted.shape[1] == 3, "wanted", "are not goals with two steps of radii")
         goal, low, high = wanted.T
         is_goal = (goal >= 0) & (goal < len(self._goals.goal_start) - 1) & (goal == np.floor(goal))
         is_class = (low >= 0.0) & (high >= low) & (high <= low + 1.0) & (high * RADIUS_STEP_M <= WIDEST_M)
-        saved.require(np.column_stack([is_goal, is_class, is_class]), "wanted", "there is no such goal, or class of radii")
+        saved.require(
+            np.column_stack([is_goal, is_class, is_class]),
+            "wanted",
+            "there is no such goal, or class of radii",
+        )
 
     def _begin(self, row: int, wanted: tuple[float, ...], detail: float) -> None:
         goal, low, high = wanted
-        begin_tree(self.rows, row, self._graph, self._reverse, self._goals, self._links, int(goal), low * RADIUS_STEP_M, high * RADIUS_STEP_M)
+        begin_tree(
+            self.rows,
+            row,
+            self._graph,
+            self._reverse,
+            self._goals,
+            self._links,
+            int(goal),
+            low * RADIUS_STEP_M,
+            high * RADIUS_STEP_M,
+        )
 
     def _advance(self, row: int, wanted: tuple[float, ...], grant: int) -> tuple[int, bool]:
         _, low, high = wanted
         thinnest, widest = low * RADIUS_STEP_M, high * RADIUS_STEP_M
-        used, is_grown = advance_tree(self.rows, row, self._mesh, self._graph, self._reverse, thinnest, widest, grant, self._scratch)
+        used, is_grown = advance_tree(
+            self.rows, row, self._mesh, self._graph, self._reverse, thinnest, widest, grant, self._scratch
+        )
         return int(used), bool(is_grown)

@@ -1,4 +1,5 @@
-"""What a metre of a path costs: 1, and more where a watcher sees it or near a point that is shunned ([Norberg 2004], section 3).
+"""What a metre of a path costs: 1, and more where a watcher sees it or near a point that is shunned
+([Norberg 2004], section 3).
 
 Costs never fall below 1 a metre, so the straight-line heuristic stays a lower bound.
 """
@@ -19,7 +20,9 @@ from crowdsim.kernels.decorator import kernel, lean_kernel
 from crowdsim.navigation.mesh.mesh import NavMesh, height_at, locate, locate_at_height
 from crowdsim.navigation.visibility.sight import narrow_window
 
-SHADOW_EDGE_M = 1e-6  # A path along the border of what a watcher sees is out of its sight: corners between are touched exactly, within rounding.
+# A path along the border of what a watcher sees is out of its sight: corners between are touched exactly,
+# within rounding.
+SHADOW_EDGE_M = 1e-6
 MOST_WINDOWS = 50_000_000  # Rows of 40 bytes: 2 GB.
 
 
@@ -32,11 +35,13 @@ class Weights(NamedTuple):
         Added for each metre and watcher that sees it.
     window_start : (np + 1,) int64
     window : (k, 6) float64, m
-        What watchers see of polygon p is ``window[window_start[p]:window_start[p + 1]]``: the watcher, then the points that bound its view on the right
-        and on the left (x, y each); both are the watcher itself where it sees all of the polygon.
+        What watchers see of polygon p is ``window[window_start[p]:window_start[p + 1]]``: the watcher, then
+        the points that bound its view on the right and on the left (x, y each); both are the watcher itself
+        where it sees all of the polygon.
     shunned : (m, 5) float64
-        Points to keep away from: x, y, reach (m), cost, floor. A metre at distance d costs ``cost (1 - (d / reach)^2)`` more, inside the reach, on that floor;
-        -1, for all of them or none, is any.
+        Points to keep away from: x, y, reach (m), cost, floor. A metre at distance d costs
+        ``cost (1 - (d / reach)^2)`` more, inside the reach, on that floor; -1, for all of them or none, is
+        any.
     """
 
     exposure: float
@@ -60,7 +65,8 @@ def make_weights(
     ----------
     mesh : NavMesh
     watchers : sequence of (x, y) or (x, y, z), m
-        The floor of one with a height is the one that is nearest to that there. It sees, in plan, what a straight line leads to over ground that is joined.
+        The floor of one with a height is the one that is nearest to that there. It sees, in plan, what a
+        straight line leads to over ground that is joined.
     exposure : float
         Cost that a metre in sight of a watcher has more, >= 0.
     shunned : sequence of (x, y) or (x, y, z), m
@@ -78,7 +84,10 @@ def make_weights(
     for place in watchers:
         polygon = _polygon_of(mesh, place)
         if polygon < 0:
-            raise NavigationError(f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move it onto walkable ground")
+            raise NavigationError(
+                f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move "
+                "it onto walkable ground"
+            )
         zone, window = see_from(mesh, polygon, float(place[0]), float(place[1]), MOST_WINDOWS)
         zones.append(zone)
         rows.append(window)
@@ -97,7 +106,9 @@ def _polygon_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
 
 
 def _floor_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
-    """Return the floor that is nearest to a point (x, y, z): it may be off the ground, as in a pillar; -1, any, of one without a height."""
+    """Return the floor that is nearest to a point (x, y, z): it may be off the ground, as in a pillar;
+    -1, any, of one without a height.
+    """
     if len(place) < 3:
         return -1
     point, polygon = np.array(place), _polygon_of(mesh, place)
@@ -137,7 +148,11 @@ def see_from(mesh, polygon, x, y, most):
     depth = 0
     for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
-        if mesh.edge_twin[edge] >= 0 and orientation(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]) > 0.0:
+        if (
+            mesh.edge_twin[edge] >= 0
+            and orientation(x, y, mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1])
+            > 0.0
+        ):
             stack[depth, 0], stack[depth, 1], stack[depth, 2] = edge, a, b
             depth += 1
     while depth > 0 and count < most:
@@ -148,9 +163,21 @@ def see_from(mesh, polygon, x, y, most):
             more_zone, more_window = np.empty(2 * count, dtype=np.int32), np.empty((2 * count, 6))
             more_zone[:count], more_window[:count] = zone, window
             zone, window = more_zone, more_window
-        rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
+        rx, ry, lx, ly = (
+            mesh.vertex[right, 0],
+            mesh.vertex[right, 1],
+            mesh.vertex[left, 0],
+            mesh.vertex[left, 1],
+        )
         zone[count] = current
-        window[count, 0], window[count, 1], window[count, 2], window[count, 3], window[count, 4], window[count, 5] = x, y, rx, ry, lx, ly
+        (
+            window[count, 0],
+            window[count, 1],
+            window[count, 2],
+            window[count, 3],
+            window[count, 4],
+            window[count, 5],
+        ) = x, y, rx, ry, lx, ly
         count += 1
         for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
             if edge == entry or mesh.edge_twin[edge] < 0:
@@ -164,7 +191,9 @@ def see_from(mesh, polygon, x, y, most):
 
 @lean_kernel
 def _clip(low, high, a, b):
-    """Narrow the part [low, high] of a segment to where a function is positive that goes linearly from `a` at 0 to `b` at 1."""
+    """Narrow the part [low, high] of a segment to where a function is positive that goes linearly from `a` at
+    0 to `b` at 1.
+    """
     if a <= 0.0 and b <= 0.0:
         return 1.0, 0.0
     if a < 0.0:
@@ -190,7 +219,8 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
     Returns
     -------
     float, m
-        Exact: the part is cut at polygons and at the borders of sight, and the cost near a shunned point is a polynomial along it.
+        Exact: the part is cut at polygons and at the borders of sight, and the cost near a shunned point is a
+        polynomial along it.
     """
     length = np.hypot(bx - ax, by - ay)
     if length <= 0.0:
@@ -204,38 +234,85 @@ def extra_cost(mesh, weights, polygons, count, ax, ay, bx, by):
         for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             px, py, qx, qy = mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
-            # Reaching a shadow's width over the edge keeps a part that runs along it; what two polygons share is counted once, see below.
+            # Reaching a shadow's width over the edge keeps a part that runs along it; what two polygons share
+            # is counted once, see below.
             over = SHADOW_EDGE_M * np.hypot(qx - px, qy - py)
-            low, high = _clip(low, high, orientation(px, py, qx, qy, ax, ay) + over, orientation(px, py, qx, qy, bx, by) + over)
+            low, high = _clip(
+                low,
+                high,
+                orientation(px, py, qx, qy, ax, ay) + over,
+                orientation(px, py, qx, qy, bx, by) + over,
+            )
         if low >= high:
             continue
         covered += high - low
         for row in range(weights.window_start[polygon], weights.window_start[polygon + 1]):
             x, y = weights.window[row, 0], weights.window[row, 1]
-            rx, ry, lx, ly = weights.window[row, 2], weights.window[row, 3], weights.window[row, 4], weights.window[row, 5]
+            rx, ry, lx, ly = (
+                weights.window[row, 2],
+                weights.window[row, 3],
+                weights.window[row, 4],
+                weights.window[row, 5],
+            )
             near, far = low, high
             if rx != x or ry != y:
                 inside = SHADOW_EDGE_M * np.hypot(rx - x, ry - y)
-                near, far = _clip(near, far, orientation(x, y, rx, ry, ax, ay) - inside, orientation(x, y, rx, ry, bx, by) - inside)
+                near, far = _clip(
+                    near,
+                    far,
+                    orientation(x, y, rx, ry, ax, ay) - inside,
+                    orientation(x, y, rx, ry, bx, by) - inside,
+                )
                 inside = SHADOW_EDGE_M * np.hypot(lx - x, ly - y)
-                near, far = _clip(near, far, -orientation(x, y, lx, ly, ax, ay) - inside, -orientation(x, y, lx, ly, bx, by) - inside)
+                near, far = _clip(
+                    near,
+                    far,
+                    -orientation(x, y, lx, ly, ax, ay) - inside,
+                    -orientation(x, y, lx, ly, bx, by) - inside,
+                )
             # What a line sees of a polygon only by the width that was added beyond its edges is rounding.
             if (far - near) * length > 4.0 * SHADOW_EDGE_M:
                 in_sight += far - near
         for row in range(shunned.shape[0] if has_floors else 0):
             if shunned[row, 4] == mesh.polygon_layer[polygon]:
-                near_points += _shunned_cost(shunned[row, 0] - ax, shunned[row, 1] - ay, bx - ax, by - ay, length, low, high, shunned[row, 2]) * shunned[row, 3]
+                near_points += (
+                    _shunned_cost(
+                        shunned[row, 0] - ax,
+                        shunned[row, 1] - ay,
+                        bx - ax,
+                        by - ay,
+                        length,
+                        low,
+                        high,
+                        shunned[row, 2],
+                    )
+                    * shunned[row, 3]
+                )
     cost = 0.0
     if covered > 0.0:
         cost = (weights.exposure * length * in_sight + near_points) / max(1.0, covered)
     for row in range(0 if has_floors else shunned.shape[0]):
-        cost += _shunned_cost(shunned[row, 0] - ax, shunned[row, 1] - ay, bx - ax, by - ay, length, 0.0, 1.0, shunned[row, 2]) * shunned[row, 3]
+        cost += (
+            _shunned_cost(
+                shunned[row, 0] - ax,
+                shunned[row, 1] - ay,
+                bx - ax,
+                by - ay,
+                length,
+                0.0,
+                1.0,
+                shunned[row, 2],
+            )
+            * shunned[row, 3]
+        )
     return cost
 
 
 @lean_kernel
 def _shunned_cost(px, py, dx, dy, length, begin, end, reach):
-    """Return the integral of ``1 - (d / reach)^2`` along a part, from begin to end (0..1), of a segment d from the origin, inside the reach of p (m)."""
+    """Return the integral of ``1 - (d / reach)^2`` along a part, from begin to end (0..1),
+    of a segment d from the origin, inside the reach of p (m).
+    """
     along = (px * dx + py * dy) / length
     aside = (px * dy - py * dx) / length
     half = reach * reach - aside * aside
@@ -245,4 +322,6 @@ def _shunned_cost(px, py, dx, dy, length, begin, end, reach):
     low, high = max(begin * length - along, -half), min(end * length - along, half)
     if low >= high:
         return 0.0
-    return (high - low) * (1.0 - aside * aside / (reach * reach)) - (high * high * high - low * low * low) / (3.0 * reach * reach)
+    return (high - low) * (1.0 - aside * aside / (reach * reach)) - (high * high * high - low * low * low) / (
+        3.0 * reach * reach
+    )

@@ -42,35 +42,58 @@ def rings_of(area: Any, origin: tuple[float, float]) -> Rings:
 def plan_facts(scenario: Scenario, recording: Recording, origin: tuple[float, float]) -> dict[str, Any]:
     """Return the plan: floors, terrain, doors with what became of them, goals."""
     geometry = scenario.geometry
-    floors = [{"name": name, "rings": rings_of(ground, origin)} for name, ground in zip(geometry.floor_names, geometry.grounds, strict=True)]
+    floors = [
+        {"name": name, "rings": rings_of(ground, origin)}
+        for name, ground in zip(geometry.floor_names, geometry.grounds, strict=True)
+    ]
     for shown, floor in zip(floors, geometry.floors, strict=False):
-        shown["title"] = f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else "")
+        shown["title"] = f"{floor.name}, {floor.elevation:g} m" + (
+            " and up" if floor.flight is not None else ""
+        )
     terrain = [
         {"name": each.name, "speed": each.speed, "layer": layer, "rings": rings_of(each.area, origin)}
         for layer, areas in enumerate(geometry.terrain)
         for each in areas
     ]
-    return {"floors": floors, "terrain": terrain, "doors": _doors(scenario, recording, origin), "goals": [_goal(goal, origin) for goal in scenario.goals]}
+    return {
+        "floors": floors,
+        "terrain": terrain,
+        "doors": _doors(scenario, recording, origin),
+        "goals": [_goal(goal, origin) for goal in scenario.goals],
+    }
 
 
 def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]) -> list[dict[str, Any]]:
-    """Return areas with whether they were open when the recording begins, and the ticks in which that changed."""
+    """Return areas with whether they were open when the recording begins,
+    and the ticks in which that changed.
+    """
     events = recording.events()
     changes = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED"))]
     found = []
     for number, area in enumerate(scenario.geometry.areas):
         is_open = area.available
         for event in scenario.events:
-            if event.area == number and 0 <= event.tick <= recording.header.first_tick:  # before what a fork of this run knows
+            # before what a fork of this run knows
+            if event.area == number and 0 <= event.tick <= recording.header.first_tick:
                 is_open = event.opens
         own = changes[changes["value"] == number]
-        turns = [[int(tick), kind == "AREA_OPENED"] for tick, kind in zip(own["tick"], own["kind"], strict=True)]
-        found.append({"name": area.name, "rings": rings_of(area.area, origin), "open": is_open, "turns": turns})
+        turns = [
+            [int(tick), kind == "AREA_OPENED"] for tick, kind in zip(own["tick"], own["kind"], strict=True)
+        ]
+        found.append(
+            {"name": area.name, "rings": rings_of(area.area, origin), "open": is_open, "turns": turns}
+        )
     return found
 
 
 def _goal(goal: Any, origin: tuple[float, float]) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": goal.name, "kind": goal.kind, "layer": goal.layer, "parts": list(goal.parts), "inline": goal.is_inline}
+    shown: dict[str, Any] = {
+        "name": goal.name,
+        "kind": goal.kind,
+        "layer": goal.layer,
+        "parts": list(goal.parts),
+        "inline": goal.is_inline,
+    }
     if goal.area is not None:
         middle = goal.area.representative_point()
         shown["rings"] = rings_of(goal.area, origin)
@@ -81,7 +104,9 @@ def _goal(goal: Any, origin: tuple[float, float]) -> dict[str, Any]:
     return shown
 
 
-def add_obstacles(packer: Packer, scenario: Scenario, recording: Recording, frames: Any, origin: tuple[float, float]) -> list[dict[str, Any]]:
+def add_obstacles(
+    packer: Packer, scenario: Scenario, recording: Recording, frames: Any, origin: tuple[float, float]
+) -> list[dict[str, Any]]:
     """Add where obstacles were in some frames to a page; return their names and outlines.
 
     Parameters
@@ -103,7 +128,13 @@ def add_obstacles(packer: Packer, scenario: Scenario, recording: Recording, fram
     found = []
     for number, obstacle in enumerate(scenario.obstacles):
         left_alone = (
-            places[(places["obstacle"] == number) & (places["frame"].map(dict(zip(frames["frame"], frames["tick"], strict=True))) < sent.get(number, np.inf))]
+            places[
+                (places["obstacle"] == number)
+                & (
+                    places["frame"].map(dict(zip(frames["frame"], frames["tick"], strict=True)))
+                    < sent.get(number, np.inf)
+                )
+            ]
             if places is not None
             else frames.iloc[:0]
         )
@@ -111,9 +142,21 @@ def add_obstacles(packer: Packer, scenario: Scenario, recording: Recording, fram
         packer.add(f"{name}_frame", left_alone["frame"].to_numpy(), 1)
         for axis, start in zip("xy", origin, strict=True):
             packer.add(f"{name}_{axis}", in_steps(left_alone[axis].to_numpy(), start), 2)
-            packer.add(f"{name}_direction_{axis}", in_steps(left_alone[f"direction_{axis}"].to_numpy(), 0.0, DIRECTION_STEP), 1)
+            packer.add(
+                f"{name}_direction_{axis}",
+                in_steps(left_alone[f"direction_{axis}"].to_numpy(), 0.0, DIRECTION_STEP),
+                1,
+            )
         corners = np.round(obstacle.corners, PLACES).ravel().tolist()
-        found.append({"name": obstacle.name, "disc": obstacle.disc, "corners": corners, "layer": obstacle.layer, "sent": number in sent})
+        found.append(
+            {
+                "name": obstacle.name,
+                "disc": obstacle.disc,
+                "corners": corners,
+                "layer": obstacle.layer,
+                "sent": number in sent,
+            }
+        )
     return found
 
 
@@ -124,7 +167,10 @@ def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]
     if len(events) > MOST_EVENTS:
         counts = events["kind"].value_counts().sort_values()
         kept = counts.index[counts.cumsum() <= MOST_EVENTS]
-        left_out = f"{len(events) - int(counts[kept].sum()):,} of {len(events):,} events are left out: {', '.join(sorted(set(counts.index) - set(kept)))}."
+        left_out = (
+            f"{len(events) - int(counts[kept].sum()):,} of {len(events):,} events are left out: "
+            f"{', '.join(sorted(set(counts.index) - set(kept)))}."
+        )
         events = events[events["kind"].isin(kept)]
     numbers = {kind.name: int(kind) for kind in EventKind}
     entities = np.sort(recording.roster()["entity"].to_numpy())
@@ -155,7 +201,12 @@ def add_ticks(packer: Packer, recording: Recording) -> list[str]:
     packer.add("column_tick", ticks["tick"].to_numpy()[begins] if len(ticks) else begins, 2)
     packer.add("column_longest", timings["tick"].to_numpy()[longest], 1)
     packer.add("column_microseconds", np.rint(total[longest]))
-    packer.add("column_culprit", np.argmax(costs[longest] - np.median(costs, axis=0), axis=1) if len(longest) and systems else np.zeros(0))
+    packer.add(
+        "column_culprit",
+        np.argmax(costs[longest] - np.median(costs, axis=0), axis=1)
+        if len(longest) and systems
+        else np.zeros(0),
+    )
     for name in ("agents", "stuck", "requests_open"):
         values = ticks[name].to_numpy() if name in ticks else np.zeros(len(ticks))
         packer.add(f"column_{name}", np.maximum.reduceat(values, begins) if len(begins) else values[:0], 1)
@@ -168,15 +219,20 @@ def run_facts(scenario: Scenario, recording: Recording) -> dict[str, Any]:
     result = (recording.verdict or {}).get("result") or {}
     budget = header.parameters.get("budget.milliseconds")
     return {
-        "name": header.name, "description": scenario.description, "seed": header.seed, "run_id": header.run_id, "started": header.started,
-        "version": header.versions.get("crowdsim", ""), "digest": digest_text(recording.run_digest), "model": scenario.avoidance.name,
-        "tick_s": header.tick_s, "first_tick": header.first_tick, "last_tick": recording.commit.last_tick, "groups": list(header.groups),
-        "agents": recording.commit.agents, "state": recording.state.name.lower(), "ended": str(result.get("ended", "")),
-        "budget_ms": float(budget) if isinstance(budget, (int, float)) else None, "kinds": {int(kind): kind.name for kind in EventKind},
+        "name": header.name, "description": scenario.description, "seed": header.seed,
+        "run_id": header.run_id, "started": header.started, "version": header.versions.get("crowdsim", ""),
+        "digest": digest_text(recording.run_digest), "model": scenario.avoidance.name,
+        "tick_s": header.tick_s, "first_tick": header.first_tick, "last_tick": recording.commit.last_tick,
+        "groups": list(header.groups), "agents": recording.commit.agents,
+        "state": recording.state.name.lower(), "ended": str(result.get("ended", "")),
+        "budget_ms": float(budget) if isinstance(budget, (int, float)) else None,
+        "kinds": {int(kind): kind.name for kind in EventKind},
     }  # fmt: skip
 
 
-def gather(recording: Recording, scenario: Scenario, thinning: Any, note: Callable[[str], None] = lambda _: None) -> tuple[bytes, dict[str, Any]]:
+def gather(
+    recording: Recording, scenario: Scenario, thinning: Any, note: Callable[[str], None] = lambda _: None
+) -> tuple[bytes, dict[str, Any]]:
     """Return everything that a page shows, packed, and what of the recording it has.
 
     Parameters
@@ -197,16 +253,27 @@ def gather(recording: Recording, scenario: Scenario, thinning: Any, note: Callab
     """
     packer, origin = Packer(), origin_of(scenario)
     has = add_moves(packer, recording, origin, thinning, note)
-    frames = recording.frames().iloc[kept_frames(recording.commit.frames, thinning.frame_step)].reset_index(drop=True)
+    frames = (
+        recording.frames()
+        .iloc[kept_frames(recording.commit.frames, thinning.frame_step)]
+        .reset_index(drop=True)
+    )
     shown = frames.assign(frame=np.arange(len(frames)))
     words = []
     if has["frames"] < recording.commit.frames:
         apart = thinning.frame_step * recording.header.ticks_per_frame * recording.header.tick_s
-        words.append(f"Every {_ordinal(thinning.frame_step)} of {recording.commit.frames:,} frames is kept, {apart:g} s apart.")
+        words.append(
+            f"Every {_ordinal(thinning.frame_step)} of {recording.commit.frames:,} frames is kept, "
+            f"{apart:g} s apart."
+        )
     if thinning.agent_step > 1:
         words.append(f"Every {_ordinal(thinning.agent_step)} of {recording.commit.agents:,} agents is kept.")
     facts = run_facts(scenario, recording) | plan_facts(scenario, recording, origin)
-    facts |= {"obstacles": add_obstacles(packer, scenario, recording, shown, origin), "systems": add_ticks(packer, recording), "columns": has["columns"]}
+    facts |= {
+        "obstacles": add_obstacles(packer, scenario, recording, shown, origin),
+        "systems": add_ticks(packer, recording),
+        "columns": has["columns"],
+    }
     left_out = add_events(packer, recording, origin)
     if left_out:
         words.append(left_out)

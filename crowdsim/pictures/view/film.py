@@ -1,4 +1,6 @@
-"""A recorded run as a film, for slides and pages where no script may run: drawn by matplotlib, coloured by speed."""
+"""A recorded run as a film, for slides and pages where no script may run:
+drawn by matplotlib, coloured by speed.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,20 @@ from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
 
-RATE = {"gif": 15, "mp4": 25}  # Pictures a second. GIF counts in hundredths of a second, and few programs show it faster.
+# Pictures a second. GIF counts in hundredths of a second, and few programs show it faster.
+RATE = {"gif": 15, "mp4": 25}
 USUAL_SECONDS = 20.0  # Of a film whose speed nobody chose: as long as people look.
 MOST_PICTURES = 3000  # Beyond, drawing takes many minutes.
 DPI = 80  # 800 dots across
 
 
 def draw_film(
-    recording: Recording, out: Path, *, form: str, speed: float | None = None, note: Callable[[str], None] = lambda _: None
+    recording: Recording,
+    out: Path,
+    *,
+    form: str,
+    speed: float | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Write a recording as a film.
 
@@ -34,7 +42,8 @@ def draw_film(
     form : str
         gif or mp4.
     speed : float, optional
-        Simulated seconds in a second of the film; without it 1, or faster where the film would be longer than 20 s.
+        Simulated seconds in a second of the film; without it 1, or faster where the film would be longer than
+        20 s.
     note : callable
         Gets what goes on, as words.
 
@@ -46,13 +55,17 @@ def draw_film(
     Raises
     ------
     CrowdsimError
-        If matplotlib or ffmpeg is missing, nothing was recorded, or the film would have more than 3,000 pictures.
+        If matplotlib or ffmpeg is missing, nothing was recorded, or the film would have more than 3,000
+        pictures.
     """
     plt = pyplot()
     from matplotlib import animation
 
     if form == "mp4" and not animation.FFMpegWriter.isAvailable():
-        raise CrowdsimError("an MP4 is made by ffmpeg, which is not installed: install it (Debian: apt-get install ffmpeg), or make a GIF with --gif.")
+        raise CrowdsimError(
+            "an MP4 is made by ffmpeg, which is not installed: install it (Debian: apt-get install ffmpeg), "
+            "or make a GIF with --gif."
+        )
     frames = recording.frames()
     if not len(frames):
         raise CrowdsimError(f"{recording.path}: holds no frame, so there is nothing to film.")
@@ -61,10 +74,15 @@ def draw_film(
     figure, film = _stage(plt, recording, scenario)
     # ffmpeg's own default takes sides of even length only.
     even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2"]
-    writer: Any = animation.PillowWriter(fps=RATE[form]) if form == "gif" else animation.FFMpegWriter(fps=RATE[form], extra_args=["-f", "mp4", *even])
+    writer: Any = (
+        animation.PillowWriter(fps=RATE[form])
+        if form == "gif"
+        else animation.FFMpegWriter(fps=RATE[form], extra_args=["-f", "mp4", *even])
+    )
     film(int(shown[0]), int(frames["tick"].iloc[0]))
     figure.canvas.draw()
-    figure.set_layout_engine("none")  # found once: finding it anew for every picture takes longer than drawing
+    # found once: finding it anew for every picture takes longer than drawing
+    figure.set_layout_engine("none")
     draft = out.with_name(f"{out.name}.{form}")  # writers go by the ending
     try:
         with writer.saving(figure, str(draft), DPI):
@@ -77,23 +95,36 @@ def draw_film(
         draft.unlink(missing_ok=True)
         plt.close(figure)
     words = [f"{pace:g} simulated seconds a second."] if pace != 1.0 else []
-    return {"bytes": out.stat().st_size, "frames": len(shown), "agents": recording.commit.agents, "speed": pace, "words": words}
+    return {
+        "bytes": out.stat().st_size,
+        "frames": len(shown),
+        "agents": recording.commit.agents,
+        "speed": pace,
+        "words": words,
+    }
 
 
-def _frames_of_film(time_s: NDArray[np.float64], rate: int, speed: float | None) -> tuple[NDArray[np.int64], float]:
+def _frames_of_film(
+    time_s: NDArray[np.float64], rate: int, speed: float | None
+) -> tuple[NDArray[np.int64], float]:
     """Return the recorded frame of each picture, and how many simulated seconds are a second."""
     length = float(time_s[-1] - time_s[0])
     pace = speed if speed is not None else max(1.0, length / USUAL_SECONDS)
     count = int(length / pace * rate) + 1
     if count > MOST_PICTURES:
         least = length * rate / (MOST_PICTURES - 1)
-        raise CrowdsimError(f"--speed {pace:g} makes a film of {count:,} pictures, but at most {MOST_PICTURES:,} are drawn. Choose at least {least:.3g}.")
+        raise CrowdsimError(
+            f"--speed {pace:g} makes a film of {count:,} pictures, but at most {MOST_PICTURES:,} are drawn. "
+            f"Choose at least {least:.3g}."
+        )
     times = time_s[0] + np.arange(count) * (pace / rate)
     return np.searchsorted(time_s, times + 1e-9, side="right") - 1, pace
 
 
 def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Callable[[int, int], None]]:
-    """Return a figure of the plan, and a function that puts people, doors and obstacles into it as they were in a frame and tick."""
+    """Return a figure of the plan, and a function that puts people,
+    doors and obstacles into it as they were in a frame and tick.
+    """
     from matplotlib.collections import EllipseCollection
 
     geometry = scenario.geometry
@@ -108,9 +139,18 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {})
         crowd = EllipseCollection(
-            [], [], [], units="xy", offsets=np.zeros((0, 2)), offset_transform=axes.transData, cmap="RdYlBu", clim=(0.0, top),
-            edgecolors="#00000055", linewidths=0.4, zorder=4,
-        )  # fmt: skip
+            [],
+            [],
+            [],
+            units="xy",
+            offsets=np.zeros((0, 2)),
+            offset_transform=axes.transData,
+            cmap="RdYlBu",
+            clim=(0.0, top),
+            edgecolors="#00000055",
+            linewidths=0.4,
+            zorder=4,
+        )
         axes.add_collection(crowd)
         crowds.append(crowd)
         if geometry.floors:
@@ -122,20 +162,37 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
         """Show a frame."""
         rows = recording.rows(int(starts[frame]), int(starts[frame + 1]), wanted)
         places = np.column_stack([rows["x"], rows["y"]])
-        speeds = np.hypot(rows["velocity_x"], rows["velocity_y"]) if "velocity_x" in rows else np.full(len(places), top)
+        speeds = (
+            np.hypot(rows["velocity_x"], rows["velocity_y"])
+            if "velocity_x" in rows
+            else np.full(len(places), top)
+        )
         widths = 2.0 * radii[np.searchsorted(entities, rows["id"])]
         for layer, crowd in enumerate(crowds):
-            mine = rows["layer"] == layer if len(crowds) > 1 and "layer" in rows else np.full(len(places), layer == 0)
-            crowd.set(offsets=places[mine], widths=widths[mine], heights=widths[mine], angles=np.zeros(int(mine.sum())))
+            mine = (
+                rows["layer"] == layer
+                if len(crowds) > 1 and "layer" in rows
+                else np.full(len(places), layer == 0)
+            )
+            crowd.set(
+                offsets=places[mine],
+                widths=widths[mine],
+                heights=widths[mine],
+                angles=np.zeros(int(mine.sum())),
+            )
             crowd.set_array(speeds[mine])
         put_things(tick)
-        title.set_text(f"{recording.header.name}  |  {tick * recording.header.tick_s:.1f} s  |  {len(places):,} there")
+        title.set_text(
+            f"{recording.header.name}  |  {tick * recording.header.tick_s:.1f} s  |  {len(places):,} there"
+        )
 
     return figure, film
 
 
 def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Callable[[int], None]:
-    """Return a function that shows doors and obstacles as they were in a tick; obstacles that a program sent elsewhere are left out from then on."""
+    """Return a function that shows doors and obstacles as they were in a tick;
+    obstacles that a program sent elsewhere are left out from then on.
+    """
     events = recording.events()
     turns = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED"))]
     sent = events[events["kind"] == "OBSTACLE_SENT"].groupby("value")["tick"].min().to_dict()
@@ -143,12 +200,22 @@ def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Ca
     for number, area in enumerate(scenario.geometry.areas):
         own = turns[turns["value"] == number]
         changes = list(zip(own["tick"].tolist(), (own["kind"] == "AREA_OPENED").tolist(), strict=True))
-        patches = [axes.fill(*part.exterior.xy, zorder=3.5)[0] for axes in all_axes for part in shapely.get_parts(area.area)]
+        patches = [
+            axes.fill(*part.exterior.xy, zorder=3.5)[0]
+            for axes in all_axes
+            for part in shapely.get_parts(area.area)
+        ]
         doors.append((area.available, changes, patches))
     obstacles = []
     for number, obstacle in enumerate(scenario.obstacles):
         axes = all_axes[obstacle.layer] if obstacle.layer >= 0 else all_axes[0]
-        obstacles.append((obstacle, sent.get(number, np.inf), axes.fill([0.0], [0.0], color=OBSTACLE, alpha=0.8, zorder=3.6)[0]))
+        obstacles.append(
+            (
+                obstacle,
+                sent.get(number, np.inf),
+                axes.fill([0.0], [0.0], color=OBSTACLE, alpha=0.8, zorder=3.6)[0],
+            )
+        )
 
     def put(tick: int) -> None:
         """Show them."""

@@ -1,4 +1,6 @@
-"""Where agents were: the rows of a recording, agent by agent, thinned where they would make a page too large, as whole numbers in as few bytes as may be."""
+"""Where agents were: the rows of a recording, agent by agent, thinned where they would make a page too large,
+as whole numbers in as few bytes as may be.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from numpy.typing import NDArray
 from crowdsim.errors import RecordingError
 from crowdsim.recording.reader import Recording
 
-STEP_M = 0.0025  # Places are multiples of it: no agent is farther than 1.8 mm from where it was. Finer steps cost a bit per coordinate and halving.
+# Places are multiples of it: no agent is farther than 1.8 mm from where it was. Finer steps cost a bit per
+# coordinate and halving.
+STEP_M = 0.0025
 MOST_BYTES = 6  # Of one number: what a browser's numbers hold exactly, with the sign.
 LIMIT = 2**46
 
@@ -24,10 +28,12 @@ class Packer:
 
     Notes
     -----
-    The piece unpacks to: the length of a JSON text (4 bytes, little-endian), that text, and the bytes of all arrays. The text has what was given to `pack`
-    under ``facts`` and under ``arrays``, by name, ``[offset, count, bytes, order]``: where the bytes of an array begin, behind the text; how many numbers it
-    has; how many bytes each has, all lowest ones first, then all second ones, and so on; and how often differences were taken. A number n is stored as 2 n,
-    or -2 n - 1 below 0. Differences begin anew with each stretch of rows, of which the arrays ``stretch_length`` tells.
+    The piece unpacks to: the length of a JSON text (4 bytes, little-endian), that text, and the bytes of all
+    arrays. The text has what was given to `pack` under ``facts`` and under ``arrays``, by name,
+    ``[offset, count, bytes, order]``: where the bytes of an array begin, behind the text; how many numbers it
+    has; how many bytes each has, all lowest ones first, then all second ones, and so on; and how often
+    differences were taken. A number n is stored as 2 n, or -2 n - 1 below 0. Differences begin anew with each
+    stretch of rows, of which the arrays ``stretch_length`` tells.
     """
 
     def __init__(self) -> None:
@@ -35,7 +41,9 @@ class Packer:
         self._table: dict[str, list[int]] = {}
         self._size = 0
 
-    def add(self, name: str, values: NDArray[Any], order: int = 0, starts: NDArray[np.int64] | None = None) -> None:
+    def add(
+        self, name: str, values: NDArray[Any], order: int = 0, starts: NDArray[np.int64] | None = None
+    ) -> None:
         """Add an array.
 
         Parameters
@@ -56,7 +64,10 @@ class Packer:
         coded = differences(numbers, order, np.zeros(1, dtype=np.int64) if starts is None else starts)
         if len(coded) and (int(coded.max()) >= LIMIT or int(coded.min()) <= -LIMIT):
             largest = max(int(coded.max()), -int(coded.min()))
-            raise RecordingError(f"The recording holds numbers up to {largest:,} where no run has them ({name}): it is damaged.")
+            raise RecordingError(
+                f"The recording holds numbers up to {largest:,} where no run has them ({name}): it is "
+                "damaged."
+            )
         folded = np.where(coded < 0, -2 * coded - 1, 2 * coded).astype("<u8")
         planes = folded.view(np.uint8).reshape(-1, 8)
         count = next((k for k in range(MOST_BYTES, 0, -1) if planes[:, k - 1].any()), 0)
@@ -67,7 +78,12 @@ class Packer:
 
     def pack(self, facts: Any) -> bytes:
         """Return everything as one deflated piece, with `facts` (what JSON can write) before it."""
-        text = json.dumps({"facts": facts, "arrays": self._table}, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode("utf-8")
+        text = json.dumps(
+            {"facts": facts, "arrays": self._table},
+            ensure_ascii=False,
+            allow_nan=False,
+            separators=(",", ":"),
+        ).encode("utf-8")
         squeeze = zlib.compressobj(9, zlib.DEFLATED, 15, 9)
         parts = [squeeze.compress(len(text).to_bytes(4, "little") + text)]
         parts += [squeeze.compress(part) for part in self._parts]
@@ -107,10 +123,14 @@ def differences(values: NDArray[np.int64], order: int, starts: NDArray[np.int64]
 
 def in_steps(metres: NDArray[np.float64], origin: float, step: float = STEP_M) -> NDArray[np.int64]:
     """Return coordinates as whole steps from an origin; 0 for what is no number."""
-    return np.rint(np.nan_to_num((np.asarray(metres, dtype=np.float64) - origin) / step, nan=0.0, posinf=0.0, neginf=0.0)).astype(np.int64)
+    return np.rint(
+        np.nan_to_num((np.asarray(metres, dtype=np.float64) - origin) / step, nan=0.0, posinf=0.0, neginf=0.0)
+    ).astype(np.int64)
 
 
-COARSEST_S = 1.0  # Frames are not thinned beyond one a second while agents can be: what moves on in leaps is no longer followed with the eye.
+# Frames are not thinned beyond one a second while agents can be: what moves on in leaps is no longer followed
+# with the eye.
+COARSEST_S = 1.0
 STUCK_BIT = 8  # of a state: the others are the activity
 WANTED = ("x", "y", "next_corner", "activity", "is_stuck", "goal", "layer")
 
@@ -131,12 +151,20 @@ class Thinning:
     agent_step: int = 1
 
     def coarser(self, factor: float, frame_s: float) -> Thinning:
-        """Return what leaves about a `factor`-th, and less in any case, where frames are `frame_s` apart: fewer frames first, then fewer agents."""
+        """Return what leaves about a `factor`-th, and less in any case, where frames are `frame_s` apart:
+        fewer frames first, then fewer agents.
+        """
         factor = max(factor, 1.0)
         most = max(int(COARSEST_S / frame_s + 1e-9), 1)
-        step = min(max(self.frame_step + 1, int(np.ceil(self.frame_step * factor))), max(most, self.frame_step))
+        step = min(
+            max(self.frame_step + 1, int(np.ceil(self.frame_step * factor))), max(most, self.frame_step)
+        )
         rest = factor * self.frame_step / step
-        agents = self.agent_step if step > self.frame_step and rest <= 1.05 else max(self.agent_step + 1, int(np.ceil(self.agent_step * rest)))
+        agents = (
+            self.agent_step
+            if step > self.frame_step and rest <= 1.05
+            else max(self.agent_step + 1, int(np.ceil(self.agent_step * rest)))
+        )
         return Thinning(step, agents)
 
 
@@ -166,7 +194,11 @@ def stretches(agent: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.
 
 
 def add_moves(
-    packer: Packer, recording: Recording, origin: tuple[float, float], thinning: Thinning, note: Callable[[str], None] = lambda _: None
+    packer: Packer,
+    recording: Recording,
+    origin: tuple[float, float],
+    thinning: Thinning,
+    note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Add to a page where agents were; return what it has of that.
 
@@ -198,8 +230,15 @@ def add_moves(
         row += len(number)
         frame = np.searchsorted(recording.frame_starts(), number, side="right") - 1
         agent = np.minimum(np.searchsorted(entities, block["id"]), len(entities) - 1)
-        keep = (place_of[frame] >= 0) & (agent % thinning.agent_step == 0) & (entities[agent] == block["id"])  # one that the roster does not know has no size
-        parts.append({"agent": agent[keep], "frame": place_of[frame[keep]], **_small({name: block[name][keep] for name in block}, origin)})
+        # one that the roster does not know has no size
+        keep = (place_of[frame] >= 0) & (agent % thinning.agent_step == 0) & (entities[agent] == block["id"])
+        parts.append(
+            {
+                "agent": agent[keep],
+                "frame": place_of[frame[keep]],
+                **_small({name: block[name][keep] for name in block}, origin),
+            }
+        )
         note(f"reading: {frame[-1] + 1:,} of {recording.commit.frames:,} frames")
     rows = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
     order = np.argsort(rows["agent"], kind="stable") if rows else np.zeros(0, dtype=np.int64)
@@ -219,16 +258,23 @@ def add_moves(
 
 def _small(block: dict[str, NDArray[Any]], origin: tuple[float, float]) -> dict[str, NDArray[Any]]:
     """Return the columns of a page as whole numbers: a corner that is none is where the agent stands."""
-    found = {"x": in_steps(block["x"], origin[0]).astype(np.int32), "y": in_steps(block["y"], origin[1]).astype(np.int32)}
+    found = {
+        "x": in_steps(block["x"], origin[0]).astype(np.int32),
+        "y": in_steps(block["y"], origin[1]).astype(np.int32),
+    }
     if "next_corner_x" in block:
         is_corner = np.isfinite(block["next_corner_x"]) & np.isfinite(block["next_corner_y"])
         for axis, start in zip("xy", origin, strict=True):
-            found[f"corner_{axis}"] = np.where(is_corner, in_steps(block[f"next_corner_{axis}"], start), found[axis]).astype(np.int32)
+            found[f"corner_{axis}"] = np.where(
+                is_corner, in_steps(block[f"next_corner_{axis}"], start), found[axis]
+            ).astype(np.int32)
     if "activity" in block or "is_stuck" in block:
         activity = block["activity"] if "activity" in block else np.ones(len(block["x"]), dtype=np.uint8)
         found["state"] = np.asarray(activity, dtype=np.uint8)
         if "is_stuck" in block:
-            found["state"] = found["state"] | (np.asarray(block["is_stuck"] == 1, dtype=np.uint8) * np.uint8(STUCK_BIT))
+            found["state"] = found["state"] | (
+                np.asarray(block["is_stuck"] == 1, dtype=np.uint8) * np.uint8(STUCK_BIT)
+            )
     for name in ("goal", "layer"):
         if name in block:
             found[name] = block[name].astype(np.int32)

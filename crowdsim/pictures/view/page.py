@@ -1,4 +1,6 @@
-"""The page as one file: markup, style, scripts and data, held together by a policy that lets it load nothing and run nothing else."""
+"""The page as one file: markup, style, scripts and data, held together by a policy that lets it load nothing
+and run nothing else.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,18 @@ from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 
 SCRIPTS = ("unpack.js", "crowd.js", "stage.js", "strips.js", "panel.js", "page.js")
-MOST_ROWS = 16_000_000  # That are packed at once: a gigabyte while that is done. More are thinned before their size is looked at.
+# That are packed at once: a gigabyte while that is done. More are thinned before their size is looked at.
+MOST_ROWS = 16_000_000
 MOST_MEGABYTES = 25.0  # What mail programs and chats still pass on, and browsers open in a second or two.
 ATTEMPTS = 8
 
 
 def write_page(
-    recording: Recording, out: Path, *, megabytes: float = MOST_MEGABYTES, note: Callable[[str], None] = lambda _: None
+    recording: Recording,
+    out: Path,
+    *,
+    megabytes: float = MOST_MEGABYTES,
+    note: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Write a recording as a page that a browser shows without a network.
 
@@ -38,7 +45,8 @@ def write_page(
     Returns
     -------
     dict
-        bytes; frames, agents, rows: what is in it; frames_recorded, agents_recorded, rows_recorded; words: what was left out, as sentences.
+        bytes; frames, agents, rows: what is in it; frames_recorded, agents_recorded, rows_recorded; words:
+        what was left out, as sentences.
 
     Raises
     ------
@@ -57,29 +65,55 @@ def write_page(
             break
         if attempt + 1 < ATTEMPTS:
             note(f"{len(page) / 1e6:.1f} MB: thinning")
-            thinning = thinning.coarser(1.1 * len(page) / limit * 1.2**attempt, frame_s)  # what does not shrink with them makes more steps
+            # what does not shrink with them makes more steps
+            thinning = thinning.coarser(1.1 * len(page) / limit * 1.2**attempt, frame_s)
     if len(page) > limit:
-        has["words"] = [*has["words"], f"The page is larger than {megabytes:g} MB even so: the plan and its events take that."]
+        has["words"] = [
+            *has["words"],
+            f"The page is larger than {megabytes:g} MB even so: the plan and its events take that.",
+        ]
     out.write_bytes(page)
     recorded = recording.commit
     return {
-        "bytes": len(page), **{name: has[name] for name in ("frames", "agents", "rows")},
-        "frames_recorded": recorded.frames, "agents_recorded": recorded.agents, "rows_recorded": recorded.rows, "words": has["words"],
-    }  # fmt: skip
+        "bytes": len(page),
+        **{name: has[name] for name in ("frames", "agents", "rows")},
+        "frames_recorded": recorded.frames,
+        "agents_recorded": recorded.agents,
+        "rows_recorded": recorded.rows,
+        "words": has["words"],
+    }
 
 
 def assemble(title: str, packed: bytes) -> bytes:
-    """Return the page of a packed run; its title is escaped, and nothing else of the run stands in its markup but the letters of base64."""
+    """Return the page of a packed run; its title is escaped, and nothing else of the run stands in its markup
+    but the letters of base64.
+    """
     folder = resources.files("crowdsim.pictures.view")
     style = folder.joinpath("page.css").read_text(encoding="utf-8")
-    script = "'use strict';\n" + "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS)
-    policy = "; ".join((
-        "default-src 'none'", f"script-src 'sha256-{_hash(script)}'", f"style-src 'sha256-{_hash(style)}'", "base-uri 'none'", "form-action 'none'",
-    ))  # fmt: skip
+    script = "'use strict';\n" + "\n".join(
+        folder.joinpath(name).read_text(encoding="utf-8") for name in SCRIPTS
+    )
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src 'sha256-{_hash(script)}'",
+            f"style-src 'sha256-{_hash(style)}'",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
     page = folder.joinpath("page.html").read_text(encoding="utf-8")
-    parts = {"TITLE": html.escape(title), "POLICY": policy, "STYLE": style, "SCRIPT": script, "DATA": base64.b64encode(packed).decode("ascii")}
+    parts = {
+        "TITLE": html.escape(title),
+        "POLICY": policy,
+        "STYLE": style,
+        "SCRIPT": script,
+        "DATA": base64.b64encode(packed).decode("ascii"),
+    }
     pieces = page.split("@@")  # text, name, text, name, ...: what is put in is not searched again
-    return "".join(parts[piece] if number % 2 else piece for number, piece in enumerate(pieces)).encode("utf-8")
+    return "".join(parts[piece] if number % 2 else piece for number, piece in enumerate(pieces)).encode(
+        "utf-8"
+    )
 
 
 def _hash(text: str) -> str:

@@ -1,4 +1,6 @@
-"""Systems of a user's own in the tick: where they stand, what they are held to, and how what they keep is saved and digested."""
+"""Systems of a user's own in the tick: where they stand, what they are held to,
+and how what they keep is saved and digested.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ class OwnSystemError(CrowdsimError):
 
 
 def in_order(known: Sequence[type[System]], own: Sequence[type[System]]) -> tuple[type[System], ...]:
-    """Return the tick with systems of a user's own at their places; several at one place stand in the order in which they are given.
+    """Return the tick with systems of a user's own at their places;
+    several at one place stand in the order in which they are given.
 
     Raises
     ------
@@ -61,7 +64,10 @@ def in_order(known: Sequence[type[System]], own: Sequence[type[System]]) -> tupl
             kind = waits[0]
             where = f"after {_name(kind.after)}" if kind.after is not None else f"before {_name(kind.before)}"
             others = ", ".join(each.__name__ for each in (*known, *own) if each is not kind)
-            raise OwnSystemError(f"the system {kind.__name__} stands {where}, but the tick has no place there. Its systems are {others}.")
+            raise OwnSystemError(
+                f"the system {kind.__name__} stands {where}, but the tick has no place there. Its systems "
+                f"are {others}."
+            )
     return tuple(order)
 
 
@@ -76,7 +82,8 @@ def _require_different(what: str, names: Sequence[str]) -> None:
 
 
 def with_systems(scenario: Scenario, systems: Sequence[type[System]]) -> Scenario:
-    """Return a scenario that names some systems too, with their default parameters; they are registered by that.
+    """Return a scenario that names some systems too, with their default parameters;
+    they are registered by that.
 
     Raises
     ------
@@ -136,9 +143,15 @@ class OwnSystem(System):
         counted, rows = set(tick.counts), len(self.world.agents)
         self._call("run", self.system.process, tick)
         if len(self.world.agents) != rows:
-            raise OwnSystemError(f"tick {tick.number}: the system {self.name} added or removed agents, which only systems of crowdsim's own do.")
+            raise OwnSystemError(
+                f"tick {tick.number}: the system {self.name} added or removed agents, which only systems of "
+                "crowdsim's own do."
+            )
         if (new := set(tick.counts) - counted) != set(self.counts):
-            raise OwnSystemError(f"tick {tick.number}: the system {self.name} counted {_listed(new)}, but declares counts = {_listed(self.counts)}.")
+            raise OwnSystemError(
+                f"tick {tick.number}: the system {self.name} counted {_listed(new)}, but declares counts = "
+                f"{_listed(self.counts)}."
+            )
         for name in self.writes:
             self._check(name, tick.number)
 
@@ -148,9 +161,13 @@ class OwnSystem(System):
         column, array = agents.columns[name], getattr(agents, name)
         try:
             low, high = column.within
-            Saved({name: array}).take(name, column.dtype, array.shape, low=low, high=high, special=column.special)
+            Saved({name: array}).take(
+                name, column.dtype, array.shape, low=low, high=high, special=column.special
+            )
         except SavedError as error:
-            raise OwnSystemError(f"tick {tick}: the system {self.name} wrote what the column cannot hold: {error}.") from None
+            raise OwnSystemError(
+                f"tick {tick}: the system {self.name} wrote what the column cannot hold: {error}."
+            ) from None
 
     def _call(self, what: str, function: Any, *given: Any) -> Any:
         try:
@@ -165,7 +182,9 @@ class OwnSystem(System):
             raise OwnSystemError(f"tick {self._tick}: {where}: {described(error)}") from error
 
     def _where(self, error: Exception) -> str:
-        """Return ``file:line`` of the place in the user's file; of one that has none, of the last line that was run."""
+        """Return ``file:line`` of the place in the user's file;
+        of one that has none, of the last line that was run.
+        """
         if Path(self._origin.file).is_file():
             return where_raised(error, self._origin)
         last = traceback.extract_tb(error.__traceback__)[-1]
@@ -173,13 +192,20 @@ class OwnSystem(System):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return what the system keeps, and the components that are its own."""
-        found = {f"own/{name}": np.asarray(array) for name, array in dict(self._call("saved", self.system.state)).items()}
+        found = {
+            f"own/{name}": np.asarray(array)
+            for name, array in dict(self._call("saved", self.system.state)).items()
+        }
         for kind in self.kind.components:
             own: list[tuple[int, Any]] = self.world.query(kind)
-            found[f"components/{kind.__name__}/entity"] = np.array([entity for entity, _ in own], dtype=np.int64)
+            found[f"components/{kind.__name__}/entity"] = np.array(
+                [entity for entity, _ in own], dtype=np.int64
+            )
             values = [astuple(cast(Any, each)) for _, each in own]
             for place, (field, dtype) in enumerate(field_types(kind).items()):
-                found[f"components/{kind.__name__}/{field}"] = np.array([value[place] for value in values], dtype=dtype)
+                found[f"components/{kind.__name__}/{field}"] = np.array(
+                    [value[place] for value in values], dtype=dtype
+                )
         return found
 
     def restore(self, state: Any) -> None:
@@ -190,7 +216,10 @@ class OwnSystem(System):
             entity = part.take("entity", "i8")
             part.require(ascends(entity), "entity", "entity ids have to ascend")
             part.require([each in entities for each in entity.tolist()], "entity", "there is no such entity")
-            columns = [part.take(field, dtype, (len(entity),), special="nan inf").tolist() for field, dtype in field_types(kind).items()]
+            columns = [
+                part.take(field, dtype, (len(entity),), special="nan inf").tolist()
+                for field, dtype in field_types(kind).items()
+            ]
             for each, _ in self.world.query(kind):
                 entities.remove(each, kind)
             for place, each in enumerate(entity.tolist()):

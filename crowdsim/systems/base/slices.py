@@ -1,4 +1,6 @@
-"""What a system has to know of the time slicer: long work is done in slices, and the slicer says how many there are in a tick."""
+"""What a system has to know of the time slicer:
+long work is done in slices, and the slicer says how many there are in a tick.
+"""
 
 from __future__ import annotations
 
@@ -75,14 +77,17 @@ class Budget(Protocol):
 
     @property
     def counts_answers(self) -> bool:
-        """Return whether answers are work too, as where a clock decides: many can come out of one tree that has grown already."""
+        """Return whether answers are work too, as where a clock decides:
+        many can come out of one tree that has grown already.
+        """
 
     @property
     def tasks(self) -> Tasks:
         """Return where long work is registered."""
 
     def hurry(self, tick: int, name: str) -> None:
-        """Let a task have slices before planning begins, on its account: until it is done, is not the next any more, or the slices of the tick are over.
+        """Let a task have slices before planning begins, on its account:
+        until it is done, is not the next any more, or the slices of the tick are over.
 
         This is for what changes the ground: it has to be done between two ticks, not in the middle of one.
         """
@@ -102,9 +107,11 @@ class SearchTask:
     name : str
         Of the task; one for each planner of a world.
     planner : object
-        With `advance(budget, team, counts_answers)`, which returns answers, with their `work`, and the expansions made, `waiting` and `oldest_tick`.
+        With `advance(budget, team, counts_answers)`, which returns answers, with their `work`, and the
+        expansions made, `waiting` and `oldest_tick`.
     take : callable
-        Called with the tick and the answers of each slice that has some: what is done with them is on the account of the slice.
+        Called with the tick and the answers of each slice that has some: what is done with them is on the
+        account of the slice.
     tasks : Tasks
     counts_answers : bool
         Whether a slice is so much work, answers counted, or so many expansions.
@@ -112,7 +119,14 @@ class SearchTask:
 
     counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
 
-    def __init__(self, name: str, planner: Any, take: Callable[[Tick, Any], None], tasks: Tasks, counts_answers: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        planner: Any,
+        take: Callable[[Tick, Any], None],
+        tasks: Tasks,
+        counts_answers: bool = False,
+    ) -> None:
         self.name, self.expansions, self.counts_answers = name, 0, counts_answers
         self._planner, self._take, self._tasks = planner, take, tasks
         self._tick: Tick | None = None
@@ -182,4 +196,8 @@ def require_open(saved: Saved, world: World, entities: Sequence[int], mine: NDAr
     """Refuse requests of others than agents that are there and that the planner plans for, (n,) bool."""
     own = world.agents.entity[mine & (world.agents.activity != AgentState.OBSTACLE)]
     strangers = np.setdiff1d(np.array(entities, dtype=np.int64), own)
-    saved.require(not len(strangers), "", f"has a request of {strangers[:1].tolist()}, which is no agent that it plans for")
+    saved.require(
+        not len(strangers),
+        "",
+        f"has a request of {strangers[:1].tolist()}, which is no agent that it plans for",
+    )

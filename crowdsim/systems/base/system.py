@@ -30,7 +30,8 @@ class System(Processor):
     Attributes
     ----------
     reads, writes : tuple of str
-        Agent columns. A test runs each system and holds it to both; systems of a user's own are held to them in every tick.
+        Agent columns. A test runs each system and holds it to both; systems of a user's own are held to them
+        in every tick.
     counts : tuple of str
         Names that the system adds to `Tick.counts` in every tick.
     after, before : class of systems, str or None
@@ -38,7 +39,8 @@ class System(Processor):
     columns : tuple of Column
         Of a system of a user's own: what it adds to the columns of agents.
     components : tuple of dataclasses
-        Of a system of a user's own: classes of components that it gives to entities. They are saved and digested with it.
+        Of a system of a user's own: classes of components that it gives to entities. They are saved and
+        digested with it.
     Parameters : dataclass of tunables
         Of a system of a user's own: what a scenario can set. `parameters` holds the values.
     """
@@ -67,7 +69,9 @@ class System(Processor):
 
     @property
     def is_idle(self) -> bool:
-        """Whether there was nothing to do in the last tick, so that no column was written; a trace need not look then."""
+        """Whether there was nothing to do in the last tick, so that no column was written;
+        a trace need not look then.
+        """
         return False
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -80,7 +84,8 @@ class System(Processor):
         Raises
         ------
         SavedError
-            If something in it cannot be; every `restore` says what each array may hold, by taking it from a `Saved`.
+            If something in it cannot be; every `restore` says what each array may hold, by taking it from a
+            `Saved`.
         """
         Saved.of(state).finish()
 
@@ -91,7 +96,9 @@ class System(Processor):
 
 
 def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2), as a share of its speed on level ground; shape (n,)."""
+    """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2),
+    as a share of its speed on level ground; shape (n,).
+    """
     share = np.ones(len(velocity))
     if not world.is_even:
         tick.team.run(plan_shares, len(velocity), world.mesh, world.polygons(), velocity, share)

@@ -26,7 +26,8 @@ class Tick:
     cells : Cells or None
         The neighbour index, from Index on.
     reasons : record array or None
-        What stood behind the choices of the agents that `record.explain` names, from Avoid on; see `crowdsim.avoidance.explain`.
+        What stood behind the choices of the agents that `record.explain` names, from Avoid on; see
+        `crowdsim.avoidance.explain`.
     digests : (k,) uint64 or None
         Digests of the state at the end of the tick, from Record on.
     """

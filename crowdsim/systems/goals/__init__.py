@@ -1,1 +1,3 @@
-"""Which agent gets which place at a goal? Agents that stay in a region move in, so that those behind them find the rim free."""
+"""Which agent gets which place at a goal? Agents that stay in a region move in,
+so that those behind them find the rim free.
+"""

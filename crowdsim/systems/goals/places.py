@@ -1,4 +1,6 @@
-"""Places in regions for agents that stay: those that arrive move in, so that those behind them find the rim free."""
+"""Places in regions for agents that stay: those that arrive move in,
+so that those behind them find the rim free.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
 
-LOOSEST_M = 1.2  # Farthest apart that places are: pedestrians that wait where there is distance stand at arm's length.
+# Farthest apart that places are: pedestrians that wait where there is distance stand at arm's length.
+LOOSEST_M = 1.2
 CLOSER = 0.9  # Share by which they are moved together until there are enough.
 ROW = 0.75**0.5  # Distance of the rows of a triangular lattice, of that of its points.
 NO_PLACE = -1
@@ -45,7 +48,8 @@ class Places:
 
     Notes
     -----
-    Nothing is kept between ticks but what follows from the goals and the seed: a place is free where no agent stands or is about to stand.
+    Nothing is kept between ticks but what follows from the goals and the seed: a place is free where no agent
+    stands or is about to stand.
     """
 
     def __init__(self, world: World, parameters: PlaceParameters, seed: int) -> None:
@@ -72,7 +76,8 @@ class Places:
                 self._take_in(tick, rows[regions == region], region)
 
     def move_up(self, tick: Tick) -> None:
-        """Let agents that stay in a region and stand before one that is stuck go on to other places: they shut its rim, or an agent in.
+        """Let agents that stay in a region and stand before one that is stuck go on to other places:
+        they shut its rim, or an agent in.
 
         Looked at once a second.
         """
@@ -84,14 +89,22 @@ class Places:
             return
         blocking = np.unique(rows_of_entities(agents.entity, agents.blocker[stuck]))
         blocking = blocking[blocking >= 0]
-        stands = (agents.activity == AgentState.STANDING) & (agents.goal < 0) & (agents.is_yielding == 0) & (agents.is_driven == 0) & (agents.is_immovable == 0)
+        stands = (
+            (agents.activity == AgentState.STANDING)
+            & (agents.goal < 0)
+            & (agents.is_yielding == 0)
+            & (agents.is_driven == 0)
+            & (agents.is_immovable == 0)
+        )
         for region in np.flatnonzero(goals.reach == 0.0).tolist():
             before = blocking[stands[blocking] & self._visitors(region)[1][blocking]]
             if len(before):
                 self._take_in(tick, before, region, leaving=True)
 
     def _take_in(self, tick: Tick, rows: NDArray[np.int64], region: int, *, leaving: bool = False) -> None:
-        """Give agents at one region their places; those that are `leaving` have one, and get none that they could have from there."""
+        """Give agents at one region their places; those that are `leaving` have one,
+        and get none that they could have from there.
+        """
         agents = self.world.agents
         comes, stays = self._visitors(region)
         stays[rows] = True
@@ -102,14 +115,18 @@ class Places:
         coming = np.flatnonzero(comes | self._walk_through(self._lattice(region, spacing, widest)))
         distance: dict[float, NDArray[np.float64]] = {}
         for i, row in enumerate(rows.tolist()):
-            for apart in dict.fromkeys((spacing, tight)):  # walls may leave too few within reach, or some stand beside their places
+            # walls may leave too few within reach, or some stand beside their places
+            for apart in dict.fromkeys((spacing, tight)):
                 lattice = self._lattice(region, apart, widest)
                 if apart not in distance:
-                    distance[apart] = self._distances(tick, lattice, rows[:0] if leaving else rows[i:], widest, coming)
+                    distance[apart] = self._distances(
+                        tick, lattice, rows[:0] if leaving else rows[i:], widest, coming
+                    )
                 place = self._choose(tick, row, lattice, distance[apart], waited_for - i)
                 if place >= 0:
                     self._send(tick, row, lattice.point[place])
-                    distance = {apart: distance[apart]}  # of the other lattice more than one place may be taken
+                    # of the other lattice more than one place may be taken
+                    distance = {apart: distance[apart]}
                     distance[apart][place] = TAKEN
                     break
 
@@ -123,43 +140,68 @@ class Places:
         agents.yield_tick[row] = tick.number + int(np.ceil(needed / tick.length))
 
     def _visitors(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return (n,) bool twice: agents that head for a region, or will once they start; and those with that as their last goal, to stay."""
+        """Return (n,) bool twice: agents that head for a region, or will once they start;
+        and those with that as their last goal, to stay.
+        """
         agents = self.world.agents
         leads, last = self._leading_to(region)
-        comes = (agents.goal >= 0) & ((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING))
+        comes = (agents.goal >= 0) & (
+            (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
+        )
         comes[comes] = leads[agents.goal[comes]]
         stays = agents.itinerary >= 0
         stays[stays] = last[agents.itinerary[stays]]
         return comes, stays
 
     def _leading_to(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which goals are a region or may be, (goals,) bool, and which itineraries end there for agents that stay, (itineraries,) bool."""
+        """Return which goals are a region or may be, (goals,) bool, and which itineraries end there for
+        agents that stay, (itineraries,) bool.
+        """
         if self._goals is not self.world.goals:
             self._goals = self.world.goals
             self._lattices.clear()
             self._leads.clear()
         if region not in self._leads:
             goals, start = self.world.goals, self.world.goals.goal_start
-            leads = np.array([region in goals.piece_source[start[goal] : start[goal + 1]] for goal in range(len(start) - 1)])
-            last = [bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]]) for each in self.world.itineraries]
+            leads = np.array(
+                [
+                    region in goals.piece_source[start[goal] : start[goal + 1]]
+                    for goal in range(len(start) - 1)
+                ]
+            )
+            last = [
+                bool(each.goals) and not each.leaves and bool(leads[each.goals[-1]])
+                for each in self.world.itineraries
+            ]
             self._leads[region] = leads, np.array(last, dtype=np.bool_)
         return self._leads[region]
 
     def _walk_through(self, lattice: Lattice) -> NDArray[np.bool_]:
-        """Return the agents that walk among the places, or next to them, (n,) bool: they are not to be shut in."""
+        """Return the agents that walk among the places, or next to them, (n,) bool:
+        they are not to be shut in.
+        """
         agents = self.world.agents
         x, y = agents.position[:, 0], agents.position[:, 1]
-        among = (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
+        among = (
+            (x >= lattice.low[0]) & (x <= lattice.high[0]) & (y >= lattice.low[1]) & (y <= lattice.high[1])
+        )
         return among & (agents.activity == AgentState.WALKING)
 
-    def _distances(self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how far each place is from agents that walk there, or through, (places,), m; `TAKEN` where those that stand, or are about to, are too near.
+    def _distances(
+        self, tick: Tick, lattice: Lattice, rows: NDArray[np.int64], radius: float, coming: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return how far each place is from agents that walk there, or through, (places,), m;
+        `TAKEN` where those that stand, or are about to, are too near.
 
         The place is for an agent of this radius; `rows` do not count.
         """
         agents = self.world.agents
         activity = agents.activity
-        stands = (activity != AgentState.WALKING) & (activity != AgentState.ARRIVED) & (agents.layer[:, None] == lattice.layers).any(axis=1)
+        stands = (
+            (activity != AgentState.WALKING)
+            & (activity != AgentState.ARRIVED)
+            & (agents.layer[:, None] == lattice.layers).any(axis=1)
+        )
         stands[rows] = False
         there = np.where((agents.is_yielding != 0)[:, None], agents.yield_target, agents.position)[stands]
         by_x = np.argsort(there[:, 0])
@@ -168,15 +210,18 @@ class Places:
         walking = walking[np.argsort(walking[:, 0])]
         distance = np.empty(len(lattice.point))
         tick.team.run(
-            measure_distances, len(distance), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach, float(reach.max(initial=0.0)), walking[:, 0].copy(),
-            walking[:, 1].copy(), distance,
+            measure_distances, len(distance), lattice.point, there[:, 0].copy(), there[:, 1].copy(), reach,
+            float(reach.max(initial=0.0)), walking[:, 0].copy(), walking[:, 1].copy(), distance,
         )  # fmt: skip
         return distance
 
-    def _choose(self, tick: Tick, row: int, lattice: Lattice, distance: NDArray[np.float64], waited_for: int) -> int:
+    def _choose(
+        self, tick: Tick, row: int, lattice: Lattice, distance: NDArray[np.float64], waited_for: int
+    ) -> int:
         """Return a free place for an agent, -1 if it gets to none straight.
 
-        As many of the nearest are looked at as agents are still to come; the one farthest from those that walk there, or through, is taken.
+        As many of the nearest are looked at as agents are still to come; the one farthest from those that
+        walk there, or through, is taken.
         """
         x, y = self.world.agents.position[row].tolist()
         away, scratch = np.empty(len(distance)), np.empty(len(distance))
@@ -194,7 +239,9 @@ class Places:
             tried, ranked = ranked, MORE * ranked  # seldom: walls are in the way
 
     def _spacing(self, region: int, agents: int, radius: float, tight: float) -> float:
-        """Return how far apart the places of a region are for so many agents (m): as far as they fit, but no farther than pedestrians like it."""
+        """Return how far apart the places of a region are for so many agents (m):
+        as far as they fit, but no farther than pedestrians like it.
+        """
         spacing = max(tight, LOOSEST_M)
         while spacing > tight and len(self._lattice(region, spacing, radius).point) < agents:
             spacing = max(tight, CLOSER * spacing)
@@ -224,9 +271,22 @@ class Places:
             under.append(np.full(int(np.count_nonzero(inside)), goals.piece_polygon[piece], dtype=np.int64))
         point, polygon = np.concatenate(found), np.concatenate(under)
         blocked = np.empty(len(point), dtype=np.uint8)
-        find_blocked_lines(0, len(point), np.arange(len(point)), world.mesh, polygon, point, point, np.full(len(point), radius), blocked)
+        find_blocked_lines(
+            0,
+            len(point),
+            np.arange(len(point)),
+            world.mesh,
+            polygon,
+            point,
+            point,
+            np.full(len(point), radius),
+            blocked,
+        )
         point = point[blocked == 0]
-        low, high = point.min(axis=0, initial=np.inf) - LOOSEST_M, point.max(axis=0, initial=-np.inf) + LOOSEST_M
+        low, high = (
+            point.min(axis=0, initial=np.inf) - LOOSEST_M,
+            point.max(axis=0, initial=-np.inf) + LOOSEST_M,
+        )
         return Lattice(point, np.unique(world.mesh.polygon_layer[polygon]), low, high)
 
     def _clear(self, tick: Tick, rows: NDArray[np.int64], point: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -234,14 +294,28 @@ class Places:
         agents, world = self.world.agents, self.world
         blocked = np.empty(len(rows), dtype=np.uint8)
         tick.team.run(
-            find_blocked_lines, len(rows), np.arange(len(rows)), world.mesh, world.polygons()[rows], agents.position[rows], point, agents.radius[rows], blocked
+            find_blocked_lines,
+            len(rows),
+            np.arange(len(rows)),
+            world.mesh,
+            world.polygons()[rows],
+            agents.position[rows],
+            point,
+            agents.radius[rows],
+            blocked,
         )
         return blocked == 0
 
 
-def _lattice_points(low: NDArray[np.float64], high: NDArray[np.float64], spacing: float, shift: list[float]) -> NDArray[np.float64]:
-    """Return the points of a triangular lattice in a box, (k, 2), m, row by row; `shift` is in parts of its spacing."""
-    row = np.arange(np.floor(low[1] / (ROW * spacing) - shift[1]), np.ceil(high[1] / (ROW * spacing) - shift[1]) + 1)
+def _lattice_points(
+    low: NDArray[np.float64], high: NDArray[np.float64], spacing: float, shift: list[float]
+) -> NDArray[np.float64]:
+    """Return the points of a triangular lattice in a box, (k, 2), m, row by row;
+    `shift` is in parts of its spacing.
+    """
+    row = np.arange(
+        np.floor(low[1] / (ROW * spacing) - shift[1]), np.ceil(high[1] / (ROW * spacing) - shift[1]) + 1
+    )
     column = np.arange(np.floor(low[0] / spacing - shift[0]) - 1, np.ceil(high[0] / spacing - shift[0]) + 1)
     x = (column[None, :] + shift[0] + 0.5 * (row % 2)[:, None]) * spacing
     y = np.broadcast_to(((row + shift[1]) * ROW * spacing)[:, None], x.shape)

@@ -1,7 +1,8 @@
-"""Ground in the making, as a task of the time slicer: built in steps, paid for, and put in at once between two ticks.
+"""Ground in the making, as a task of the time slicer:
+built in steps, paid for, and put in at once between two ticks.
 
-Walls, contacts, avoidance and planning change together. Until then everything is as it was. How many steps there are and what they cost depends on what was
-ordered alone, so that a saved run goes on as it would have.
+Walls, contacts, avoidance and planning change together. Until then everything is as it was. How many steps
+there are and what they cost depends on what was ordered alone, so that a saved run goes on as it would have.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ from crowdsim.geometry.steps import Steps
 from crowdsim.systems.base.slices import Budget, Progress, Wish
 
 TASK = "ground"  # One for all kinds of ground: what is in the making is put in before the next is begun.
-HEAD_START = 20  # Ticks, a second or two: so long the ground goes before searches that have waited as long. Larger lets them starve for longer.
+# Ticks, a second or two: so long the ground goes before searches that have waited as long. Larger lets them
+# starve for longer.
+HEAD_START = 20
 
 
 class Building(ABC):
@@ -22,7 +25,8 @@ class Building(ABC):
     Parameters
     ----------
     budget : Budget
-        Where a clock decides, each step is a slice. Where work decides, what was built is paid for before it is put in.
+        Where a clock decides, each step is a slice. Where work decides, what was built is paid for before it
+        is put in.
 
     Attributes
     ----------
@@ -44,7 +48,9 @@ class Building(ABC):
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Steps that were done, and work that is left to be paid, -1 until it is known: with them `redo` gets to where this is."""
+        """Steps that were done, and work that is left to be paid, -1 until it is known:
+        with them `redo` gets to where this is.
+        """
         return self._done, self._owed
 
     def _begin(self, steps: Steps[Any], tick: int, *, is_there: bool = False) -> None:

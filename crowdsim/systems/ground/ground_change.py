@@ -1,4 +1,6 @@
-"""When the ground changes: where each agent is on the new mesh, which keep their paths, and which ask for another."""
+"""When the ground changes: where each agent is on the new mesh, which keep their paths,
+and which ask for another.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,13 @@ from crowdsim.navigation.tiles.renumber import Unchanged, corridors_that_stay, f
 from crowdsim.scenario.shapes import circle_corners
 from crowdsim.setup.grounds import BuiltGround
 from crowdsim.systems.base.ground_changes import Closed
-from crowdsim.systems.paths.lost_paths import WALKS, drop_corridors, lose_paths, lose_shut_paths, wish_to_replan
+from crowdsim.systems.paths.lost_paths import (
+    WALKS,
+    drop_corridors,
+    lose_paths,
+    lose_shut_paths,
+    wish_to_replan,
+)
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
@@ -25,8 +33,8 @@ from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     """Put the world on another ground.
 
-    Positions stay, except of agents that have no room any more where they are. Corridors on the mesh that stay are kept, with new numbers; an agent
-    that loses its corridor asks again.
+    Positions stay, except of agents that have no room any more where they are. Corridors on the mesh that
+    stay are kept, with new numbers; an agent that loses its corridor asks again.
 
     Parameters
     ----------
@@ -41,9 +49,20 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     polygon = carried.polygon[under].astype(np.int64)
     _locate_the_lost(world, polygon)
     place, new_polygon = agents.position.copy(), polygon.copy()
-    relocate(old, world.mesh, under, polygon, agents.position, agents.radius, circle_corners((0.0, 0.0), 1.0, RAYS), place, new_polygon)
+    relocate(
+        old,
+        world.mesh,
+        under,
+        polygon,
+        agents.position,
+        agents.radius,
+        circle_corners((0.0, 0.0), 1.0, RAYS),
+        place,
+        new_polygon,
+    )
     is_obstacle = agents.activity == AgentState.OBSTACLE
-    place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]  # it goes where it goes
+    # it goes where it goes
+    place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]
     moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])
     is_put = moved > 0.0
     _carry_corridors(world, tick, old, carried, under, is_put)
@@ -55,11 +74,18 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.corner_post[:] = NOT_CACHED
     agents.guessed[:] = -1
     agents.priced_portal[:] = -1
-    world.events.note(tick, EventKind.PUT_OUT, agents.entity[is_put], agents.position[is_put], np.round(1e3 * moved[is_put]).astype(np.int64))
+    world.events.note(
+        tick,
+        EventKind.PUT_OUT,
+        agents.entity[is_put],
+        agents.position[is_put],
+        np.round(1e3 * moved[is_put]).astype(np.int64),
+    )
 
 
 def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.float64]) -> None:
-    """Put agents elsewhere on the same ground, where something appears that they have to make room for; they ask for a path from there.
+    """Put agents elsewhere on the same ground, where something appears that they have to make room for;
+    they ask for a path from there.
 
     Parameters
     ----------
@@ -79,20 +105,34 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
     agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
     agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
     agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOT_CACHED, -1
-    had_path = rows[np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING)) & (agents.activity[rows] == AgentState.WALKING)]
+    had_path = rows[
+        np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING))
+        & (agents.activity[rows] == AgentState.WALKING)
+    ]
     wish_to_replan(agents, had_path, ReplanCause.WAY_SHUT)
     lose_paths(agents, had_path)
-    world.events.note(tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64))
+    world.events.note(
+        tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64)
+    )
 
 
 def stand(world: World, ground: BuiltGround) -> None:
-    """Exchange mesh, walls and goals of a world; walls are known as far off as before, for agents that have become wider."""
+    """Exchange mesh, walls and goals of a world;
+    walls are known as far off as before, for agents that have become wider.
+    """
     reach = world.walls.reach
     world.mesh, world.walls, world.goals = ground.build.mesh, ground.build.walls, ground.goals
     world.reach_walls(reach)
 
 
-def _carry_corridors(world: World, tick: int, old: NavMesh, carried: Unchanged, under: NDArray[np.int64], is_put: NDArray[np.bool_]) -> None:
+def _carry_corridors(
+    world: World,
+    tick: int,
+    old: NavMesh,
+    carried: Unchanged,
+    under: NDArray[np.int64],
+    is_put: NDArray[np.bool_],
+) -> None:
     """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now."""
     agents, cells = world.agents, world.corridors.portals
     on_corridors = world.on_corridors()

@@ -1,4 +1,6 @@
-"""The doors and obstacles of a world as others than their systems see them: what is closed, what goes on, and what a program orders."""
+"""The doors and obstacles of a world as others than their systems see them:
+what is closed, what goes on, and what a program orders.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +17,25 @@ from crowdsim.world.world import World
 def closed_areas_of(world: World, are_open: list[bool] | None = None) -> tuple[Closed, ...]:
     """Return the areas that are closed now, or where others are open."""
     doors = [door for _, door in world.query(Door)]
-    shut = closed_areas([door.area for door in doors], are_open if are_open is not None else [door.is_open for door in doors])
+    shut = closed_areas(
+        [door.area for door in doors], are_open if are_open is not None else [door.is_open for door in doors]
+    )
     return tuple(Closed(each.name, each.polygon, is_ground=True) for each in shut)
 
 
 def standing_obstacles(world: World, tick: int) -> tuple[Closed, ...]:
     """Return the obstacles that stand and are closed ground in a tick, where they do."""
-    return tuple(Closed(each.obstacle.name, each.obstacle.outline(tick), each.obstacle.layer) for _, each in world.query(MovingObstacle) if each.is_closed)
+    return tuple(
+        Closed(each.obstacle.name, each.obstacle.outline(tick), each.obstacle.layer)
+        for _, each in world.query(MovingObstacle)
+        if each.is_closed
+    )
 
 
 def discs_going_on(world: World) -> list[int]:
-    """Return the entities of the discs of all obstacles that are there and will yet go on, turn on, or vanish."""
+    """Return the entities of the discs of all obstacles that are there and will yet go on, turn on,
+    or vanish.
+    """
     found = list[int]()
     for _, each in world.query(MovingObstacle):
         if each.is_there and each.obstacle.will_go_on(world.tick):
@@ -35,7 +45,9 @@ def discs_going_on(world: World) -> list[int]:
 
 def will_any_open(world: World) -> bool:
     """Return whether an obstacle that stands will go on or vanish."""
-    return any(each.obstacle.will_open(world.tick) for _, each in world.query(MovingObstacle) if each.is_closed)
+    return any(
+        each.obstacle.will_open(world.tick) for _, each in world.query(MovingObstacle) if each.is_closed
+    )
 
 
 def obstacle_named(world: World, name: str) -> MovingObstacle | None:

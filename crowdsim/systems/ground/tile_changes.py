@@ -1,4 +1,6 @@
-"""When tiles are taken out or put in: where each agent is, which keep their paths, and which ask for another."""
+"""When tiles are taken out or put in: where each agent is, which keep their paths,
+and which ask for another.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,13 @@ from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-HOPELESS = (PathStatus.UNREACHABLE, PathStatus.OUT_OF_NODES, PathStatus.STALE, PathStatus.ENCLOSED, PathStatus.NEAREST_REACHABLE)
+HOPELESS = (
+    PathStatus.UNREACHABLE,
+    PathStatus.OUT_OF_NODES,
+    PathStatus.STALE,
+    PathStatus.ENCLOSED,
+    PathStatus.NEAREST_REACHABLE,
+)
 
 
 class NewGround(NamedTuple):
@@ -41,23 +49,31 @@ class NewGround(NamedTuple):
     goals: GoalPieces
 
 
-def change_steps(world: World, remove: list[int], add: Mapping[int, TileMesh | None] | list[int]) -> Steps[NewGround]:
-    """Make the ground of other tiles, with as many rests whatever they are; no agent stands on it before `change_tiles`."""
+def change_steps(
+    world: World, remove: list[int], add: Mapping[int, TileMesh | None] | list[int]
+) -> Steps[NewGround]:
+    """Make the ground of other tiles, with as many rests whatever they are;
+    no agent stands on it before `change_tiles`.
+    """
     assert world.tiles is not None
     tiles = yield from world.tiles.steps(remove=remove, add=add)
     yield "tiles"
     return NewGround(tiles, cut_goals(tiles.joined.mesh, world.goal_shapes))
 
 
-def ground_steps(world: World, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh]) -> Steps[NewGround | None]:
-    """Make the ground of which only some tiles are others than before, in steps; None where all tiles that are there stay.
+def ground_steps(
+    world: World, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh]
+) -> Steps[NewGround | None]:
+    """Make the ground of which only some tiles are others than before, in steps;
+    None where all tiles that are there stay.
 
     Parameters
     ----------
     world : World
         With tiles.
     before, wanted : mapping of int to TileMesh
-        The tiles of the ground as it was and as it will be. One that is not there although the ground was had been taken out by a program: it stays out.
+        The tiles of the ground as it was and as it will be. One that is not there although the ground was had
+        been taken out by a program: it stays out.
     """
     assert world.tiles is not None
     remove, add = differences(world.tiles, wanted)
@@ -67,7 +83,13 @@ def ground_steps(world: World, before: Mapping[int, TileMesh], wanted: Mapping[i
 
 
 def change_ground_of_tiles(
-    world: World, tick: int, before: Mapping[int, TileMesh], wanted: Mapping[int, TileMesh], new: NewGround | None, ground: Any, closed: Any
+    world: World,
+    tick: int,
+    before: Mapping[int, TileMesh],
+    wanted: Mapping[int, TileMesh],
+    new: NewGround | None,
+    ground: Any,
+    closed: Any,
 ) -> None:
     """Put the world on other ground, of which only some tiles are others than before.
 
@@ -89,9 +111,13 @@ def change_ground_of_tiles(
     assert tiles is not None
     if not closed.is_empty:
         count = world.agent_count
-        rows = np.flatnonzero(shapely.distance(shapely.points(agents.position[:count]), closed) < agents.radius[:count])
+        rows = np.flatnonzero(
+            shapely.distance(shapely.points(agents.position[:count]), closed) < agents.radius[:count]
+        )
         if len(rows):
-            put_out(world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows]))
+            put_out(
+                world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows])
+            )
     out = sorted(set(before) - set(tiles.tiles()))
     changed = differences(tiles, wanted)[1]
     if new is not None:
@@ -104,8 +130,9 @@ def change_ground_of_tiles(
 def change_tiles(world: World, tick: int, new: NewGround) -> None:
     """Take tiles out and put tiles in between two ticks.
 
-    Agents ask anew for paths that lead over tiles that changed, or through gaps that became narrower; all other paths stay. An agent where a tile was
-    taken out stands still with the status STALE until there is ground again. Where something was added, agents that had given up ask again.
+    Agents ask anew for paths that lead over tiles that changed, or through gaps that became narrower; all
+    other paths stay. An agent where a tile was taken out stands still with the status STALE until there is
+    ground again. Where something was added, agents that had given up ask again.
 
     Parameters
     ----------
@@ -128,8 +155,12 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     now = tiles.take(new.tiles)
     world.take_tiles(new.goals if tiles.mesh is new.tiles.joined.mesh else None)
     for kind, numbers in ((EventKind.TILE_REMOVED, remove), (EventKind.TILE_ADDED, sorted(add))):
-        middles = (np.array([tiles.name_of(tile) for tile in numbers], dtype=np.float64).reshape(-1, 2) + 0.5) * tiles.size
-        world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64))
+        middles = (
+            np.array([tiles.name_of(tile) for tile in numbers], dtype=np.float64).reshape(-1, 2) + 0.5
+        ) * tiles.size
+        world.events.note(
+            tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64)
+        )
     _stand(world, tick, tiles, had_ground)
     _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
     came_from = agents.guessed >= 0
@@ -138,7 +169,12 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     agents.priced_portal[:] = -1
     agents.wall_distance[:] = 0.0
     if add:
-        hopes = np.isin(agents.path_status, HOPELESS) & (agents.goal >= 0) & (agents.activity == AgentState.STANDING) & world.has_ground()
+        hopes = (
+            np.isin(agents.path_status, HOPELESS)
+            & (agents.goal >= 0)
+            & (agents.activity == AgentState.STANDING)
+            & world.has_ground()
+        )
         agents.activity[hopes] = AgentState.WALKING
         ask_anew(agents, hopes)
 
@@ -149,16 +185,32 @@ def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -
     def keys(goals: GoalPieces, number: NDArray[np.int32]) -> list[tuple[int, int, int, bytes]]:
         goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))
         return [
-            (int(goal[piece]), int(goals.piece_source[piece]), int(number[goals.piece_polygon[piece]]), corners.tobytes())
-            for piece, corners in enumerate(np.split(goals.vertex, goals.vertex_start[1:-1]) if len(goal) else ())
+            (
+                int(goal[piece]),
+                int(goals.piece_source[piece]),
+                int(number[goals.piece_polygon[piece]]),
+                corners.tobytes(),
+            )
+            for piece, corners in enumerate(
+                np.split(goals.vertex, goals.vertex_start[1:-1]) if len(goal) else ()
+            )
         ]
 
-    known = {key: piece for piece, key in enumerate(keys(new, np.arange(new.piece_polygon.max(initial=-1) + 1, dtype=np.int32)))}
+    known = {
+        key: piece
+        for piece, key in enumerate(
+            keys(new, np.arange(new.piece_polygon.max(initial=-1) + 1, dtype=np.int32))
+        )
+    }
     return np.array([known.get(key, -1) for key in keys(old, polygon)], dtype=np.int32)
 
 
-def _carry_corridors(world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]) -> None:
-    """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now, and ask again if they waited for one."""
+def _carry_corridors(
+    world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]
+) -> None:
+    """Give corridors the numbers of the new mesh;
+    agents lose those that lead over other ground now, and ask again if they waited for one.
+    """
     agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
     waits = agents.path_status == PathStatus.PENDING
     lose_paths(agents, waits)
@@ -196,12 +248,15 @@ def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.boo
     locate_many(0, len(stale), world.mesh, agents.position[stale], agents.layer[stale], polygon)
     found = stale[polygon >= 0]
     agents.surface[found] = tiles.handles_of(polygon[polygon >= 0])
-    is_agent = agents.activity != AgentState.OBSTACLE  # an obstacle that stands is where it took the ground away
+    # an obstacle that stands is where it took the ground away
+    is_agent = agents.activity != AgentState.OBSTACLE
     back = found[~had_ground[found] & is_agent[found]]
     lost = stale[(polygon < 0) & had_ground[stale] & is_agent[stale]]
     for kind, rows in ((EventKind.GROUND_BACK, back), (EventKind.GROUND_LOST, lost)):
         where = [tiles.tile_at(x, y) for x, y in agents.position[rows].tolist()]
-        world.events.note(tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64))
+        world.events.note(
+            tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64)
+        )
     walking = lost[(agents.activity[lost] == AgentState.WALKING)]
     agents.activity[walking] = AgentState.STANDING
     waits = agents.activity[lost] == AgentState.WAITING  # they ask when they start

@@ -1,6 +1,7 @@
 """Tiles that a program takes out and puts back: orders, and the mesh in the making without and with them.
 
-What is ordered between two ticks lands together, in the first tick in which it is built and paid for, and nothing lands before what was ordered earlier.
+What is ordered between two ticks lands together, in the first tick in which it is built and paid for, and
+nothing lands before what was ordered earlier.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ class TileOrders(Building):
         Raises
         ------
         NavigationError
-            If it will not be there to go, or will be there already, once all that was ordered before has landed.
+            If it will not be there to go, or will be there already, once all that was ordered before has
+            landed.
         """
         tiles = self._world.tiles
         assert tiles is not None
@@ -86,12 +88,16 @@ class TileOrders(Building):
         self._begin(change_steps(self._world, *self._change()), tick)
 
     def _change(self) -> tuple[list[int], list[int]]:
-        """Return what goes and what comes by the oldest order, but for what is so already: an area may have been closed over a tile meanwhile."""
+        """Return what goes and what comes by the oldest order, but for what is so already:
+        an area may have been closed over a tile meanwhile.
+        """
         tiles = self._world.tiles
         assert tiles is not None
         is_there = tiles.is_there
         goes = self._orders[0].goes
-        return sorted(tile for tile in goes if goes[tile] and is_there[tile]), sorted(tile for tile in goes if not goes[tile] and not is_there[tile])
+        return sorted(tile for tile in goes if goes[tile] and is_there[tile]), sorted(
+            tile for tile in goes if not goes[tile] and not is_there[tile]
+        )
 
     def _built(self, made: NewGround) -> int:
         tiles = self._world.tiles
@@ -106,12 +112,22 @@ class TileOrders(Building):
         self._deliver(made)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return what was ordered, and how far the first of it is, as named arrays; nothing where nothing was."""
+        """Return what was ordered, and how far the first of it is, as named arrays;
+        nothing where nothing was.
+        """
         if not self._orders:
             return {}
-        rows = [(place, order.tick, tile, goes) for place, order in enumerate(self._orders) for tile, goes in order.goes.items()]
+        rows = [
+            (place, order.tick, tile, goes)
+            for place, order in enumerate(self._orders)
+            for tile, goes in order.goes.items()
+        ]
         state = {"tiles_ordered": np.array(rows, dtype=np.int64)}
-        return {**state, "tiles_progress": np.array(self.progress, dtype=np.int64)} if self.is_building else state
+        return (
+            {**state, "tiles_progress": np.array(self.progress, dtype=np.int64)}
+            if self.is_building
+            else state
+        )
 
     def restore(self, state: Arrays | Saved, tick: int) -> None:
         """Take back what `state()` gave, once everything was given up: the same steps are done again."""
@@ -122,7 +138,11 @@ class TileOrders(Building):
         rows = saved.take("tiles_ordered", "i8", (None, 4), low=0, high=[MOST, tick, tiles.tile_count - 1, 1])
         saved.require(len(rows) > 0, "tiles_ordered", "has no orders")
         saved.require(np.isin(rows[:, 2], tiles.known()), "tiles_ordered", "there is no such tile")
-        saved.require(np.isin(np.diff(rows[:, 0], prepend=-1), (0, 1)) & (rows[0, 0] == 0), "tiles_ordered", "orders are numbered from 0 on, without gaps")
+        saved.require(
+            np.isin(np.diff(rows[:, 0], prepend=-1), (0, 1)) & (rows[0, 0] == 0),
+            "tiles_ordered",
+            "orders are numbered from 0 on, without gaps",
+        )
         for place, ordered, tile, goes in rows.tolist():
             if place == len(self._orders):
                 self._orders.append(TileOrder(ordered))
@@ -130,4 +150,6 @@ class TileOrders(Building):
         if "tiles_progress" in saved:
             done, owed = saved.take("tiles_progress", "i8", (2,), low=[0, -1], high=MOST).tolist()
             self.begin(tick)
-            saved.require(self._redo(done, owed), "tiles_progress", "says that more was done than there is to do")
+            saved.require(
+                self._redo(done, owed), "tiles_progress", "says that more was done than there is to do"
+            )

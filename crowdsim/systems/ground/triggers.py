@@ -26,11 +26,18 @@ class Triggers:
         Agents that come near, and those that they come near to, by entity - 1; for events that wait for that.
     """
 
-    def __init__(self, world: World, events: Sequence[Event], meetings: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]] | None] = ()) -> None:
+    def __init__(
+        self,
+        world: World,
+        events: Sequence[Event],
+        meetings: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]] | None] = (),
+    ) -> None:
         self.world, self.events = world, tuple(events)
         self._meetings = tuple(meetings) or (None,) * len(self.events)
         self._waits = [number for number, event in enumerate(self.events) if event.tick < 0]
-        self._done: dict[int, NDArray[np.int64]] = {number: np.zeros(0, dtype=np.int64) for number in self._waits}
+        self._done: dict[int, NDArray[np.int64]] = {
+            number: np.zeros(0, dtype=np.int64) for number in self._waits
+        }
         self._entity = np.zeros(0, dtype=np.int64)
         self._place = np.zeros((0, 2))
 
@@ -39,14 +46,18 @@ class Triggers:
         return len(self._done[number]) >= self.events[number].count
 
     def look(self, is_over: NDArray[np.bool_]) -> None:
-        """Note which agents have gone over lines since the last tick, and which are near to others, for events that have not happened yet."""
+        """Note which agents have gone over lines since the last tick, and which are near to others,
+        for events that have not happened yet.
+        """
         waits = [number for number in self._waits if not is_over[number]]
         if any(self.events[number].line is not None for number in waits):
             self._count_crossings([number for number in waits if self.events[number].line is not None])
         for number in waits:
             meeting = self._meetings[number]
             if meeting is not None:
-                self._done[number] = np.union1d(self._done[number], self._near(*meeting, self.events[number].within))
+                self._done[number] = np.union1d(
+                    self._done[number], self._near(*meeting, self.events[number].within)
+                )
 
     def _count_crossings(self, waits: Sequence[int]) -> None:
         agents = self.world.agents
@@ -65,7 +76,9 @@ class Triggers:
         if not len(comes) or not len(stays):
             return np.zeros(0, dtype=np.int64)
         tree = shapely.STRtree(shapely.points(agents.position[stays]))
-        first, second = tree.query(shapely.points(agents.position[comes]), predicate="dwithin", distance=within)
+        first, second = tree.query(
+            shapely.points(agents.position[comes]), predicate="dwithin", distance=within
+        )
         a, b = comes[first], stays[second]
         meets = (a != b) & (agents.layer[a] == agents.layer[b])
         found: NDArray[np.int64] = np.unique(agents.entity[a[meets]])
@@ -80,7 +93,12 @@ class Triggers:
         """Return which agents have done what, and where all were."""
         lengths = np.array([len(self._done[number]) for number in self._waits], dtype=np.int64)
         done = np.concatenate([np.zeros(0, dtype=np.int64), *(self._done[number] for number in self._waits)])
-        return {"entity": self._entity.copy(), "place": self._place.copy(), "done_lengths": lengths, "done": done}
+        return {
+            "entity": self._entity.copy(),
+            "place": self._place.copy(),
+            "done_lengths": lengths,
+            "done": done,
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""

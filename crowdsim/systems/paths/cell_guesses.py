@@ -1,4 +1,6 @@
-"""Guesses over cells: which patches each agent has come to, where it goes next, and how the path that is found is joined with it."""
+"""Guesses over cells: which patches each agent has come to, where it goes next,
+and how the path that is found is joined with it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.grid.guess import GIVEN_UP, NOWHERE, TO_GOAL, UNDECIDED, CellGuess, GuessGrid, Guessing, guess_over_cells
+from crowdsim.navigation.grid.guess import (
+    GIVEN_UP,
+    NOWHERE,
+    TO_GOAL,
+    UNDECIDED,
+    CellGuess,
+    GuessGrid,
+    Guessing,
+    guess_over_cells,
+)
 from crowdsim.navigation.grid.guess_join import SHORT_CUT, join_over_cells
 from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.patches import block_side, make_patches
@@ -25,8 +36,12 @@ Rows = NDArray[np.int64]
 Places = NDArray[np.float64]
 
 LEAST_PATCHES = 8  # That there is room for at first; more is made when an agent has come to so many.
-PATIENCE_S = 5.0  # In one cell, before an agent gives up what it has committed to: longer than pedestrians take to get past each other.
-ROOM_AN_AGENT = 16  # Waypoints that a round has room for, besides those of one block: agents that get none have theirs in the next round.
+# In one cell, before an agent gives up what it has committed to: longer than pedestrians take to get past
+# each other.
+PATIENCE_S = 5.0
+# Waypoints that a round has room for, besides those of one block: agents that get none have theirs in the
+# next round.
+ROOM_AN_AGENT = 16
 _TABLES = ("patch", "parent", "entry", "origin")  # of `CellGuess`, one number a patch
 
 
@@ -43,9 +58,20 @@ class CellGuesses(Guesses):
         Returns waypoints of some rows, and where those of each begin, as agents can walk them.
     """
 
-    def __init__(self, world: World, planner: GridPlanner, keeps_previous: bool, past_walls: Callable[[Rows, Places, Rows], tuple[Places, Rows]]) -> None:
+    def __init__(
+        self,
+        world: World,
+        planner: GridPlanner,
+        keeps_previous: bool,
+        past_walls: Callable[[Rows, Places, Rows], tuple[Places, Rows]],
+    ) -> None:
         super().__init__(world)
-        self.planner, self.keeps_previous, self._past_walls, self._most = planner, keeps_previous, past_walls, LEAST_PATCHES
+        self.planner, self.keeps_previous, self._past_walls, self._most = (
+            planner,
+            keeps_previous,
+            past_walls,
+            LEAST_PATCHES,
+        )
         grid, parameters = planner.grid, planner.parameters
         self._step = float(parameters.sight_step) if parameters.sight == "sampled" else 0.0
         nodes, self._side = (grid.width + 2) * (grid.depth + 2), block_side(grid.parameters.cell_size)
@@ -62,10 +88,16 @@ class CellGuesses(Guesses):
         self._keep(none, none)
 
     def _fresh(self, count: int) -> dict[str, NDArray[Any]]:
-        columns: list[NDArray[Any]] = [np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
+        columns: list[NDArray[Any]] = [
+            np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)
+        ]
         columns += [np.full((count, self._most), -1, dtype=np.int32) for _ in _TABLES]
         # where each search began; 0 where an agent keeps to its previous path; what kernels know of its guess
-        return {"begin": np.zeros((count, 2)), "leads": np.ones(count, dtype=np.uint8), **CellGuess(*columns)._asdict()}
+        return {
+            "begin": np.zeros((count, 2)),
+            "leads": np.ones(count, dtype=np.uint8),
+            **CellGuess(*columns)._asdict(),
+        }
 
     def _guess(self) -> CellGuess:
         """Return the guesses as kernels take them."""
@@ -77,7 +109,10 @@ class CellGuesses(Guesses):
         entity = agents.entity[rows]
         has_path = (walkers.walks.total[rows] > 0) & ~self.led(entity)
         place = self._begin(entity)
-        self._table["begin"][place], self._table["leads"][place] = agents.position[rows], ~(has_path & self.keeps_previous)
+        self._table["begin"][place], self._table["leads"][place] = (
+            agents.position[rows],
+            ~(has_path & self.keeps_previous),
+        )
 
     def led(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (k,) bool: which agents walk on a guess, and do not keep to their previous paths."""
@@ -105,12 +140,17 @@ class CellGuesses(Guesses):
         if not len(rows):
             return rows
         if int(self._table["known"][place].max()) + 2 > self._most:
-            self._table |= {name: np.pad(self._table[name], ((0, 0), (0, self._most)), constant_values=-1) for name in _TABLES}
+            self._table |= {
+                name: np.pad(self._table[name], ((0, 0), (0, self._most)), constant_values=-1)
+                for name in _TABLES
+            }
             self._most *= 2
         patience = max(1, round(PATIENCE_S / tick.length))
         is_done = (walkers.walks.total[rows] == 0).astype(np.uint8)
         leads = self._table["leads"][place] & (agents.is_driven[rows] == 0)
-        laid, waypoint = self._look(rows, place, leads, walkers.toward()[rows], is_done, tick.number, patience)
+        laid, waypoint = self._look(
+            rows, place, leads, walkers.toward()[rows], is_done, tick.number, patience
+        )
         sent = np.flatnonzero(laid >= 0)
         if len(sent):
             start = np.concatenate([[0], np.cumsum(laid[sent])]).astype(np.int64)
@@ -122,25 +162,46 @@ class CellGuesses(Guesses):
         """Return what guesses are made on now."""
         planner, goals = self.planner, self.world.goals
         trim = float(planner.parameters.first_waypoint_trim)
-        return GuessGrid(planner.grid.ground, self._side, planner.rings(), self._step, trim, goals.pole, goals.goal_start)
+        return GuessGrid(
+            planner.grid.ground, self._side, planner.rings(), self._step, trim, goals.pole, goals.goal_start
+        )
 
     def _look(
-        self, rows: Rows, place: Rows, leads: NDArray[np.uint8], aim: Places, is_done: NDArray[np.uint8], tick: int, patience: int
+        self,
+        rows: Rows,
+        place: Rows,
+        leads: NDArray[np.uint8],
+        aim: Places,
+        is_done: NDArray[np.uint8],
+        tick: int,
+        patience: int,
     ) -> tuple[Rows, Places]:
         """Return how many waypoints agents are to walk along, see `guess_over_cells`, and these."""
         agents, grid, guess = self.world.agents, self._grid(), self._guess()
         laid = np.zeros(len(rows), dtype=np.int64)
         out = np.empty((ROOM_AN_AGENT * len(rows) + self._side * self._side + 2, 2))
         parts: list[NDArray[np.float64]] = []
-        guessing = Guessing(place, leads, agents.goal[rows], self.planner.needs(agents.radius[rows]), agents.position[rows], aim, is_done)
+        guessing = Guessing(
+            place,
+            leads,
+            agents.goal[rows],
+            self.planner.needs(agents.radius[rows]),
+            agents.position[rows],
+            aim,
+            is_done,
+        )
         done = -1
         while done < len(rows):
             begin = max(done, 0)
-            done = guess_over_cells(begin, grid, guessing, tick, patience, guess, self._slots, self._patches, laid, out)
+            done = guess_over_cells(
+                begin, grid, guessing, tick, patience, guess, self._slots, self._patches, laid, out
+            )
             parts.append(out[: int(np.maximum(laid[begin:done], 0).sum())].copy())
         return laid, np.concatenate(parts)
 
-    def join(self, answers: WaypointAnswers, rows: NDArray[np.int64], standers: NDArray[np.float64]) -> WaypointAnswers:
+    def join(
+        self, answers: WaypointAnswers, rows: NDArray[np.int64], standers: NDArray[np.float64]
+    ) -> WaypointAnswers:
         """Join the paths that were found with the guesses of their agents, and forget these.
 
         Parameters
@@ -175,13 +236,31 @@ class CellGuesses(Guesses):
         start = np.cumsum([0, *(len(path) for path in paths)]).astype(np.int64)
         return dataclasses.replace(answers, start=start, waypoint=np.concatenate(paths), length=length)
 
-    def _joined(self, place: int, need: float, position: Places, path: Places, standers: Places) -> Places | None:
+    def _joined(
+        self, place: int, need: float, position: Places, path: Places, standers: Places
+    ) -> Places | None:
         """Return a path from where an agent is; None if it does not get back to where its search began."""
         planner = self.planner
         trail = np.zeros((int(self._table["known"][place]) + 1) * self._side * self._side + 1, dtype=np.int32)
         out = np.empty((len(trail) + len(path) + SHORT_CUT + 3, 2))
-        discs, begin = StationaryDiscs(standers, 0, len(standers), float(planner.parameters.obstacle_radius_share)), self._table["begin"][place]
-        count = join_over_cells(self._grid(), need, position, begin, self._guess(), place, path, discs, self._slots, self._patches, trail, out)
+        discs, begin = (
+            StationaryDiscs(standers, 0, len(standers), float(planner.parameters.obstacle_radius_share)),
+            self._table["begin"][place],
+        )
+        count = join_over_cells(
+            self._grid(),
+            need,
+            position,
+            begin,
+            self._guess(),
+            place,
+            path,
+            discs,
+            self._slots,
+            self._patches,
+            trail,
+            out,
+        )
         planner.owe(int(self._slots.header[0, EXPANSIONS]))
         return out[:count].copy() if count >= 0 else None
 
@@ -207,9 +286,14 @@ class CellGuesses(Guesses):
         used = np.arange(most) < known[:, None]
         parent = saved.take("parent", "i4", (count, most), low=GIVEN_UP, high=most - 1)
         saved.require((parent < known[:, None]) | ~used, "parent", "there is no such patch")
-        entry, origin = (saved.take(name, "i4", (count, most), low=-1, high=nodes - 1) for name in ("entry", "origin"))
+        entry, origin = (
+            saved.take(name, "i4", (count, most), low=-1, high=nodes - 1) for name in ("entry", "origin")
+        )
         at = saved.take("at", "i8", (count,), low=NOWHERE, high=known - 1)
-        to, cell, last = (saved.take(name, "i8", (count,), low=low, high=nodes - 1) for name, low in (("to", TO_GOAL), ("cell", NOWHERE), ("last", NOWHERE)))
+        to, cell, last = (
+            saved.take(name, "i8", (count,), low=low, high=nodes - 1)
+            for name, low in (("to", TO_GOAL), ("cell", NOWHERE), ("last", NOWHERE))
+        )
         since = saved.take("since", "i8", (count,), low=0, high=MOST_TICKS)
 
         def inner(node: NDArray[Any]) -> NDArray[np.bool_]:

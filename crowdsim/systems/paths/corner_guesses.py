@@ -1,4 +1,6 @@
-"""Guesses over the edges of the visibility graph: which corners each agent has come to, and how the path that is found is joined with its guess."""
+"""Guesses over the edges of the visibility graph:
+which corners each agent has come to, and how the path that is found is joined with its guess.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
-from crowdsim.navigation.visibility.guess import TO_GOAL, UNDECIDED, CornerGuess, guess_over_corners, join_over_corners
+from crowdsim.navigation.visibility.guess import (
+    TO_GOAL,
+    UNDECIDED,
+    CornerGuess,
+    guess_over_corners,
+    join_over_corners,
+)
 from crowdsim.navigation.visibility.search import Scratch, Terrain
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
@@ -48,15 +56,19 @@ class CornerGuesses(Guesses):
         self._terrain = self._terrain_of()
         mesh = self._terrain.mesh
         self._scratch = Scratch(make_flood(mesh.polygon_count), np.zeros(MOST_PORTALS + 1, dtype=np.int32))
-        self._corner_at = {int(vertex): corner for corner, vertex in enumerate(self._terrain.graph.corners.vertex.tolist())}
+        self._corner_at = {
+            int(vertex): corner for corner, vertex in enumerate(self._terrain.graph.corners.vertex.tolist())
+        }
         self._keep(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def _fresh(self, count: int) -> dict[str, NDArray[Any]]:
         return {
-            "target": np.full(count, UNDECIDED, dtype=np.int64), "at": np.full(count, NOWHERE, dtype=np.int64), "visits": np.zeros(count, dtype=np.int64),
+            "target": np.full(count, UNDECIDED, dtype=np.int64),
+            "at": np.full(count, NOWHERE, dtype=np.int64),
+            "visits": np.zeros(count, dtype=np.int64),
             "begin": np.zeros((count, 3)),  # x, y and polygon at which each search began
             "visited": np.full((count, self._most), -1, dtype=np.int32),
-        }  # fmt: skip
+        }
 
     def ask(self, rows: NDArray[np.int64]) -> None:
         """Begin anew for agents that request a path from where they are."""
@@ -78,8 +90,8 @@ class CornerGuesses(Guesses):
         guess = CornerGuess(*(table[name][place] for name in CornerGuess._fields))
         velocity, corner = np.empty((len(rows), 2)), np.empty((len(rows), 2))
         guess_over_corners(
-            self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length, agents.position[rows],
-            self.world.polygons()[rows], guess, velocity, corner, self._scratch,
+            self._terrain, agents.goal[rows], agents.radius[rows], agents.desired_speed[rows], tick.length,
+            agents.position[rows], self.world.polygons()[rows], guess, velocity, corner, self._scratch,
         )  # fmt: skip
         for name, array in guess._asdict().items():
             table[name][place] = array
@@ -98,26 +110,40 @@ class CornerGuesses(Guesses):
         joined = np.zeros(len(rows), dtype=np.bool_)
         cells = np.split(answers.cells, answers.start[1:-1])
         for number in np.flatnonzero(has_path(answers.status) & self.knows(answers.entity)).tolist():
-            found = self._joined(int(rows[number]), int(answers.entity[number]), int(answers.piece[number]), cells[number])
+            found = self._joined(
+                int(rows[number]), int(answers.entity[number]), int(answers.piece[number]), cells[number]
+            )
             if found is not None:
                 cells[number], joined[number] = found, True
         self.forget(answers.entity)
         if not joined.any():
             return answers, joined
         start = np.cumsum([0, *(len(each) for each in cells)]).astype(np.int64)
-        return Answers(answers.entity, answers.status, answers.piece, start, np.concatenate(cells).astype(np.int32)), joined
+        return Answers(
+            answers.entity, answers.status, answers.piece, start, np.concatenate(cells).astype(np.int32)
+        ), joined
 
-    def _joined(self, row: int, entity: int, piece: int, cells: NDArray[np.int32]) -> NDArray[np.int32] | None:
-        """Return the corridor from where an agent is; None if its guess and its path cannot be joined over corners."""
+    def _joined(
+        self, row: int, entity: int, piece: int, cells: NDArray[np.int32]
+    ) -> NDArray[np.int32] | None:
+        """Return the corridor from where an agent is;
+        None if its guess and its path cannot be joined over corners.
+        """
         place = int(np.searchsorted(self._entity, entity))
         agents, terrain, scratch = self.world.agents, self._terrain, self._scratch
-        (x, y), radius, polygon = agents.position[row].tolist(), float(agents.radius[row]), int(self.world.polygons()[row])
+        (x, y), radius, polygon = (
+            agents.position[row].tolist(),
+            float(agents.radius[row]),
+            int(self.world.polygons()[row]),
+        )
         found, (tx, ty) = self._corners_of(cells, piece, self._table["begin"][place], radius)
         if found is None:
             return None
         visited = self._table["visited"][place, : int(self._table["visits"][place])]
         chain = np.zeros(len(found) + len(visited) + 1, dtype=np.int32)
-        count = join_over_corners(terrain, x, y, polygon, visited, found, piece, tx, ty, radius, chain, scratch)
+        count = join_over_corners(
+            terrain, x, y, polygon, visited, found, piece, tx, ty, radius, chain, scratch
+        )
         if count < 0:
             return None
         out = np.zeros(4 * (len(chain) + 1) * 64 + terrain.mesh.edge_count, dtype=np.int32)
@@ -127,21 +153,29 @@ class CornerGuesses(Guesses):
     def _corners_of(
         self, cells: NDArray[np.int32], piece: int, begin: NDArray[np.float64], radius: float
     ) -> tuple[NDArray[np.int32] | None, tuple[float, float]]:
-        """Return the corners at which a found path bends, from where its search began on, and where it ends; None if it bends at what is no corner."""
+        """Return the corners at which a found path bends, from where its search began on, and where it ends;
+        None if it bends at what is no corner.
+        """
         mesh, goals, flood = self._terrain.mesh, self._terrain.goals, self._scratch.flood
         x, y, polygon = float(begin[0]), float(begin[1]), int(begin[2])
-        vertices = np.zeros((len(cells) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32)
+        vertices = np.zeros(
+            (len(cells) + 2) * (int(np.diff(mesh.polygon_start).max()) + 2) + 4096, dtype=np.int32
+        )
         corridor = Corridor(cells, 0, len(cells), polygon, piece)
         count, _ = list_portal_vertices(mesh, corridor, len(cells) + 1, vertices)
         bends = np.zeros(len(vertices), dtype=np.int32)
         found, tx, ty = find_bends(mesh, goals, corridor, vertices, count, x, y, radius, bends, flood)
         code = vertices[bends[:found]]
-        corners = [self._corner_at.get(vertex, -1) for vertex in (np.where(code < 0, ~code, code) >> VERTEX).tolist()]
+        corners = [
+            self._corner_at.get(vertex, -1) for vertex in (np.where(code < 0, ~code, code) >> VERTEX).tolist()
+        ]
         return (np.array(corners, dtype=np.int32) if -1 not in corners else None), (float(tx), float(ty))
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return all guesses as named arrays."""
-        return {f"guess_{name}": array.copy() for name, array in {"entity": self._entity, **self._table}.items()}
+        return {
+            f"guess_{name}": array.copy() for name, array in {"entity": self._entity, **self._table}.items()
+        }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
@@ -155,15 +189,33 @@ class CornerGuesses(Guesses):
         visited = saved.take("guess_visited", "i4", (count, None), low=-1, high=corners - 1)
         visits = saved.take("guess_visits", "i8", (count,), low=0, high=visited.shape[1])
         saved.require(visited.shape[1] >= 1, "guess_visited", "has no room")
-        saved.require((visited >= 0) | (np.arange(visited.shape[1]) >= visits[:, None]), "guess_visited", "has not so many corners")
-        begin = saved.take("guess_begin", "f8", (count, 3), low=[-FARTHEST_M, -FARTHEST_M, 0.0], high=[FARTHEST_M, FARTHEST_M, float(polygons - 1)])
-        saved.require(begin[:, 2] == np.floor(begin[:, 2]), "guess_begin", "the last number is that of a polygon")
+        saved.require(
+            (visited >= 0) | (np.arange(visited.shape[1]) >= visits[:, None]),
+            "guess_visited",
+            "has not so many corners",
+        )
+        begin = saved.take(
+            "guess_begin",
+            "f8",
+            (count, 3),
+            low=[-FARTHEST_M, -FARTHEST_M, 0.0],
+            high=[FARTHEST_M, FARTHEST_M, float(polygons - 1)],
+        )
+        saved.require(
+            begin[:, 2] == np.floor(begin[:, 2]), "guess_begin", "the last number is that of a polygon"
+        )
         self._entity, self._most = entity, visited.shape[1]
         self._table = {"target": target, "at": at, "visits": visits, "begin": begin, "visited": visited}
 
     def check(self, saved: Saved, starts: NDArray[Any]) -> None:
-        """Require that guesses begin where the searches of their agents do; `starts` as `Planner.starts` has them."""
+        """Require that guesses begin where the searches of their agents do;
+        `starts` as `Planner.starts` has them.
+        """
         place = np.searchsorted(self._entity, starts["entity"])
         known = self.knows(starts["entity"])
         begin = np.column_stack([starts["x"], starts["y"], starts["polygon"]])[known]
-        saved.require(bool(np.array_equal(self._table["begin"][place[known]], begin)), "guess_begin", "is not where the searches of their agents begin")
+        saved.require(
+            bool(np.array_equal(self._table["begin"][place[known]], begin)),
+            "guess_begin",
+            "is not where the searches of their agents begin",
+        )

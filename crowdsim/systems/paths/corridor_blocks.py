@@ -26,7 +26,10 @@ def make_room(world: World, rows: NDArray[np.int64], portals: NDArray[np.int64])
         return
     mine = rows[small]
     length = agents.corridor_length[mine].astype(np.int64)
-    corridors = pieces(store.portals, agents.corridor_start[mine], length)  # before others get the blocks that are given back
-    agents.corridor_start[mine] = store.exchange(agents.corridor_start[mine], agents.corridor_capacity[mine], need[small])
+    # before others get the blocks that are given back
+    corridors = pieces(store.portals, agents.corridor_start[mine], length)
+    agents.corridor_start[mine] = store.exchange(
+        agents.corridor_start[mine], agents.corridor_capacity[mine], need[small]
+    )
     agents.corridor_capacity[mine] = need[small]
     store.fill(agents.corridor_start[mine], np.concatenate([[0], np.cumsum(length)]), corridors)

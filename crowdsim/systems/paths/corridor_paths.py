@@ -32,8 +32,11 @@ from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
-LEAST_EXPANSIONS = 2000  # Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
-TRAIL_SLACK = 8  # Portals that a trail has room for before its block is exchanged for a larger one; no agent goes through so many in a tick.
+# Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
+LEAST_EXPANSIONS = 2000
+# Portals that a trail has room for before its block is exchanged for a larger one; no agent goes through so
+# many in a tick.
+TRAIL_SLACK = 8
 
 
 def default_budget(agents: int) -> int:
@@ -51,24 +54,39 @@ class CorridorPaths(Paths):
     make_planner : callable, optional
         Makes a planner for a world whose mesh has changed.
     while_waiting : str
-        What agents do while they wait for their path, see `crowdsim.navigation.corridor.guess.WaitParameters`.
+        What agents do while they wait for their path, see
+        `crowdsim.navigation.corridor.guess.WaitParameters`.
     price : float, m
         What a path costs besides through each portal that an agent remembers as shut.
     same_target : float, m
-        A target this near to the one that an agent has a path to is no new request ([Pathfinding undated], section 7).
+        A target this near to the one that an agent has a path to is no new request ([Pathfinding undated],
+        section 7).
     """
 
     on_corridors = True
 
     def __init__(
-        self, world: World, planner: Planner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
-        make_planner: Callable[[World], Planner] | None = None, while_waiting: str = "guess", price: float = 0.0,
+        self,
+        world: World,
+        planner: Planner,
+        budget: Budget,
+        groups: NDArray[np.bool_] | None = None,
+        name: str = "searches",
+        make_planner: Callable[[World], Planner] | None = None,
+        while_waiting: str = "guess",
+        price: float = 0.0,
         same_target: float = TargetParameters.same_target,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(world, planner, budget, groups, name)
-        self.price, self.same_target, self.while_waiting, self._make_planner = price, same_target, while_waiting, make_planner
+        self.price, self.same_target, self.while_waiting, self._make_planner = (
+            price,
+            same_target,
+            while_waiting,
+            make_planner,
+        )
         self.keeps_previous = while_waiting == "previous"
-        self._previous: dict[int, NDArray[np.int32]] = {}  # by entity: the path it keeps to, as it was when the search began
+        # by entity: the path it keeps to, as it was when the search began
+        self._previous: dict[int, NDArray[np.int32]] = {}
         self.corner_guesses: CornerGuesses | None = None  # of agents that guess over points of visibility
 
     def take_mesh(self) -> None:
@@ -89,10 +107,21 @@ class CorridorPaths(Paths):
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask the planner for the paths of agents from where they are."""
         world, agents, planner = self.world, self.world.agents, self.planner
-        request = agents.entity[rows], agents.position[rows], world.polygons()[rows], agents.goal[rows], agents.radius[rows]
+        request = (
+            agents.entity[rows],
+            agents.position[rows],
+            world.polygons()[rows],
+            agents.goal[rows],
+            agents.radius[rows],
+        )
         if planner.heeds_standing:
             stands = np.flatnonzero(standing(agents))
-            planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands], world.polygons()[stands])
+            planner.stand(
+                agents.entity[stands],
+                agents.position[stands],
+                agents.radius[stands],
+                world.polygons()[stands],
+            )
         if self.price > 0.0 and planner.prices and np.any(agents.priced_portal[rows, 0] >= 0):
             planner.submit(tick.number, *request, agents.priced_portal[rows], self.price)
         else:
@@ -103,7 +132,8 @@ class CorridorPaths(Paths):
             rows = self._keep_to_path(rows)
         if self.corner_guesses is not None:
             self.corner_guesses.ask(rows)
-        # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the path back to where the search began.
+        # While an agent waits it may walk on a guess: its empty corridor then notes the portals of the path
+        # back to where the search began.
         make_room(world, rows, np.zeros(len(rows), dtype=np.int64))
         agents.corridor_length[rows] = 0
 
@@ -113,7 +143,9 @@ class CorridorPaths(Paths):
         keeps = (agents.corridor_length[rows] > 0) & (agents.goal_piece[rows] >= 0)
         for row in rows[keeps].tolist():
             start = int(agents.corridor_start[row])
-            self._previous[int(agents.entity[row])] = self.world.corridors.portals[start : start + int(agents.corridor_length[row])].copy()
+            self._previous[int(agents.entity[row])] = self.world.corridors.portals[
+                start : start + int(agents.corridor_length[row])
+            ].copy()
         others = rows[~keeps]
         agents.goal_piece[others] = -1  # so that `follow` knows which have a path
         for entity in agents.entity[others].tolist():
@@ -121,11 +153,17 @@ class CorridorPaths(Paths):
         return others
 
     def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let agents keep paths that lead to within `same_target` of a piece of another goal, in the same polygon; see `Paths.keep`."""
+        """Let agents keep paths that lead to within `same_target` of a piece of another goal,
+        in the same polygon; see `Paths.keep`.
+        """
         agents, goals = self.world.agents, self.world.goals
         keeps = np.zeros(len(rows), dtype=np.bool_)
         first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-        mine = has_path(agents.path_status[rows]) & (agents.activity[rows] == AgentState.WALKING) & (agents.goal_piece[rows] >= 0)
+        mine = (
+            has_path(agents.path_status[rows])
+            & (agents.activity[rows] == AgentState.WALKING)
+            & (agents.goal_piece[rows] >= 0)
+        )
         mine &= self.mine()[rows]
         if last == first or not mine.any():
             return keeps
@@ -140,7 +178,9 @@ class CorridorPaths(Paths):
         return keeps
 
     def let_go(self, rows: NDArray[np.int64]) -> None:
-        """Have the paths of agents end where they are, but for those that keep to them until they have another."""
+        """Have the paths of agents end where they are, but for those that keep to them until they have
+        another.
+        """
         agents = self.world.agents
         status = agents.path_status[rows]
         keeps = has_path(status) | ((status == PathStatus.PENDING) & (agents.goal_piece[rows] >= 0))
@@ -173,8 +213,8 @@ class CorridorPaths(Paths):
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
         ahead = lengths.astype(np.int32)
         join_many(
-            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, trail, trail_start, answers.piece, agents.radius[rows],
-            agents.position[rows],
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, trail,
+            trail_start, answers.piece, agents.radius[rows], agents.position[rows],
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
         straighten(world, rows)
@@ -182,9 +222,16 @@ class CorridorPaths(Paths):
         agents.corridor_length[rows[~found]] = 0
         lengths_m = np.empty(len(rows))
         corridors = (
-            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], agents.corridor_length[rows], world.polygons()[rows],
-            agents.goal_piece[rows], agents.position[rows], agents.radius[rows],
-        )  # fmt: skip
+            world.mesh,
+            world.goals,
+            world.corridors.portals,
+            agents.corridor_start[rows],
+            agents.corridor_length[rows],
+            world.polygons()[rows],
+            agents.goal_piece[rows],
+            agents.position[rows],
+            agents.radius[rows],
+        )
         if world.is_even:
             measure_corridors(*corridors, lengths_m)
         else:
@@ -193,24 +240,41 @@ class CorridorPaths(Paths):
         self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
 
     def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Return the portals back to where the searches of agents began, the nearest last, and where each begins: by guesses, or by their previous paths."""
+        """Return the portals back to where the searches of agents began, the nearest last,
+        and where each begins: by guesses, or by their previous paths.
+        """
         agents, cells = self.world.agents, self.world.corridors.portals
         length = agents.corridor_length[rows].astype(np.int64)
         if not self._previous:
-            return pieces(cells, agents.corridor_start[rows], length), np.concatenate([[0], np.cumsum(length)])
+            return pieces(cells, agents.corridor_start[rows], length), np.concatenate(
+                [[0], np.cumsum(length)]
+            )
         trails, here = [], self.world.polygons()
-        for row, start, portals in zip(rows.tolist(), agents.corridor_start[rows].tolist(), length.tolist(), strict=True):
-            ahead, previous = cells[start : start + portals].copy(), self._previous.pop(int(agents.entity[row]), None)
-            trails.append(ahead if previous is None else trail_along(self.world.mesh, previous, ahead, int(here[row])))
-        return np.concatenate([np.zeros(0, dtype=np.int32), *trails]), np.cumsum([0, *(len(trail) for trail in trails)])
+        for row, start, portals in zip(
+            rows.tolist(), agents.corridor_start[rows].tolist(), length.tolist(), strict=True
+        ):
+            ahead, previous = (
+                cells[start : start + portals].copy(),
+                self._previous.pop(int(agents.entity[row]), None),
+            )
+            trails.append(
+                ahead if previous is None else trail_along(self.world.mesh, previous, ahead, int(here[row]))
+            )
+        return np.concatenate([np.zeros(0, dtype=np.int32), *trails]), np.cumsum(
+            [0, *(len(trail) for trail in trails)]
+        )
 
     def ask(self, tick: Tick) -> None:
-        """Ask, and give agents that wait larger blocks before their trails fill them: one without room has to ask again, at the end of the queue."""
+        """Ask, and give agents that wait larger blocks before their trails fill them:
+        one without room has to ask again, at the end of the queue.
+        """
         super().ask(tick)
         if not self.planner.waiting:
             return
         agents = self.world.agents
-        waits = (agents.path_status == PathStatus.PENDING) & (agents.corridor_length > agents.corridor_capacity - TRAIL_SLACK)
+        waits = (agents.path_status == PathStatus.PENDING) & (
+            agents.corridor_length > agents.corridor_capacity - TRAIL_SLACK
+        )
         rows = np.flatnonzero(waits & self.mine())
         if len(rows):
             make_room(self.world, rows, agents.corridor_capacity[rows].astype(np.int64))
@@ -247,7 +311,9 @@ class CorridorPaths(Paths):
             self._guess(tick, guesses, polygon)
         if not world.is_even:
             walks = follows | guesses
-            agents.preferred_velocity[walks] *= shares_in_plan(world, tick, agents.preferred_velocity)[walks, None]
+            agents.preferred_velocity[walks] *= shares_in_plan(world, tick, agents.preferred_velocity)[
+                walks, None
+            ]
         return guessing
 
     def _straighten(self, rows: NDArray[np.int64]) -> None:
@@ -258,35 +324,71 @@ class CorridorPaths(Paths):
         """Set the preferred velocities of agents that follow a corridor."""
         world, agents = self.world, self.world.agents
         tick.team.run(
-            steer_many, len(agents), world.mesh, world.goals, self._corridors(polygon), follows.view(np.uint8), agents.desired_speed, tick.length,
-            CornerCache(agents.corner_post, agents.corner_line, agents.corner_offset), agents.preferred_velocity, agents.next_corner,
+            steer_many,
+            len(agents),
+            world.mesh,
+            world.goals,
+            self._corridors(polygon),
+            follows.view(np.uint8),
+            agents.desired_speed,
+            tick.length,
+            CornerCache(agents.corner_post, agents.corner_line, agents.corner_offset),
+            agents.preferred_velocity,
+            agents.next_corner,
         )
 
     def _corridors(self, polygon: NDArray[np.int64]) -> Corridors:
         agents, portals = self.world.agents, self.world.corridors.portals
-        return Corridors(portals, agents.corridor_start, agents.corridor_length, polygon, agents.goal_piece, agents.position, agents.radius)
+        return Corridors(
+            portals,
+            agents.corridor_start,
+            agents.corridor_length,
+            polygon,
+            agents.goal_piece,
+            agents.position,
+            agents.radius,
+        )
 
     def _guess(self, tick: Tick, guesses: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
         """Set the preferred velocities of agents that wait for their path."""
         world, agents = self.world, self.world.agents
         tick.team.run(
-            guess_many, len(agents), world.mesh, world.goals, self._corridors(polygon), agents.goal, agents.guessed, guesses.view(np.uint8),
-            agents.desired_speed, agents.preferred_velocity, agents.next_corner,
+            guess_many,
+            len(agents),
+            world.mesh,
+            world.goals,
+            self._corridors(polygon),
+            agents.goal,
+            agents.guessed,
+            guesses.view(np.uint8),
+            agents.desired_speed,
+            agents.preferred_velocity,
+            agents.next_corner,
         )
 
     def too_narrow(self, row: int, radius: float, before: float) -> bool:
-        """Return whether the corridor of an agent has a portal, a turn inside a polygon, or a region at its end, that it has become too wide for."""
+        """Return whether the corridor of an agent has a portal, a turn inside a polygon,
+        or a region at its end, that it has become too wide for.
+        """
         mesh, goals, agents, width = self.world.mesh, self.world.goals, self.world.agents, 2.0 * radius
         if radius <= before:
             return False
-        start, length, piece = int(agents.corridor_start[row]), int(agents.corridor_length[row]), int(agents.goal_piece[row])
+        start, length, piece = (
+            int(agents.corridor_start[row]),
+            int(agents.corridor_length[row]),
+            int(agents.goal_piece[row]),
+        )
         cells = self.world.corridors.portals[start : start + length]  # the goal's end first
         if length and float(mesh.edge_width[cells].min()) < width:
             return True
         leave, enter = cells[:-1], mesh.edge_twin[cells[1:]]
         polygon = mesh.edge_polygon[leave]
         first = mesh.polygon_start[polygon]
-        turn = mesh.pair_start[polygon] + (enter - first).astype(np.int64) * (mesh.polygon_start[polygon + 1] - first) + (leave - first)
+        turn = (
+            mesh.pair_start[polygon]
+            + (enter - first).astype(np.int64) * (mesh.polygon_start[polygon + 1] - first)
+            + (leave - first)
+        )
         if len(turn) and float(mesh.pair_width[turn].min()) < width:
             return True
         is_region = piece >= 0 and goals.vertex_start[piece + 1] - goals.vertex_start[piece] > 1
@@ -301,9 +403,10 @@ class CorridorPaths(Paths):
             entities = sorted(self._previous)
             paths = [self._previous[entity] for entity in entities]
             state |= {
-                "previous_entity": np.array(entities, dtype=np.int64), "previous_length": np.array([len(path) for path in paths], dtype=np.int64),
+                "previous_entity": np.array(entities, dtype=np.int64),
+                "previous_length": np.array([len(path) for path in paths], dtype=np.int64),
                 "previous_cells": np.concatenate([np.zeros(0, dtype=np.int32), *paths]),
-            }  # fmt: skip
+            }
         return state
 
     def restore(self, state: Arrays | Saved) -> None:
@@ -322,15 +425,27 @@ class CorridorPaths(Paths):
             saved.require(self.world.mesh.edge_twin[cells] >= 0, "previous_cells", "that is no portal")
             paths = np.split(cells, stops[:-1]) if len(entity) else []
             self._previous = {each: path.copy() for each, path in zip(entity.tolist(), paths, strict=True)}
-            saved.require([self._is_known(each) for each in self._previous], "previous_entity", "does not come back to the path that it keeps to")
+            saved.require(
+                [self._is_known(each) for each in self._previous],
+                "previous_entity",
+                "does not come back to the path that it keeps to",
+            )
         self._check_starts(saved)
 
     def _check_starts(self, saved: Saved) -> None:
-        """Require that searches begin where their agents can get back to: what they have walked since is joined with what is found."""
+        """Require that searches begin where their agents can get back to:
+        what they have walked since is joined with what is found.
+        """
         world, agents, starts = self.world, self.world.agents, self.planner.starts
-        require_open(saved, world, starts["entity"].tolist(), self.mine() & (agents.path_status == PathStatus.PENDING))
+        require_open(
+            saved, world, starts["entity"].tolist(), self.mine() & (agents.path_status == PathStatus.PENDING)
+        )
         position = np.column_stack([starts["x"], starts["y"]])
-        saved.require(bool(is_inside(world.mesh, position, starts["polygon"]).all()), "", "has a request from a place that is not in its polygon")
+        saved.require(
+            bool(is_inside(world.mesh, position, starts["polygon"]).all()),
+            "",
+            "has a request from a place that is not in its polygon",
+        )
         mesh, cells, here = world.mesh, world.corridors.portals, world.polygons()
         rows = np.searchsorted(agents.entity, starts["entity"])
         begins = here[rows]
@@ -340,15 +455,26 @@ class CorridorPaths(Paths):
             path = self._previous.get(entity)
             if path is not None and len(path):
                 begins[place] = mesh.edge_polygon[path[-1]]
-        saved.require(bool(np.array_equal(begins, starts["polygon"])), "", "has a request from where its agent has never been")
+        saved.require(
+            bool(np.array_equal(begins, starts["polygon"])),
+            "",
+            "has a request from where its agent has never been",
+        )
         if self.corner_guesses is not None:
             self.corner_guesses.check(saved, starts)
 
     def _is_known(self, entity: int) -> bool:
-        """Return whether the trail of an agent leads back to the path that it keeps to, as `trail_along` takes for granted."""
+        """Return whether the trail of an agent leads back to the path that it keeps to,
+        as `trail_along` takes for granted.
+        """
         row = int(np.searchsorted(self.world.agents.entity, entity))
-        start, length = int(self.world.agents.corridor_start[row]), int(self.world.agents.corridor_length[row])
-        ahead = self.world.corridors.portals[start : start + length] if length else np.zeros(0, dtype=np.int32)
+        start, length = (
+            int(self.world.agents.corridor_start[row]),
+            int(self.world.agents.corridor_length[row]),
+        )
+        ahead = (
+            self.world.corridors.portals[start : start + length] if length else np.zeros(0, dtype=np.int32)
+        )
         try:
             trail_along(self.world.mesh, self._previous[entity], ahead, int(self.world.polygons()[row]))
         except KeyError:

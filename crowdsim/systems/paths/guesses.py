@@ -1,4 +1,6 @@
-"""What all kinds of guesses have in common: which agents are on one, and a table with what is known of each."""
+"""What all kinds of guesses have in common:
+which agents are on one, and a table with what is known of each.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from crowdsim.world.world import World
 
 
 class Guesses(ABC):
-    """The guesses of agents that wait for their paths, a row of each array of the table for each, in ascending order of entities.
+    """The guesses of agents that wait for their paths, a row of each array of the table for each,
+    in ascending order of entities.
 
     Parameters
     ----------
@@ -29,7 +32,9 @@ class Guesses(ABC):
         """Return the table of so many guesses that begin."""
 
     def _keep(self, entity: NDArray[np.int64], before: NDArray[np.int64]) -> None:
-        """Keep guesses of these agents: those in rows that there were before, and new ones where that is -1."""
+        """Keep guesses of these agents: those in rows that there were before,
+        and new ones where that is -1.
+        """
         known, table = before >= 0, self._fresh(len(entity))
         for name, array in table.items():
             array[known] = self._table[name][before[known]]

@@ -14,7 +14,9 @@ WALKS = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_R
 LOST = ("path_status", "corridor_length", "goal_piece", "strays")  # what `lose_paths` writes
 
 
-def lose_paths(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], status: PathStatus = PathStatus.NONE) -> None:
+def lose_paths(
+    agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], status: PathStatus = PathStatus.NONE
+) -> None:
     """Take the paths of agents, whether they follow, wait for, or never found them.
 
     Parameters
@@ -29,17 +31,24 @@ def lose_paths(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_]
 
 
 def ask_anew(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_]) -> None:
-    """Let agents, (k,) rows or (n,) bool, ask for a path in their next tick; one that they have is theirs until then."""
+    """Let agents, (k,) rows or (n,) bool, ask for a path in their next tick;
+    one that they have is theirs until then.
+    """
     agents.path_status[rows] = PathStatus.NONE
 
 
 def drop_corridors(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_]) -> None:
-    """Let agents, (k,) rows or (n,) bool, have no portals ahead, nor behind, and head for no piece of their goal; what became of their requests stays."""
+    """Let agents, (k,) rows or (n,) bool, have no portals ahead, nor behind,
+    and head for no piece of their goal; what became of their requests stays.
+    """
     agents.corridor_length[rows], agents.goal_piece[rows], agents.strays[rows] = 0, -1, 0
 
 
-def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.int64] | NDArray[np.int32]) -> None:
-    """Take paths that lead over ground that was lost: that is noted of agents that walk, and they ask for another.
+def lose_shut_paths(
+    world: World, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.int64] | NDArray[np.int32]
+) -> None:
+    """Take paths that lead over ground that was lost:
+    that is noted of agents that walk, and they ask for another.
 
     Parameters
     ----------
@@ -58,19 +67,28 @@ def lose_shut_paths(world: World, tick: int, rows: NDArray[np.int64], ahead: NDA
 
 
 def ask_on_new_ground(agents: AgentColumns, has_opened: bool) -> None:
-    """Let agents that wait for a path ask on the new ground, and, if something has opened, those that had given up."""
+    """Let agents that wait for a path ask on the new ground, and, if something has opened,
+    those that had given up.
+    """
     ask_anew(agents, agents.path_status == PathStatus.PENDING)
     if has_opened:
-        hopes = np.isin(agents.path_status, GAVE_UP) & (agents.goal >= 0) & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
+        hopes = (
+            np.isin(agents.path_status, GAVE_UP)
+            & (agents.goal >= 0)
+            & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
+        )
         agents.activity[hopes] = AgentState.WALKING
         ask_anew(agents, hopes)
 
 
-def wish_to_replan(agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause) -> None:
+def wish_to_replan(
+    agents: AgentColumns, rows: NDArray[np.int64] | NDArray[np.bool_], cause: ReplanCause
+) -> None:
     """Note that agents want a new path to their goal.
 
-    `Replan` grants the wish in its next turn to agents that walk and have a path, and to none sooner than a cooldown after its last path came. The
-    latest cause is the one that is counted. A wish is forgotten when the agent gets a path for another reason, or stands.
+    `Replan` grants the wish in its next turn to agents that walk and have a path, and to none sooner than a
+    cooldown after its last path came. The latest cause is the one that is counted. A wish is forgotten when
+    the agent gets a path for another reason, or stands.
 
     Parameters
     ----------

@@ -1,4 +1,6 @@
-"""What paths are to the tick: requested, taken, followed, lost, joined, measured and saved, whatever they are made of."""
+"""What paths are to the tick: requested, taken, followed, lost, joined, measured and saved,
+whatever they are made of.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +42,17 @@ class Paths(ABC):
     searches : SearchTask
     """
 
-    on_corridors: ClassVar[bool]  # whether paths are portals of the mesh, which have to be kept with agents as they walk
+    # whether paths are portals of the mesh, which have to be kept with agents as they walk
+    on_corridors: ClassVar[bool]
 
-    def __init__(self, world: World, planner: Any, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches") -> None:
+    def __init__(
+        self,
+        world: World,
+        planner: Any,
+        budget: Budget,
+        groups: NDArray[np.bool_] | None = None,
+        name: str = "searches",
+    ) -> None:
         self.world, self.groups = world, groups
         self.planner: Any = planner
         self.searches = SearchTask(name, planner, self._answered, budget.tasks, budget.counts_answers)
@@ -54,7 +64,11 @@ class Paths(ABC):
     def ask(self, tick: Tick) -> None:
         """Ask for the paths of agents that walk and have none."""
         agents = self.world.agents
-        wants = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.NONE) & (agents.goal >= 0)
+        wants = (
+            (agents.activity == AgentState.WALKING)
+            & (agents.path_status == PathStatus.NONE)
+            & (agents.goal >= 0)
+        )
         rows = np.flatnonzero(wants & self.mine())
         if len(rows):
             self.submit(tick, rows)
@@ -62,23 +76,36 @@ class Paths(ABC):
     def _answered(self, tick: Tick, answers: Any) -> None:
         agents = self.world.agents
         rows = np.searchsorted(agents.entity, answers.entity)
-        assert np.array_equal(agents.entity[rows], answers.entity)  # an agent that leaves is forgotten by the planner before
+        # an agent that leaves is forgotten by the planner before
+        assert np.array_equal(agents.entity[rows], answers.entity)
         self.take(tick, answers, rows)
 
-    def has_found(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8], length: NDArray[np.float64]) -> None:
+    def has_found(
+        self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8], length: NDArray[np.float64]
+    ) -> None:
         """Note that paths were found for agents, (k,) rows, and how long they are (m)."""
         agents = self.world.agents
-        self.world.events.note(tick.number, EventKind.PATH_FOUND, agents.entity[rows], np.column_stack([length, np.zeros(len(rows))]), status)
+        self.world.events.note(
+            tick.number,
+            EventKind.PATH_FOUND,
+            agents.entity[rows],
+            np.column_stack([length, np.zeros(len(rows))]),
+            status,
+        )
 
     def give_up(self, tick: Tick, rows: NDArray[np.int64], status: NDArray[np.uint8]) -> None:
         """Let agents, (k,) rows, stand because there is no path for them; `status` says why."""
         agents = self.world.agents
         agents.path_status[rows] = status
         agents.activity[rows] = AgentState.STANDING
-        self.world.events.note(tick.number, EventKind.UNREACHABLE, agents.entity[rows], agents.position[rows], status)
+        self.world.events.note(
+            tick.number, EventKind.UNREACHABLE, agents.entity[rows], agents.position[rows], status
+        )
 
     def lose(self, rows: NDArray[np.int64]) -> None:
-        """Take the paths of some of its agents, which are sent elsewhere, but for those that keep to them until they have another."""
+        """Take the paths of some of its agents, which are sent elsewhere,
+        but for those that keep to them until they have another.
+        """
         agents = self.world.agents
         forget_path(agents, rows)
         self.let_go(rows)
@@ -98,10 +125,14 @@ class Paths(ABC):
 
     @abstractmethod
     def let_go(self, rows: NDArray[np.int64]) -> None:
-        """Have the paths of agents end where they are, but for those that keep to them until they have another."""
+        """Have the paths of agents end where they are, but for those that keep to them until they have
+        another.
+        """
 
     def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,): none, if not said otherwise."""
+        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,):
+        none, if not said otherwise.
+        """
         return np.zeros(len(rows), dtype=np.bool_)
 
     @abstractmethod
@@ -113,7 +144,9 @@ class Paths(ABC):
         """Return whether the path of an agent does not serve any more after its radius (m) has changed."""
 
     def forget_targets(self, rows: NDArray[np.int64]) -> None:  # noqa: B027 -- most search for every request
-        """Forget what agents, of its groups or not, asked for: they look for a path even to the same target."""
+        """Forget what agents, of its groups or not, asked for:
+        they look for a path even to the same target.
+        """
 
     @abstractmethod
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:

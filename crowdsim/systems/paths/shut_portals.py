@@ -1,4 +1,6 @@
-"""What agents remember of portals at which their local grids found no path: searches on a mesh put a price on them."""
+"""What agents remember of portals at which their local grids found no path:
+searches on a mesh put a price on them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ MOST_LOOKED_AT = 8  # Portals of a corridor that a local grid may reach to.
 BEYOND_M = 0.3  # What is shut begins behind where the grid leads to: about the width of an agent.
 
 
-def remember_shut(world: World, rows: NDArray[np.int64], waypoint: NDArray[np.float64], reach: float, until: int) -> None:
+def remember_shut(
+    world: World, rows: NDArray[np.int64], waypoint: NDArray[np.float64], reach: float, until: int
+) -> None:
     """Let agents remember the portal of their corridors at which their grids found no path.
 
     Parameters
@@ -31,8 +35,8 @@ def remember_shut(world: World, rows: NDArray[np.int64], waypoint: NDArray[np.fl
 
     Notes
     -----
-    It is the portal, of those ahead within the grid, that is nearest to a place a little beyond where the grid leads to. Of four that are remembered the one
-    that would be forgotten first gives way.
+    It is the portal, of those ahead within the grid, that is nearest to a place a little beyond where the
+    grid leads to. Of four that are remembered the one that would be forgotten first gives way.
     """
     agents = world.agents
     for row, (x, y) in zip(rows.tolist(), waypoint.tolist(), strict=True):
@@ -45,7 +49,9 @@ def remember_shut(world: World, rows: NDArray[np.int64], waypoint: NDArray[np.fl
 
 
 def forget_open(world: World, rows: NDArray[np.int64], reach: float) -> None:
-    """Let agents, (k,) rows, forget what they remember of the portals ahead within reach (m): their grids found a path to the next corner."""
+    """Let agents, (k,) rows, forget what they remember of the portals ahead within reach (m):
+    their grids found a path to the next corner.
+    """
     agents = world.agents
     for row in rows[(agents.priced_portal[rows, 0] >= 0)].tolist():
         ahead = _portals_ahead(world, row, reach)
@@ -62,7 +68,10 @@ def forget_old(agents: AgentColumns, rows: NDArray[np.int64], tick: int) -> None
 def _nearest_portal(world: World, row: int, x: float, y: float, reach: float) -> int:
     mesh, best, least = world.mesh, -1, np.inf
     for edge in _portals_ahead(world, row, reach):
-        (ax, ay), (bx, by) = mesh.vertex[mesh.edge_vertex[edge], :2].tolist(), mesh.vertex[mesh.edge_end[edge], :2].tolist()
+        (ax, ay), (bx, by) = (
+            mesh.vertex[mesh.edge_vertex[edge], :2].tolist(),
+            mesh.vertex[mesh.edge_end[edge], :2].tolist(),
+        )
         off = float(distance_to_segment(x, y, ax, ay, bx, by))
         if off < least:
             best, least = edge, off
@@ -75,8 +84,14 @@ def _portals_ahead(world: World, row: int, reach: float) -> list[int]:
     start, length = int(agents.corridor_start[row]), int(agents.corridor_length[row])
     x, y = agents.position[row].tolist()
     found = []
-    for edge in world.corridors.portals[max(start, start + length - MOST_LOOKED_AT) : start + length][::-1].tolist():  # the goal's end comes first
-        (ax, ay), (bx, by) = mesh.vertex[mesh.edge_vertex[edge], :2].tolist(), mesh.vertex[mesh.edge_end[edge], :2].tolist()
+    # the goal's end comes first
+    for edge in world.corridors.portals[max(start, start + length - MOST_LOOKED_AT) : start + length][
+        ::-1
+    ].tolist():
+        (ax, ay), (bx, by) = (
+            mesh.vertex[mesh.edge_vertex[edge], :2].tolist(),
+            mesh.vertex[mesh.edge_end[edge], :2].tolist(),
+        )
         if float(distance_to_segment(x, y, ax, ay, bx, by)) > reach:
             break
         found.append(int(edge))
@@ -85,7 +100,10 @@ def _portals_ahead(world: World, row: int, reach: float) -> list[int]:
 
 def _note(agents: AgentColumns, row: int, edge: int, twin: int, until: int) -> None:
     known = agents.priced_portal[row].tolist()
-    place = next((i for i, each in enumerate(known) if each in (edge, twin)), known.index(-1) if -1 in known else int(np.argmin(agents.priced_until[row])))
+    place = next(
+        (i for i, each in enumerate(known) if each in (edge, twin)),
+        known.index(-1) if -1 in known else int(np.argmin(agents.priced_until[row])),
+    )
     agents.priced_portal[row, place], agents.priced_until[row, place] = edge, until
 
 

@@ -1,4 +1,6 @@
-"""Corridors past vertices in free ground, on the side on which the string from where the agent is now is straight."""
+"""Corridors past vertices in free ground, on the side on which the string from where the agent is now is
+straight.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,14 @@ from crowdsim.world.world import World
 
 
 def straighten(world: World, rows: NDArray[np.int64]) -> None:
-    """Lead the corridors of agents past free vertices on their straight side; nothing to do on ground without such vertices.
+    """Lead the corridors of agents past free vertices on their straight side;
+    nothing to do on ground without such vertices.
 
     Parameters
     ----------
     world : World
-        Columns `corridor_length`, `corridor_start` and `corridor_capacity` and the store of corridors are written.
+        Columns `corridor_length`, `corridor_start` and `corridor_capacity` and the store of corridors are
+        written.
     rows : (k,) int64
     """
     if not world.mesh.vertex_clearance.size:
@@ -27,19 +31,24 @@ def straighten(world: World, rows: NDArray[np.int64]) -> None:
     while len(rows):
         ahead, need = agents.corridor_length[rows], np.zeros(len(rows), dtype=np.int64)
         straighten_many(
-            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, agents.corridor_capacity[rows], polygon[rows],
-            agents.goal_piece[rows], agents.position[rows], agents.radius[rows], need,
+            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead,
+            agents.corridor_capacity[rows], polygon[rows], agents.goal_piece[rows], agents.position[rows],
+            agents.radius[rows], need,
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
         make_room(world, rows, need)
         rows = rows[need > 0]
 
 
-def led_round_free_vertices(world: World, follows: NDArray[np.bool_], before: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Return the rows of agents whose next corner has become a free vertex, or is one nearer to a wall than their radius.
+def led_round_free_vertices(
+    world: World, follows: NDArray[np.bool_], before: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return the rows of agents whose next corner has become a free vertex,
+    or is one nearer to a wall than their radius.
 
-    Walking round corners and being pushed they leave the string with which their path was found, and the one from where they are may bend there: they would
-    take a detour, and where the wall is near walk against it for good.
+    Walking round corners and being pushed they leave the string with which their path was found, and the one
+    from where they are may bend there: they would take a detour, and where the wall is near walk against it
+    for good.
 
     Parameters
     ----------
@@ -47,7 +56,8 @@ def led_round_free_vertices(world: World, follows: NDArray[np.bool_], before: ND
     follows : (n,) bool
         Which agents follow a corridor.
     before : (n,) int32
-        Column `corner_post` before the agents were steered: a vertex that could not be passed on the other side in vain asked again every tick costs time.
+        Column `corner_post` before the agents were steered: a vertex that could not be passed on the other
+        side in vain asked again every tick costs time.
     """
     mesh, agents = world.mesh, world.agents
     if not mesh.vertex_clearance.size:
@@ -55,4 +65,7 @@ def led_round_free_vertices(world: World, follows: NDArray[np.bool_], before: ND
     rows = np.flatnonzero(follows & (agents.corner_post > STRAIGHT_TO_GOAL))
     post = agents.corner_post[rows]
     vertex = np.where(post >= 0, post, ~post) >> VERTEX
-    return rows[(mesh.is_wall_vertex[vertex] == 0) & ((post != before[rows]) | (mesh.vertex_clearance[vertex] < agents.radius[rows]))]
+    return rows[
+        (mesh.is_wall_vertex[vertex] == 0)
+        & ((post != before[rows]) | (mesh.vertex_clearance[vertex] < agents.radius[rows]))
+    ]

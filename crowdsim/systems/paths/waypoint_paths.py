@@ -30,9 +30,12 @@ from crowdsim.systems.paths.progress import take_length, take_path
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
-LEAST_EXPANSIONS = 50_000  # Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
+# Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
+LEAST_EXPANSIONS = 50_000
 EXPANSIONS_AN_AGENT = 10
-STRAIGHT = 1.1  # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to cell are up to 8 % longer.
+# A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
+# cell are up to 8 % longer.
+STRAIGHT = 1.1
 BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals may lie off the ground.
 
 
@@ -52,7 +55,8 @@ class WaypointPaths(Paths):
     while_waiting : str
         What agents do whose path is not there yet, see `CellWaitParameters`.
     near : float, m
-        How far from the end of its path an agent is at most of which it is looked at whether it leads straight there, though the cells have it bend.
+        How far from the end of its path an agent is at most of which it is looked at whether it leads
+        straight there, though the cells have it bend.
 
     Attributes
     ----------
@@ -63,14 +67,22 @@ class WaypointPaths(Paths):
     on_corridors = False
 
     def __init__(
-        self, world: World, planner: GridPlanner, budget: Budget, groups: NDArray[np.bool_] | None = None, name: str = "searches",
-        parameters: WalkParameters | None = None, while_waiting: str = "keep", near: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        world: World,
+        planner: GridPlanner,
+        budget: Budget,
+        groups: NDArray[np.bool_] | None = None,
+        name: str = "searches",
+        parameters: WalkParameters | None = None,
+        while_waiting: str = "keep",
+        near: float = 0.0,
+    ) -> None:
         super().__init__(world, planner, budget, groups, name)
         self._entity = np.zeros(0, dtype=np.int64)
         self.walkers = Walkers(np.zeros((0, 2)), parameters)
         self.stays, self.near = while_waiting == "stay", near
-        self.guesses: CellGuesses | None = None  # of agents that do not just stand, or keep to their paths, while they wait
+        # of agents that do not just stand, or keep to their paths, while they wait
+        self.guesses: CellGuesses | None = None
         if while_waiting in ("guess", "previous"):
             self.guesses = CellGuesses(world, planner, while_waiting == "previous", self.past_walls)
         self._closed: list[Any] = []
@@ -96,7 +108,9 @@ class WaypointPaths(Paths):
         self.planner.drop(entity)
         if self.guesses is not None:
             led, agents = entity[self.guesses.led(entity)], self.world.agents
-            self.walkers.halt(np.searchsorted(self._entity, led), agents.position[np.searchsorted(agents.entity, led)])
+            self.walkers.halt(
+                np.searchsorted(self._entity, led), agents.position[np.searchsorted(agents.entity, led)]
+            )
             self.guesses.forget(entity)
 
     def let_go(self, rows: NDArray[np.int64]) -> None:
@@ -125,7 +139,9 @@ class WaypointPaths(Paths):
         self._chooser = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
-        """Find paths on another ground from now on; agents that wait for a path, or have one over cells that were lost, ask again."""
+        """Find paths on another ground from now on;
+        agents that wait for a path, or have one over cells that were lost, ask again.
+        """
         world, agents, walkers = self.world, self.world.agents, self.walkers
         before, bars = self.planner.grid.walkable(), self.planner.grid.bars
         self.show(change.closed)
@@ -135,13 +151,18 @@ class WaypointPaths(Paths):
         self.keep_up()
         mine = self.mine()
         grid = self.planner.grid
-        is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))  # a thin door may hold no centre: then steps over it are what is lost
+        # a thin door may hold no centre: then steps over it are what is lost
+        is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))
         is_cut = walkers.cut(is_lost, grid.ground, agents.position, team)
-        lost = np.flatnonzero(is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING))
+        lost = np.flatnonzero(
+            is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING)
+        )
         lose_shut_paths(world, tick, lost, (walkers.walks.total - walkers.walks.current)[lost])
         walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
         has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
-        agents.goal_piece[has_piece] = self._choices().piece_at(agents.goal[has_piece], walkers.walks.target[has_piece])
+        agents.goal_piece[has_piece] = self._choices().piece_at(
+            agents.goal[has_piece], walkers.walks.target[has_piece]
+        )
 
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask for paths to the pieces of the goals that are nearest on foot, round agents that stand now."""
@@ -150,41 +171,65 @@ class WaypointPaths(Paths):
         self.give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
         rows = rows[~shut_in]
         chooser, radius = self._choices(), agents.radius[rows]
-        which, choices = chooser.choices(agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius)
+        which, choices = chooser.choices(
+            agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius
+        )
         agents.path_tick[rows] = tick.number
         hopeless = rows[which < 0]
         agents.goal_piece[hopeless] = -1
         self.give_up(tick, hopeless, np.full(len(hopeless), PathStatus.UNREACHABLE, dtype=np.uint8))
         rows, which = rows[which >= 0], which[which >= 0]
-        # Of several points the search finds the nearest; of one it is known whether a path leads there already.
-        only = np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which] if len(rows) else which
+        # Of several points the search finds the nearest; of one it is known whether a path leads there
+        # already.
+        only = (
+            np.array([points[0] if len(points) == 1 else -1 for points in choices], dtype=np.int64)[which]
+            if len(rows)
+            else which
+        )
         has_one = only >= 0
         agents.goal_piece[rows] = np.where(has_one, chooser.piece[only], -1)
         is_new = np.ones(len(rows), dtype=np.bool_)
-        is_new[has_one] = walkers.ask(rows[has_one], planner.target[only[has_one]]) | (agents.asks_again[rows[has_one]] == 1)
+        is_new[has_one] = walkers.ask(rows[has_one], planner.target[only[has_one]]) | (
+            agents.asks_again[rows[has_one]] == 1
+        )
         if self.guesses is not None:
-            is_new |= self.guesses.knows(agents.entity[rows])  # an agent that was put elsewhere while it waited has no path yet
+            # an agent that was put elsewhere while it waited has no path yet
+            is_new |= self.guesses.knows(agents.entity[rows])
         walkers.forget(rows[~has_one])
-        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]  # a step at most, which needs no new path
+        # a step at most, which needs no new path
+        walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, which = rows[is_new], which[is_new]
         stands = self._standers(tick)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
-        planner.submit(tick.number, agents.entity[rows], agents.position[rows], self.world.polygons()[rows], which, agents.radius[rows], choices)
+        planner.submit(
+            tick.number,
+            agents.entity[rows],
+            agents.position[rows],
+            self.world.polygons()[rows],
+            which,
+            agents.radius[rows],
+            choices,
+        )
         if self.guesses is not None:
             self.guesses.ask(rows, walkers)
 
     def _standers(self, tick: Tick) -> NDArray[np.int64]:
         """Return the stationary agents that others go round.
 
-        An agent that is about to get a path is not in the way of others: in a crowd that starts together, each would walk round all others.
+        An agent that is about to get a path is not in the way of others: in a crowd that starts together,
+        each would walk round all others.
         """
         agents = self.world.agents
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
-        return np.flatnonzero(self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
+        return np.flatnonzero(
+            self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0)
+        )
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return the agents inside something that is closed: cells have no path there, walls are all around."""
+        """Return the agents inside something that is closed:
+        cells have no path there, walls are all around.
+        """
         position = self.world.agents.position[rows]
         found = np.zeros(len(rows), dtype=np.bool_)
         for area in self._closed:
@@ -202,7 +247,9 @@ class WaypointPaths(Paths):
         agents = self.world.agents
         if self.guesses is not None:
             stands = self._standers(tick)
-            answers = self.guesses.join(answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]]))
+            answers = self.guesses.join(
+                answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]])
+            )
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
         leads_there = (answers.status == FOUND) | (answers.status == FOUND_THROUGH_AGENTS)
@@ -220,18 +267,30 @@ class WaypointPaths(Paths):
     def past_walls(
         self, rows: NDArray[np.int64], waypoint: NDArray[np.float64], start: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return paths as agents can walk them where cells keep less than their radius from walls: waypoints, and where those of each row begin."""
+        """Return paths as agents can walk them where cells keep less than their radius from walls:
+        waypoints, and where those of each row begin.
+        """
         parameters, agents = self.planner.parameters, self.world.agents
         if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(waypoint):
             return waypoint, start
-        return walked(self.world.mesh, self.planner.grid.ground, waypoint, start, agents.position[rows], self.world.polygons()[rows], agents.radius[rows])
+        return walked(
+            self.world.mesh,
+            self.planner.grid.ground,
+            waypoint,
+            start,
+            agents.position[rows],
+            self.world.polygons()[rows],
+            agents.radius[rows],
+        )
 
     def follow(self, tick: Tick) -> float:
         """Lead agents along their waypoints; one that is as near to its goal as can be stands there."""
         agents, walkers = self.world.agents, self.walkers
         mine = self.mine()
         waits = mine & (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.PENDING)
-        guessing = len(self.guesses.lead(tick, np.flatnonzero(waits), walkers)) if self.guesses is not None else 0
+        guessing = (
+            len(self.guesses.lead(tick, np.flatnonzero(waits), walkers)) if self.guesses is not None else 0
+        )
         before = walkers.walks.current.copy()
         velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
         passed = arrived | (walkers.walks.current != before)
@@ -240,10 +299,14 @@ class WaypointPaths(Paths):
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
         aim = walkers.toward()
-        # A waypoint is passed at some distance, and an agent that kept its path to another target, or was led by a program, was not set on one.
-        measured = np.flatnonzero(walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining)))
+        # A waypoint is passed at some distance, and an agent that kept its path to another target, or was led
+        # by a program, was not set on one.
+        measured = np.flatnonzero(
+            walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining))
+        )
         take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
-        # A walk ends near its target, arriving may take a little more: into the region, or nearer than `arrive_within`.
+        # A walk ends near its target, arriving may take a little more: into the region, or nearer than
+        # `arrive_within`.
         near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_path(agents.path_status))
         rest = (aim[near] - agents.position[near]) / tick.length
         pace = np.maximum(np.hypot(rest[:, 0], rest[:, 1]), 1e-300)
@@ -254,11 +317,15 @@ class WaypointPaths(Paths):
         straight[straight] = self._leads_straight(tick, np.flatnonzero(straight))
         agents.corner_post[free] = np.where(straight[free], np.int32(STRAIGHT_TO_GOAL), np.int32(NOT_CACHED))
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
-        agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = AgentState.STANDING
+        agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = (
+            AgentState.STANDING
+        )
         return guessing
 
     def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which paths lead straight to their ends, (k,): over the last waypoint alone, or over bends that are not of the ground, but of cells."""
+        """Return which paths lead straight to their ends, (k,):
+        over the last waypoint alone, or over bends that are not of the ground, but of cells.
+        """
         agents, walkers = self.world.agents, self.walkers
         walks = walkers.walks
         found = walks.total[rows] - walks.current[rows] <= 1
@@ -266,27 +333,39 @@ class WaypointPaths(Paths):
         if len(bends):
             near = rows[bends]
             line = walks.waypoint[walks.start[near] + walks.total[near] - 1] - agents.position[near]
-            found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(line[:, 0], line[:, 1])
+            found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(
+                line[:, 0], line[:, 1]
+            )
         return found
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the searches, the request queue, the walks, and the guesses."""
-        parts = {"planner": self.planner.state(), "walks": {"entity": self._entity.copy(), **self.walkers.state()}}
+        parts = {
+            "planner": self.planner.state(),
+            "walks": {"entity": self._entity.copy(), **self.walkers.state()},
+        }
         parts |= {"guesses": self.guesses.state()} if self.guesses is not None else {}
         return {f"{part}/{name}": array for part, arrays in parts.items() for name, array in arrays.items()}
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved, ground = Saved.of(state), self.planner.grid.ground
-        self.planner.grid.version = saved.whole("planner/version", 0, MOST)  # Gates has put up the same by other steps
+        # Gates has put up the same by other steps
+        self.planner.grid.version = saved.whole("planner/version", 0, MOST)
         self.planner.restore(saved.below("planner/"))
         require_open(saved, self.world, self.planner.entities, self.mine())
         right, top = ground.x + ground.width * ground.cell, ground.y + ground.depth * ground.cell
         walks = saved.below("walks/")
         entity = walks.take("entity", "i8", low=1, high=MOST)
         walks.require(ascends(entity), "entity", "entity ids have to ascend")
-        self.walkers.restore(walks, (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M))
-        walks.require(len(self.walkers.walks.total) == len(entity), "entity", "has not as many agents as there are walks")
+        self.walkers.restore(
+            walks, (ground.x - BEYOND_M, ground.y - BEYOND_M, right + BEYOND_M, top + BEYOND_M)
+        )
+        walks.require(
+            len(self.walkers.walks.total) == len(entity),
+            "entity",
+            "has not as many agents as there are walks",
+        )
         self._entity = entity
         if self.guesses is not None:
             self.guesses.restore(saved.below("guesses/"))

@@ -36,7 +36,11 @@ def compiled(a, b, far, whole, x, out, found, sums):
     store(out, np.uint64(64), root(magnitude(one)))
     store(out, np.uint64(80), choose((one < two) & (two <= spread(np.float32(0.5))) | (one == two), one, two))
     store(out, np.uint64(96), difference(far, np.uint64(2), x))
-    store(out, np.uint64(112), choose((one > two) & (numbers() >= spread(np.int32(4))), one, spread(np.float32(9.0))))
+    store(
+        out,
+        np.uint64(112),
+        choose((one > two) & (numbers() >= spread(np.int32(4))), one, spread(np.float32(9.0))),
+    )
     store(found, np.uint64(0), load(whole, np.uint64(1)) + numbers() - spread(np.int32(7)))
     mask = bits((one > two) & (numbers() != spread(np.int32(3))))
     sums[0], sums[1], sums[2], sums[3] = mask, bit_count(mask), first_bit(mask), np.uint64(total(numbers()))
@@ -47,11 +51,21 @@ def compiled(a, b, far, whole, x, out, found, sums):
 def as_plain(a, b, far, whole, x, out, found, sums):
     one, two = plain.load(a, 3), plain.load(b, 5)
     with np.errstate(all="ignore"):
-        for at, lanes in enumerate((one + two, one - two, one * two, one / two, plain.root(plain.magnitude(one)))):
+        for at, lanes in enumerate(
+            (one + two, one - two, one * two, one / two, plain.root(plain.magnitude(one)))
+        ):
             plain.store(out, 16 * at, lanes)
-    plain.store(out, 80, plain.choose((one < two) & (two <= plain.spread(np.float32(0.5))) | (one == two), one, two))
+    plain.store(
+        out, 80, plain.choose((one < two) & (two <= plain.spread(np.float32(0.5))) | (one == two), one, two)
+    )
     plain.store(out, 96, plain.difference(far, 2, x))
-    plain.store(out, 112, plain.choose((one > two) & (plain.numbers() >= plain.spread(np.int32(4))), one, plain.spread(np.float32(9.0))))
+    plain.store(
+        out,
+        112,
+        plain.choose(
+            (one > two) & (plain.numbers() >= plain.spread(np.int32(4))), one, plain.spread(np.float32(9.0))
+        ),
+    )
     plain.store(found, 0, plain.load(whole, 1) + plain.numbers() - plain.spread(np.int32(7)))
     mask = plain.bits((one > two) & (plain.numbers() != plain.spread(np.int32(3))))
     sums[:4] = mask, plain.bit_count(mask), plain.first_bit(mask), plain.total(plain.numbers())
@@ -62,7 +76,10 @@ def as_plain(a, b, far, whole, x, out, found, sums):
 @pytest.mark.parametrize("seed", range(20))
 def test_compiled_lanes_agree_with_plain_ones_bit_for_bit(seed):
     rng = np.random.default_rng(seed)
-    a, b = rng.normal(size=40).astype(np.float32), rng.choice([-1.5, 0.0, -0.0, 0.25, 1e30], 40).astype(np.float32)
+    a, b = (
+        rng.normal(size=40).astype(np.float32),
+        rng.choice([-1.5, 0.0, -0.0, 0.25, 1e30], 40).astype(np.float32),
+    )
     far, whole = rng.uniform(5e6, 5e6 + 10.0, 40), rng.integers(0, 100, 40).astype(np.int32)
     results = []
     for function in (compiled, as_plain):
@@ -70,7 +87,9 @@ def test_compiled_lanes_agree_with_plain_ones_bit_for_bit(seed):
         ends = function(a, b, far, whole, 5e6 + 3.3, out, found, sums)
         results.append((out.view(np.uint32), found, sums, np.array(ends, dtype=np.float32)))
     for mine, theirs in zip(*results, strict=True):
-        assert np.array_equal(mine, theirs) or np.array_equal(mine.view(np.float32), theirs.view(np.float32), equal_nan=True)
+        assert np.array_equal(mine, theirs) or np.array_equal(
+            mine.view(np.float32), theirs.view(np.float32), equal_nan=True
+        )
 
 
 def test_the_least_of_two_zeros_is_the_one_that_comparison_leaves():

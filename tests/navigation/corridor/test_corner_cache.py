@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, REACH, SLACK, CornerCache, empty_corner_cache
+from crowdsim.navigation.corridor.corner_cache import (
+    NOT_CACHED,
+    REACH,
+    SLACK,
+    CornerCache,
+    empty_corner_cache,
+)
 from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.steer import steer_many
 from crowdsim.scenario.load import load_scenario
@@ -18,10 +24,26 @@ def steer(simulation, cache):
     follows = (agents.activity == AgentState.WALKING) & (agents.path_status == PathStatus.FOUND)
     velocity, corner = np.zeros((len(agents), 2)), np.zeros((len(agents), 2))
     corridors = Corridors(
-        world.corridors.portals, agents.corridor_start, agents.corridor_length, world.polygons(), agents.goal_piece, agents.position, agents.radius
+        world.corridors.portals,
+        agents.corridor_start,
+        agents.corridor_length,
+        world.polygons(),
+        agents.goal_piece,
+        agents.position,
+        agents.radius,
     )
     steer_many(
-        0, len(agents), world.mesh, world.goals, corridors, follows.view(np.uint8), agents.desired_speed, simulation.scenario.tick, cache, velocity, corner
+        0,
+        len(agents),
+        world.mesh,
+        world.goals,
+        corridors,
+        follows.view(np.uint8),
+        agents.desired_speed,
+        simulation.scenario.tick,
+        cache,
+        velocity,
+        corner,
     )
     return velocity, corner, follows
 
@@ -30,9 +52,13 @@ def cache_of(agents):
     return CornerCache(agents.corner_post.copy(), agents.corner_line.copy(), agents.corner_offset.copy())
 
 
-# Where the string bends several times within an agent's width, the two may leave a bend some centimetres apart.
+# Where the string bends several times within an agent's width, the two may leave a bend some centimetres
+# apart.
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("name, least_cached", [("concourse", 0.85), ("office-floor", 0.8), ("four-way-crossing", 0.9), ("room-evacuation", 0.9)])
+@pytest.mark.parametrize(
+    "name, least_cached",
+    [("concourse", 0.85), ("office-floor", 0.8), ("four-way-crossing", 0.9), ("room-evacuation", 0.9)],
+)
 def test_a_cached_corner_is_what_a_fresh_search_finds(name, least_cached):
     corners = cached = different = 0
     with Simulation(load_scenario(SCENARIOS / f"{name}.yaml")) as simulation:
@@ -72,4 +98,7 @@ def test_a_corner_is_searched_for_again_behind_where_it_was_found_and_aside_of_i
                 again.line[:, REACH] -= 0.01
             spoiled = again.offset.copy(), again.line.copy()
             steer(simulation, again)
-            assert np.all((again.offset[known] != spoiled[0][known]) | (again.line[known] != spoiled[1][known]).any(axis=1))
+            assert np.all(
+                (again.offset[known] != spoiled[0][known])
+                | (again.line[known] != spoiled[1][known]).any(axis=1)
+            )

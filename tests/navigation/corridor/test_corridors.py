@@ -17,7 +17,11 @@ def path_of(mesh, polygon, rng, steps):
     """Return the portals of a random walk over polygons that never goes straight back."""
     portals, last = [], -1
     for _ in range(steps):
-        edges = [e for e in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]) if mesh.edge_twin[e] >= 0 and e != last]
+        edges = [
+            e
+            for e in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1])
+            if mesh.edge_twin[e] >= 0 and e != last
+        ]
         if not edges:
             break
         portals.append(int(rng.choice(edges)))
@@ -83,7 +87,9 @@ def test_blocks_never_overlap_and_are_used_again(steps, saved_at):
             saved = store.state()
             store = CorridorStore()
             starts = np.array(sorted(taken), dtype=np.int64)
-            store.restore(saved, starts, np.array([taken[each][0] for each in starts.tolist()], dtype=np.int32))
+            store.restore(
+                saved, starts, np.array([taken[each][0] for each in starts.tolist()], dtype=np.int32)
+            )
         if gives_back and taken:
             start = sorted(taken)[portals % len(taken)]
             store.release(start, taken.pop(start)[0])
@@ -109,7 +115,9 @@ def test_a_block_that_was_given_back_is_given_out_again():
 
 
 def test_a_store_that_grows_does_not_move_what_is_in_it():
-    """Allocating a block is no slower for how much is in use; a copy of 16 MB took 40 ms of the slice that it fell into."""
+    """Allocating a block is no slower for how much is in use;
+    a copy of 16 MB took 40 ms of the slice that it fell into.
+    """
     store = CorridorStore()
     first, most = store.allocate(1 << 22), len(store.portals)
     store.portals[first : first + (1 << 22)] = 5

@@ -17,7 +17,8 @@ from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, pillar_hall, random_ground, rooms, simple_polygon
 from tests.reference import funnel as twin
 
-# Arcs of the eroded ground are chords, 16 to a quarter: these are shorter than the arc by a share of (pi / 64)**2 / 6, and the paths with them.
+# Arcs of the eroded ground are chords, 16 to a quarter: these are shorter than the arc by a share of
+# (pi / 64)**2 / 6, and the paths with them.
 CHORDS, CHORD_SLACK = 16, 5e-4
 
 
@@ -28,12 +29,28 @@ def paths_on(planner, ground, radius, seed, count=8):
         if part[k] == part[k + 1]:
             status, path, _, length = planner.path(points[k], points[k + 1], radius)
             assert status == FOUND
-            yield tuple(points[k].tolist()), tuple(points[k + 1].tolist()), planner.corridor()[0][::-1].tolist(), path, length
+            yield (
+                tuple(points[k].tolist()),
+                tuple(points[k + 1].tolist()),
+                planner.corridor()[0][::-1].tolist(),
+                path,
+                length,
+            )
 
 
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
-@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (random_ground, 1), (rooms, 1), (pillar_hall, 4), (simple_polygon, 2)])
+@pytest.mark.parametrize(
+    "make, seed",
+    [
+        (random_ground, 3),
+        (random_ground, 12),
+        (random_ground, 1),
+        (rooms, 1),
+        (pillar_hall, 4),
+        (simple_polygon, 2),
+    ],
+)
 def test_the_path_of_a_point_is_the_shortest_in_its_corridor(make, seed, cells):
     ground = make(seed)
     planner = OnePlanner.on(ground, cells=cells)
@@ -73,7 +90,9 @@ def test_on_ground_without_holes_the_path_of_a_agent_is_the_shortest_of_all(seed
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("radius", [0.0, 0.2])
-@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 3)])
+@pytest.mark.parametrize(
+    "make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 3)]
+)
 def test_no_path_is_shorter_than_the_shortest_of_all_and_half_are_hardly_longer(make, seed, radius):
     ground = make(seed)
     planner = OnePlanner.on(ground)
@@ -91,13 +110,23 @@ def test_no_path_is_shorter_than_the_shortest_of_all_and_half_are_hardly_longer(
 def test_thousands_of_paths_are_as_short_as_they_can_be(block):
     for seed in range(25 * block, 25 * block + 25):
         simple, holes = simple_polygon(seed), random_ground(seed)
-        for ground, cells in ((simple, "polygons"), (simple, "triangles"), (holes, "polygons"), (holes, "triangles")):
+        for ground, cells in (
+            (simple, "polygons"),
+            (simple, "triangles"),
+            (holes, "polygons"),
+            (holes, "triangles"),
+        ):
             planner = OnePlanner.on(ground, cells=cells)
             optimum = twin.Visibility(ground)
             for start, goal, portals, _, length in paths_on(planner, ground, 0.0, seed):
                 best = optimum.shortest(start, goal)
                 assert length >= best * (1.0 - 1e-9)
-                assert length == pytest.approx(best if ground is simple else twin.shortest_in_corridor(planner.mesh, portals, start, goal)[0], rel=1e-9)
+                assert length == pytest.approx(
+                    best
+                    if ground is simple
+                    else twin.shortest_in_corridor(planner.mesh, portals, start, goal)[0],
+                    rel=1e-9,
+                )
         planner = OnePlanner.on(simple)
         optimum = twin.Visibility(simple.buffer(-0.25, quad_segs=CHORDS))
         for start, goal, _, _, length in paths_on(planner, simple, 0.25, seed):
@@ -157,14 +186,28 @@ def test_measured_corridors_are_as_long_as_their_strings():
     piece = np.array([0] * len(starts) + [-1], dtype=np.int32)
     out = np.empty(len(starts) + 1)
     position, polygon = np.array([*starts, starts[0]]), np.array([*polygons, polygons[0]])
-    measure_corridors(planner.mesh, goals, np.concatenate(cells), block, ahead, polygon, piece, position, np.full(len(out), 0.2), out)
+    measure_corridors(
+        planner.mesh,
+        goals,
+        np.concatenate(cells),
+        block,
+        ahead,
+        polygon,
+        piece,
+        position,
+        np.full(len(out), 0.2),
+        out,
+    )
     assert out[:-1].tolist() == lengths and out[-1] == np.inf
 
 
 def test_the_path_does_not_depend_on_polygons_or_triangles_where_there_is_only_one():
     for seed in range(8):
         ground = simple_polygon(seed)
-        first, second = (OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh) for cells in ("polygons", "triangles"))
+        first, second = (
+            OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh)
+            for cells in ("polygons", "triangles")
+        )
         for a, b in zip(paths_on(first, ground, 0.2, seed), paths_on(second, ground, 0.2, seed)):
             assert a[-1] == pytest.approx(b[-1], rel=1e-9)
 
@@ -174,13 +217,18 @@ def test_the_path_does_not_depend_on_polygons_or_triangles_where_there_is_only_o
 @pytest.mark.parametrize("turned", [0.0, 90.0, 180.0, 270.0, 37.0])
 @pytest.mark.parametrize("is_mirrored", [False, True])
 def test_a_path_to_a_region_flush_with_the_end_of_a_wall_rounds_both_corners(is_mirrored, turned, tile):
-    """The string of a point runs along the end of the wall and on in line with it; the agent bends round both corners on the same side, and so it walks."""
+    """The string of a point runs along the end of the wall and on in line with it;
+    the agent bends round both corners on the same side, and so it walks.
+    """
 
     def placed(shape):
         shape = affinity.scale(shape, -1.0, 1.0, origin=(0, 0)) if is_mirrored else shape
         return affinity.rotate(shape, turned, origin=(0, 0))
 
-    ground, start = placed(shapely.box(0, 0, 12, 12) - shapely.box(0, 4, 6, 4.2)), np.array(placed(shapely.Point(2, 8)).coords)
+    ground, start = (
+        placed(shapely.box(0, 0, 12, 12) - shapely.box(0, 4, 6, 4.2)),
+        np.array(placed(shapely.Point(2, 8)).coords),
+    )
     mesh = build_tiles(ground, tile)[0].mesh if tile else build_mesh(ground).mesh
     for region in (shapely.box(6, 0, 9, 2), shapely.box(3, 0, 9, 2)):
         for radius in (0.0, 0.1, 0.3, 0.5):
@@ -189,12 +237,17 @@ def test_a_path_to_a_region_flush_with_the_end_of_a_wall_rounds_both_corners(is_
             turn = np.arctan2(4.0, 3.8) + np.arcsin(radius / np.hypot(4.0, 3.8))
             (length,) = walkers.head_for(placed(region), reach=0.0)
             shortest = reach + radius * turn + 2.2
-            assert shortest - 1e-5 <= length <= shortest * (1.01 if tile else 1.0) + 1e-5  # On tiles a path may lead to another piece of the region.
+            # On tiles a path may lead to another piece of the region.
+            assert shortest - 1e-5 <= length <= shortest * (1.01 if tile else 1.0) + 1e-5
             walked = 0.0
-            while walked < length + 0.3 and arrived_piece(mesh, walkers.goals, 0, int(walkers.polygon[0]), *walkers.position[0]) < 0:
+            while (
+                walked < length + 0.3
+                and arrived_piece(mesh, walkers.goals, 0, int(walkers.polygon[0]), *walkers.position[0]) < 0
+            ):
                 walkers.steer()
                 before = walkers.position.copy()
                 walkers.walk(walkers.position + walkers.velocity * 0.05)
                 walked += float(np.hypot(*(walkers.position - before).T)[0])
-            # There a corridor is straight for a point, and an agent beside its string is led back to the last portal, which may be centimetres wide.
+            # There a corridor is straight for a point, and an agent beside its string is led back to the last
+            # portal, which may be centimetres wide.
             assert walked < (1.03 if tile else 1.01) * length + 0.1, (region, radius)

@@ -30,13 +30,18 @@ def passing(mesh, goal, width, x, y):
         if onward is None:
             return not is_cut_off(mesh, polygon, entry, *goal, width)
         first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
-        return mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * (last - first) + onward - first] >= width
+        return (
+            mesh.pair_width[mesh.pair_start[polygon] + (entry - first) * (last - first) + onward - first]
+            >= width
+        )
 
     return can_pass
 
 
 def scenes(name, radius, seed, count=60, steps=8):
-    """Yield (mesh, goals, piece, found path, portals walked on the guess, position): paths of the planner, and walks that fit the agent."""
+    """Yield (mesh, goals, piece, found path, portals walked on the guess, position):
+    paths of the planner, and walks that fit the agent.
+    """
     mesh = build_mesh(GROUNDS[name]()).mesh
     rng = np.random.default_rng(seed)
     points, _ = free_points(GROUNDS[name](), radius + 0.05, 2 * count, rng)
@@ -44,7 +49,14 @@ def scenes(name, radius, seed, count=60, steps=8):
     goals = cut_goals(mesh, [GoalShape(shapely.Point(p), reach=0.2) for p in ends])
     planner, polygons = MeshPlanner(mesh, goals), located(mesh, starts)
     many = min(len(starts), len(ends))
-    planner.submit(0, np.arange(many) + 1, starts[:many], polygons[:many], np.arange(many, dtype=np.int32), np.full(many, radius))
+    planner.submit(
+        0,
+        np.arange(many) + 1,
+        starts[:many],
+        polygons[:many],
+        np.arange(many, dtype=np.int32),
+        np.full(many, radius),
+    )
     answers, _ = planner.advance(1 << 40, Team(1))
     for i in range(many):
         found = answers.cells[answers.start[i] : answers.start[i + 1]][::-1].tolist()
@@ -73,7 +85,9 @@ def test_joining_a_guess_agrees_with_reference(name, radius):
     for mesh, goals, piece, found, walked, position in scenes(name, radius, 1):
         back = mesh.edge_twin[walked][::-1].tolist()
         can_pass = passing(mesh, goals.pole[piece], 2.0 * radius, *position)
-        assert joined(mesh, goals, piece, found, walked, radius, position) == twin.join_guess(mesh, found, back, can_pass)
+        assert joined(mesh, goals, piece, found, walked, radius, position) == twin.join_guess(
+            mesh, found, back, can_pass
+        )
         met += 1
     assert met > 5
 
@@ -101,7 +115,9 @@ def test_an_agent_that_went_along_the_path_by_chance_goes_on_from_there():
     for mesh, goals, piece, found, _, _ in scenes("rooms", 0.1, 5):
         for steps in range(1, len(found)):
             here = int(mesh.edge_polygon[mesh.edge_twin[found[steps - 1]]])
-            middle = mesh.vertex[mesh.edge_vertex[mesh.polygon_start[here] : mesh.polygon_start[here + 1]], :2].mean(axis=0)
+            middle = mesh.vertex[
+                mesh.edge_vertex[mesh.polygon_start[here] : mesh.polygon_start[here + 1]], :2
+            ].mean(axis=0)
             if not is_cut_off(mesh, here, found[steps], *middle, 0.2):
                 assert joined(mesh, goals, piece, found, found[:steps], 0.1, middle) == found[steps:]
                 met += 1

@@ -16,7 +16,9 @@ SPEED, TICK = 1.3, 0.05
 
 
 def walk_there(ground, seed, radius, cells, count=8):
-    """Walk agents to one goal; return the lengths walked and measured of those more than half a metre from it."""
+    """Walk agents to one goal; return the lengths walked and measured of those more than half a metre from
+    it.
+    """
     rng = np.random.default_rng(seed)
     mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh
     points, part = free_points(ground, radius, count + 1, rng)
@@ -46,7 +48,13 @@ def walk_there(ground, seed, radius, cells, count=8):
 @pytest.mark.parametrize("radius", [0.0, 0.1, 0.25, 0.5])
 def test_walking_to_the_next_corner_arrives_over_the_measured_length(radius, cells):
     total = excess = 0
-    for make, seed in ((random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 4), (random_ground, 1)):
+    for make, seed in (
+        (random_ground, 3),
+        (random_ground, 12),
+        (rooms, 1),
+        (pillar_hall, 4),
+        (random_ground, 1),
+    ):
         walked, measured = walk_there(make(seed), seed, radius, cells)
         assert np.all(walked <= 1.01 * measured + 0.01)
         assert np.all(walked >= measured - 0.02)
@@ -151,15 +159,30 @@ def test_a_straight_path_over_very_many_portals_is_followed_to_its_end():
 
 
 def guess(mesh, goals, position, radius, trails, guessed=None):
-    """Return velocities, corners and choices of guesses; trails are lists of the portals of the paths back."""
+    """Return velocities, corners and choices of guesses;
+    trails are lists of the portals of the paths back.
+    """
     count = len(position)
     velocity, corner = np.full((count, 2), 9.0), np.full((count, 2), 9.0)
     guessed = np.full((count, 2), -1, dtype=np.int32) if guessed is None else guessed
     ahead = np.array([len(trail) for trail in trails], dtype=np.int32)
-    cells, block = np.array([edge for trail in trails for edge in trail], dtype=np.int32), np.cumsum([0, *ahead[:-1]])
-    corridors = Corridors(cells, block, ahead, located(mesh, position), np.full(count, -1, dtype=np.int32), position, np.full(count, radius))
+    cells, block = (
+        np.array([edge for trail in trails for edge in trail], dtype=np.int32),
+        np.cumsum([0, *ahead[:-1]]),
+    )
+    corridors = Corridors(
+        cells,
+        block,
+        ahead,
+        located(mesh, position),
+        np.full(count, -1, dtype=np.int32),
+        position,
+        np.full(count, radius),
+    )
     goal, wants = np.zeros(count, dtype=np.int32), np.ones(count, dtype=np.uint8)
-    guess_many(0, count, mesh, goals, corridors, goal, guessed, wants, np.full(count, SPEED), velocity, corner)
+    guess_many(
+        0, count, mesh, goals, corridors, goal, guessed, wants, np.full(count, SPEED), velocity, corner
+    )
     return velocity, corner, guessed
 
 
@@ -171,7 +194,10 @@ def test_guesses_agree_with_reference(make, seed):
     position, _ = free_points(ground, 0.2, 40, rng)
     goals = cut_goals(mesh, [GoalShape(shapely.Point(position[0]), reach=0.1)])
     polygon = located(mesh, position)
-    portals = [[e for e in range(mesh.polygon_start[p], mesh.polygon_start[p + 1]) if mesh.edge_twin[e] >= 0] for p in polygon]
+    portals = [
+        [e for e in range(mesh.polygon_start[p], mesh.polygon_start[p + 1]) if mesh.edge_twin[e] >= 0]
+        for p in polygon
+    ]
     trails = [rng.permutation(of)[: rng.integers(0, 3)].tolist() for of in portals]
     passed = [[int(mesh.edge_polygon[mesh.edge_twin[edge]]) for edge in trail] for trail in trails]
     velocity, corner, _ = guess(mesh, goals, position, 0.2, trails)
@@ -183,7 +209,9 @@ def test_guesses_agree_with_reference(make, seed):
             assert velocity[row].tolist() == [0.0, 0.0] and corner[row] == pytest.approx(start)
         else:
             assert corner[row] == pytest.approx(expected)
-            assert velocity[row] == pytest.approx(SPEED * (np.array(expected) - start) / np.hypot(*(expected - start)))
+            assert velocity[row] == pytest.approx(
+                SPEED * (np.array(expected) - start) / np.hypot(*(expected - start))
+            )
     assert stays < len(position) / 2
 
 

@@ -1,4 +1,6 @@
-"""A point never leaves the mesh and an agent keeps its radius, however they are pushed; what is not towards a wall is kept."""
+"""A point never leaves the mesh and an agent keeps its radius, however they are pushed;
+what is not towards a wall is kept.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ KEEP_M = 1e-6  # What an agent may lack of its radius: rounding at UTM coordinat
 
 
 def check_moves(ground, seed, radius, agents, steps, stride):
-    """Move agents at random and assert after every step what holds for walking; return the number of moves."""
+    """Move agents at random and assert after every step what holds for walking;
+    return the number of moves.
+    """
     rng = np.random.default_rng(seed)
     mesh = build_mesh(ground).mesh
     walkers = Walkers(mesh, free_points(ground, radius, agents, rng)[0], radius)
@@ -33,12 +37,17 @@ def check_moves(ground, seed, radius, agents, steps, stride):
         apart = shapely.distance(walls, points)
         assert np.all(shapely.covers(ground, points) | (apart <= rounding)), "a point left the ground"
         assert np.all(apart >= radius - KEEP_M), f"an agent of {radius} m is {apart.min()} m from a wall"
-        assert np.all(walkers.clear <= apart + KEEP_M), "there is a wall within a distance that was promised to be clear"
-        # To the polygon, not to the lines of its edges: two edges that are nearly one line reach far beyond each other's.
+        assert np.all(walkers.clear <= apart + KEEP_M), (
+            "there is a wall within a distance that was promised to be clear"
+        )
+        # To the polygon, not to the lines of its edges: two edges that are nearly one line reach far beyond
+        # each other's.
         beside = shapely.distance(polygons[walkers.polygon], points)
         assert beside.max(initial=0.0) <= rounding, "a point is not in the polygon that is tracked"
         untouched = walkers.touched == 0
-        assert np.array_equal(walkers.position[untouched], target[untouched]), "a step that met no wall was changed"
+        assert np.array_equal(walkers.position[untouched], target[untouched]), (
+            "a step that met no wall was changed"
+        )
     return count * steps
 
 
@@ -126,7 +135,14 @@ def test_a_thin_wall_stops_agents_that_run_at_it_or_round_its_end(radius):
     mesh, wall = build_mesh(ground).mesh, ground.interiors[0]
     angles = np.deg2rad(np.arange(0, 360, 3))
     heading = np.c_[np.cos(angles), np.sin(angles)]
-    for aim in ((5.025, 4.5), (5.025, 6.0), (5.0, 6.0), (5.025, 3.0), (5.06, 6.0 + radius), (5.0 - radius, 6.0 + radius)):
+    for aim in (
+        (5.025, 4.5),
+        (5.025, 6.0),
+        (5.0, 6.0),
+        (5.025, 3.0),
+        (5.06, 6.0 + radius),
+        (5.0 - radius, 6.0 + radius),
+    ):
         start = np.array(aim) - (radius + 0.7) * heading
         free = shapely.distance(wall, shapely.points(start)) >= radius
         assert free.sum() > 80
@@ -137,28 +153,41 @@ def test_a_thin_wall_stops_agents_that_run_at_it_or_round_its_end(radius):
             walkers.walk(before + 0.3 * toward)
             points = shapely.points(walkers.position)
             assert shapely.distance(wall, points).min() >= radius - 0.01
-            assert np.hypot(*(walkers.position - before).T).max() <= 0.31  # round an end it is a little farther
+            # round an end it is a little farther
+            assert np.hypot(*(walkers.position - before).T).max() <= 0.31
             within = (np.abs(before[:, 1] - 4.5) < 1.2) & (np.abs(walkers.position[:, 1] - 4.5) < 1.2)
-            assert np.array_equal(np.sign(walkers.position[within, 0] - 5.025), np.sign(before[within, 0] - 5.025)), "an agent went through the wall"
+            assert np.array_equal(
+                np.sign(walkers.position[within, 0] - 5.025), np.sign(before[within, 0] - 5.025)
+            ), "an agent went through the wall"
         if aim == (5.025, 4.5):
             straight = np.abs(toward[:, 0]) > 0.98
             assert np.array_equal(np.sign(walkers.position[straight, 0] - 5.025), side[straight])
 
 
-@pytest.mark.parametrize("radius, slit", [(0.2, 0.02), (0.2, 0.1), (0.2, 0.38), (0.2, 0.3999), (0.05, 0.02), (0.5, 0.999)])
+@pytest.mark.parametrize(
+    "radius, slit", [(0.2, 0.02), (0.2, 0.1), (0.2, 0.38), (0.2, 0.3999), (0.05, 0.02), (0.5, 0.999)]
+)
 def test_no_agent_is_pushed_through_a_gap_narrower_than_itself(radius, slit):
-    """Just before a gap of nearly its diameter an agent is clear of both sides, and a step behind it as well."""
-    ground = shapely.box(0, 0, 10, 10).difference(shapely.union_all([shapely.box(5, 0, 5.05, 5 - slit / 2), shapely.box(5, 5 + slit / 2, 5.05, 10)]))
+    """Just before a gap of nearly its diameter an agent is clear of both sides,
+    and a step behind it as well.
+    """
+    ground = shapely.box(0, 0, 10, 10).difference(
+        shapely.union_all([shapely.box(5, 0, 5.05, 5 - slit / 2), shapely.box(5, 5 + slit / 2, 5.05, 10)])
+    )
     mesh = build_mesh(ground).mesh
     angles = np.deg2rad(np.linspace(-89, 89, 60))
     heading = np.vstack([np.c_[np.cos(angles), np.sin(angles)], np.tile([1.0, 0.0], (60, 1))])
-    start = np.c_[np.full(120, 4.999 - radius), np.tile(np.linspace(5 - 1.5 * radius, 5 + 1.5 * radius, 60), 2)]
+    start = np.c_[
+        np.full(120, 4.999 - radius), np.tile(np.linspace(5 - 1.5 * radius, 5 + 1.5 * radius, 60), 2)
+    ]
     for push in (0.05, 0.1, 0.3, 0.4, 0.6, 1.0, 3.0):
         walkers = Walkers(mesh, start, radius)
         for _ in range(6):
             walkers.walk(walkers.position + push * heading)
             assert walkers.position[:, 0].max() < 5.0
-            assert shapely.distance(ground.boundary, shapely.points(walkers.position)).min() >= radius - KEEP_M
+            assert (
+                shapely.distance(ground.boundary, shapely.points(walkers.position)).min() >= radius - KEEP_M
+            )
     passers = Walkers(mesh, np.c_[np.full(9, 4.9), np.full(9, 5.0)], 0.4999 * slit)
     for _ in range(12):
         passers.walk(passers.position + np.array([0.03, 0.0]))
@@ -197,9 +226,13 @@ def test_a_agent_in_a_corner_of_ten_degrees_stops_where_it_fits():
     assert walkers.position[0, 0] == pytest.approx(0.3 / np.tan(np.deg2rad(5)), abs=0.05)
 
 
-@pytest.mark.parametrize("seed, make", [(3, random_ground), (12, random_ground), (2, rooms), (4, pillar_hall)])
+@pytest.mark.parametrize(
+    "seed, make", [(3, random_ground), (12, random_ground), (2, rooms), (4, pillar_hall)]
+)
 def test_corridors_lead_on_to_the_goal_after_any_push(seed, make):
-    """Pushed off its corridor an agent finds the portals put before it or cut off, so that they always lead from where it is to the goal."""
+    """Pushed off its corridor an agent finds the portals put before it or cut off,
+    so that they always lead from where it is to the goal.
+    """
     ground = make(seed)
     mesh = build_mesh(ground).mesh
     rng = np.random.default_rng(seed)
@@ -215,7 +248,9 @@ def test_corridors_lead_on_to_the_goal_after_any_push(seed, make):
         walkers.walk(walkers.position + 0.5 * rng.standard_normal(walkers.position.shape))
         for row in range(len(lengths)):
             if walkers.ahead[row] >= 0:
-                assert is_connected(mesh, walkers.goals, walkers.corridor(row), walkers.polygon[row], walkers.piece[row])
+                assert is_connected(
+                    mesh, walkers.goals, walkers.corridor(row), walkers.polygon[row], walkers.piece[row]
+                )
         longer += int(np.sum(walkers.ahead > before))
         shorter += int(np.sum(walkers.ahead < before))
     assert longer > 20 and shorter > 20

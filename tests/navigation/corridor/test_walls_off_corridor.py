@@ -1,4 +1,6 @@
-"""Walls beside a corridor that belong to none of its polygons hold an agent's string off: on tiles, on terrain, and while walking."""
+"""Walls beside a corridor that belong to none of its polygons hold an agent's string off:
+on tiles, on terrain, and while walking.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,9 @@ def world(seed):
 
 
 def check_clear(ground, mesh, seed, radii=RADII, pairs=6):
-    """Assert that paths on a mesh keep their distance to walls; return (radius, start, goal, length) of each."""
+    """Assert that paths on a mesh keep their distance to walls;
+    return (radius, start, goal, length) of each.
+    """
     rng, planner, found = np.random.default_rng(seed + 10**6), OnePlanner(mesh), []
     walls = ground.boundary
     shapely.prepare(walls)
@@ -34,18 +38,28 @@ def check_clear(ground, mesh, seed, radii=RADII, pairs=6):
             if status != FOUND:
                 continue
             path = shapely.LineString(with_arcs(bends, corner, mesh))
-            assert shapely.distance(walls, path) >= radius - 1e-4, (seed, radius, points[k].tolist(), points[k + 1].tolist())
+            assert shapely.distance(walls, path) >= radius - 1e-4, (
+                seed,
+                radius,
+                points[k].tolist(),
+                points[k + 1].tolist(),
+            )
             assert shapely.difference(path, ground).length <= 1e-6
             found.append((radius, points[k], points[k + 1], length))
     return found
 
 
 def check_tiles(seed):
-    """Hold the paths on tiles of a random world to its walls; return how much longer each is than on the mesh in one piece."""
+    """Hold the paths on tiles of a random world to its walls;
+    return how much longer each is than on the mesh in one piece.
+    """
     ground, cells = world(seed), ("polygons", "triangles")[seed % 2]
     tiles = build_tiles(ground, SIZES[seed // 3 % 4], parameters=MeshParameters(cells=cells))[0]
     one = OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh)
-    return [length / one.path(start, goal, radius)[3] for radius, start, goal, length in check_clear(ground, tiles.mesh, seed)]
+    return [
+        length / one.path(start, goal, radius)[3]
+        for radius, start, goal, length in check_clear(ground, tiles.mesh, seed)
+    ]
 
 
 @pytest.mark.full
@@ -67,7 +81,9 @@ def check_terrain(seed):
     """Hold the paths over ground of two speeds to its walls; return how many there are."""
     ground = world(seed)
     rng = np.random.default_rng(seed)
-    slow = shapely.union_all([shapely.box(*low, *(low + rng.uniform(1.0, 5.0, 2))) for low in rng.uniform(0.0, 10.0, (3, 2))])
+    slow = shapely.union_all(
+        [shapely.box(*low, *(low + rng.uniform(1.0, 5.0, 2))) for low in rng.uniform(0.0, 10.0, (3, 2))]
+    )
     mesh = build_mesh(ground, terrain=[Terrain("grass", shapely.set_precision(slow, 2.0**-20), 0.6)]).mesh
     return len(check_clear(ground, mesh, seed, pairs=4)) if (mesh.is_wall_vertex == KERB).any() else 0
 
@@ -78,11 +94,19 @@ def test_paths_over_terrain_keep_their_distance_to_all_walls():
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("seed", [
-    33, 52,  # Strips between kerbs that are too narrow for both.
-    144, 326,  # A string comes upon a portal edge-on.
-    181, 313,  # A corridor crosses the line on which the string runs, and has the vertex of the bend before on its other side.
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "seed",
+    [
+        33,
+        52,  # Strips between kerbs that are too narrow for both.
+        144,
+        326,  # A string comes upon a portal edge-on.
+        # A corridor crosses the line on which the string runs, and has the vertex of the bend before on its
+        # other side.
+        181,
+        313,
+    ],
+)
 def test_paths_over_terrain_keep_their_distance_where_they_once_did_not(seed):
     assert check_terrain(seed) > 0
 
@@ -95,9 +119,14 @@ def test_thousands_of_paths_over_terrain_keep_their_distance_to_all_walls(block)
 
 
 def test_a_wall_behind_a_line_of_tiles_holds_the_string_off():
-    """The tip of a needle lies 0.2 m behind the line x = 4, along which an agent of 0.5 m goes down: in one piece as on tiles it bends round the tip."""
+    """The tip of a needle lies 0.2 m behind the line x = 4, along which an agent of 0.5 m goes down:
+    in one piece as on tiles it bends round the tip.
+    """
     ground = shapely.box(0, 0, 8, 12) - shapely.Polygon([(4.2, 6.0), (8.0, 5.9), (8.0, 6.1)])
-    lengths = [OnePlanner(mesh).path((3.9, 11.0), (3.9, 1.0), 0.5)[3] for mesh in (build_mesh(ground).mesh, build_tiles(ground, 4.0)[0].mesh)]
+    lengths = [
+        OnePlanner(mesh).path((3.9, 11.0), (3.9, 1.0), 0.5)[3]
+        for mesh in (build_mesh(ground).mesh, build_tiles(ground, 4.0)[0].mesh)
+    ]
     assert lengths[1] == pytest.approx(lengths[0], rel=1e-12)
     reach = np.sqrt(0.3**2 + 5.0**2 - 0.5**2)
     turn = 2.0 * (np.arctan2(0.3, 5.0) * -1.0 + np.arcsin(0.5 / np.hypot(0.3, 5.0)))
@@ -109,7 +138,9 @@ def test_paths_do_not_bend_at_lines_of_tiles():
     one, many = OnePlanner(build_mesh(ground).mesh), OnePlanner(build_tiles(ground, 3.0)[0].mesh)
     for goal in ((19.0, 1.0), (12.0, 2.0), (16.0, 9.5)):
         for radius in (0.0, 0.3):
-            assert many.path((1.0, 1.0), goal, radius)[3] == pytest.approx(one.path((1.0, 1.0), goal, radius)[3], rel=1e-12)
+            assert many.path((1.0, 1.0), goal, radius)[3] == pytest.approx(
+                one.path((1.0, 1.0), goal, radius)[3], rel=1e-12
+            )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -118,7 +149,9 @@ def test_the_clearance_of_a_vertex_is_its_distance_from_walls(seed):
     mesh = build_tiles(ground, 3.0)[0].mesh
     used = np.unique(mesh.edge_vertex[: mesh.polygon_start[-2]])  # without the one that stands for no ground
     far = shapely.distance(ground.boundary, shapely.points(mesh.vertex[used, :2]))
-    assert np.abs(mesh.vertex_clearance[used] - np.where(mesh.is_wall_vertex[used] == 1, 0.0, far)).max() < 3e-6
+    assert (
+        np.abs(mesh.vertex_clearance[used] - np.where(mesh.is_wall_vertex[used] == 1, 0.0, far)).max() < 3e-6
+    )
     whole = build_mesh(ground).mesh
     assert len(whole.vertex_clearance) == len(measure_vertex_clearance(whole)) == 0
 

@@ -1,4 +1,6 @@
-"""The rims of goals: paths come in over the sides of pieces that no wall and no other piece of the goal covers."""
+"""The rims of goals: paths come in over the sides of pieces that no wall and no other piece of the goal
+covers.
+"""
 
 import numpy as np
 import pytest
@@ -21,13 +23,23 @@ def neighbours(ground, rng):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(4, 60))])
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(4, 60))]
+)
 def test_rims_are_those_of_the_twin(seed):
     rng = np.random.default_rng(seed)
     ground = (random_ground, rooms, simple_polygon)[seed % 3](seed)
     mesh = build_mesh(ground, parameters=MeshParameters(cells=("polygons", "triangles")[seed % 2])).mesh
     pair = list(neighbours(ground, rng))
-    shapes = [GoalShape(shape) for shape in (*regions_at_walls(ground, rng), shapely.box(2, 2, 8, 9) & ground, ground.representative_point(), *pair)]
+    shapes = [
+        GoalShape(shape)
+        for shape in (
+            *regions_at_walls(ground, rng),
+            shapely.box(2, 2, 8, 9) & ground,
+            ground.representative_point(),
+            *pair,
+        )
+    ]
     if len(pair) > 1:
         shapes.append(GoalShape(None, parts=tuple(range(len(shapes) - len(pair), len(shapes)))))
     goals = cut_goals(mesh, shapes)

@@ -48,7 +48,11 @@ def test_a_path_goes_round_a_standing_agent_and_through_it_when_it_blocks_the_on
     outcome, _, cost, _ = one.find((0.5, 1.5), (5.5, 1.5), stationary=agent)
     assert outcome == "found" and cost == pytest.approx(3.0 + 2.0 * 2**0.5) and (2, 1) not in one.cells()
     door = OneSearch(grid_of(DOOR))
-    assert door.find((0.5, 1.5), (6.5, 1.5), stationary=np.array([[3.5, 1.5, 0.5]]))[:3] == ("found through agents", (6, 1), 6.0)
+    assert door.find((0.5, 1.5), (6.5, 1.5), stationary=np.array([[3.5, 1.5, 0.5]]))[:3] == (
+        "found through agents",
+        (6, 1),
+        6.0,
+    )
 
 
 def test_an_agent_on_the_target_is_walked_up_to():
@@ -77,12 +81,16 @@ def test_paths_are_those_of_the_three_searches_of_the_document(seed):
     static, one = cells_of(grid), OneSearch(grid)
     kept = grid.ground.clearance.copy()
     for _ in range(8):
-        stationary = np.column_stack([rng.uniform(0, 8, (12, 2)), rng.uniform(0.1, 1.2, 12)])[: rng.integers(13)]
+        stationary = np.column_stack([rng.uniform(0, 8, (12, 2)), rng.uniform(0.1, 1.2, 12)])[
+            : rng.integers(13)
+        ]
         start, end = rng.uniform(-1.0, 9.0, 2), rng.uniform(-1.0, 9.0, 2)
         left = without_stationary(static, grid, stationary.tolist(), 0.6)
         from_cell, to_cell = (tuple(np.floor(p / 0.5).astype(int).tolist()) for p in (start, end))
         want = path(left, static, from_cell, to_cell, 3)
-        got = one.find(tuple(start), tuple(end), stationary=stationary, rings=3, grant=int(rng.choice([1, 5, 1 << 40])))
+        got = one.find(
+            tuple(start), tuple(end), stationary=stationary, rings=3, grant=int(rng.choice([1, 5, 1 << 40]))
+        )
         assert got[:2] == want[:2]
         assert got[2] == pytest.approx(want[2], abs=1e-9)
     np.testing.assert_array_equal(grid.ground.clearance, kept)
@@ -94,7 +102,11 @@ def test_all_outcomes_occur_in_random_worlds():
         rng = np.random.default_rng(seed)
         grid = random_grid(seed, 0.4, 16, 13)
         stationary = np.column_stack([rng.uniform(0, 16, (10, 2)), np.full(10, 0.5)])
-        seen.add(OneSearch(grid).find(tuple(rng.uniform(0, 13, 2)), tuple(rng.uniform(0, 13, 2)), stationary=stationary)[0])
+        seen.add(
+            OneSearch(grid).find(
+                tuple(rng.uniform(0, 13, 2)), tuple(rng.uniform(0, 13, 2)), stationary=stationary
+            )[0]
+        )
     assert seen == set(NAMES.values())
 
 
@@ -122,7 +134,23 @@ def test_a_ring_that_touches_at_the_same_distance_gives_the_lowest_cell():
 
 def test_agents_of_several_radii_find_different_paths_on_one_grid():
     """A gap of one cell straight ahead, one of three further up."""
-    one = OneSearch(grid_of("\n".join([".........", ".........", ".........", "....#....", "....#....", ".........", "....#....", "....#...."]), widest_body=2.0))
+    one = OneSearch(
+        grid_of(
+            "\n".join(
+                [
+                    ".........",
+                    ".........",
+                    ".........",
+                    "....#....",
+                    "....#....",
+                    ".........",
+                    "....#....",
+                    "....#....",
+                ]
+            ),
+            widest_body=2.0,
+        )
+    )
     straight, round_about = (one.find((1.5, 2.5), (7.5, 2.5), radius=radius) for radius in (0.49, 0.5))
     assert straight[:3] == ("found", (7, 2), 6.0)
     assert round_about[:2] == ("found", (7, 2)) and round_about[2] > 8.0

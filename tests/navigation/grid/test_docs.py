@@ -14,4 +14,6 @@ def test_the_example_of_the_page_prints_what_the_page_shows():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile(code, "docs/learn/grid.md", "exec"), {})
-    assert [line.rstrip() for line in printed.getvalue().rstrip().split("\n")] == [line.rstrip() for line in shown.rstrip().split("\n")]
+    assert [line.rstrip() for line in printed.getvalue().rstrip().split("\n")] == [
+        line.rstrip() for line in shown.rstrip().split("\n")
+    ]

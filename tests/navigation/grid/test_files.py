@@ -1,4 +1,6 @@
-"""Grids are read from the forms of [Pathfinding undated] and of the MovingAI benchmark, and written so that they come back the same."""
+"""Grids are read from the forms of [Pathfinding undated] and of the MovingAI benchmark,
+and written so that they come back the same.
+"""
 
 import json
 
@@ -9,7 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation.grid.files import grid_from_json, grid_from_map, grid_from_text, grid_to_text, load_grid, save_grid
+from crowdsim.navigation.grid.files import (
+    grid_from_json,
+    grid_from_map,
+    grid_from_text,
+    grid_to_text,
+    load_grid,
+    save_grid,
+)
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters
 from tests.navigation.grid.test_grid import random_plan
@@ -30,7 +39,10 @@ MAP = "type octile\nheight 3\nwidth 4\nmap\n.G@T\nOS.W\n@@@.\n"
 JSON = {
     "cellSize": 0.5,
     "agentRadius": 0.3,
-    "areas": [{"name": "main_room", "available": True, "polygon": [[0, 0], [6, 0], [6, 4], [0, 4]]}, {"name": "closet", "available": False, "polygon": [[6, 1], [8, 1], [8, 3]]}],
+    "areas": [
+        {"name": "main_room", "available": True, "polygon": [[0, 0], [6, 0], [6, 4], [0, 4]]},
+        {"name": "closet", "available": False, "polygon": [[6, 1], [8, 1], [8, 3]]},
+    ],
     "obstacles": [{"name": "table", "polygon": [[2, 1], [3, 1], [3, 2], [2, 2]]}],
 }
 
@@ -38,21 +50,29 @@ JSON = {
 def test_the_text_form_says_where_its_cells_are():
     grid = grid_from_text(TEXT)
     assert (grid.x, grid.y, grid.width, grid.depth) == (-5.0, 2.0, 4, 3)
-    assert (grid.parameters.cell_size, grid.parameters.agent_radius, grid.parameters.floor_height) == (0.5, 0.45, 1.25)
+    assert (grid.parameters.cell_size, grid.parameters.agent_radius, grid.parameters.floor_height) == (
+        0.5,
+        0.45,
+        1.25,
+    )
     assert cells_of(grid, 0.45) == {(0, 0), (1, 0), (1, 1), (2, 1), (2, 2), (3, 2)}
 
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("radius", [None, 0.0, 0.3])
 def test_what_is_saved_is_loaded_the_same(tmp_path, seed, radius):
-    grid = build_grid(*random_plan(seed), GridParameters(cell_size=0.3, boundary_padding=0.1, floor_height=0.1))
+    grid = build_grid(
+        *random_plan(seed), GridParameters(cell_size=0.3, boundary_padding=0.1, floor_height=0.1)
+    )
     path = tmp_path / "grid.txt"
     save_grid(grid, path, radius)
     again = load_grid(path)
     np.testing.assert_array_equal(again.walkable(), grid.walkable(radius))
     assert (again.x, again.y) == (grid.x, grid.y)
     used = grid.parameters.agent_radius if radius is None else radius
-    assert again.parameters == GridParameters(cell_size=0.3, boundary_padding=0.1, floor_height=0.1, agent_radius=used)
+    assert again.parameters == GridParameters(
+        cell_size=0.3, boundary_padding=0.1, floor_height=0.1, agent_radius=used
+    )
     assert grid_to_text(again) == path.read_text()
 
 
@@ -60,9 +80,12 @@ def test_wider_agents_keep_off_the_blocked_cells_of_a_file_and_narrower_ones_gai
     rows = np.ones((5, 5), dtype=int)
     rows[2, 0] = 0
     head = "cellSize 1\nagentRadius 0.5\nobjectPadding 0\nminX 0\nminZ 0\ngridWidth 5\ngridDepth 5\n"
-    grid = grid_from_text(head + "\n".join("".join(map(str, row)) for row in rows), GridParameters(widest_body=3.0))
+    grid = grid_from_text(
+        head + "\n".join("".join(map(str, row)) for row in rows), GridParameters(widest_body=3.0)
+    )
     assert len(cells_of(grid, 0.1)) == len(cells_of(grid, 0.5)) == len(cells_of(grid, 0.9)) == 24
-    assert cells_of(grid, 1.1) == {(x, y) for x in (1, 2, 3) for y in (1, 2, 3)} - {(1, 2)}  # 0.6 m farther off, the rim is blocked too
+    # 0.6 m farther off, the rim is blocked too
+    assert cells_of(grid, 1.1) == {(x, y) for x in (1, 2, 3) for y in (1, 2, 3)} - {(1, 2)}
 
 
 def test_a_map_is_a_picture_whose_upper_row_comes_first():
@@ -74,8 +97,14 @@ def test_a_map_is_a_picture_whose_upper_row_comes_first():
 
 def test_json_is_built_like_its_polygons():
     grid = grid_from_json(json.dumps(JSON))
-    areas = [Area(item["name"], shapely.Polygon(item["polygon"]), item["available"]) for item in JSON["areas"]]
-    other = build_grid(areas, [shapely.Polygon(item["polygon"]) for item in JSON["obstacles"]], GridParameters(cell_size=0.5, agent_radius=0.3))
+    areas = [
+        Area(item["name"], shapely.Polygon(item["polygon"]), item["available"]) for item in JSON["areas"]
+    ]
+    other = build_grid(
+        areas,
+        [shapely.Polygon(item["polygon"]) for item in JSON["obstacles"]],
+        GridParameters(cell_size=0.5, agent_radius=0.3),
+    )
     np.testing.assert_array_equal(grid.clearance, other.clearance)
     assert list(grid.areas) == ["main_room", "closet"] and not grid.areas["closet"].is_available
     assert grid.set_area_available("closet", True) and cells_of(grid) > cells_of(other)
@@ -94,7 +123,10 @@ def test_json_is_built_like_its_polygons():
         (TEXT.replace("cellSize 0.5", "cellSize 0.5\ncellSize 1"), "stands twice"),
         (TEXT.replace("cellSize 0.5", "cellSize -1"), "cell_size: -1 m is outside"),
         (TEXT.replace("gridWidth 4", "gridWidth 1e12"), "gridWidth is 1e"),
-        (TEXT.replace("gridWidth 4", "gridWidth 60000000").replace("gridDepth 3", "gridDepth 20"), "20 rows are announced"),
+        (
+            TEXT.replace("gridWidth 4", "gridWidth 60000000").replace("gridDepth 3", "gridDepth 20"),
+            "20 rows are announced",
+        ),
         ("", "line 1"),
         ("a b c\n", "line 1"),
     ],
@@ -153,7 +185,12 @@ def test_files_are_named_in_errors(tmp_path):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from([TEXT, MAP, json.dumps(JSON)]), st.integers(0, 400), st.integers(0, 30), st.text(max_size=8))
+@given(
+    st.sampled_from([TEXT, MAP, json.dumps(JSON)]),
+    st.integers(0, 400),
+    st.integers(0, 30),
+    st.text(max_size=8),
+)
 def test_a_damaged_file_is_read_or_refused_but_never_breaks(text, at, length, patch):
     broken = text[:at] + patch + text[at + length :]
     for reader in (grid_from_text, grid_from_map, grid_from_json):

@@ -24,7 +24,9 @@ def lone(position, waypoints, **parameters):
     """One agent that walks."""
     at = np.array([position], dtype=float)
     walkers = Walkers(at, WalkParameters(**parameters))
-    walkers.take(np.array([0]), np.array([0, len(waypoints)]), np.array(waypoints, dtype=float).reshape(-1, 2), at)
+    walkers.take(
+        np.array([0]), np.array([0, len(waypoints)]), np.array(waypoints, dtype=float).reshape(-1, 2), at
+    )
     return walkers, at
 
 
@@ -105,7 +107,8 @@ def test_a_new_target_near_the_last_one_is_no_new_request():
     rows = np.array([0, 1])
     assert walkers.ask(rows, np.array([[5.0, 0.0], [5.0, 0.0]])).tolist() == [True, True]
     assert walkers.ask(rows, np.array([[5.25, 0.0], [5.26, 0.0]])).tolist() == [False, True]
-    assert walkers.ask(rows, np.array([[5.3, 0.0], [5.3, 0.0]])).tolist() == [True, False]  # counted from the one of the last request
+    # counted from the one of the last request
+    assert walkers.ask(rows, np.array([[5.3, 0.0], [5.3, 0.0]])).tolist() == [True, False]
     wide = Walkers(np.zeros((1, 2)), WalkParameters(same_target=2.0))
     wide.ask(rows[:1], np.array([[5.0, 0.0]]))
     assert not wide.ask(rows[:1], np.array([[6.9, 0.0]]))[0]
@@ -120,7 +123,12 @@ def test_the_distance_at_which_a_waypoint_counts_as_reached_is_a_parameter():
 def test_new_paths_leave_those_of_others_alone():
     at = np.zeros((3, 2))
     walkers = Walkers(at)
-    walkers.take(np.array([0, 1, 2]), np.array([0, 2, 3, 5]), np.array([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]], dtype=float), at)
+    walkers.take(
+        np.array([0, 1, 2]),
+        np.array([0, 2, 3, 5]),
+        np.array([[1, 0], [2, 0], [3, 0], [4, 0], [5, 0]], dtype=float),
+        at,
+    )
     walkers.walks.current[0] = 1
     walkers.take(np.array([1, 2]), np.array([0, 0, 1]), np.array([[9.0, 9.0]]), at + 0.5)
     walks = walkers.walks
@@ -154,7 +162,9 @@ def test_a_save_in_between_and_threads_change_nothing():
 @pytest.mark.parametrize("seed", range(6))
 def test_paths_over_an_area_that_closed_are_cut_and_no_others(seed):
     rng = np.random.default_rng(seed)
-    rooms = [Area(f"{x},{y}", shapely.box(x, y, x + 2, y + 2)) for x in range(0, 8, 2) for y in range(0, 8, 2)]
+    rooms = [
+        Area(f"{x},{y}", shapely.box(x, y, x + 2, y + 2)) for x in range(0, 8, 2) for y in range(0, 8, 2)
+    ]
     grid = build_grid(rooms, (), GridParameters(cell_size=0.5, agent_radius=0.0, object_padding=0.0))
     before = grid.clearance.copy()
     for name in rng.choice([room.name for room in rooms], 2, replace=False):
@@ -185,7 +195,9 @@ def test_agents_go_round_one_that_stands_and_through_one_in_the_only_door():
         assert walkers.standing(at, team).tolist() == [True, True]
         assert walkers.ask(np.array([0]), planner.target)[0]
         planner.stand(np.array([1, 2]), at, np.array([0.4, 0.4]))
-        planner.submit(0, np.array([1]), at[:1], np.array([-1]), np.array([0], dtype=np.int32), np.array([0.0]))
+        planner.submit(
+            0, np.array([1]), at[:1], np.array([-1]), np.array([0], dtype=np.int32), np.array([0.0])
+        )
         answers, _ = planner.advance(1 << 30, team)
         assert answers.status[0] == (3 if is_door else 2)
         walkers.take(np.array([0]), answers.start, answers.waypoint, at)

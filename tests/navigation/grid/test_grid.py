@@ -26,7 +26,9 @@ def random_plan(seed, offset=(0.0, 0.0)):
         return shapely.Polygon(np.column_stack([x + reach * np.cos(angles), y + reach * np.sin(angles)]))
 
     areas = [Area(f"area {i}", blob(5.0), bool(rng.uniform() < 0.7)) for i in range(5)]
-    hole = shapely.box(*(np.array([3.0, 3.0, 5.0, 5.0]) + [*offset, *offset])) - shapely.box(*(np.array([3.5, 3.5, 4.5, 4.5]) + [*offset, *offset]))
+    hole = shapely.box(*(np.array([3.0, 3.0, 5.0, 5.0]) + [*offset, *offset])) - shapely.box(
+        *(np.array([3.5, 3.5, 4.5, 4.5]) + [*offset, *offset])
+    )
     return areas, [*(blob(1.5) for _ in range(4)), hole]
 
 
@@ -36,7 +38,9 @@ def random_plan(seed, offset=(0.0, 0.0)):
 @pytest.mark.parametrize("padding", [0.0, 0.3])
 def test_clearance_agrees_with_the_definition(seed, padding, offset):
     areas, obstacles = random_plan(seed, offset)
-    grid = build_grid(areas, obstacles, GridParameters(cell_size=0.37, boundary_padding=padding, widest_body=0.9))
+    grid = build_grid(
+        areas, obstacles, GridParameters(cell_size=0.37, boundary_padding=padding, widest_body=0.9)
+    )
     outlines = [edges_of(area.polygon).tolist() for area in areas if area.is_available]
     blocked = [edges_of(obstacle).tolist() for obstacle in obstacles]
     held = 0
@@ -56,13 +60,23 @@ def test_bounds_are_those_of_all_areas_and_the_margin_of_the_document():
     grid = build_grid(areas)
     margin = 2 * 0.4 + 0.45 + 0.25
     assert (grid.x, grid.y) == (-margin, -margin)
-    assert grid.width == math.ceil((8 + 2 * margin) / 0.4) and grid.depth == math.ceil(round((4 + 2 * margin) / 0.4, 9))
+    assert grid.width == math.ceil((8 + 2 * margin) / 0.4) and grid.depth == math.ceil(
+        round((4 + 2 * margin) / 0.4, 9)
+    )
 
 
 def test_a_cell_is_blocked_at_exactly_the_distance_that_an_agent_needs():
-    """Centres at 0.2, 0.6, 1.0 ... m from a wall: 0.45 + 0.15 m is within reach, so the second row is blocked."""
-    grid = build_grid([Area("a", shapely.box(0, 0, 4, 4))], [shapely.box(0, -1, 4, 0)], GridParameters(object_padding=0.15, agent_radius=0.45))
-    grid_y = [round(grid.y + (row + 0.5) * 0.4, 6) for row in np.flatnonzero(grid.walkable()[:, grid.width // 2])]
+    """Centres at 0.2, 0.6, 1.0 ... m from a wall:
+    0.45 + 0.15 m is within reach, so the second row is blocked.
+    """
+    grid = build_grid(
+        [Area("a", shapely.box(0, 0, 4, 4))],
+        [shapely.box(0, -1, 4, 0)],
+        GridParameters(object_padding=0.15, agent_radius=0.45),
+    )
+    grid_y = [
+        round(grid.y + (row + 0.5) * 0.4, 6) for row in np.flatnonzero(grid.walkable()[:, grid.width // 2])
+    ]
     assert min(grid_y) > 0.6
 
 
@@ -88,20 +102,32 @@ def test_opening_and_closing_areas_equals_building_anew(seed):
     for _ in range(20):
         name, available = f"area {rng.integers(5)}", bool(rng.integers(2))
         version = grid.version
-        assert grid.set_area_available(name, available) == (state[name] != available) == (grid.version != version)
+        assert (
+            grid.set_area_available(name, available)
+            == (state[name] != available)
+            == (grid.version != version)
+        )
         state[name] = available
-        anew = build_grid([Area(area.name, area.polygon, state[area.name]) for area in areas], obstacles, parameters)
+        anew = build_grid(
+            [Area(area.name, area.polygon, state[area.name]) for area in areas], obstacles, parameters
+        )
         np.testing.assert_array_equal(grid.clearance, anew.clearance)
         assert [area.is_available for area in grid.areas.values()] == list(state.values())
 
 
 def test_a_door_between_two_rooms_opens_and_closes_the_cells_of_its_own():
-    rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3), False)]
+    rooms = [
+        Area("left", shapely.box(0, 0, 4, 4)),
+        Area("right", shapely.box(5, 0, 9, 4)),
+        Area("door", shapely.box(4, 1, 5, 3), False),
+    ]
     grid = build_grid(rooms)
     closed = cells_of(grid, 0.2)
     grid.set_area_available("door", True)
     fresh = cells_of(grid, 0.2) - closed
-    assert fresh and all(4 <= centre(grid, cell)[0] <= 5 and 1 <= centre(grid, cell)[1] <= 3 for cell in fresh)
+    assert fresh and all(
+        4 <= centre(grid, cell)[0] <= 5 and 1 <= centre(grid, cell)[1] <= 3 for cell in fresh
+    )
     grid.set_area_available("door", False)
     assert cells_of(grid, 0.2) == closed
 
@@ -109,7 +135,9 @@ def test_a_door_between_two_rooms_opens_and_closes_the_cells_of_its_own():
 def test_areas_that_share_an_edge_hold_each_cell_once():
     """Centres lie exactly on the shared edge."""
     parameters = GridParameters(cell_size=1.0, agent_radius=0.25, object_padding=0.25)
-    grid = build_grid([Area("a", shapely.box(0, 0, 3, 3)), Area("b", shapely.box(3, 0, 6, 3))], (), parameters)
+    grid = build_grid(
+        [Area("a", shapely.box(0, 0, 3, 3)), Area("b", shapely.box(3, 0, 6, 3))], (), parameters
+    )
     assert grid.x == -2.5
     open_both = cells_of(grid)
     assert len(open_both) == 18 + 3 * 1 - 3
@@ -132,10 +160,19 @@ def test_walls_without_thickness_keep_agents_off_and_open_boundary_does_not():
     ("make", "says"),
     [
         (lambda: build_grid([]), "at least one area"),
-        (lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1)), Area("a", shapely.box(0, 0, 2, 2))]), 'Two areas have the name "a"'),
+        (
+            lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1)), Area("a", shapely.box(0, 0, 2, 2))]),
+            'Two areas have the name "a"',
+        ),
         (lambda: build_grid([Area("a", shapely.box(0, 0, 1e5, 1e5))]), "Make cell_size larger"),
-        (lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1))], (), GridParameters(cell_size=0.0)), "cell_size: 0 m is outside"),
-        (lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1))]).set_area_available("b", True), 'no area "b"'),
+        (
+            lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1))], (), GridParameters(cell_size=0.0)),
+            "cell_size: 0 m is outside",
+        ),
+        (
+            lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1))]).set_area_available("b", True),
+            'no area "b"',
+        ),
         (lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1))]).need(1.5), "larger widest_body"),
         (lambda: build_grid([Area("a", shapely.box(0, 0, 1, 1))]).need(math.nan), "radius nan"),
     ],

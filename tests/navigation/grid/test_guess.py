@@ -1,4 +1,6 @@
-"""Guesses over cells: from patch to patch, to none twice, back out of dead ends; and joined with the path that is found."""
+"""Guesses over cells: from patch to patch, to none twice, back out of dead ends;
+and joined with the path that is found.
+"""
 
 import itertools
 import math
@@ -6,14 +8,34 @@ import math
 import numpy as np
 import pytest
 
-from crowdsim.navigation.grid.guess import NOWHERE, STAY, TO_GOAL, UNDECIDED, CellGuess, GuessGrid, Guessing, guess_over_cells
+from crowdsim.navigation.grid.guess import (
+    NOWHERE,
+    STAY,
+    TO_GOAL,
+    UNDECIDED,
+    CellGuess,
+    GuessGrid,
+    Guessing,
+    guess_over_cells,
+)
 from crowdsim.navigation.grid.guess_join import SHORT_CUT, join_over_cells
 from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.patches import block_side, list_patch, make_patches
 from crowdsim.navigation.grid.search import EXPANSIONS, make_slots
 from crowdsim.navigation.grid.sight import is_in_sight
 from tests.navigation.grid.test_bars import steps_in
-from tests.navigation.grid.worlds import NONE, OneSearch, cell_of_node, cells_of, centre, grid_of, length_of, node_of, random_cell, random_grid
+from tests.navigation.grid.worlds import (
+    NONE,
+    OneSearch,
+    cell_of_node,
+    cells_of,
+    centre,
+    grid_of,
+    length_of,
+    node_of,
+    random_cell,
+    random_grid,
+)
 from tests.reference.cell_guess import Walk, join, patch_of, taut
 
 SIDE, RINGS, TRIM = 4, 8, 0.75
@@ -23,14 +45,24 @@ class Walker:
     """One agent on a guess, which walks along its waypoints by steps of a given length."""
 
     def __init__(self, grid, start, goals, step=0.3, side=SIDE):
-        self.grid, self.side, self.step, self.position, self.tick = grid, side, step, np.array(start, dtype=float), 0
+        self.grid, self.side, self.step, self.position, self.tick = (
+            grid,
+            side,
+            step,
+            np.array(start, dtype=float),
+            0,
+        )
         self.begin = tuple(self.position.tolist())
         nodes = (grid.width + 2) * (grid.depth + 2)
         self.slots, self.patches = make_slots(1, nodes), make_patches(nodes, side)
-        columns = [np.full(1, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
+        columns = [
+            np.full(1, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)
+        ]
         self.guess = CellGuess(*columns, *(np.full((1, 400), -1, dtype=np.int32) for _ in range(4)))
         pole = np.array(goals, dtype=float)
-        self.guess_grid = GuessGrid(grid.ground, side, RINGS, 0.0, TRIM, pole, np.array([0, len(pole)], dtype=np.int32))
+        self.guess_grid = GuessGrid(
+            grid.ground, side, RINGS, 0.0, TRIM, pole, np.array([0, len(pole)], dtype=np.int32)
+        )
         self.path = []
 
     def look(self, patience=10**6, leads=1, is_done=None):
@@ -39,9 +71,14 @@ class Walker:
         toward = np.array([self.path[0] if self.path else self.position])
         done = not self.path if is_done is None else is_done
         agents = Guessing(
-            np.zeros(1, dtype=np.int64), np.array([leads], dtype=np.uint8), np.zeros(1, dtype=np.int32), np.array([self.grid.need(0.0)]),
-            self.position[None], toward, np.array([done], dtype=np.uint8),
-        )  # fmt: skip
+            np.zeros(1, dtype=np.int64),
+            np.array([leads], dtype=np.uint8),
+            np.zeros(1, dtype=np.int32),
+            np.array([self.grid.need(0.0)]),
+            self.position[None],
+            toward,
+            np.array([done], dtype=np.uint8),
+        )
         assert guess_over_cells(
             0, self.guess_grid, agents, self.tick, patience, self.guess, self.slots, self.patches, laid, out
         ) == 1  # fmt: skip
@@ -67,8 +104,8 @@ class Walker:
         trail = np.zeros(4000, dtype=np.int32)
         out, discs = np.empty((4000, 2)), StationaryDiscs(stationary, 0, len(stationary), 0.6)
         count = join_over_cells(
-            self.guess_grid, self.grid.need(0.0), self.position, np.array(self.begin), self.guess, 0, np.array(path, dtype=float), discs, self.slots,
-            self.patches, trail, out,
+            self.guess_grid, self.grid.need(0.0), self.position, np.array(self.begin), self.guess, 0,
+            np.array(path, dtype=float), discs, self.slots, self.patches, trail, out,
         )  # fmt: skip
         assert count != 0 and np.all(self.patches.patch == -1)
         if count < 0:
@@ -84,12 +121,16 @@ def cell_under(grid, place):
 
 
 def world(seed, blocked=0.25, bars=False):
-    """A grid with cells blocked at random, and walls between cells; its cells, and the steps that walls bar."""
+    """A grid with cells blocked at random, and walls between cells;
+    its cells, and the steps that walls bar.
+    """
     grid = random_grid(seed, blocked, 22, 17)
     if bars:
         rng = np.random.default_rng(seed)
         low = rng.integers(1, 16, (12, 2)).astype(float)
-        grid.add_bars(np.hstack([low, low + np.where(rng.uniform(size=(12, 1)) < 0.5, [[3.0, 0.0]], [[0.0, 3.0]])]))
+        grid.add_bars(
+            np.hstack([low, low + np.where(rng.uniform(size=(12, 1)) < 0.5, [[3.0, 0.0]], [[0.0, 3.0]])])
+        )
     return grid, cells_of(grid), steps_in(grid.bars)
 
 
@@ -127,7 +168,12 @@ def test_a_guess_is_what_the_twin_does_and_comes_to_the_goal_if_it_can_be_reache
         if walker.look() >= 0:
             how, to = twin.choose(*walker.position.tolist())
             chosen = int(walker.guess.to[0])
-            assert {"goal": chosen == TO_GOAL, "stay": chosen == STAY, "on": chosen == node_of(grid, to or (0, 0)), "back": chosen >= 0}[how]
+            assert {
+                "goal": chosen == TO_GOAL,
+                "stay": chosen == STAY,
+                "on": chosen == node_of(grid, to or (0, 0)),
+                "back": chosen >= 0,
+            }[how]
             if how == "back":
                 assert cell_of_node(grid, chosen) in twin.row[-2]
             committed = cell_of_node(grid, chosen) if chosen >= 0 else None
@@ -143,27 +189,49 @@ def test_many_are_led_like_each_alone_in_any_order_and_with_little_room_for_wayp
     grid, _, _ = world(3)
     rng = np.random.default_rng(3)
     count, nodes = 30, (grid.width + 2) * (grid.depth + 2)
-    position, pole = (np.array([centre(grid, random_cell(grid, rng)) for _ in range(count)]) for _ in range(2))
+    position, pole = (
+        np.array([centre(grid, random_cell(grid, rng)) for _ in range(count)]) for _ in range(2)
+    )
 
     def led(order, room):
         slots, patches = make_slots(1, nodes), make_patches(nodes, SIDE)
-        columns = [np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)]
+        columns = [
+            np.full(count, first, dtype=np.int64) for first in (UNDECIDED, NOWHERE, NOWHERE, NOWHERE, 0, 0)
+        ]
         guess = CellGuess(*columns, *(np.full((count, 8), -1, dtype=np.int32) for _ in range(4)))
         laid, out, done, paths = np.zeros(count, dtype=np.int64), np.empty((room, 2)), 0, []
         agents = Guessing(
-            order, np.ones(count, dtype=np.uint8), order.astype(np.int32), np.full(count, grid.need(0.0)), position[order], position[order],
+            order,
             np.ones(count, dtype=np.uint8),
-        )  # fmt: skip
-        guess_grid = GuessGrid(grid.ground, SIDE, RINGS, 0.0, TRIM, pole, np.arange(count + 1, dtype=np.int32))
+            order.astype(np.int32),
+            np.full(count, grid.need(0.0)),
+            position[order],
+            position[order],
+            np.ones(count, dtype=np.uint8),
+        )
+        guess_grid = GuessGrid(
+            grid.ground, SIDE, RINGS, 0.0, TRIM, pole, np.arange(count + 1, dtype=np.int32)
+        )
         while done < count:
             begin, done = done, guess_over_cells(
                 done, guess_grid, agents, 1, 9, guess, slots, patches, laid, out
             )  # fmt: skip
-            paths += [path.tolist() for path in np.split(out[: laid[begin:done].clip(0).sum()], laid[begin:done].clip(0).cumsum()[:-1])]
-        return {int(each): path for each, path in zip(order, paths, strict=True)}, [array.tolist() for array in guess]
+            paths += [
+                path.tolist()
+                for path in np.split(
+                    out[: laid[begin:done].clip(0).sum()], laid[begin:done].clip(0).cumsum()[:-1]
+                )
+            ]
+        return {int(each): path for each, path in zip(order, paths, strict=True)}, [
+            array.tolist() for array in guess
+        ]
 
     forwards = np.arange(count, dtype=np.int64)
-    assert led(forwards, 1000) == led(rng.permutation(forwards), 1000) == led(forwards[::-1].copy(), SIDE * SIDE + 2)
+    assert (
+        led(forwards, 1000)
+        == led(rng.permutation(forwards), 1000)
+        == led(forwards[::-1].copy(), SIDE * SIDE + 2)
+    )
 
 
 def test_open_ground_is_crossed_straight():
@@ -183,7 +251,12 @@ def test_open_ground_is_crossed_straight():
 
 def visits_to_niche(depth):
     """The lengths (m) of the visits to a niche of so many cells, 4 wide, in a block before the goal."""
-    picture = "\n".join(["." * 40] * 6 + ["." * 16 + "######" + "." * 18] + ["." * 16 + "#....#" + "." * 18] * depth + ["." * 40] * 10)
+    picture = "\n".join(
+        ["." * 40] * 6
+        + ["." * 16 + "######" + "." * 18]
+        + ["." * 16 + "#....#" + "." * 18] * depth
+        + ["." * 40] * 10
+    )
     goal = (7.6, 0.4 * (depth + 15))
     walker = Walker(grid_of(picture, cell=0.4), (7.6, 2.0), [goal], step=0.1, side=block_side(0.4))
     inside = []
@@ -202,7 +275,9 @@ def test_a_niche_is_passed_by_and_a_long_dead_end_is_left_by_the_path_back_and_n
 
 
 def test_what_cannot_be_come_to_is_given_up():
-    """It stands in one cell, held up by what cells do not show: after its patience it goes elsewhere, and chooses that patch no more."""
+    """It stands in one cell, held up by what cells do not show:
+    after its patience it goes elsewhere, and chooses that patch no more.
+    """
     grid = grid_of("\n".join(["." * 28] * 28))
     walker = Walker(grid, (13.5, 13.5), [(27.5, 13.5)])
     assert walker.look(patience=5) > 0
@@ -218,7 +293,8 @@ def test_what_cannot_be_come_to_is_given_up():
     list_patch(grid.ground, grid.need(0.0), SIDE, first, patches, 0)
     assert int(patches.patch[first]) == known[1]
     second = int(walker.guess.to[0])
-    assert walker.look(patience=5, is_done=True) > 0 and int(walker.guess.to[0]) not in (first, second)  # at its end, and not there
+    # at its end, and not there
+    assert walker.look(patience=5, is_done=True) > 0 and int(walker.guess.to[0]) not in (first, second)
 
 
 def test_an_agent_pushed_into_a_given_up_patch_goes_on_from_there():
@@ -309,7 +385,9 @@ def test_a_joined_path_leads_round_stationary_agents():
 
 
 def test_nothing_is_joined_with_a_trail_that_was_shut_meanwhile():
-    """A wall was drawn across the cells that it walked over: it does not get back to where its search began, and the path that came begins there."""
+    """A wall was drawn across the cells that it walked over:
+    it does not get back to where its search began, and the path that came begins there.
+    """
     grid = grid_of("\n".join(["." * 28] * 12))
     walker = Walker(grid, (1.5, 5.5), [(27.5, 5.5)])
     for _ in range(60):

@@ -1,4 +1,6 @@
-"""Of several points a grid's search finds the one that is nearest on foot, in any slices, alone or drawn by a shared tree, round agents and through them."""
+"""Of several points a grid's search finds the one that is nearest on foot, in any slices,
+alone or drawn by a shared tree, round agents and through them.
+"""
 
 import numpy as np
 import pytest
@@ -22,43 +24,83 @@ class World:
         self.choices = [np.sort(rng.choice(12, size, replace=False)) for size in (1, 2, 3, 5, 9)]
         self.position = rng.uniform(0.0, (20.0, 15.0), (asks, 2))
         self.goal = rng.integers(0, 5, asks).astype(np.int32)
-        self.stationary = np.vstack([self.target[:6] + rng.normal(0.0, 0.3, (6, 2)), rng.uniform(0.0, (20.0, 15.0), (30, 2))])
+        self.stationary = np.vstack(
+            [self.target[:6] + rng.normal(0.0, 0.3, (6, 2)), rng.uniform(0.0, (20.0, 15.0), (30, 2))]
+        )
 
     def planner(self, **parameters):
         planner = GridPlanner(self.grid, self.target, PathParameters(obstacle_reach=100.0, **parameters))
-        planner.stand(np.arange(len(self.stationary)) + 1000, self.stationary, np.full(len(self.stationary), 0.8))
+        planner.stand(
+            np.arange(len(self.stationary)) + 1000, self.stationary, np.full(len(self.stationary), 0.8)
+        )
         return planner
 
     def submit(self, planner):
         count = len(self.position)
-        planner.submit(0, np.arange(count), self.position, np.full(count, -1), self.goal, np.full(count, RADIUS), self.choices)
+        planner.submit(
+            0,
+            np.arange(count),
+            self.position,
+            np.full(count, -1),
+            self.goal,
+            np.full(count, RADIUS),
+            self.choices,
+        )
 
 
 def taken(answers):
-    paths = [answers.waypoint[a:b].tobytes() for a, b in zip(answers.start[:-1], answers.start[1:], strict=True)]
-    return dict(zip(answers.entity.tolist(), zip(answers.status.tolist(), paths, answers.cost.tolist(), map(tuple, answers.target.tolist()), strict=True), strict=True))
+    paths = [
+        answers.waypoint[a:b].tobytes() for a, b in zip(answers.start[:-1], answers.start[1:], strict=True)
+    ]
+    return dict(
+        zip(
+            answers.entity.tolist(),
+            zip(
+                answers.status.tolist(),
+                paths,
+                answers.cost.tolist(),
+                map(tuple, answers.target.tolist()),
+                strict=True,
+            ),
+            strict=True,
+        )
+    )
 
 
 @pytest.mark.sample(14)
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("parameters", [{}, {"share_searches": False}, {"heuristic": "octile", "share_searches": False}, {"heuristic": "zero"}], ids=str)
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"share_searches": False}, {"heuristic": "octile", "share_searches": False}, {"heuristic": "zero"}],
+    ids=str,
+)
 def test_the_path_leads_to_the_point_with_the_shortest_path_of_all(seed, parameters):
     """Each point is searched for by itself, without bounds in common."""
     world = World(seed)
     planner, one = world.planner(**parameters), OneSearch(world.grid)
     world.submit(planner)
     answers = taken(planner.advance(ALL, Team(1))[0])
-    discs, rank, seen = np.column_stack([world.stationary, np.full(36, 0.8)]), {"found": 0, "found through agents": 1}, set()
+    discs, rank, seen = (
+        np.column_stack([world.stationary, np.full(36, 0.8)]),
+        {"found": 0, "found through agents": 1},
+        set(),
+    )
     for entity, (status, _, cost, target) in answers.items():
         alone = []
         for piece in world.choices[world.goal[entity]].tolist():
-            outcome, _, length, _ = one.find(tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, stationary=discs, rings=16)
+            outcome, _, length, _ = one.find(
+                tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, stationary=discs, rings=16
+            )
             alone.append((rank.get(outcome, 2), length * 0.5, piece))
         seen.add(NAMES[status])
         best = min(alone)
         if NAMES[status] in rank:
             assert (rank[NAMES[status]], cost) == (best[0], pytest.approx(best[1], abs=1e-9))
-            meant = [tuple(world.target[piece]) for kind, length, piece in alone if kind == best[0] and abs(length - best[1]) < 1e-9]
+            meant = [
+                tuple(world.target[piece])
+                for kind, length, piece in alone
+                if kind == best[0] and abs(length - best[1]) < 1e-9
+            ]
             assert target in meant
         else:
             assert best[0] == 2
@@ -98,10 +140,15 @@ def _ends_nearest(world):
     world.submit(planner)
     for entity, (status, path, _, target) in taken(planner.advance(ALL, Team(1))[0]).items():
         if NAMES[status] == "nearest reachable" and len(world.choices[world.goal[entity]]) > 1:
-            ends = [one.find(tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, rings=16)[:2] for piece in world.choices[world.goal[entity]]]
+            ends = [
+                one.find(tuple(world.position[entity]), tuple(world.target[piece]), RADIUS, rings=16)[:2]
+                for piece in world.choices[world.goal[entity]]
+            ]
             assert all(outcome in ("nearest reachable", "enclosed") for outcome, _ in ends)
             end = np.frombuffer(path).reshape(-1, 2)[-1]
-            assert any(np.allclose((np.array(cell) + 0.5) * 0.5, end) for _, cell in ends if cell) and target in map(tuple, world.target.tolist())
+            assert any(
+                np.allclose((np.array(cell) + 0.5) * 0.5, end) for _, cell in ends if cell
+            ) and target in map(tuple, world.target.tolist())
             looked += 1
     return looked
 

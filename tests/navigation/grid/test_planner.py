@@ -1,4 +1,6 @@
-"""The grid's planner gives the same answers for any budget, any number of threads, and with a save in between."""
+"""The grid's planner gives the same answers for any budget, any number of threads,
+and with a save in between.
+"""
 
 import itertools
 
@@ -13,7 +15,15 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, PathParameters
 from crowdsim.navigation.grid.planner import BATCH, MOST_SLOTS, GridPlanner
-from tests.navigation.grid.worlds import NAMES, OneSearch, cell_of_node, centre, grid_of, random_cell, random_grid
+from tests.navigation.grid.worlds import (
+    NAMES,
+    OneSearch,
+    cell_of_node,
+    centre,
+    grid_of,
+    random_cell,
+    random_grid,
+)
 from tests.reference.grid_obstacles import stationary_near
 from tests.reference.grid_search import costs_from
 
@@ -40,7 +50,14 @@ class Crowd:
         return planner
 
     def submit(self, planner, rows=slice(None), tick=0):
-        planner.submit(tick, self.entity[rows], self.position[rows], np.full(len(self.entity), -1)[rows], self.goal[rows], self.radius[rows])
+        planner.submit(
+            tick,
+            self.entity[rows],
+            self.position[rows],
+            np.full(len(self.entity), -1)[rows],
+            self.goal[rows],
+            self.radius[rows],
+        )
 
     def answers(self, budget=ALL, threads=1, save=False, **parameters):
         planner, team, answers, spent = self.planner(**parameters), Team(threads), {}, 0
@@ -74,10 +91,15 @@ def test_each_agent_gets_the_path_of_a_search_of_its_own_round_agents_that_stood
     one, total = OneSearch(crowd.grid), 0
     for row, entity in enumerate(crowd.entity.tolist()):
         end = crowd.target[crowd.goal[row]]
-        standing = [(int(e), tuple(p)) for e, p in zip(crowd.entity[crowd.stands], crowd.position[crowd.stands].tolist())]
+        standing = [
+            (int(e), tuple(p))
+            for e, p in zip(crowd.entity[crowd.stands], crowd.position[crowd.stands].tolist())
+        ]
         near = stationary_near(entity, tuple(crowd.position[row]), tuple(end), 6.0, standing)
         discs = np.array([[*standing[i][1], 0.4] for i in near]).reshape(-1, 3)
-        outcome, cell, cost, used = one.find(tuple(crowd.position[row]), tuple(end), crowd.radius[row], stationary=discs, rings=16)
+        outcome, cell, cost, used = one.find(
+            tuple(crowd.position[row]), tuple(end), crowd.radius[row], stationary=discs, rings=16
+        )
         total += used
         status, path, length, metres = answers[entity]
         assert (NAMES[status], metres) == (outcome, cost * 0.5)
@@ -92,9 +114,13 @@ def test_each_agent_gets_the_path_of_a_search_of_its_own_round_agents_that_stood
 
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
-    slices=st.lists(st.integers(1, 3000), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans(),
-    weight=st.sampled_from([1.0, 1.5]), heuristic=st.sampled_from(["euclidean", "octile", "zero"]), goals=st.sampled_from([2, 7]),
-)  # fmt: skip
+    slices=st.lists(st.integers(1, 3000), min_size=1, max_size=12),
+    threads=st.sampled_from([1, 2]),
+    save=st.booleans(),
+    weight=st.sampled_from([1.0, 1.5]),
+    heuristic=st.sampled_from(["euclidean", "octile", "zero"]),
+    goals=st.sampled_from([2, 7]),
+)
 def test_every_slicing_gives_the_same_paths_to_the_last_bit(slices, threads, save, weight, heuristic, goals):
     scene, drawn = Crowd(agents=40, goals=goals), {"weight": weight, "heuristic": heuristic}
     expected, spent = scene.answers(**drawn)
@@ -132,7 +158,9 @@ def test_a_hundred_agents_with_one_goal_look_at_a_quarter_of_what_they_would_alo
     looked, cost = [], []
     for share in (True, False):
         planner = GridPlanner(grid, start[:1], PathParameters(share_searches=share))
-        planner.submit(0, np.arange(100), start, np.full(100, -1), np.zeros(100, dtype=np.int32), np.zeros(100))
+        planner.submit(
+            0, np.arange(100), start, np.full(100, -1), np.zeros(100, dtype=np.int32), np.zeros(100)
+        )
         answers, used = planner.advance(ALL, Team(1))
         looked.append(used)
         cost.append(np.where(answers.status == 2, answers.cost, np.nan))
@@ -141,7 +169,9 @@ def test_a_hundred_agents_with_one_goal_look_at_a_quarter_of_what_they_would_alo
 
 
 def test_one_tree_serves_agents_of_several_widths_and_goals_in_other_cells_are_searched_alone():
-    """A goal in the wall is in another cell for a wide agent than for a thin one; the tree that the thin ones share leads it nowhere."""
+    """A goal in the wall is in another cell for a wide agent than for a thin one;
+    the tree that the thin ones share leads it nowhere.
+    """
     grid = grid_of("##########\n..........\n..........\n..........\n..........", cell=0.5, widest_body=1.5)
     target = np.array([[2.25, 2.25]])  # in the wall
     radius = np.array([0.0] * 6 + [0.05, 0.7])
@@ -168,7 +198,9 @@ def test_a_tree_that_is_shared_holds_the_cost_of_every_cell():
     walkable = clearance > np.floor(need / 0.1) * 0.1 + 1e-6
     tree, root = planner._slots.to_go[0], int(planner._slots.root[0])
     want = costs_from({(x, y) for y, x in np.argwhere(walkable).tolist()}, cell_of_node(crowd.grid, root))
-    found = {cell_of_node(crowd.grid, node): tree[node] for node in np.flatnonzero(np.isfinite(tree)).tolist()}
+    found = {
+        cell_of_node(crowd.grid, node): tree[node] for node in np.flatnonzero(np.isfinite(tree)).tolist()
+    }
     assert found.keys() == want.keys()
     assert all(found[cell] == pytest.approx(cost, rel=1e-12) for cell, cost in want.items())
 
@@ -176,20 +208,32 @@ def test_a_tree_that_is_shared_holds_the_cost_of_every_cell():
 @pytest.mark.parametrize("save", [False, True])
 def test_a_door_that_shuts_while_a_tree_grows_makes_it_grow_anew(save):
     def scene():
-        rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3))]
+        rooms = [
+            Area("left", shapely.box(0, 0, 4, 4)),
+            Area("right", shapely.box(5, 0, 9, 4)),
+            Area("door", shapely.box(4, 1, 5, 3)),
+        ]
         rooms.append(Area("path round", shapely.box(0, 4, 9, 6)))
         grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
         return grid, GridPlanner(grid, np.array([[8.0, 2.0]]))
 
     def ask(planner):
-        planner.submit(0, np.arange(9), np.tile([[1.0, 2.0]], (9, 1)), np.full(9, -1), np.zeros(9, dtype=np.int32), np.full(9, 0.2))
+        planner.submit(
+            0,
+            np.arange(9),
+            np.tile([[1.0, 2.0]], (9, 1)),
+            np.full(9, -1),
+            np.zeros(9, dtype=np.int32),
+            np.full(9, 0.2),
+        )
 
     paths = []
     for begun in (300, 0):
         grid, planner = scene()
         if begun:
             ask(planner)
-            assert planner.advance(begun, Team(1))[1] == begun and planner.waiting == 9  # the tree is half grown
+            # the tree is half grown
+            assert planner.advance(begun, Team(1))[1] == begun and planner.waiting == 9
         grid.set_area_available("door", False)
         if begun and save:
             state, planner = planner.state(), GridPlanner(grid, planner.target)
@@ -197,7 +241,8 @@ def test_a_door_that_shuts_while_a_tree_grows_makes_it_grow_anew(save):
         if not begun:
             ask(planner)
         paths.append(planner.advance(ALL, Team(1))[0])
-    assert {NAMES[status] for status in paths[0].status} == {"found"} and paths[0].length[0] > 8.0  # 7 m through the door
+    # 7 m through the door
+    assert {NAMES[status] for status in paths[0].status} == {"found"} and paths[0].length[0] > 8.0
     np.testing.assert_array_equal(paths[0].waypoint, paths[1].waypoint)
 
 
@@ -206,10 +251,23 @@ def test_a_door_that_opens_shortens_the_paths_of_agents_that_share_a_tree(begun)
     """What the tree knew before, whole or half grown, would lead all agents round."""
 
     def ask(planner):
-        planner.submit(0, np.arange(9), np.tile([[1.0, 2.0]], (9, 1)), np.full(9, -1), np.zeros(9, dtype=np.int32), np.full(9, 0.2))
+        planner.submit(
+            0,
+            np.arange(9),
+            np.tile([[1.0, 2.0]], (9, 1)),
+            np.full(9, -1),
+            np.zeros(9, dtype=np.int32),
+            np.full(9, 0.2),
+        )
 
-    rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3), False)]
-    grid = build_grid([*rooms, Area("path round", shapely.box(0, 4, 9, 6))], (), GridParameters(cell_size=0.25))
+    rooms = [
+        Area("left", shapely.box(0, 0, 4, 4)),
+        Area("right", shapely.box(5, 0, 9, 4)),
+        Area("door", shapely.box(4, 1, 5, 3), False),
+    ]
+    grid = build_grid(
+        [*rooms, Area("path round", shapely.box(0, 4, 9, 6))], (), GridParameters(cell_size=0.25)
+    )
     planner = GridPlanner(grid, np.array([[8.0, 2.0]]))
     ask(planner)
     planner.advance(begun, Team(1))
@@ -218,7 +276,8 @@ def test_a_door_that_opens_shortens_the_paths_of_agents_that_share_a_tree(begun)
     fresh = GridPlanner(grid, planner.target)
     ask(fresh)
     paths, want = planner.advance(ALL, Team(1))[0], fresh.advance(ALL, Team(1))[0]
-    assert want.cost.max() < 7.5  # the string that is pulled would be as short: round the door one sees through it
+    # the string that is pulled would be as short: round the door one sees through it
+    assert want.cost.max() < 7.5
     np.testing.assert_array_equal(paths.cost, want.cost)
 
 
@@ -233,7 +292,14 @@ def test_on_less_than_an_expansion_for_each_slot_the_oldest_search_goes_on():
     near, far = centre(grid, (0, 0)), centre(grid, (35, 23))
     planner, team = GridPlanner(grid, np.array([near, far]), PathParameters(share_searches=False)), Team(1)
     goal = np.array([0] + [1] * (MOST_SLOTS - 1), dtype=np.int32)
-    planner.submit(0, np.arange(MOST_SLOTS), np.tile(near, (MOST_SLOTS, 1)), np.full(MOST_SLOTS, -1), goal, np.zeros(MOST_SLOTS))
+    planner.submit(
+        0,
+        np.arange(MOST_SLOTS),
+        np.tile(near, (MOST_SLOTS, 1)),
+        np.full(MOST_SLOTS, -1),
+        goal,
+        np.zeros(MOST_SLOTS),
+    )
     answers, _ = planner.advance(10 * MOST_SLOTS, team, counts_answers=False)
     assert answers.entity.tolist() == [0]
     planner.submit(1, np.array([99]), np.array([near]), NOWHERE, np.array([1], dtype=np.int32), np.zeros(1))
@@ -308,16 +374,22 @@ def test_answers_come_in_the_order_of_asking():
 
 
 def test_which_agents_stand_is_noted_when_a_path_is_requested():
-    """The agent leaves before the search begins; the answer is that of the moment of asking, in one slice or in many."""
+    """The agent leaves before the search begins;
+    the answer is that of the moment of asking, in one slice or in many.
+    """
     grid = grid_of("......\n......\n......")
     paths = []
     for stands in (True, False):
         planner = GridPlanner(grid, np.array([[5.5, 1.5]]))
         disc = np.array([[2.5, 1.5]]), np.array([0.5])
         planner.stand(np.array([9]), *disc) if stands else None
-        planner.submit(0, np.array([1]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
+        planner.submit(
+            0, np.array([1]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0])
+        )
         planner.stand(np.zeros(0, dtype=np.int64), np.zeros((0, 2)), np.zeros(0))
-        planner.submit(0, np.array([2]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
+        planner.submit(
+            0, np.array([2]), np.array([[0.5, 1.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0])
+        )
         answers, _ = planner.advance(ALL, Team(1))
         paths.append(answers.length.tolist())
     assert paths[0][0] > 5.1 and paths[0][1] == paths[1][0] == paths[1][1] == 5.0
@@ -327,39 +399,62 @@ def test_an_agent_is_never_in_its_own_way():
     grid = grid_of("......")
     planner = GridPlanner(grid, np.array([[5.5, 0.5]]))
     planner.stand(np.array([1]), np.array([[0.5, 0.5]]), np.array([0.5]))
-    planner.submit(0, np.array([1]), np.array([[0.5, 0.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0]))
+    planner.submit(
+        0, np.array([1]), np.array([[0.5, 0.5]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.0])
+    )
     assert planner.advance(ALL, Team(1))[0].length.tolist() == [5.0]
 
 
 def test_a_door_that_opens_during_a_search_begins_it_anew():
-    rooms = [Area("left", shapely.box(0, 0, 4, 4)), Area("right", shapely.box(5, 0, 9, 4)), Area("door", shapely.box(4, 1, 5, 3), False)]
+    rooms = [
+        Area("left", shapely.box(0, 0, 4, 4)),
+        Area("right", shapely.box(5, 0, 9, 4)),
+        Area("door", shapely.box(4, 1, 5, 3), False),
+    ]
     grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
     planner = GridPlanner(grid, np.array([[8.0, 2.0]]))
-    planner.submit(0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+    planner.submit(
+        0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2])
+    )
     planner.advance(20, Team(1))
     grid.set_area_available("door", True)
     answers, used = planner.advance(ALL, Team(1))
     fresh = GridPlanner(grid, np.array([[8.0, 2.0]]))
-    fresh.submit(0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+    fresh.submit(
+        0, np.array([1]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2])
+    )
     want, expansions = fresh.advance(ALL, Team(1))
     assert NAMES[answers.status[0]] == "found" and used == expansions
     np.testing.assert_array_equal(answers.waypoint, want.waypoint)
 
 
 def test_a_search_that_begins_anew_still_goes_round_agents_that_stood_when_it_was_requested():
-    """Others were requested and answered since, with no stationary agents; a door that opens elsewhere makes all begin anew."""
+    """Others were requested and answered since, with no stationary agents;
+    a door that opens elsewhere makes all begin anew.
+    """
     rooms = [Area("hall", shapely.box(0, 0, 12, 4)), Area("shed", shapely.box(13, 0, 14, 4), False)]
     lengths = []
     for opens in (False, True):
         grid = build_grid(rooms, (), GridParameters(cell_size=0.25))
         planner = GridPlanner(grid, np.array([[11.0, 2.0]]))
         for entity, stationary in ((1, [[3.0, 2.0]]), (2, [[6.0, 2.0], [9.0, 1.0]])):
-            planner.stand(np.arange(len(stationary)) + 50, np.array(stationary), np.full(len(stationary), 0.8))
-            planner.submit(0, np.array([entity]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+            planner.stand(
+                np.arange(len(stationary)) + 50, np.array(stationary), np.full(len(stationary), 0.8)
+            )
+            planner.submit(
+                0,
+                np.array([entity]),
+                np.array([[1.0, 2.0]]),
+                NOWHERE,
+                np.array([0], dtype=np.int32),
+                np.array([0.2]),
+            )
         planner.advance(60, Team(1))  # both have begun
         planner.drop(np.array([1]))
         planner.stand(np.array([60]), np.array([[3.0, 3.5]]), np.array([0.8]))
-        planner.submit(0, np.array([3]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2]))
+        planner.submit(
+            0, np.array([3]), np.array([[1.0, 2.0]]), NOWHERE, np.array([0], dtype=np.int32), np.array([0.2])
+        )
         if opens:
             grid.set_area_available("shed", True)
         lengths.append(planner.advance(ALL, Team(1))[0].length.tolist())
@@ -369,6 +464,13 @@ def test_a_search_that_begins_anew_still_goes_round_agents_that_stood_when_it_wa
 def test_an_agent_that_is_too_wide_for_the_grid_is_refused():
     planner = GridPlanner(grid_of("..."), np.array([[0.5, 0.5]]))
     with pytest.raises(NavigationError, match=r"radius 1\.5 m"):
-        planner.submit(0, np.array([1, 2]), np.zeros((2, 2)), np.zeros(2, dtype=np.int64), np.zeros(2, dtype=np.int32), np.array([0.1, 1.5]))
+        planner.submit(
+            0,
+            np.array([1, 2]),
+            np.zeros((2, 2)),
+            np.zeros(2, dtype=np.int64),
+            np.zeros(2, dtype=np.int32),
+            np.array([0.1, 1.5]),
+        )
     with pytest.raises(NavigationError, match="snap_distance: -1 m"):
         GridPlanner(grid_of("..."), np.zeros((1, 2)), PathParameters(snap_distance=-1.0))

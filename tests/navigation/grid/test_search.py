@@ -7,8 +7,25 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, steps_allowed, steps_worth_taking
-from crowdsim.navigation.grid.search import GENERATION, HEAP_SIZE, LAST_GENERATION, PENDING, STATUS, advance_astar, begin_astar, new_generation
-from tests.navigation.grid.worlds import OneSearch, cells_of, centre, grid_from, grid_of, random_cell, random_grid
+from crowdsim.navigation.grid.search import (
+    GENERATION,
+    HEAP_SIZE,
+    LAST_GENERATION,
+    PENDING,
+    STATUS,
+    advance_astar,
+    begin_astar,
+    new_generation,
+)
+from tests.navigation.grid.worlds import (
+    OneSearch,
+    cells_of,
+    centre,
+    grid_from,
+    grid_of,
+    random_cell,
+    random_grid,
+)
 from tests.reference.grid_search import SQRT2, astar, costs_from, steps_from
 
 SEEDS = range(40)
@@ -16,7 +33,12 @@ SEEDS = range(40)
 
 @pytest.mark.parametrize(
     ("picture", "start", "end", "cost"),
-    [("..\n..", (0, 0), (1, 1), SQRT2), (".#\n..", (0, 1), (1, 0), 2.0), ("..\n#.", (0, 1), (1, 0), 2.0), ("#.\n..", (0, 0), (1, 1), 2.0)],
+    [
+        ("..\n..", (0, 0), (1, 1), SQRT2),
+        (".#\n..", (0, 1), (1, 0), 2.0),
+        ("..\n#.", (0, 1), (1, 0), 2.0),
+        ("#.\n..", (0, 0), (1, 1), 2.0),
+    ],
 )
 def test_a_diagonal_step_needs_both_cells_beside_it(picture, start, end, cost):
     grid = grid_of(picture)
@@ -109,7 +131,8 @@ def test_what_is_expanded_below_the_cost_of_the_path_is_the_same_as_in_the_textb
     if cost is None:
         assert outcome != "found" and count == len(expanded)
     else:
-        assert abs(count - len(expanded)) <= 0.05 * len(expanded) + 3  # cells whose bound is the cost itself depend on the order of ties
+        # cells whose bound is the cost itself depend on the order of ties
+        assert abs(count - len(expanded)) <= 0.05 * len(expanded) + 3
 
 
 def test_a_slot_forgets_searches_before_and_starts_its_count_of_generations_anew():
@@ -126,7 +149,9 @@ def test_a_slot_forgets_searches_before_and_starts_its_count_of_generations_anew
 
 
 def costs_past_the_middle(cells, before):
-    """Least costs from a cell by paths that do not enter (0, 0), which stays walkable beside diagonal steps."""
+    """Least costs from a cell by paths that do not enter (0, 0), which stays
+    walkable beside diagonal steps.
+    """
     best, queue = {}, [(0.0, before)]
     while queue:
         cost, cell = heapq.heappop(queue)
@@ -151,7 +176,9 @@ def test_steps_left_out_are_those_that_the_cell_before_makes_as_cheaply():
                 continue
             costs = costs_past_the_middle(cells, before)
             allowed, wanted = steps_allowed(free), steps_worth_taking(arrived_by, free)
-            assert allowed == sum(1 << d for d in range(8) if (STEP_X[d], STEP_Y[d]) in dict(steps_from(cells, (0, 0))))
+            assert allowed == sum(
+                1 << d for d in range(8) if (STEP_X[d], STEP_Y[d]) in dict(steps_from(cells, (0, 0)))
+            )
             assert wanted & ~allowed == 0
             for d in range(8):
                 cell = (STEP_X[d], STEP_Y[d])
@@ -179,7 +206,10 @@ def test_a_heap_that_is_full_drops_what_is_stale_and_goes_on_the_same():
         want = watched.find(start, end, grant=1, after_each=watch)
         room = max(opens) + 16
         tight = OneSearch(grid)
-        tight.slots = tight.slots._replace(heap_bound=tight.slots.heap_bound[:, :room].copy(), heap_node=tight.slots.heap_node[:, :room].copy())
+        tight.slots = tight.slots._replace(
+            heap_bound=tight.slots.heap_bound[:, :room].copy(),
+            heap_node=tight.slots.heap_node[:, :room].copy(),
+        )
         assert tight.find(start, end) == want
         dropped += max(sizes) + 8 > room
     assert dropped > 0

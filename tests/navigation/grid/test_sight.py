@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.grid.sight import is_in_sight
-from tests.navigation.grid.worlds import OneSearch, cells_of, centre, grid_of, length_of, random_cell, random_grid
+from tests.navigation.grid.worlds import (
+    OneSearch,
+    cells_of,
+    centre,
+    grid_of,
+    length_of,
+    random_cell,
+    random_grid,
+)
 from tests.reference.grid_sight import pulled, sees, sees_samples
 
 
@@ -61,7 +69,9 @@ def test_samples_look_under_points_only(seed, step):
 
 
 def test_samples_miss_the_corner_that_a_line_cuts_between_two_of_them():
-    """The line is inside the blocked cell from x = 2 to 2.05; points at half a cell have x = 1.8 and 2.1125."""
+    """The line is inside the blocked cell from x = 2 to 2.05;
+    points at half a cell have x = 1.8 and 2.1125.
+    """
     look = looking(grid_of("....\n....\n..#.\n...."))
     a, b = (0.55, 0.5), (3.05, 3.0)
     assert not look(a, b)
@@ -76,14 +86,23 @@ def test_the_string_is_the_one_of_the_document_and_no_longer_than_the_path(seed)
     grid = random_grid(seed, [0.05, 0.15, 0.3][seed % 3], 30, 25, cell=cell)
     rng, walkable, one = np.random.default_rng(seed), cells_of(grid), OneSearch(grid)
     for _ in range(6):
-        start, end = (tuple((np.array(random_cell(grid, rng)) + rng.uniform(0.01, 0.99, 2)) * cell) for _ in range(2))
+        start, end = (
+            tuple((np.array(random_cell(grid, rng)) + rng.uniform(0.01, 0.99, 2)) * cell) for _ in range(2)
+        )
         if one.find(start, end)[0] != "found":
             continue
         middle = one.cells()[1:-1]
         waypoints, length = one.waypoints()
         line = [start, *(centre(grid, c) for c in middle), end]
-        in_cells = [(start[0] / cell, start[1] / cell), *((x + 0.5, y + 0.5) for x, y in middle), (end[0] / cell, end[1] / cell)]
-        want = [line[in_cells.index(p)] for p in pulled(in_cells, lambda a, b, walkable=walkable: sees(walkable, a, b))]
+        in_cells = [
+            (start[0] / cell, start[1] / cell),
+            *((x + 0.5, y + 0.5) for x, y in middle),
+            (end[0] / cell, end[1] / cell),
+        ]
+        want = [
+            line[in_cells.index(p)]
+            for p in pulled(in_cells, lambda a, b, walkable=walkable: sees(walkable, a, b))
+        ]
         assert [start, *waypoints] == want
         assert length == pytest.approx(length_of([start, *waypoints]), rel=1e-12)
         assert length <= length_of(line) * (1.0 + 1e-12)

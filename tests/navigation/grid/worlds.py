@@ -73,7 +73,17 @@ class OneSearch:
     def find(self, start, end, radius=0.0, stationary=NONE, share=0.6, rings=8, grant=ALL, after_each=None):
         """Search between two points; return (outcome, cell at the end or None, cost in cells, expansions)."""
         self.slots.choice[0, 0] = end
-        begin_path(self.slots, 0, self.grid.ground, self.grid.need(radius), *start, 1, StationaryDiscs(stationary, 0, len(stationary), share), rings, -1)
+        begin_path(
+            self.slots,
+            0,
+            self.grid.ground,
+            self.grid.need(radius),
+            *start,
+            1,
+            StationaryDiscs(stationary, 0, len(stationary), share),
+            rings,
+            -1,
+        )
         total = calls = 0
         while self.slots.header[0, STATUS] == 1:
             used = advance_path(self.slots, 0, self.grid.ground, rings, grant)
@@ -85,7 +95,11 @@ class OneSearch:
             assert calls < 10_000_000
         node = last_node(self.slots, 0)
         outcome = NAMES[int(self.slots.header[0, STATUS])]
-        return (outcome, None, 0.0, total) if node < 0 else (outcome, cell_of_node(self.grid, node), float(self.slots.cost[0, node]), total)
+        return (
+            (outcome, None, 0.0, total)
+            if node < 0
+            else (outcome, cell_of_node(self.grid, node), float(self.slots.cost[0, node]), total)
+        )
 
     def cells(self):
         """Cells of the path that was found."""
@@ -94,7 +108,14 @@ class OneSearch:
 
     def waypoints(self, step=0.0, trim=0.75):
         """Waypoints of the path that was found, and its length (m)."""
-        count = pull_taut(self.slots, 0, self.grid.ground, list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0)), step, trim)
+        count = pull_taut(
+            self.slots,
+            0,
+            self.grid.ground,
+            list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0)),
+            step,
+            trim,
+        )
         out = np.full((count, 2), np.nan)
         length = copy_waypoints(self.slots, 0, self.grid.ground, count, out, 0)
         return [tuple(point) for point in out.tolist()], length

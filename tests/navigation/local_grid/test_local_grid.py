@@ -8,7 +8,14 @@ import pytest
 
 from crowdsim.navigation.local_grid.detours import find_local_path, make_scratch
 from crowdsim.navigation.local_grid.grid import corner_of_grid, draw_discs, draw_segments, find_spans
-from crowdsim.navigation.local_grid.search import AGREES, LEADS_ROUND, NO_PATH, list_portals, pull_string, search_spans
+from crowdsim.navigation.local_grid.search import (
+    AGREES,
+    LEADS_ROUND,
+    NO_PATH,
+    list_portals,
+    pull_string,
+    search_spans,
+)
 from tests.reference import local_grid as twin
 
 
@@ -18,9 +25,24 @@ def random_scene(seed):
     here = rng.uniform(-50, 50, 2)
     half = 0.5 * cells * cell
     count = int(rng.integers(0, 12))
-    discs = np.column_stack([here + rng.uniform(-1.2 * half, 1.2 * half, (count, 2)), rng.uniform(0.1, 0.3 * half, count)])
-    segments = np.hstack([here + rng.uniform(-1.5 * half, 1.5 * half, (8, 2)), here + rng.uniform(-1.5 * half, 1.5 * half, (8, 2))])[: int(rng.integers(0, 9))]
-    return cells, cell, here, np.ascontiguousarray(discs), np.ascontiguousarray(segments), float(rng.uniform(0.1, 0.3)), here + rng.uniform(-half, half, 2)
+    discs = np.column_stack(
+        [here + rng.uniform(-1.2 * half, 1.2 * half, (count, 2)), rng.uniform(0.1, 0.3 * half, count)]
+    )
+    segments = np.hstack(
+        [
+            here + rng.uniform(-1.5 * half, 1.5 * half, (8, 2)),
+            here + rng.uniform(-1.5 * half, 1.5 * half, (8, 2)),
+        ]
+    )[: int(rng.integers(0, 9))]
+    return (
+        cells,
+        cell,
+        here,
+        np.ascontiguousarray(discs),
+        np.ascontiguousarray(segments),
+        float(rng.uniform(0.1, 0.3)),
+        here + rng.uniform(-half, half, 2),
+    )
 
 
 def drawn(cells, cell, here, discs, segments, radius):
@@ -41,7 +63,9 @@ def test_cells_and_spans_agree_with_reference(seed):
     assert {(i, j) for j in range(cells) for i in range(cells) if int(work.words[j]) >> i & 1} == blocked
     count = find_spans(work.words, cells, work.spans, work.row_start)
     assert [tuple(span) for span in work.spans[:count].tolist()] == twin.spans_of(cells, blocked)
-    assert work.row_start.tolist() == [sum(span[0] < row for span in twin.spans_of(cells, blocked)) for row in range(cells + 1)]
+    assert work.row_start.tolist() == [
+        sum(span[0] < row for span in twin.spans_of(cells, blocked)) for row in range(cells + 1)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -61,7 +85,11 @@ def test_searches_and_strings_agree_with_reference(seed):
     assert portals == len(path) - 1
     expected = twin.portals_of(spans, path)
     assert [tuple(sorted([tuple(p[:2]), tuple(p[2:])])) for p in work.portals[:portals].tolist()] == expected
-    goal = b if twin.span_at(spans, b) == path[-1] else (min(max(b[0], spans[end][1] + 0.5), spans[end][2] + 0.5), spans[end][0] + 0.5)
+    goal = (
+        b
+        if twin.span_at(spans, b) == path[-1]
+        else (min(max(b[0], spans[end][1] + 0.5), spans[end][2] + 0.5), spans[end][0] + 0.5)
+    )
     found = pull_string(work.portals, portals, *a, *goal, work.corners)
     string = [a, *map(tuple, work.corners[:found].tolist())]
     assert string[-1] == goal
@@ -71,7 +99,10 @@ def test_searches_and_strings_agree_with_reference(seed):
 
 def path_of(discs, segments=(), to=(1.5, 0.0), radius=0.2, cells=32, cell=0.15):
     """Return what the grid round an agent at the origin says, and the bends (m)."""
-    discs, segments = np.array(discs, dtype=float).reshape(-1, 3), np.array(segments, dtype=float).reshape(-1, 4)
+    discs, segments = (
+        np.array(discs, dtype=float).reshape(-1, 3),
+        np.array(segments, dtype=float).reshape(-1, 4),
+    )
     work, corner = drawn(cells, cell, np.zeros(2), discs, segments, radius)
     said, found = find_local_path(work, cells, cell, *corner, 0.0, 0.0, *to)
     return said, (work.corners[:found] + corner) * cell
@@ -85,7 +116,9 @@ def test_a_free_line_is_agreed_to():
 def test_a_path_leads_round_a_disc_on_the_nearer_side():
     for y in (0.1, -0.1):
         said, bends = path_of([[0.8, y, 0.4]])
-        assert said == LEADS_ROUND and np.allclose(bends[-1], [1.5, 0.0]) and np.sign(bends[0, 1]) == -np.sign(y)
+        assert (
+            said == LEADS_ROUND and np.allclose(bends[-1], [1.5, 0.0]) and np.sign(bends[0, 1]) == -np.sign(y)
+        )
         assert all(math.dist(bend, (0.8, y)) > 0.4 - 0.15 for bend in bends)
 
 
@@ -108,7 +141,11 @@ def test_an_agent_that_is_shut_in_stays_and_one_that_touches_another_goes_away_f
 
 def test_what_lies_beyond_the_grid_is_headed_for_along_the_line():
     said, bends = path_of([], to=(30.0, 15.0))
-    assert said == AGREES and bends[0, 0] == pytest.approx(2.25, abs=0.1) and bends[0, 1] == pytest.approx(1.125, abs=0.05)
+    assert (
+        said == AGREES
+        and bends[0, 0] == pytest.approx(2.25, abs=0.1)
+        and bends[0, 1] == pytest.approx(1.125, abs=0.05)
+    )
 
 
 def test_cells_stay_where_they_are_while_the_agent_walks():

@@ -1,4 +1,6 @@
-"""Floors are one mesh: joined where they meet, apart where one lies above the other, at every place and turn."""
+"""Floors are one mesh: joined where they meet, apart where one lies above the other,
+at every place and turn.
+"""
 
 import numpy as np
 import pytest
@@ -27,7 +29,9 @@ def test_floors_are_covered_exactly_and_joined_along_their_lines_only(turn, offs
     for layer, floor in enumerate(floors):
         area = 0.0
         for polygon in np.flatnonzero(mesh.polygon_layer == layer):
-            corners = mesh.vertex[mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2]
+            corners = mesh.vertex[
+                mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2
+            ]
             area += shapely.Polygon(corners - corners[0]).area
         assert area == pytest.approx(floor.ground.area, rel=1e-7)
     assert len(set(mesh.polygon_part.tolist())) == 1
@@ -38,8 +42,12 @@ def test_floors_are_covered_exactly_and_joined_along_their_lines_only(turn, offs
         line = shapely.LineString(join.line)
         own = [e for e in crossing if {int(layer[e]), int(layer[mesh.edge_twin[e]])} == set(join.floors)]
         ends = mesh.vertex[np.r_[mesh.edge_vertex[own], mesh.edge_end[own]]]
-        assert shapely.distance(line, shapely.points(ends[:, :2])).max() < 1e-5 and np.all(ends[:, 2] == join.height)
-        assert sum(shapely.LineString(mesh.vertex[[mesh.edge_vertex[e], mesh.edge_end[e]], :2]).length for e in own) == pytest.approx(4.0, abs=1e-4)
+        assert shapely.distance(line, shapely.points(ends[:, :2])).max() < 1e-5 and np.all(
+            ends[:, 2] == join.height
+        )
+        assert sum(
+            shapely.LineString(mesh.vertex[[mesh.edge_vertex[e], mesh.edge_end[e]], :2]).length for e in own
+        ) == pytest.approx(4.0, abs=1e-4)
     assert len(crossing) >= 4
 
 
@@ -63,12 +71,18 @@ def test_heights_places_and_speeds_agree_with_the_twin(turn, offset):
     height, share = np.empty(200), np.empty(200)
     heights_at(0, 200, mesh, polygon, position, height)
     plan_shares(0, 200, mesh, polygon, velocity, share)
-    assert height == pytest.approx([twin.height_at(mesh, p, *at) for p, at in zip(polygon, position, strict=True)], abs=1e-6)
-    assert share == pytest.approx([twin.plan_share(mesh, p, *v) for p, v in zip(polygon, velocity, strict=True)], rel=1e-8)
+    assert height == pytest.approx(
+        [twin.height_at(mesh, p, *at) for p, at in zip(polygon, position, strict=True)], abs=1e-6
+    )
+    assert share == pytest.approx(
+        [twin.plan_share(mesh, p, *v) for p, v in zip(polygon, velocity, strict=True)], rel=1e-8
+    )
 
 
 def test_random_walks_change_floors_over_the_joins_only():
-    """A point that is walked about changes its layer exactly where it crosses the foot or the head, and its height never jumps."""
+    """A point that is walked about changes its layer exactly where it crosses the foot or the head,
+    and its height never jumps.
+    """
     _, joins, built = two_storeys()
     mesh = built.mesh
     lines = [shapely.LineString(join.line) for join in joins]
@@ -109,11 +123,14 @@ def test_walls_below_a_stair_are_in_no_list_of_the_stair_and_its_own_are():
 
 
 def test_a_landing_lists_the_side_walls_of_a_stair_that_ends_a_storey_below():
-    """An agent that steps from a landing onto a long stair within a tick has to be stopped by its walls; where the stair has gone a head's height down is out of reach."""
+    """An agent that steps from a landing onto a long stair within a tick has to be stopped by its walls;
+    where the stair has gone a head's height down is out of reach.
+    """
     floors = [
-        FloorPlan("ground", shapely.box(0, 0, 10, 10), Plane((0, 0, 0))), FloorPlan("upper", shapely.box(30, 0, 40, 10), Plane((0, 0, 4))),
+        FloorPlan("ground", shapely.box(0, 0, 10, 10), Plane((0, 0, 0))),
+        FloorPlan("upper", shapely.box(30, 0, 40, 10), Plane((0, 0, 4))),
         FloorPlan("stair", shapely.box(10, 4, 30, 6), Plane((10, 4, 0), (0.2, 0.0))),
-    ]  # fmt: skip
+    ]
     joins = [Join((0, 2), ((10, 4), (10, 6)), 0.0), Join((1, 2), ((30, 4), (30, 6)), 4.0)]
     for reach, listed in ((4.0, 2), (12.0, 0)):  # 1.8 m down are 9 m on
         built = build_floors(floors, joins, wall_reach=reach)
@@ -129,13 +146,22 @@ def test_the_nearest_wall_is_that_of_the_own_floor():
     x, y = 20.1, 4.0  # inside the thin wall upstairs, in the open downstairs
     assert locate(built.mesh, x, y, 1) == -1
     assert wall_distance(built.mesh, locate(built.mesh, x, y, 0), x, y, 3.0, flood) == 3.0
-    assert wall_distance(built.mesh, locate(built.mesh, 20.5, y, 1), 20.5, y, 3.0, flood) == pytest.approx(0.3)
+    assert wall_distance(built.mesh, locate(built.mesh, 20.5, y, 1), 20.5, y, 3.0, flood) == pytest.approx(
+        0.3
+    )
 
 
 def test_goals_are_cut_on_their_own_floor():
     _, _, built = two_storeys()
     region = shapely.box(22, 2, 25, 5)
-    goals = cut_goals(built.mesh, [GoalShape(region, layer=0), GoalShape(region, layer=1), GoalShape(shapely.Point(12, 5), 0.3, layer=2)])
+    goals = cut_goals(
+        built.mesh,
+        [
+            GoalShape(region, layer=0),
+            GoalShape(region, layer=1),
+            GoalShape(shapely.Point(12, 5), 0.3, layer=2),
+        ],
+    )
     for goal, layer in enumerate((0, 1, 2)):
         pieces = goals.piece_polygon[goals.goal_start[goal] : goals.goal_start[goal + 1]]
         assert len(pieces) and set(built.mesh.polygon_layer[pieces].tolist()) == {layer}
@@ -146,8 +172,13 @@ def test_two_ramps_side_by_side_are_parted_by_a_wall():
     floors = [FloorPlan("ground", ground, Plane((0, 0, 0))), FloorPlan("upper", upper, Plane((0, 0, 1)))]
     joins = []
     for number, low in ((2, 2.0), (3, 4.0)):
-        floors.append(FloorPlan(f"ramp {number}", shapely.box(10, low, 20, low + 2), Plane((10, 0, 0), (0.1, 0.0))))
-        joins += [Join((0, number), ((10, low), (10, low + 2)), 0.0), Join((1, number), ((20, low), (20, low + 2)), 1.0)]
+        floors.append(
+            FloorPlan(f"ramp {number}", shapely.box(10, low, 20, low + 2), Plane((10, 0, 0), (0.1, 0.0)))
+        )
+        joins += [
+            Join((0, number), ((10, low), (10, low + 2)), 0.0),
+            Join((1, number), ((20, low), (20, low + 2)), 1.0),
+        ]
     built = build_floors(floors, joins)
     mesh = built.mesh
     flood = make_flood(mesh.polygon_count)
@@ -155,14 +186,21 @@ def test_two_ramps_side_by_side_are_parted_by_a_wall():
 
 
 def test_a_line_that_misses_the_edge_of_a_floor_is_refused_with_its_place():
-    floors = [FloorPlan("ground", shapely.box(0, 0, 10, 10), Plane((0, 0, 0))), FloorPlan("ramp", shapely.box(10.01, 4, 20, 6), Plane((10, 0, 0), (0.1, 0.0)))]
-    with pytest.raises(NavigationError, match=r'from \(10, 4\) to \(10, 6\) does not lie on the edge of "ramp"'):
+    floors = [
+        FloorPlan("ground", shapely.box(0, 0, 10, 10), Plane((0, 0, 0))),
+        FloorPlan("ramp", shapely.box(10.01, 4, 20, 6), Plane((10, 0, 0), (0.1, 0.0))),
+    ]
+    with pytest.raises(
+        NavigationError, match=r'from \(10, 4\) to \(10, 6\) does not lie on the edge of "ramp"'
+    ):
         build_floors(floors, [Join((0, 1), ((10, 4), (10, 6)), 0.0)])
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_neighbours_are_those_that_share_ground(seed):
-    """In every storey, on the stair, and round its ends: exactly those that stand less than the step off each other's plane."""
+    """In every storey, on the stair, and round its ends:
+    exactly those that stand less than the step off each other's plane.
+    """
     _, _, built = two_storeys()
     mesh = built.mesh
     rng = np.random.default_rng(seed)
@@ -174,7 +212,9 @@ def test_neighbours_are_those_that_share_ground(seed):
             places.append((x, y, twin.height_at(mesh, polygon, x, y)))
             polygons.append(polygon)
     place, slope = np.array(places), mesh.polygon_slope[polygons]
-    cells = CellIndex(1.0).build(place[:, :2].copy(), np.zeros(250, np.int32), heights=Heights(place[:, 2].copy(), slope, mesh.step))
+    cells = CellIndex(1.0).build(
+        place[:, :2].copy(), np.zeros(250, np.int32), heights=Heights(place[:, 2].copy(), slope, mesh.step)
+    )
     rows, count = np.empty((250, 10), np.int64), np.empty(250, np.int64)
     nearest_rows(0, 250, cells, 10, 4.0, rows, count)
     parted = 0
@@ -197,7 +237,9 @@ def test_an_agent_at_the_foot_meets_those_on_the_stair_and_none_under_it():
     position = np.array([spot[:2] for spot in spots])
     z = np.empty(5)
     heights_at(0, 5, mesh, polygon, position, z)
-    cells = CellIndex(1.0).build(position, np.zeros(5, np.int32), heights=Heights(z, mesh.polygon_slope[polygon], mesh.step))
+    cells = CellIndex(1.0).build(
+        position, np.zeros(5, np.int32), heights=Heights(z, mesh.polygon_slope[polygon], mesh.step)
+    )
     rows, count = np.empty((5, 4), np.int64), np.empty(5, np.int64)
     nearest_rows(0, 5, cells, 4, 4.5, rows, count)
     meets = [set(row[:n].tolist()) for row, n in zip(rows, count, strict=True)]

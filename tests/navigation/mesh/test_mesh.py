@@ -1,4 +1,6 @@
-"""Meshes cover walkable ground exactly with convex polygons that share whole edges, however awkward the ground is."""
+"""Meshes cover walkable ground exactly with convex polygons that share whole edges,
+however awkward the ground is.
+"""
 
 import gc
 from functools import cache
@@ -11,8 +13,26 @@ from shapely import affinity
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.mesh import build
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh, mesh_from_polygons
-from crowdsim.navigation.mesh.mesh import are_parted, depth_in_polygon, find_exit, is_cut_off, is_in_sight, make_flood, wall_distance
-from tests.navigation.worlds import UTM, free_points, located, outlines, pillar_hall, random_ground, rooms, round_polygon, simple_polygon
+from crowdsim.navigation.mesh.mesh import (
+    are_parted,
+    depth_in_polygon,
+    find_exit,
+    is_cut_off,
+    is_in_sight,
+    make_flood,
+    wall_distance,
+)
+from tests.navigation.worlds import (
+    UTM,
+    free_points,
+    located,
+    outlines,
+    pillar_hall,
+    random_ground,
+    rooms,
+    round_polygon,
+    simple_polygon,
+)
 from tests.reference import mesh as twin
 
 SQUARE = shapely.box(0.0, 0.0, 10.0, 10.0)
@@ -38,19 +58,41 @@ def awkward_grounds():
         "two holes that touch in their corners": with_holes(left, upper),
         "a hole whose corner touches another's edge": with_holes(left, [(4, 3), (6, 2), (6, 5)]),
         "a ring of holes that closes a courtyard": SQUARE.difference(
-            shapely.union_all([shapely.box(2, 4, 4, 6), shapely.box(4, 6, 6, 8), shapely.box(6, 4, 8, 6), shapely.box(4, 2, 6, 4)])
+            shapely.union_all(
+                [
+                    shapely.box(2, 4, 4, 6),
+                    shapely.box(4, 6, 6, 8),
+                    shapely.box(6, 4, 8, 6),
+                    shapely.box(4, 2, 6, 4),
+                ]
+            )
         ),
-        "collinear vertices": shapely.Polygon([(x, 0) for x in np.linspace(0, 10, 50)] + [(10, y) for y in np.linspace(0.2, 5, 25)] + [(0, 5)]),
+        "collinear vertices": shapely.Polygon(
+            [(x, 0) for x in np.linspace(0, 10, 50)] + [(10, y) for y in np.linspace(0.2, 5, 25)] + [(0, 5)]
+        ),
         "a corridor of a millimetre": shapely.Polygon([(0, 0), (100, 0), (100, 1e-3), (0, 2e-3)]),
         "a waist of a micrometre": shapely.Polygon([(0, 0), (100, 0), (100, 1), (50, 1e-6), (0, 1)]),
-        "walls that meet at one degree": SQUARE.difference(shapely.Polygon([(0, 5), (10, 5), (0, 5 + TINY_ANGLE)])),
+        "walls that meet at one degree": SQUARE.difference(
+            shapely.Polygon([(0, 5), (10, 5), (0, 5 + TINY_ANGLE)])
+        ),
         "a wedge of one degree that ends in free ground": shapely.box(0, 0, 20, 20).difference(
-            shapely.union_all([shapely.Polygon([(0, 5), (10, 5), (0, 5 + TINY_ANGLE)]), shapely.Polygon([(20, 5), (10.1, 5), (20, 5.1)])])
+            shapely.union_all(
+                [
+                    shapely.Polygon([(0, 5), (10, 5), (0, 5 + TINY_ANGLE)]),
+                    shapely.Polygon([(20, 5), (10.1, 5), (20, 5.1)]),
+                ]
+            )
         ),
         "five islands": shapely.MultiPolygon([shapely.box(3 * i, 0, 3 * i + 2, 2) for i in range(5)]),
-        "islands that touch in a point": shapely.union_all([shapely.box(0, 0, 2, 2), shapely.box(2, 2, 4, 4)]),
-        "a spiral of thin walls": shapely.box(-1, -1, 10, 10).difference(shapely.LineString(spiral).buffer(0.01, cap_style="flat", join_style="mitre")),
-        "1,000 tiny obstacles": shapely.box(0, 0, 50, 50).difference(shapely.union_all([round_polygon(6, 0.05, rng.uniform(1, 49, 2)) for _ in range(1000)])),
+        "islands that touch in a point": shapely.union_all(
+            [shapely.box(0, 0, 2, 2), shapely.box(2, 2, 4, 4)]
+        ),
+        "a spiral of thin walls": shapely.box(-1, -1, 10, 10).difference(
+            shapely.LineString(spiral).buffer(0.01, cap_style="flat", join_style="mitre")
+        ),
+        "1,000 tiny obstacles": shapely.box(0, 0, 50, 50).difference(
+            shapely.union_all([round_polygon(6, 0.05, rng.uniform(1, 49, 2)) for _ in range(1000)])
+        ),
         "coordinates of 1e7": affinity.translate(random_ground(7), 1e7, 1e7),
         "a circle of 5,000 sides": round_polygon(5000, 10.0),
         "a pillar of 5,000 sides": shapely.box(-5, -5, 5, 5).difference(round_polygon(5000, 1.0)),
@@ -70,21 +112,30 @@ def check_cover(ground, mesh, most_sides):
         corner = mesh.vertex[mesh.edge_vertex[first:last], :2]
         before, after = corner - np.roll(corner, 1, axis=0), np.roll(corner, -1, axis=0) - corner
         turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
-        assert np.all(turn >= -2e-9 * np.hypot(*before.T) * np.hypot(*after.T)), f"polygon {corner} is not convex and counter-clockwise"
+        assert np.all(turn >= -2e-9 * np.hypot(*before.T) * np.hypot(*after.T)), (
+            f"polygon {corner} is not convex and counter-clockwise"
+        )
         assert turn.sum() > 0.0
-    # Whole edges: the other side of every portal is the same two vertices, and what has no other side is the boundary of the ground.
+    # Whole edges: the other side of every portal is the same two vertices, and what has no other side is the
+    # boundary of the ground.
     portal = np.flatnonzero(mesh.edge_twin >= 0)
     twin = mesh.edge_twin[portal]
     assert np.array_equal(mesh.edge_twin[twin], portal)
-    assert np.array_equal(mesh.edge_vertex[twin], mesh.edge_end[portal]) and np.array_equal(mesh.edge_end[twin], mesh.edge_vertex[portal])
+    assert np.array_equal(mesh.edge_vertex[twin], mesh.edge_end[portal]) and np.array_equal(
+        mesh.edge_end[twin], mesh.edge_vertex[portal]
+    )
     boundary = np.flatnonzero(mesh.edge_twin < 0)
-    ends = np.stack([mesh.vertex[mesh.edge_vertex[boundary], :2], mesh.vertex[mesh.edge_end[boundary], :2]], axis=1)
+    ends = np.stack(
+        [mesh.vertex[mesh.edge_vertex[boundary], :2], mesh.vertex[mesh.edge_end[boundary], :2]], axis=1
+    )
     length = np.hypot(*(ends[:, 1] - ends[:, 0]).T).sum()
     assert length == pytest.approx(ground.boundary.length, rel=1e-9)
     outline = ground.boundary
     shapely.prepare(outline)
     scale = 1e-9 + 4e-16 * np.abs(mesh.vertex).max()
-    assert np.all(shapely.dwithin(outline, shapely.points(ends.mean(axis=1)), scale)) and np.all(shapely.dwithin(outline, shapely.points(ends[:, 0]), scale))
+    assert np.all(shapely.dwithin(outline, shapely.points(ends.mean(axis=1)), scale)) and np.all(
+        shapely.dwithin(outline, shapely.points(ends[:, 0]), scale)
+    )
 
 
 @pytest.mark.sample(5)
@@ -92,7 +143,11 @@ def check_cover(ground, mesh, most_sides):
 @pytest.mark.parametrize("name", list(awkward_grounds()))
 def test_awkward_ground_is_covered_exactly(name, cells):
     ground = awkward_grounds()[name]
-    check_cover(ground, build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh, 3 if cells == "triangles" else 6)
+    check_cover(
+        ground,
+        build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh,
+        3 if cells == "triangles" else 6,
+    )
 
 
 @pytest.mark.sample(8)
@@ -148,7 +203,9 @@ def test_a_point_on_a_shared_edge_belongs_to_the_lower_polygon():
         assert located(mesh, mesh.portal_point[portal][None])[0] == min(sides)
 
 
-@pytest.mark.parametrize("ground", [shapely.Polygon(), shapely.Polygon([(0, 0), (1, 0), (2, 0)])], ids=["empty", "flat"])
+@pytest.mark.parametrize(
+    "ground", [shapely.Polygon(), shapely.Polygon([(0, 0), (1, 0), (2, 0)])], ids=["empty", "flat"]
+)
 def test_ground_without_area_is_refused_in_words(ground):
     with pytest.raises(NavigationError, match="empty"):
         build_mesh(ground)
@@ -189,11 +246,20 @@ def test_locating_agrees_with_reference(small_mesh):
     mesh, _ = small_mesh
     rng = np.random.default_rng(0)
     corners = mesh.vertex[rng.integers(0, len(mesh.vertex), 20), :2]
-    points = np.vstack([rng.uniform(-0.5, 12.5, (40, 2)), corners, corners + rng.uniform(-1e-6, 1e-6, (20, 2)), mesh.portal_point[::9]])
+    points = np.vstack(
+        [
+            rng.uniform(-0.5, 12.5, (40, 2)),
+            corners,
+            corners + rng.uniform(-1e-6, 1e-6, (20, 2)),
+            mesh.portal_point[::9],
+        ]
+    )
     for (x, y), found in zip(points, located(mesh, points)):
         assert found == twin.locate(mesh, x, y)
         if found >= 0:
-            assert depth_in_polygon(mesh, found, x, y) == pytest.approx(twin.depth_in_polygon(mesh, found, x, y), abs=1e-12)
+            assert depth_in_polygon(mesh, found, x, y) == pytest.approx(
+                twin.depth_in_polygon(mesh, found, x, y), abs=1e-12
+            )
 
 
 def test_widths_inside_polygons_agree_with_reference(small_mesh):
@@ -203,7 +269,9 @@ def test_widths_inside_polygons_agree_with_reference(small_mesh):
     for polygon in range(mesh.polygon_count):
         first, last = mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]
         count = last - first
-        widths = mesh.pair_width[mesh.pair_start[polygon] : mesh.pair_start[polygon + 1]].reshape(count, count)
+        widths = mesh.pair_width[mesh.pair_start[polygon] : mesh.pair_start[polygon + 1]].reshape(
+            count, count
+        )
         weights = rng.dirichlet(np.ones(count))
         corners = mesh.vertex[mesh.edge_vertex[first:last], :2]
         x, y = weights @ corners
@@ -212,7 +280,9 @@ def test_widths_inside_polygons_agree_with_reference(small_mesh):
         for width in (0.0, rng.uniform(0.0, 6.0), widest * (1.0 - 1e-12), widest * (1.0 + 1e-12)):
             assert are_parted(mesh, polygon, x, y, *other, width) == (widest < width)
         for i in range(count):
-            assert [twin.pair_width(mesh, polygon, i, j) for j in range(count) if j != i] == pytest.approx(np.delete(widths[i], i), rel=1e-15)
+            assert [twin.pair_width(mesh, polygon, i, j) for j in range(count) if j != i] == pytest.approx(
+                np.delete(widths[i], i), rel=1e-15
+            )
             widest = twin.widest_from_edge(mesh, polygon, first + i, x, y)
             for width in (0.0, rng.uniform(0.0, 6.0), widest * (1.0 - 1e-12), widest * (1.0 + 1e-12)):
                 assert is_cut_off(mesh, polygon, first + i, x, y, width) == (widest < width)
@@ -232,7 +302,9 @@ def test_the_distance_to_walls_agrees_with_reference_up_to_its_limit(small_mesh)
             assert wall_distance(mesh, polygon, x, y, limit, flood) == pytest.approx(expected, abs=1e-12)
             assert (flood.nearest[0] < 0) == (expected == limit)
             if expected < limit:
-                assert twin.distance_to_segment(x, y, *twin.edge_ends(mesh, flood.nearest[0])) == pytest.approx(expected, abs=1e-12)
+                assert twin.distance_to_segment(
+                    x, y, *twin.edge_ends(mesh, flood.nearest[0])
+                ) == pytest.approx(expected, abs=1e-12)
 
 
 def test_sight_and_paths_out_of_polygons_agree_with_reference(small_mesh):
@@ -261,12 +333,17 @@ def test_walls_of_the_floor_above_are_not_near():
     # Two floors of 4 x 4 m, one above the other; above, a wall crosses the middle.
     below, above = [(0, 0), (4, 0), (4, 4), (0, 4)], [(0, 0), (2, 0), (2, 4), (0, 4)]
     vertices = np.array([(x, y, 0.0) for x, y in below] + [(x, y, 3.0) for x, y in above])
-    mesh, walls = mesh_from_polygons(vertices, [[0, 1, 2, 3], [4, 5, 6, 7]], layers=np.array([0, 1], dtype=np.int32))
+    mesh, walls = mesh_from_polygons(
+        vertices, [[0, 1, 2, 3], [4, 5, 6, 7]], layers=np.array([0, 1], dtype=np.int32)
+    )
     flood = make_flood(2)
     assert wall_distance(mesh, 0, 1.9, 2.0, 9.0, flood) == pytest.approx(1.9)
     assert wall_distance(mesh, 1, 1.9, 2.0, 9.0, flood) == pytest.approx(0.1)
     assert [located(mesh, np.array([[1.0, 1.0]]), layer)[0] for layer in (-1, 0, 1, 2)] == [0, 0, 1, -1]
-    assert [set(walls.zone_wall[walls.zone_start[z] : walls.zone_start[z + 1]]) for z in (0, 1)] == [{0, 1, 2, 3}, {4, 5, 6, 7}]
+    assert [set(walls.zone_wall[walls.zone_start[z] : walls.zone_start[z + 1]]) for z in (0, 1)] == [
+        {0, 1, 2, 3},
+        {4, 5, 6, 7},
+    ]
     assert walls.layer.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
 
 
@@ -285,21 +362,29 @@ def test_cells_list_every_polygon_that_comes_near_them_and_no_others(small_mesh)
         low = mesh.bin_origin + mesh.bin_size * np.array([cell % columns, cell // columns])
         listed = set(mesh.bin_polygon[mesh.bin_start[cell] : mesh.bin_start[cell + 1]].tolist())
         apart = shapely.distance(shapely.box(*low, *(low + mesh.bin_size)), polygons)
-        assert set(np.flatnonzero(apart <= 0.99e-6).tolist()) <= listed <= set(np.flatnonzero(apart <= 4e-6).tolist())
+        assert (
+            set(np.flatnonzero(apart <= 0.99e-6).tolist())
+            <= listed
+            <= set(np.flatnonzero(apart <= 4e-6).tolist())
+        )
 
 
 def test_walls_run_on_over_the_vertices_that_gaps_put_into_them():
     needle = shapely.Polygon([(5.0, 0.3), (5.02, 4.0), (4.98, 4.0)])
     build = build_mesh(shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle))
     assert len(build.walls.start) == 7 < int(np.sum(build.mesh.edge_wall >= 0))
-    floor = np.flatnonzero((build.walls.start == (0.0, 0.0)).all(axis=1) & (build.walls.end == (10.0, 0.0)).all(axis=1))
+    floor = np.flatnonzero(
+        (build.walls.start == (0.0, 0.0)).all(axis=1) & (build.walls.end == (10.0, 0.0)).all(axis=1)
+    )
     assert len(floor) == 1 and not build.walls.is_corner[floor[0]]
     assert build.walls.is_corner.sum() == 3  # the needle's
     assert np.array_equal(build.walls.previous[build.walls.next], np.arange(7))
 
 
 def test_walls_are_joined_without_work_for_the_garbage_collector(monkeypatch):
-    """A list for every edge made it look at young objects every 350 edges, and now and then at all that the process has, in the middle of a tick."""
+    """A list for every edge made it look at young objects every 350 edges,
+    and now and then at all that the process has, in the middle of a tick.
+    """
     make, looked, edges = build.make_walls, [], []
 
     def watched(*arguments):
@@ -315,4 +400,5 @@ def test_walls_are_joined_without_work_for_the_garbage_collector(monkeypatch):
 
     monkeypatch.setattr(build, "make_walls", watched)
     build_mesh(pillar_hall(18))
-    assert len(edges) == 1 and edges[0] > 3000 and len(looked) <= 2, looked  # one at most: it may have been near
+    # one at most: it may have been near
+    assert len(edges) == 1 and edges[0] > 3000 and len(looked) <= 2, looked

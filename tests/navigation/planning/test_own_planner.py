@@ -1,4 +1,5 @@
-"""Planners of one's own: what a plug-in can register, that its paths are followed, and that one which breaks its promises is reported by name and agent.
+"""Planners of one's own: what a plug-in can register, that its paths are followed,
+and that one which breaks its promises is reported by name and agent.
 
 That a planner in plain Python keeps to the contract of all planners stands in test_planner.py.
 """
@@ -72,7 +73,14 @@ def answered(planner, mesh, position, radius=0.2):
     """Status and portals of the answers to requests from some positions to goal 0."""
     position = np.array(position, dtype=np.float64)
     rows = np.arange(len(position))
-    planner.submit(0, rows + 1, position, located(mesh, position), np.zeros(len(rows), dtype=np.int32), np.full(len(rows), radius))
+    planner.submit(
+        0,
+        rows + 1,
+        position,
+        located(mesh, position),
+        np.zeros(len(rows), dtype=np.int32),
+        np.full(len(rows), radius),
+    )
     answers, _ = planner.advance(1 << 40, Team(1))
     return answers.status.tolist(), np.split(answers.cells, answers.start[1:-1]), answers
 
@@ -92,7 +100,9 @@ def test_a_straight_line_is_found_where_one_can_walk_along_it_and_nowhere_else()
         free = ROOM.buffer(-0.0).covers(shapely.LineString([(x, y), (11, 1)]))
         assert (status[place] == FOUND) == free
         for portal in portals[place].tolist():  # the line goes through each
-            edge = shapely.LineString([mesh.vertex[mesh.edge_vertex[portal], :2], mesh.vertex[mesh.edge_end[portal], :2]])
+            edge = shapely.LineString(
+                [mesh.vertex[mesh.edge_vertex[portal], :2], mesh.vertex[mesh.edge_end[portal], :2]]
+            )
             assert edge.distance(shapely.LineString([(x, y), (11, 1)])) < 1e-9
 
 
@@ -102,33 +112,53 @@ def test_agents_follow_the_paths_of_a_plug_in_and_those_without_one_stand(tmp_pa
     with Simulation(parse_scenario(SCENE), out=out) as run:
         verdict = run.run()
         assert verdict.arrived == 2 and verdict.reasons == {"its planner found no path to its goal": 1}
-        assert run.agents.path_status.tolist() == [PathStatus.UNREACHABLE] and run.agents.activity.tolist() == [AgentState.STANDING]
+        assert run.agents.path_status.tolist() == [
+            PathStatus.UNREACHABLE
+        ] and run.agents.activity.tolist() == [AgentState.STANDING]
     with open_run(out) as recording:
         header, entry = recording.header, dict(recording.header.plugins)
-    assert entry["straight-line"]["sha256"] == origin_of("straight-line").sha256 and entry["straight-line"]["kind"] == "planner"
+    assert (
+        entry["straight-line"]["sha256"] == origin_of("straight-line").sha256
+        and entry["straight-line"]["kind"] == "planner"
+    )
     assert require_recorded(entry, "run.h5") == []
     registry.forget("straight-line")
-    with pytest.raises(PluginError, match=r"made with a planner that is not crowdsim's own and is not loaded: \"straight-line\" of .*straight_line.py"):
+    with pytest.raises(
+        PluginError,
+        match=(
+            r"made with a planner that is not crowdsim's own and is not loaded: \"straight-line\" of "
+            r".*straight_line.py"
+        ),
+    ):
         require_recorded(entry, "run.h5")
-    assert {each.name for each in scenario_of_run(header, "run.h5").navigations} == {"optimal"}  # to look at it and to measure it, the file need not be there
+    # to look at it and to measure it, the file need not be there
+    assert {each.name for each in scenario_of_run(header, "run.h5").navigations} == {"optimal"}
 
 
 def test_a_run_with_a_plug_in_goes_on_from_a_saved_state_in_the_middle_of_a_search():
     load_plugin(FILE)
-    with Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as run, Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as other:
+    with (
+        Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as run,
+        Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as other,
+    ):
         run.step()
         assert run._plan.paths[0].planner.queue.is_active.any()
         other.restore(run.state())
         for _ in range(30):
             run.step()
             other.step()
-        assert run.digest == other.digest and run.agents.path_status.tolist() == other.agents.path_status.tolist()
+        assert (
+            run.digest == other.digest
+            and run.agents.path_status.tolist() == other.agents.path_status.tolist()
+        )
 
 
 def test_parameters_of_a_plug_in_are_checked_like_any_other():
     load_plugin(FILE)
     scenario = parse_scenario(SCENE, sets=["navigation={kind: straight-line, farthest: 3}"])
-    assert planner_kind("straight-line").owners[0](farthest=3.0) == scenario.navigation.parameters(planner_kind("straight-line").owners[0])
+    assert planner_kind("straight-line").owners[0](farthest=3.0) == scenario.navigation.parameters(
+        planner_kind("straight-line").owners[0]
+    )
     with Simulation(scenario) as run:
         run.step()
         assert (run.agents.path_status == PathStatus.UNREACHABLE).all()
@@ -138,27 +168,59 @@ def test_parameters_of_a_plug_in_are_checked_like_any_other():
         parse_scenario(SCENE, sets=["navigation=straight"])
 
 
-@pytest.mark.parametrize("text, words", [
-    ("x = 1\n", "registers no model.*@register_planner"),
-    (HEAD, r'the planner "mine" has no method search of its own'),
-    (HEAD.replace('"mine"', '"mesh"') + "    def search(self, request): yield\n", "two planners are called 'mesh'"),
-    (HEAD.replace('"mine"', '"orca"') + "    def search(self, request): yield\n", 'an avoidance model called "orca"'),
-    (HEAD.replace('"mine"', '" mine"') + "    def search(self, request): yield\n", "has no usable name"),
-    (HEAD.replace("(PlainPlanner)", "") + "    def search(self, request): yield\n", r"has no method submit, .*Derive it from PlainPlanner"),
-    (HEAD + "    Parameters = 3\n    def search(self, request): yield\n", "has no class Parameters"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("x = 1\n", "registers no model.*@register_planner"),
+        (HEAD, r'the planner "mine" has no method search of its own'),
+        (
+            HEAD.replace('"mine"', '"mesh"') + "    def search(self, request): yield\n",
+            "two planners are called 'mesh'",
+        ),
+        (
+            HEAD.replace('"mine"', '"orca"') + "    def search(self, request): yield\n",
+            'an avoidance model called "orca"',
+        ),
+        (HEAD.replace('"mine"', '" mine"') + "    def search(self, request): yield\n", "has no usable name"),
+        (
+            HEAD.replace("(PlainPlanner)", "") + "    def search(self, request): yield\n",
+            r"has no method submit, .*Derive it from PlainPlanner",
+        ),
+        (HEAD + "    Parameters = 3\n    def search(self, request): yield\n", "has no class Parameters"),
+    ],
+)
 def test_a_plug_in_that_is_no_planner_is_refused_in_one_line_and_leaves_nothing(tmp_path, text, words):
     with pytest.raises(PluginError, match=words) as caught:
         load_plugin(written(tmp_path, text))
-    assert "\n" not in str(caught.value) and registry.registered() == {} and [kind.name for kind in planner_kinds()] == list(OWN)
+    assert (
+        "\n" not in str(caught.value)
+        and registry.registered() == {}
+        and [kind.name for kind in planner_kinds()] == list(OWN)
+    )
 
 
-@pytest.mark.parametrize("body, words", [
-    ("        yield\n        return 1 / 0\n", r'the planner "mine" raised an error for agent 1, at .*mine.py:\d+: ZeroDivisionError: division by zero'),
-    ("        yield\n        return Path(7, [])\n", r'the planner "mine" answers agent 1 with a path to piece 7, but its goal has \[0\]'),
-    ("        yield\n        return Path(0, [0, 0, 0])\n", r"whose portal \d, half-edge 0, does not lead out of polygon"),
-    ("        yield\n        return Path(0, [])\n", r"that ends in polygon \d+, but the piece is in \d+"),
-], ids=["error", "piece", "portal", "end"])  # fmt: skip
+@pytest.mark.parametrize(
+    "body, words",
+    [
+        (
+            "        yield\n        return 1 / 0\n",
+            (
+                r'the planner "mine" raised an error for agent 1, at .*mine.py:\d+: ZeroDivisionError: '
+                r"division by zero"
+            ),
+        ),
+        (
+            "        yield\n        return Path(7, [])\n",
+            r'the planner "mine" answers agent 1 with a path to piece 7, but its goal has \[0\]',
+        ),
+        (
+            "        yield\n        return Path(0, [0, 0, 0])\n",
+            r"whose portal \d, half-edge 0, does not lead out of polygon",
+        ),
+        ("        yield\n        return Path(0, [])\n", r"that ends in polygon \d+, but the piece is in \d+"),
+    ],
+    ids=["error", "piece", "portal", "end"],
+)
 def test_a_planner_that_breaks_its_promises_is_reported_by_name_and_agent(tmp_path, body, words):
     load_plugin(written(tmp_path, HEAD + "    def search(self, request):\n" + body))
     mesh = build_mesh(ROOM).mesh
@@ -169,7 +231,11 @@ def test_a_planner_that_breaks_its_promises_is_reported_by_name_and_agent(tmp_pa
 
 def test_the_page_shows_the_file_that_is_tested():
     page = (FILE.parents[1] / "guides" / "plug-ins.md").read_text(encoding="utf-8")
-    assert f"```python\n{FILE.read_text(encoding='utf-8')}```" in page and PlainPlanner.__name__ in page and register_planner.__name__ in page
+    assert (
+        f"```python\n{FILE.read_text(encoding='utf-8')}```" in page
+        and PlainPlanner.__name__ in page
+        and register_planner.__name__ in page
+    )
 
 
 def test_the_parameters_of_a_kind_are_listed_once():
@@ -179,5 +245,7 @@ def test_the_parameters_of_a_kind_are_listed_once():
 
 
 def test_what_scenarios_are_read_by_is_what_planners_register():
-    assert {kind.name: kind.over_cells for kind in planner_kinds()} == {name: leads_over_cells(name) for name in OWN}
+    assert {kind.name: kind.over_cells for kind in planner_kinds()} == {
+        name: leads_over_cells(name) for name in OWN
+    }
     assert not leads_over_cells("no planner")

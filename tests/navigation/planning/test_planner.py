@@ -1,6 +1,8 @@
-"""The contract of every planner: it gives the same answers for any budget, any number of threads, and with a save in between.
+"""The contract of every planner: it gives the same answers for any budget, any number of threads,
+and with a save in between.
 
-Whether searches are shared changes nothing about A*; of optimal paths, which can tie, it may change which, but not how long they are.
+Whether searches are shared changes nothing about A*; of optimal paths, which can tie, it may change which,
+but not how long they are.
 """
 
 import functools
@@ -30,7 +32,9 @@ ROUND = " round stationary agents"
 TOY = "straight line"  # in plain Python: what a plug-in can be
 KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, TOY)
 StraightLine = straight_line()
-SHARED_M = 5e-3  # Bodies whose radii are less than 1/128 m apart share a tree; its paths are the shortest of the first of them.
+# Bodies whose radii are less than 1/128 m apart share a tree; its paths are the shortest of the first of
+# them.
+SHARED_M = 5e-3
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +53,14 @@ class Crowd:
         points, _ = free_points(ground, 0.3, 4, rng)
         size = ground.bounds[2]
         region = GoalShape(shapely.box(0.4 * size, 0.4 * size, 0.6 * size, 0.6 * size))
-        self.goals = cut_goals(self.mesh, [*(GoalShape(shapely.Point(p), reach=0.2) for p in points), region, GoalShape(None, parts=(0, 1, 4))])
+        self.goals = cut_goals(
+            self.mesh,
+            [
+                *(GoalShape(shapely.Point(p), reach=0.2) for p in points),
+                region,
+                GoalShape(None, parts=(0, 1, 4)),
+            ],
+        )
         self.position, _ = free_points(ground, 0.15, agents, rng)
         self.polygon = located(self.mesh, self.position)
         count = len(self.position)
@@ -64,7 +75,12 @@ class Crowd:
             return planner
         planner = StationaryPlanner(planner, self.mesh, self.goals)
         # Some of them ask themselves; none is in its own way.
-        planner.stand(np.arange(len(self.stationary)) + 1, self.stationary, self.stationary_radius, located(self.mesh, self.stationary))
+        planner.stand(
+            np.arange(len(self.stationary)) + 1,
+            self.stationary,
+            self.stationary_radius,
+            located(self.mesh, self.stationary),
+        )
         return planner
 
     def _planner_of_walls(self, share):
@@ -75,7 +91,14 @@ class Crowd:
         return MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=share), self.kind)
 
     def submit(self, planner, rows, tick=0):
-        planner.submit(tick, self.entity[rows], self.position[rows], self.polygon[rows], self.goal[rows], self.radius[rows])
+        planner.submit(
+            tick,
+            self.entity[rows],
+            self.position[rows],
+            self.polygon[rows],
+            self.goal[rows],
+            self.radius[rows],
+        )
 
     def paths(self, share=True, budget=ALL, threads=1, save=False):
         """Return (answer of each entity, expansions in all)."""
@@ -95,7 +118,6 @@ class Crowd:
         assert set(answers) == set(self.entity.tolist())
         return answers, total
 
-
     def lengths(self, answers):
         """Return how long the paths in answers are (m), by row."""
         paths = [answers[entity] for entity in self.entity.tolist()]
@@ -103,14 +125,16 @@ class Crowd:
         cells = np.array([cell for path in paths for cell in path[2]] + [0], dtype=np.int32)
         out = np.empty(len(paths))
         measure_corridors(
-            self.mesh, self.goals, cells, start[:-1], np.diff(start).astype(np.int32), self.polygon, np.array([path[1] for path in paths], dtype=np.int32),
-            self.position, self.radius, out,
+            self.mesh, self.goals, cells, start[:-1], np.diff(start).astype(np.int32), self.polygon,
+            np.array([path[1] for path in paths], dtype=np.int32), self.position, self.radius, out,
         )  # fmt: skip
         return out
 
 
 def assert_same(scene, answers, expected, is_shared_alike=True):
-    """Assert that answers are the same; of optimal ones, where searches were shared in one case only, that they are as long."""
+    """Assert that answers are the same; of optimal ones, where searches were shared in one case only,
+    that they are as long.
+    """
     if scene.kind != "optimal" or is_shared_alike:
         assert answers == expected
         return
@@ -124,12 +148,21 @@ def take(answers, found):
     """Add answers to a dictionary; no agent is answered twice."""
     for i, entity in enumerate(found.entity.tolist()):
         assert entity not in answers
-        answers[entity] = int(found.status[i]), int(found.piece[i]), tuple(found.cells[found.start[i] : found.start[i + 1]].tolist())
+        answers[entity] = (
+            int(found.status[i]),
+            int(found.piece[i]),
+            tuple(found.cells[found.start[i] : found.start[i + 1]].tolist()),
+        )
 
 
 def crowd(name, agents=120, kind="mesh"):
     """Return a crowd on plans with and without ties."""
-    grounds = {"random": (random_ground, 3), "rooms": (rooms, 2), "pillars": (pillar_hall, 7), "more": (random_ground, 12)}
+    grounds = {
+        "random": (random_ground, 3),
+        "rooms": (rooms, 2),
+        "pillars": (pillar_hall, 7),
+        "more": (random_ground, 12),
+    }
     make, seed = grounds[name]
     return Crowd(make(seed), seed, agents, kind)
 
@@ -155,7 +188,9 @@ def test_some_go_round_stationary_agents_and_some_through_them(name, through):
     """Else the contract would hold for nothing."""
     answers, _ = crowd(name, kind="mesh" + ROUND).paths()
     before, _ = crowd(name).paths()
-    round_them = [entity for entity in answers if answers[entity] != before[entity] and answers[entity][0] == FOUND]
+    round_them = [
+        entity for entity in answers if answers[entity] != before[entity] and answers[entity][0] == FOUND
+    ]
     through_them = [entity for entity in answers if answers[entity][0] == FOUND_THROUGH_AGENTS]
     assert len(round_them) >= 5 and len(through_them) >= through
     assert all(answers[entity][1:] == before[entity][1:] for entity in through_them)
@@ -166,8 +201,9 @@ def test_some_go_round_stationary_agents_and_some_through_them(name, through):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["random", "rooms", pytest.param("pillars", marks=pytest.mark.full)])
 @pytest.mark.parametrize("how", [
-    {"share": False}, {"budget": 1000}, {"budget": 37, "threads": 3}, {"budget": 7, "share": False}, {"threads": 2, "share": False}, {"threads": 7},
-    {"budget": 41, "save": True}, {"budget": 150, "save": True, "share": False},
+    {"share": False}, {"budget": 1000}, {"budget": 37, "threads": 3}, {"budget": 7, "share": False},
+    {"threads": 2, "share": False}, {"threads": 7}, {"budget": 41, "save": True},
+    {"budget": 150, "save": True, "share": False},
 ], ids=str)  # fmt: skip
 def test_the_paths_do_not_depend_on_budget_sharing_threads_or_saving(name, how, kind):
     scene = crowd(name, kind=kind)
@@ -179,7 +215,11 @@ def test_the_paths_do_not_depend_on_budget_sharing_threads_or_saving(name, how, 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=12, deadline=None, derandomize=True)
-@given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=12), threads=st.sampled_from([1, 2]), save=st.booleans())
+@given(
+    slices=st.lists(st.integers(1, 400), min_size=1, max_size=12),
+    threads=st.sampled_from([1, 2]),
+    save=st.booleans(),
+)
 def test_every_slicing_gives_the_same_paths_to_the_last_bit(kind, slices, threads, save):
     scene = _sliced_scene(kind)
     expected, _ = scene.paths()
@@ -353,7 +393,9 @@ def test_the_oldest_request_is_served_however_many_new_ones_come(kind):
 
 
 def test_width_classes_part_radii_exactly_where_a_gap_does():
-    door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
+    door = shapely.box(0, 0, 9, 4).difference(
+        shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)])
+    )
     mesh = build_mesh(door).mesh
     planner = MeshPlanner(mesh, cut_goals(mesh, [GoalShape(shapely.Point(8, 2))]))
     fits, too_wide = planner.width_class(np.array([0.5, np.nextafter(0.5, 1.0)]))

@@ -9,13 +9,19 @@ from tests.navigation.worlds import pillar_hall, random_ground, rooms
 from tests.reference import bottleneck_forest as twin
 
 
-@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 2), (pillar_hall, 4)])
+@pytest.mark.parametrize(
+    "make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 2), (pillar_hall, 4)]
+)
 def test_two_portals_have_one_name_exactly_if_a_flood_gets_from_one_to_the_other(make, seed):
     mesh = build_mesh(make(seed)).mesh
     forest, portals = build_forest(mesh), np.flatnonzero(mesh.edge_twin >= 0)
     widths = np.unique(mesh.edge_width[portals][np.isfinite(mesh.edge_width[portals])])
 
-    for width in [0.0, *widths[:: max(1, len(widths) // 6)], *np.nextafter(widths[:: max(1, len(widths) // 6)], np.inf)]:
+    for width in [
+        0.0,
+        *widths[:: max(1, len(widths) // 6)],
+        *np.nextafter(widths[:: max(1, len(widths) // 6)], np.inf),
+    ]:
         fitting = portals[mesh.edge_width[portals] >= width]
         names = {int(edge): int(reachable_group.py_func(forest, edge, width)) for edge in fitting}
         left = set(names)

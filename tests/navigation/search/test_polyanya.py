@@ -1,4 +1,6 @@
-"""Paths of Polyanya are the shortest of all: as short as in the visibility graph, never longer than those of A*, however they are searched for."""
+"""Paths of Polyanya are the shortest of all:
+as short as in the visibility graph, never longer than those of A*, however they are searched for.
+"""
 
 from pathlib import Path
 
@@ -13,9 +15,27 @@ from crowdsim.navigation.goals.rims import find_rims
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.search.goal_entries import make_scratch
 from crowdsim.navigation.search.polyanya import advance_polyanya, begin_polyanya
-from crowdsim.navigation.search.polyanya_slots import HEADER_SIZE, INTERVAL_COUNT, IS_FULL, copy_polyanya, make_interval_slots, polyanya_size, with_larger_pool
+from crowdsim.navigation.search.polyanya_slots import (
+    HEADER_SIZE,
+    INTERVAL_COUNT,
+    IS_FULL,
+    copy_polyanya,
+    make_interval_slots,
+    polyanya_size,
+    with_larger_pool,
+)
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, PENDING, STATUS, UNREACHABLE
-from tests.navigation.worlds import UTM, OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
+from tests.navigation.worlds import (
+    UTM,
+    OnePlanner,
+    free_points,
+    located,
+    pillar_hall,
+    point_goals,
+    random_ground,
+    rooms,
+    simple_polygon,
+)
 from tests.reference import funnel
 from tests.reference import polyanya as twin
 from tests.reference import search as dijkstra
@@ -41,7 +61,19 @@ class Polyanya:
         """Run a search in slices; return its status and its total."""
         polygon = int(located(self.mesh, np.array([start]))[0]) if polygon is None else polygon
         rims = self.rims(goals)
-        begin_polyanya(self.slots, is_shared, self.mesh, goals, self.scratch, goal, 2.0 * radius, float(start[0]), float(start[1]), polygon, is_shared)
+        begin_polyanya(
+            self.slots,
+            is_shared,
+            self.mesh,
+            goals,
+            self.scratch,
+            goal,
+            2.0 * radius,
+            float(start[0]),
+            float(start[1]),
+            polygon,
+            is_shared,
+        )
         while self.slots.header[is_shared, STATUS] == PENDING:
             advance_polyanya(self.slots, is_shared, self.mesh, goals, rims, self.scratch, slice_size)
             if self.slots.header[is_shared, IS_FULL]:
@@ -59,14 +91,24 @@ class Polyanya:
         cells, piece = self.corridor(slot)
         out = np.empty(1)
         measure_corridors(
-            self.mesh, goals, np.append(cells, np.int32(0)), np.zeros(1, dtype=np.int64), np.array([len(cells)], dtype=np.int32),
-            located(self.mesh, np.array([start])), np.array([piece], dtype=np.int32), np.array([start], dtype=np.float64), np.array([radius]), out,
-        )  # fmt: skip
+            self.mesh,
+            goals,
+            np.append(cells, np.int32(0)),
+            np.zeros(1, dtype=np.int64),
+            np.array([len(cells)], dtype=np.int32),
+            located(self.mesh, np.array([start])),
+            np.array([piece], dtype=np.int32),
+            np.array([start], dtype=np.float64),
+            np.array([radius]),
+            out,
+        )
         return float(out[0])
 
 
 def check_points(ground, seed, cells, pairs):
-    """Assert that paths of points are those of the visibility graph, alone and shared, and that their corridors are as long; return how many were found."""
+    """Assert that paths of points are those of the visibility graph, alone and shared,
+    and that their corridors are as long; return how many were found.
+    """
     best, world, rng = twin.of_point(ground), Polyanya(ground, cells), np.random.default_rng(seed)
     points, _ = free_points(ground, 0.0, 2 * pairs, rng)
     goals, found = point_goals(world.mesh, points), 0
@@ -74,17 +116,24 @@ def check_points(ground, seed, cells, pairs):
     for k in range(0, len(points) - 1, 2):
         expected = best.shortest(points[k], points[k + 1])
         for is_shared in (0, 1):
-            world.slots.header[1] = 0 * world.slots.header[1] + [*world.slots.header[1, :2], *(0,) * (HEADER_SIZE - 2)]
+            world.slots.header[1] = 0 * world.slots.header[1] + [
+                *world.slots.header[1, :2],
+                *(0,) * (HEADER_SIZE - 2),
+            ]
             status, total = world.search(points[k], goals, 0.0, goal=k + 1, is_shared=is_shared)
             assert status == (FOUND if np.isfinite(expected) else UNREACHABLE), (seed, k)
             if status == FOUND:
                 assert total == pytest.approx(expected, rel=1e-9), (seed, k, is_shared)
-                assert world.measured(points[k], goals, 0.0, is_shared) == pytest.approx(expected, rel=1e-9), (seed, k, is_shared)
+                assert world.measured(points[k], goals, 0.0, is_shared) == pytest.approx(
+                    expected, rel=1e-9
+                ), (seed, k, is_shared)
         if np.isfinite(expected):
             found += 1
             assert one.path(points[k], points[k + 1], 0.0)[3] >= expected * (1.0 - 1e-9)
             portals = world.corridor()[0][::-1].tolist()
-            assert dijkstra.is_connected(world.mesh, goals, portals, int(located(world.mesh, points[k][None])[0]), world.corridor()[1])
+            assert dijkstra.is_connected(
+                world.mesh, goals, portals, int(located(world.mesh, points[k][None])[0]), world.corridor()[1]
+            )
     return found
 
 
@@ -92,7 +141,10 @@ def check_points(ground, seed, cells, pairs):
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 @pytest.mark.parametrize("block", range(5))
 def test_paths_of_points_are_those_of_the_visibility_graph(block, cells):
-    assert sum(check_points(random_ground(seed), seed, cells, 4) for seed in range(10 * block, 10 * block + 10)) > 20
+    assert (
+        sum(check_points(random_ground(seed), seed, cells, 4) for seed in range(10 * block, 10 * block + 10))
+        > 20
+    )
 
 
 # A path turns at a corner that only feet of walls, or a wall in line with a portal, lead to.
@@ -102,9 +154,16 @@ def test_paths_along_walls_bend_at_the_last_corner_in_line(seed):
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("ground, seed", [
-    (pillar_hall(6), 1), (rooms(3), 2), (simple_polygon(4), 3), (affinity.translate(random_ground(5), *UTM), 4),
-], ids=["pillars", "rooms", "no holes", "map coordinates"])  # fmt: skip
+@pytest.mark.parametrize(
+    "ground, seed",
+    [
+        (pillar_hall(6), 1),
+        (rooms(3), 2),
+        (simple_polygon(4), 3),
+        (affinity.translate(random_ground(5), *UTM), 4),
+    ],
+    ids=["pillars", "rooms", "no holes", "map coordinates"],
+)
 def test_paths_on_other_grounds_are_those_of_the_visibility_graph(ground, seed):
     assert check_points(ground, seed, "polygons", 10) > 3
 
@@ -117,7 +176,9 @@ def test_thousands_of_worlds_have_the_paths_of_the_visibility_graph(block):
 
 
 def check_agents(seed, radii, pairs):
-    """Assert that paths of agents are those of the visibility graph on eroded ground, up to its chords; return how many were found."""
+    """Assert that paths of agents are those of the visibility graph on eroded ground, up to its chords;
+    return how many were found.
+    """
     ground, rng, found = random_ground(seed), np.random.default_rng(seed), 0
     world = Polyanya(ground)
     for radius in radii:
@@ -134,9 +195,13 @@ def check_agents(seed, radii, pairs):
             found += 1
             length = world.measured(points[k], goals, radius)
             assert length >= expected - 1e-6
-            turning = 2.0 * np.pi * (1.0 + length / 4.0)  # more than any way here turns: a full turn, and one more for every 4 m
-            if length > expected + twin.chord_error(radius, turning) + 1e-6:  # over chords the path may lead through a gap that is too narrow by the width of a hair
-                assert length <= twin.of_wider_agent(ground, radius).shortest(points[k], points[k + 1]) + 1e-6, (seed, radius, k)
+            # more than any way here turns: a full turn, and one more for every 4 m
+            turning = 2.0 * np.pi * (1.0 + length / 4.0)
+            # over chords the path may lead through a gap that is too narrow by the width of a hair
+            if length > expected + twin.chord_error(radius, turning) + 1e-6:
+                assert (
+                    length <= twin.of_wider_agent(ground, radius).shortest(points[k], points[k + 1]) + 1e-6
+                ), (seed, radius, k)
     return found
 
 
@@ -168,8 +233,17 @@ def test_every_slicing_and_any_capacity_give_the_same_path(seed):
             world = Polyanya(ground, capacity=capacity)
             goals, answer = point_goals(world.mesh, points), []
             for k in range(1, 8):
-                status, total = world.search(points[k], goals, 0.1, goal=0, is_shared=is_shared, slice_size=slice_size)
-                answer.append((status, total, world.corridor(is_shared)[0].tolist(), int(world.slots.header[is_shared, EXPANSIONS])))
+                status, total = world.search(
+                    points[k], goals, 0.1, goal=0, is_shared=is_shared, slice_size=slice_size
+                )
+                answer.append(
+                    (
+                        status,
+                        total,
+                        world.corridor(is_shared)[0].tolist(),
+                        int(world.slots.header[is_shared, EXPANSIONS]),
+                    )
+                )
             answers.append(answer)
         assert answers[0] == answers[1] == answers[2] == answers[3]
 
@@ -188,7 +262,11 @@ def test_one_tree_serves_all_starts_in_any_order():
 
 @pytest.mark.full
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("seeds", [range(1), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in (range(2), range(2, 16)))], ids=str)
+@pytest.mark.parametrize(
+    "seeds",
+    [range(1), *(pytest.param(seeds, marks=pytest.mark.full) for seeds in (range(2), range(2, 16)))],
+    ids=str,
+)
 @pytest.mark.parametrize("is_shared", [0, 1])
 def test_the_path_to_a_region_is_the_path_to_its_nearest_point(is_shared, seeds):
     region = shapely.box(4.0, 4.0, 7.0, 6.5)
@@ -198,7 +276,10 @@ def test_the_path_to_a_region_is_the_path_to_its_nearest_point(is_shared, seeds)
         world, best = Polyanya(ground), funnel.Visibility(ground)
         goals = cut_goals(world.mesh, [GoalShape(region)])
         inside = shapely.intersection(region, ground)
-        rim = [inside.buffer(-1e-7).boundary.interpolate(t, normalized=True) for t in np.linspace(0.0, 1.0, 200)]  # on a wall itself nothing is seen
+        # on a wall itself nothing is seen
+        rim = [
+            inside.buffer(-1e-7).boundary.interpolate(t, normalized=True) for t in np.linspace(0.0, 1.0, 200)
+        ]
         points, _ = free_points(ground, 0.0, 4, np.random.default_rng(seed))
         for start in points:
             if region.contains(shapely.Point(start)):
@@ -215,16 +296,21 @@ def test_the_path_to_a_region_is_the_path_to_its_nearest_point(is_shared, seeds)
 @pytest.mark.parametrize("radius", [0.0, 0.2])
 @pytest.mark.parametrize("area", [(30, 39, 50, 40), (79, 0, 80, 40), (10, 0, 30, 1), (30, 5, 35, 9)], ids=str)
 def test_a_tree_without_a_start_ends_when_it_has_looked_at_the_whole_ground(area, radius):
-    """From a corner of an exit in an outer wall paths lead off the ground; none of them comes in again over an edge behind the corner, to go round for ever."""
+    """From a corner of an exit in an outer wall paths lead off the ground;
+    none of them comes in again over an edge behind the corner, to go round for ever.
+    """
     hall, exit_area = shapely.from_wkt(Path("scenarios/maps/concourse.wkt").read_text()), shapely.box(*area)
     mesh = build_mesh(shapely.union_all([hall, shapely.box(90, 0, 91, 1)]), openings=exit_area).mesh
     world = Polyanya(None, capacity=1 << 15, mesh=mesh)
     goals = cut_goals(mesh, [GoalShape(exit_area)])
     for is_shared in (0, 1):
         assert world.search((90.5, 0.5), goals, radius, is_shared=is_shared) == (UNREACHABLE, np.inf)
-        assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, INTERVAL_COUNT] == 0  # it is known at once that there is no path ...
+        # it is known at once that there is no path ...
+        assert world.slots.header[is_shared, EXPANSIONS] == world.slots.header[is_shared, INTERVAL_COUNT] == 0
         world.slots.header[is_shared, STATUS] = PENDING  # ... and if it looked all the same
-        advance_polyanya(world.slots, is_shared, mesh, goals, world.rims(goals), world.scratch, 25 * mesh.edge_count)
+        advance_polyanya(
+            world.slots, is_shared, mesh, goals, world.rims(goals), world.scratch, 25 * mesh.edge_count
+        )
         assert world.slots.header[is_shared, STATUS] == UNREACHABLE
 
 
@@ -249,7 +335,9 @@ def test_a_agent_bends_round_one_corner_by_tangent_arc_and_tangent():
 
 
 def test_a_agent_exactly_as_wide_as_the_door_passes_it_on_a_slant():
-    door = shapely.box(0, 0, 9, 4).difference(shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)]))
+    door = shapely.box(0, 0, 9, 4).difference(
+        shapely.union_all([shapely.box(4, 0, 5, 1.5), shapely.box(4, 2.5, 5, 4)])
+    )
     world = Polyanya(door)
     goals = point_goals(world.mesh, [(8.0, 3.4)])
     assert world.search((1.0, 0.6), goals, 0.5)[0] == FOUND

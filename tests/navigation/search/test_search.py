@@ -7,10 +7,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
-from crowdsim.navigation.search.a_star import STRAIGHT, STRAIGHT_COST, advance_search, begin_search, make_slots
+from crowdsim.navigation.search.a_star import (
+    STRAIGHT,
+    STRAIGHT_COST,
+    advance_search,
+    begin_search,
+    make_slots,
+)
 from crowdsim.navigation.search.goal_entries import make_scratch
-from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, IS_SEEDED, STATUS, UNREACHABLE
-from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hall, point_goals, random_ground, rooms
+from crowdsim.navigation.search.slot_fields import (
+    BEST_TOTAL,
+    EXPANSIONS,
+    FOUND,
+    IS_SEEDED,
+    STATUS,
+    UNREACHABLE,
+)
+from tests.navigation.worlds import (
+    OnePlanner,
+    free_points,
+    located,
+    pillar_hall,
+    point_goals,
+    random_ground,
+    rooms,
+)
 from tests.reference import search as twin
 
 
@@ -18,13 +39,23 @@ def goals_on(mesh, ground, rng):
     """Return goals of all kinds: a point, a region over many polygons, the nearest of both."""
     points, _ = free_points(ground, 0.3, 1, rng)
     west, south, east, north = ground.bounds
-    region = shapely.box(west + 0.4 * (east - west), south + 0.3 * (north - south), west + 0.6 * (east - west), south + 0.6 * (north - south))
-    return cut_goals(mesh, [GoalShape(shapely.Point(points[0]), reach=0.1), GoalShape(region), GoalShape(None, parts=(0, 1))])
+    region = shapely.box(
+        west + 0.4 * (east - west),
+        south + 0.3 * (north - south),
+        west + 0.6 * (east - west),
+        south + 0.6 * (north - south),
+    )
+    return cut_goals(
+        mesh,
+        [GoalShape(shapely.Point(points[0]), reach=0.1), GoalShape(region), GoalShape(None, parts=(0, 1))],
+    )
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
-@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 5)])
+@pytest.mark.parametrize(
+    "make, seed", [(random_ground, 3), (random_ground, 12), (rooms, 1), (pillar_hall, 5)]
+)
 def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
     ground = make(seed)
     planner = OnePlanner.on(ground, cells=cells)
@@ -43,13 +74,19 @@ def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
                     cells_, piece = planner.corridor()
                     portals, total = cells_[::-1].tolist(), planner.slots.measure[0, BEST_TOTAL]
                     assert twin.is_connected(planner.mesh, goals, portals, polygon, piece)
-                    if planner.slots.header[0, STRAIGHT] > 0:  # the piece is in sight, and nearer than over points of portals
+                    # the piece is in sight, and nearer than over points of portals
+                    if planner.slots.header[0, STRAIGHT] > 0:
                         end = twin.entry_of(planner.mesh, goals, piece, 2.0 * radius, tuple(start.tolist()))
-                        assert total == pytest.approx(STRAIGHT_COST * np.hypot(*(start - end)), rel=1e-4) and total < expected
+                        assert (
+                            total == pytest.approx(STRAIGHT_COST * np.hypot(*(start - end)), rel=1e-4)
+                            and total < expected
+                        )
                         assert ground.buffer(1e-6).covers(shapely.LineString([start, end]))
                         straight += 1
                     else:
-                        assert twin.cost_of_corridor(planner.mesh, goals, portals, piece, 2.0 * radius, *start.tolist()) == pytest.approx(expected, rel=1e-12)
+                        assert twin.cost_of_corridor(
+                            planner.mesh, goals, portals, piece, 2.0 * radius, *start.tolist()
+                        ) == pytest.approx(expected, rel=1e-12)
                         assert total == pytest.approx(expected, rel=1e-12)
                     assert goals.goal_start[goal] <= piece < goals.goal_start[goal + 1]
     assert found > 10 and straight < found
@@ -79,7 +116,20 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
     other = OnePlanner(planner.mesh)
     other.goals = goals
     x, y = starts[start].tolist()
-    begin_search(other.slots, 0, planner.mesh, goals, other.points, other.scratch, goal, 0.4, x, y, int(located(planner.mesh, starts[start][None])[0]), is_shared)
+    begin_search(
+        other.slots,
+        0,
+        planner.mesh,
+        goals,
+        other.points,
+        other.scratch,
+        goal,
+        0.4,
+        x,
+        y,
+        int(located(planner.mesh, starts[start][None])[0]),
+        is_shared,
+    )
     made = 0
     for grant in slices + [1] * 100_000:
         used = advance_search(other.slots, 0, planner.mesh, goals, other.points, other.scratch, grant)
@@ -96,20 +146,30 @@ def test_every_slicing_gives_the_same_corridor(worlds_to_slice, world, start, go
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4), (pillar_hall, 9)])
+@pytest.mark.parametrize(
+    "make, seed", [(random_ground, 3), (random_ground, 8), (rooms, 2), (pillar_hall, 4), (pillar_hall, 9)]
+)
 def test_one_tree_for_all_gives_each_start_the_corridor_of_a_search_of_its_own(make, seed):
-    """Pillars in rows are full of equal paths; each start must still get the very same corridor, whatever was requested before it."""
+    """Pillars in rows are full of equal paths;
+    each start must still get the very same corridor, whatever was requested before it.
+    """
     ground = make(seed)
     alone, shared = OnePlanner.on(ground), OnePlanner.on(ground)
     rng = np.random.default_rng(seed)
     goals = goals_on(alone.mesh, ground, rng)
     starts, _ = free_points(ground, 0.2, 60, rng)
-    lattice = np.stack(np.meshgrid(np.arange(0.5, 8.0, 1.5), np.arange(0.5, 8.0, 1.5)), axis=-1).reshape(-1, 2)
-    starts = np.vstack([starts, lattice[shapely.contains_xy(ground.buffer(-0.2), lattice[:, 0], lattice[:, 1])]])
+    lattice = np.stack(np.meshgrid(np.arange(0.5, 8.0, 1.5), np.arange(0.5, 8.0, 1.5)), axis=-1).reshape(
+        -1, 2
+    )
+    starts = np.vstack(
+        [starts, lattice[shapely.contains_xy(ground.buffer(-0.2), lattice[:, 0], lattice[:, 1])]]
+    )
     for goal in range(3):
         shared.slots.header[0, IS_SEEDED] = 0  # the planner does so when a slot turns to another goal
         for start in starts:
-            assert alone.search(start, goals, 0.2, goal=goal) == shared.search(start, goals, 0.2, goal=goal, is_shared=1, slice_size=7)
+            assert alone.search(start, goals, 0.2, goal=goal) == shared.search(
+                start, goals, 0.2, goal=goal, is_shared=1, slice_size=7
+            )
             if alone.slots.header[0, STATUS] == FOUND:
                 (mine, my_piece), (theirs, their_piece) = alone.corridor(), shared.corridor()
                 assert np.array_equal(mine, theirs) and my_piece == their_piece
@@ -122,24 +182,43 @@ def test_the_path_is_the_same_in_slots_that_were_used_before():
     goals = goals_on(planner.mesh, ground, rng)
     starts, _ = free_points(ground, 0.1, 30, rng)
     for start in starts:
-        used = planner.search(start, goals, 0.1, goal=1), planner.corridor()[0].tolist() if planner.slots.header[0, STATUS] == FOUND else None
+        used = (
+            planner.search(start, goals, 0.1, goal=1),
+            planner.corridor()[0].tolist() if planner.slots.header[0, STATUS] == FOUND else None,
+        )
         fresh = OnePlanner(planner.mesh)
-        new = fresh.search(start, goals, 0.1, goal=1), fresh.corridor()[0].tolist() if fresh.slots.header[0, STATUS] == FOUND else None
+        new = (
+            fresh.search(start, goals, 0.1, goal=1),
+            fresh.corridor()[0].tolist() if fresh.slots.header[0, STATUS] == FOUND else None,
+        )
         assert used == new
 
 
 def test_no_grant_means_no_expansion_and_a_goal_in_the_same_polygon_needs_one():
     planner = OnePlanner.on(shapely.box(0, 0, 4, 4))
     goals = point_goals(planner.mesh, [(3.0, 3.0)])
-    begin_search(planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0, 0.4, 1.0, 1.0, 0, 0)
+    begin_search(
+        planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0, 0.4, 1.0, 1.0, 0, 0
+    )
     assert advance_search(planner.slots, 0, planner.mesh, goals, planner.points, planner.scratch, 0) == 0
-    assert planner.search((1.0, 1.0), goals, 0.2) == FOUND and planner.slots.header[0, EXPANSIONS] == 1 and planner.corridor() == (pytest.approx([]), 0)
+    assert (
+        planner.search((1.0, 1.0), goals, 0.2) == FOUND
+        and planner.slots.header[0, EXPANSIONS] == 1
+        and planner.corridor() == (pytest.approx([]), 0)
+    )
 
 
 def test_a_goal_off_the_mesh_and_one_behind_a_wall_are_unreachable():
     ground = shapely.box(0, 0, 10, 4).difference(shapely.box(5, 0, 5.1, 4))
     planner = OnePlanner.on(ground)
-    goals = cut_goals(planner.mesh, [GoalShape(shapely.Point(20.0, 1.0)), GoalShape(shapely.Point(8.0, 1.0)), GoalShape(shapely.box(6, 1, 7, 2))])
+    goals = cut_goals(
+        planner.mesh,
+        [
+            GoalShape(shapely.Point(20.0, 1.0)),
+            GoalShape(shapely.Point(8.0, 1.0)),
+            GoalShape(shapely.box(6, 1, 7, 2)),
+        ],
+    )
     assert [planner.search((1.0, 1.0), goals, 0.1, goal=goal) for goal in range(3)] == [UNREACHABLE] * 3
     assert planner.search((9.0, 1.0), goals, 0.1, goal=2) == FOUND
 
@@ -153,7 +232,19 @@ def test_slots_do_not_disturb_each_other():
     polygons = located(planner.mesh, starts)
     slots, scratch = make_slots(6, len(planner.points.edge)), make_scratch(6, planner.mesh.polygon_count)
     for k in range(6):
-        begin_search(slots, k, planner.mesh, goals, planner.points, scratch, k % 3, 0.2, *starts[k].tolist(), int(polygons[k]), k % 2)
+        begin_search(
+            slots,
+            k,
+            planner.mesh,
+            goals,
+            planner.points,
+            scratch,
+            k % 3,
+            0.2,
+            *starts[k].tolist(),
+            int(polygons[k]),
+            k % 2,
+        )
     while np.any(slots.header[:, STATUS] == 1):
         for k in range(6):
             advance_search(slots, k, planner.mesh, goals, planner.points, scratch, 3)

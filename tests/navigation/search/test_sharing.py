@@ -1,4 +1,6 @@
-"""Which requests share a backward search, in which order trees are given out and grow, and what of them is saved."""
+"""Which requests share a backward search, in which order trees are given out and grow,
+and what of them is saved.
+"""
 
 import numpy as np
 import pytest
@@ -32,7 +34,9 @@ class Trees(SharedTrees):
     def ask(self, keys, entity, detail=None):
         """Return the trees of requests by their keys."""
         told = np.zeros(len(keys)) if detail is None else np.array(detail)
-        return self.trees_of(np.array(keys, dtype=np.float64).reshape(len(keys), 1), np.array(entity), told).tolist()
+        return self.trees_of(
+            np.array(keys, dtype=np.float64).reshape(len(keys), 1), np.array(entity), told
+        ).tolist()
 
 
 def test_trees_are_given_out_in_the_order_of_asking_and_the_last_ones_go_without():
@@ -47,7 +51,8 @@ def test_requests_share_from_so_many_askers_on_whether_they_come_together_or_one
     assert together.ask([10] * share_at, range(share_at)) == [0] * share_at
     assert [apart.ask([10], [entity])[0] for entity in range(share_at)] == [NO_TREE] * (share_at - 1) + [0]
     alone = Trees(share_at=share_at)
-    assert [alone.ask([10], [7])[0] for _ in range(2 * share_at)] == [NO_TREE] * (2 * share_at)  # the same one again and again
+    # the same one again and again
+    assert [alone.ask([10], [7])[0] for _ in range(2 * share_at)] == [NO_TREE] * (2 * share_at)
 
 
 def test_a_tree_has_the_detail_of_the_first_request():
@@ -92,7 +97,12 @@ def test_what_is_restored_has_grown_as_far_and_goes_on_alike():
         assert trees.made_of.tolist() == [15, 20, 0, 0] and trees.details.tolist()[:2] == [0.0, 0.1]
         assert trees.grow(3, 30) == 30 and trees.made_of.tolist() == [40, 20, 0, 5]
         assert trees.ready(np.array([1, 0, 2])) == 2
-    assert kept["made"].tolist() == [15, 20, 0, 0] and kept["is_grown"].tolist() == [False, True, False, False]
+    assert kept["made"].tolist() == [15, 20, 0, 0] and kept["is_grown"].tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_on_other_ground_all_trees_grow_anew_and_the_same_ones_share():

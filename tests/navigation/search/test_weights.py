@@ -1,4 +1,6 @@
-"""The heuristic of A* and its weight, by choice for every planner that can have one ([Norberg 2004], section 3)."""
+"""The heuristic of A* and its weight, by choice for every planner that can have one ([Norberg 2004],
+section 3).
+"""
 
 import itertools
 
@@ -56,7 +58,9 @@ def test_on_a_mesh_a_weight_looks_at_less_and_paths_cost_at_most_that_many_times
         costs, _, _ = searched(scene, weight)
         assert np.array_equal(np.isfinite(costs), np.isfinite(best))
         there = np.isfinite(best)
-        assert (costs[there] >= best[there] * (1.0 - 1e-12)).all() and (costs[there] <= weight * best[there] * (1.0 + 1e-12)).all()
+        assert (costs[there] >= best[there] * (1.0 - 1e-12)).all() and (
+            costs[there] <= weight * best[there] * (1.0 + 1e-12)
+        ).all()
         assert expansions_of(scene, weight) < expansions_of(scene, 1.0)
     blind, same, _ = searched(scene, 0.0)
     assert np.array_equal(blind, best) and same == corridors
@@ -67,14 +71,23 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
     scene = crowd("pillars", 80)
 
     def answers(weight, share):
-        planner, found = MeshPlanner(scene.mesh, scene.goals, ShareParameters(share_searches=share), aim=aim(weight)), {}
+        planner, found = (
+            MeshPlanner(scene.mesh, scene.goals, ShareParameters(share_searches=share), aim=aim(weight)),
+            {},
+        )
         scene.submit(planner, slice(None))
         take(found, planner.advance(ALL, Team(1))[0])
         return found, planner
 
     heavy, planner = answers(5.0, True)
     best, _ = answers(1.0, False)
-    shared = {entity for entity, known in zip(planner._known["entity"].tolist(), planner._known["count"].tolist(), strict=True) if known >= 2}
+    shared = {
+        entity
+        for entity, known in zip(
+            planner._known["entity"].tolist(), planner._known["count"].tolist(), strict=True
+        )
+        if known >= 2
+    }
     keys = planner.width_class(scene.radius) + 1000 * scene.goal
     together = [row for row in range(len(keys)) if np.count_nonzero(keys == keys[row]) >= 2]
     assert shared and len(together) > 60
@@ -87,13 +100,24 @@ def test_trees_that_are_shared_are_the_best_whatever_the_weight():
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "visibility"])
 @settings(max_examples=12, deadline=None, derandomize=True)
-@given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), pull=st.sampled_from([0.0, 1.2, 3.0]), share=st.booleans(), save=st.booleans())
-def test_with_every_weight_and_slicing_the_paths_are_the_same_to_the_last_bit(kind, slices, pull, share, save):
+@given(
+    slices=st.lists(st.integers(1, 400), min_size=1, max_size=8),
+    pull=st.sampled_from([0.0, 1.2, 3.0]),
+    share=st.booleans(),
+    save=st.booleans(),
+)
+def test_with_every_weight_and_slicing_the_paths_are_the_same_to_the_last_bit(
+    kind, slices, pull, share, save
+):
     scene, team = crowd("rooms", 30), Team(1)
 
     def planner():
         if kind == "visibility":
-            return VisibilityPlanner(scene.mesh, scene.goals, VisibilityParameters(weight=max(1.0, pull), heuristic="euclidean" if pull else "zero"))
+            return VisibilityPlanner(
+                scene.mesh,
+                scene.goals,
+                VisibilityParameters(weight=max(1.0, pull), heuristic="euclidean" if pull else "zero"),
+            )
         return MeshPlanner(scene.mesh, scene.goals, ShareParameters(share_searches=share), aim=aim(pull))
 
     whole, expected = planner(), {}
@@ -121,7 +145,11 @@ def test_on_a_grid_every_heuristic_finds_paths_as_short_and_a_weight_keeps_its_b
         one = OneSearch(grid)
         one.slots.measure[:, CELL_WEIGHT], one.slots.measure[:, OCTILE_WEIGHT] = pull, octile
         found = [one.find(*pair, rings=16) for pair in pairs]
-        return [(path[0], path[1]) for path in found], np.array([path[2] for path in found]), sum(path[3] for path in found)
+        return (
+            [(path[0], path[1]) for path in found],
+            np.array([path[2] for path in found]),
+            sum(path[3] for path in found),
+        )
 
     ends, best, expansions = searched(1.0, 0.0)
     blind, octile = searched(0.0, 0.0), searched(0.0, 1.0)
@@ -133,7 +161,9 @@ def test_on_a_grid_every_heuristic_finds_paths_as_short_and_a_weight_keeps_its_b
     for pulls in ((1.5, 0.0), (0.0, 1.5), (4.0, 0.0)):
         found_ends, costs, fewer = searched(*pulls)
         assert found_ends == ends
-        assert (costs[reaches] <= sum(pulls) * best[reaches] + 1e-9).all() and (costs[reaches] >= best[reaches] - 1e-9).all()
+        assert (costs[reaches] <= sum(pulls) * best[reaches] + 1e-9).all() and (
+            costs[reaches] >= best[reaches] - 1e-9
+        ).all()
         assert fewer < expansions
 
 
@@ -143,11 +173,17 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
         if kind == "grid":
             navigation |= {"cell_size": 0.1, "object_padding": 0.02}
         with simulation({**BUSY, "navigation": navigation}) as run:
-            assert run.scenario.navigation.values["heuristic"] == choice and run.scenario.navigation.values["weight"] == 1.0
+            assert (
+                run.scenario.navigation.values["heuristic"] == choice
+                and run.scenario.navigation.values["weight"] == 1.0
+            )
             digests(run, 3)
     with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
         assert (run._plan.paths[0].planner._searches._slots.measure[:, HEURISTIC_WEIGHT] == 3.0).all()
-    assert PathParameters(heuristic="octile", weight=2.0).heuristic_weight == 2.0 and HeuristicParameters(heuristic="zero").heuristic_weight == 0.0
+    assert (
+        PathParameters(heuristic="octile", weight=2.0).heuristic_weight == 2.0
+        and HeuristicParameters(heuristic="zero").heuristic_weight == 0.0
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,25 @@ from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.search.a_star import corridor_size
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, STATUS, UNREACHABLE
 from crowdsim.navigation.stationary.barriers import draw_barriers
-from crowdsim.navigation.stationary.passage import are_parted_by_barriers, gap_count, gap_point, is_corridor_open, portal_place
+from crowdsim.navigation.stationary.passage import (
+    are_parted_by_barriers,
+    gap_count,
+    gap_point,
+    is_corridor_open,
+    portal_place,
+)
 from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
 from crowdsim.navigation.stationary.slots import IS_FULL, make_stationary_slots
 from tests.navigation.worlds import free_points, located, pillar_hall, point_goals, random_ground, rooms
-from tests.reference.stationary import Crowd, Rounds, gaps_of, outline, taken_by_agents, taken_by_walls, together
+from tests.reference.stationary import (
+    Crowd,
+    Rounds,
+    gaps_of,
+    outline,
+    taken_by_agents,
+    taken_by_walls,
+    together,
+)
 
 SHARE = 0.6
 TIE_M = 1e-4  # Twins round circles by polygons: what another radius by this much decides otherwise is a tie.
@@ -56,7 +70,9 @@ def test_points_of_a_polygon_are_parted_exactly_if_areas_are(seed):
         free = [area.difference(walls.union(taken_by_agents(each.of(polygon)))) for each in crowds]
         alone = area.difference(walls)
         low, high = area.bounds[:2], area.bounds[2:]
-        points = [p for p in rng.uniform(low, high, (40, 2)) if free[1].buffer(-TIE_M).contains(shapely.Point(p))][:6]
+        points = [
+            p for p in rng.uniform(low, high, (40, 2)) if free[1].buffer(-TIE_M).contains(shapely.Point(p))
+        ][:6]
         for i, p in enumerate(points):
             for q in points[:i]:
                 twins = [together(each, p, q) for each in free]
@@ -93,7 +109,8 @@ def requests_in(seed, count=5):
     radius = float(rng.choice([0.1, 0.2]))
     stationary = scattered(mesh, ground, 150, rng)
     points, _ = free_points(ground, radius, 8 * count, rng)
-    away = np.hypot(*(points[:, None] - stationary[None, :, :2]).transpose(2, 0, 1))  # an agent in a disc is beside its middle; areas know of no sides there
+    # an agent in a disc is beside its middle; areas know of no sides there
+    away = np.hypot(*(points[:, None] - stationary[None, :, :2]).transpose(2, 0, 1))
     points = points[(away > SHARE * stationary[:, 2] + 2.0 * TIE_M).all(axis=1)][: 2 * count]
     goals = point_goals(mesh, points[1::2])
     return mesh, goals, radius, stationary, points[::2], located(mesh, points[::2])
@@ -106,7 +123,10 @@ def test_the_cheapest_path_round_costs_what_areas_say(seed):
     slots = slots_for(mesh, stationary, radius)
     found = lost = 0
     for goal, (start, polygon) in enumerate(zip(starts.tolist(), polygons.tolist())):
-        want = [Rounds(mesh, goals, goal, radius, shares(stationary, more)).search(*start, polygon) for more in (-TIE_M, 0.0, TIE_M)]
+        want = [
+            Rounds(mesh, goals, goal, radius, shares(stationary, more)).search(*start, polygon)
+            for more in (-TIE_M, 0.0, TIE_M)
+        ]
         if want != pytest.approx([want[1]] * 3, abs=0.01):
             continue  # also where the point of a portal is just inside of a gap, or not
         begin_round(slots, 0, mesh, goals, goal, 2.0 * radius, *start, polygon)
@@ -118,7 +138,9 @@ def test_the_cheapest_path_round_costs_what_areas_say(seed):
             cells = np.zeros(corridor_size(slots.search, 0), dtype=np.int32)
             piece = copy_round(slots, 0, mesh, cells, 0)
             assert is_corridor_open(slots, 0, mesh, goals, cells, 0, len(cells), piece, *start, polygon)
-            assert Rounds(mesh, goals, goal, radius, shares(stationary)).is_open(cells.tolist(), piece, *start, polygon)
+            assert Rounds(mesh, goals, goal, radius, shares(stationary)).is_open(
+                cells.tolist(), piece, *start, polygon
+            )
         found, lost = found + np.isfinite(want[1]), lost + (not np.isfinite(want[1]))
     assert found + lost >= 2
 
@@ -126,5 +148,8 @@ def test_the_cheapest_path_round_costs_what_areas_say(seed):
 def test_what_does_not_fit_says_so_and_more_room_does():
     mesh, _, radius, stationary, _, _ = requests_in(1)
     small = make_stationary_slots(1, mesh.edge_count, 16)
-    assert not draw_barriers(small, 0, mesh, stationary, 0, len(stationary), radius, SHARE) and small.marks[0, IS_FULL] == 1
+    assert (
+        not draw_barriers(small, 0, mesh, stationary, 0, len(stationary), radius, SHARE)
+        and small.marks[0, IS_FULL] == 1
+    )
     slots_for(mesh, stationary, radius)

@@ -18,10 +18,14 @@ def test_agents_near_the_line_to_the_target_are_seen_and_the_planning_one_never(
     start, rows = list_stationary(planning, line, 6.0, entity, position)
     stationary = list(zip(entity.tolist(), map(tuple, position.tolist())))
     for i, (a, b) in enumerate(itertools.pairwise(start.tolist())):
-        assert rows[a:b].tolist() == stationary_near(int(planning[i]), tuple(line[i, :2]), tuple(line[i, 2:]), 6.0, stationary)
+        assert rows[a:b].tolist() == stationary_near(
+            int(planning[i]), tuple(line[i, :2]), tuple(line[i, 2:]), 6.0, stationary
+        )
     assert 4 not in rows[: start[1]] and len(rows) > 4
 
 
 def test_where_no_agent_stands_none_is_near():
-    start, rows = list_stationary(np.array([1, 2]), np.zeros((2, 4)), 6.0, np.zeros(0, dtype=np.int64), np.zeros((0, 2)))
+    start, rows = list_stationary(
+        np.array([1, 2]), np.zeros((2, 4)), 6.0, np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+    )
     assert start.tolist() == [0, 0, 0] and rows.size == 0

@@ -1,4 +1,6 @@
-"""When ground changes, only the tiles are made anew that are others, and what comes out is the ground cut into tiles at once."""
+"""When ground changes, only the tiles are made anew that are others,
+and what comes out is the ground cut into tiles at once.
+"""
 
 from dataclasses import replace
 
@@ -20,7 +22,10 @@ SIZE = 4.0
 def hall(seed):
     """A hall with pillars that lie on no raster."""
     rng = np.random.default_rng(seed)
-    pillars = [shapely.box(x, y, x + a, y + b) for x, y, a, b in np.column_stack([rng.uniform(1, 20, (8, 2)), rng.uniform(0.3, 3, (8, 2))]).tolist()]
+    pillars = [
+        shapely.box(x, y, x + a, y + b)
+        for x, y, a, b in np.column_stack([rng.uniform(1, 20, (8, 2)), rng.uniform(0.3, 3, (8, 2))]).tolist()
+    ]
     return ground_without(shapely.box(0.0, 0.0, 23.7, 22.1), [shapely.union_all(pillars)], None)[0], rng
 
 
@@ -33,13 +38,21 @@ def test_rebuilt_tiles_are_those_of_the_ground_cut_at_once(seed):
     assert differences(tiles, rebuilder.tiles_of(ground)) == ([], {})
     for _ in range(3):
         x, y = rng.uniform(1, 20, 2)
-        door = shapely.Polygon(shapely.get_coordinates(shapely.Point(x, y).buffer(float(rng.uniform(0.2, 2.0)), quad_segs=4)))
+        door = shapely.Polygon(
+            shapely.get_coordinates(shapely.Point(x, y).buffer(float(rng.uniform(0.2, 2.0)), quad_segs=4))
+        )
         left, _ = ground_without(ground, [door], None)
         built = rebuilder.built_count
         wanted = rebuilder.tiles_of(left)
         assert rebuilder.built_count - built < tiles.tile_count / 2
-        cut = numbered_as(cut_ground(left, SIZE, widest_gap=2.0 * PARAMETERS.widest_body), tiles.first, tiles.shape)
-        at_once = {tile: content for tile in range(cut.tile_count) if (content := build_tile(cut, tile, most_sides=PARAMETERS.most_sides)) is not None}
+        cut = numbered_as(
+            cut_ground(left, SIZE, widest_gap=2.0 * PARAMETERS.widest_body), tiles.first, tiles.shape
+        )
+        at_once = {
+            tile: content
+            for tile in range(cut.tile_count)
+            if (content := build_tile(cut, tile, most_sides=PARAMETERS.most_sides)) is not None
+        }
         assert set(wanted) == set(at_once) and all(wanted[tile].same_as(at_once[tile]) for tile in wanted)
         remove, add = differences(tiles, wanted)
         tiles.change(remove=remove, add=add)
@@ -47,8 +60,13 @@ def test_rebuilt_tiles_are_those_of_the_ground_cut_at_once(seed):
     remove, add = differences(tiles, rebuilder.tiles_of(ground))
     tiles.change(remove=remove, add=add)
     fresh, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
-    assert all(tiles.content(tile).same_as(fresh.content(tile)) for tile in fresh.tiles()) and tiles.tiles() == fresh.tiles()
-    assert np.array_equal(tiles.mesh.vertex, fresh.mesh.vertex) and np.array_equal(tiles.mesh.edge_twin, fresh.mesh.edge_twin)
+    assert (
+        all(tiles.content(tile).same_as(fresh.content(tile)) for tile in fresh.tiles())
+        and tiles.tiles() == fresh.tiles()
+    )
+    assert np.array_equal(tiles.mesh.vertex, fresh.mesh.vertex) and np.array_equal(
+        tiles.mesh.edge_twin, fresh.mesh.edge_twin
+    )
 
 
 def test_ground_at_the_rim_that_is_gone_leaves_the_numbers_of_tiles_as_they_are():
@@ -66,7 +84,9 @@ def test_ground_that_lies_in_one_tile_is_made_anew_although_it_has_no_borders():
     tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
     rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, PARAMETERS)
     assert differences(tiles, rebuilder.tiles_of(ground)) == ([], {})
-    remove, add = differences(tiles, rebuilder.tiles_of(ground_without(ground, [shapely.box(1.0, 1.0, 2.0, 2.0)], None)[0]))
+    remove, add = differences(
+        tiles, rebuilder.tiles_of(ground_without(ground, [shapely.box(1.0, 1.0, 2.0, 2.0)], None)[0])
+    )
     assert remove == [0] and list(add) == [0]
 
 
@@ -92,7 +112,9 @@ def test_of_more_tiles_than_are_kept_those_that_were_not_used_for_longest_are_ma
 
 
 def with_tips():
-    """Two pillars whose tips face each other on a line of tiles, so that the gap between them lies on it, among others."""
+    """Two pillars whose tips face each other on a line of tiles, so that the gap between them lies on it,
+    among others.
+    """
     tips = [
         shapely.Polygon([(3, 0.5), (5, 0.5), (4, 1)]),
         shapely.Polygon([(4, 2), (5, 2.5), (3, 2.5)]),
@@ -123,14 +145,18 @@ def test_whatever_the_mesh_of_a_tile_is_made_from_changes_its_bits_and_those_of_
         assert changed("wall_open", row, ~cut.wall_open[row]) == {int(cut.wall_tile[row])}
         assert changed("wall", row, cut.wall[row][::-1]) == {int(cut.wall_tile[row])}
     for row in range(0, len(cut.border), 5):
-        assert changed("border", row, cut.border[row][::-1]) == {tile for tile in cut.border_tile[row].tolist() if tile >= 0}
+        assert changed("border", row, cut.border[row][::-1]) == {
+            tile for tile in cut.border_tile[row].tolist() if tile >= 0
+        }
     for row in {*range(0, len(cut.gap), 7), *np.flatnonzero(cut.gap_tile < 0).tolist()}:
         assert changed("gap_width", row, cut.gap_width[row] + 0.001) == tiles_of_part(row) != set()
     for gap in set(cut.gap_of[::7].tolist()) | set(cut.gap_of[cut.gap_tile < 0].tolist()):
         needed = [(*tiles, 99) if number == gap else tiles for number, tiles in enumerate(cut.gap_tiles)]
         other = bits_of_tiles(replace(cut, gap_tiles=needed))
         parts = np.flatnonzero(cut.gap_of == gap).tolist()
-        assert {tile for tile in bits if other[tile] != bits[tile]} == set().union(*(tiles_of_part(row) for row in parts))
+        assert {tile for tile in bits if other[tile] != bits[tile]} == set().union(
+            *(tiles_of_part(row) for row in parts)
+        )
 
 
 def test_gaps_on_lines_of_tiles_are_among_those_that_are_tried():

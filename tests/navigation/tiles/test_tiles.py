@@ -1,4 +1,6 @@
-"""A mesh in tiles answers like the mesh in one piece, whatever tiles were taken out and put back before; stale handles are found out."""
+"""A mesh in tiles answers like the mesh in one piece, whatever tiles were taken out and put back before;
+stale handles are found out.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,16 @@ from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.build import build_tile, tile_steps
 from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh, build_tiles
-from tests.navigation.worlds import SIZE, UTM, OnePlanner, free_points, outlines, pillar_hall, random_ground, rooms
+from tests.navigation.worlds import (
+    SIZE,
+    UTM,
+    OnePlanner,
+    free_points,
+    outlines,
+    pillar_hall,
+    random_ground,
+    rooms,
+)
 from tests.reference.handles import find_polygon
 
 RADII = (0.0, 0.1, 0.2, 0.35, 0.7)
@@ -31,8 +42,13 @@ def same(a: NavMesh, b: NavMesh) -> bool:
 
 
 def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
-    """Assert that an agent of any radius has a path on the tiles exactly if it has one on the whole mesh; return how many paths there were."""
-    one, many = OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh), OnePlanner(tiled(ground, size, cells=cells).mesh)
+    """Assert that an agent of any radius has a path on the tiles exactly if it has one on the whole mesh;
+    return how many paths there were.
+    """
+    one, many = (
+        OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh),
+        OnePlanner(tiled(ground, size, cells=cells).mesh),
+    )
     rng = np.random.default_rng(seed)
     found = 0
     for radius in radii:
@@ -42,7 +58,9 @@ def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
             status, path, _, _ = many.path(a, b, radius)
             expected = one.path(a, b, radius)[0]
             if status != expected:
-                assert one.path(a, b, radius - TIE_M)[0] != one.path(a, b, radius + TIE_M)[0], f"radius {radius}: from {a} to {b}: {status}, not {expected}"
+                assert one.path(a, b, radius - TIE_M)[0] != one.path(a, b, radius + TIE_M)[0], (
+                    f"radius {radius}: from {a} to {b}: {status}, not {expected}"
+                )
             if status == FOUND:
                 found += 1
                 assert shapely.difference(shapely.LineString(path), ground).length <= 1e-6 or radius > 0.0
@@ -71,13 +89,16 @@ def test_tiles_are_exact_at_map_coordinates(seed):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("ground, size", [(rooms(1), 4.0), (rooms(2), 2.0), (pillar_hall(5), 1.0), (pillar_hall(4), 1.5)])
+@pytest.mark.parametrize(
+    "ground, size", [(rooms(1), 4.0), (rooms(2), 2.0), (pillar_hall(5), 1.0), (pillar_hall(4), 1.5)]
+)
 def test_walls_and_pillars_along_lines_of_tiles_do_no_harm(ground, size):
     assert check_reach(ground, size, 3, radii=(0.0, 0.2, 0.4, 0.5), pairs=6) > 10
 
 
 def test_a_gap_that_a_border_cuts_stops_agents_too_wide_for_the_whole():
-    # The gap from (3.9, y) to (4.1, y + 0.2) and its like: two pillars on either side of the line x = 4, 0.5 m apart across it.
+    # The gap from (3.9, y) to (4.1, y + 0.2) and its like: two pillars on either side of the line x = 4,
+    # 0.5 m apart across it.
     wall = shapely.union_all([shapely.box(0, 4.9, 3.75, 5.1), shapely.box(4.25, 4.9, 8, 5.1)])
     planner = OnePlanner(tiled(shapely.box(0, 0, 8, 10) - wall, 4.0).mesh)
     assert planner.path((4, 2), (4, 8), 0.25)[0] == FOUND
@@ -96,9 +117,12 @@ def test_tiles_cover_the_ground_and_share_whole_edges(seed, size):
     assert shapely.symmetric_difference(shapely.union_all(shapes, grid_size=1e-9), ground).area < 1e-4
     border = np.flatnonzero(mesh.edge_twin >= 0)
     twin = mesh.edge_twin[border]
-    assert np.array_equal(mesh.edge_vertex[border], mesh.edge_end[twin]) and np.array_equal(mesh.edge_twin[twin], border)
+    assert np.array_equal(mesh.edge_vertex[border], mesh.edge_end[twin]) and np.array_equal(
+        mesh.edge_twin[twin], border
+    )
     open_edges = np.flatnonzero((mesh.edge_twin < 0) & (mesh.edge_wall < 0))
-    assert set(mesh.edge_polygon[open_edges]) <= {mesh.polygon_count - 1}  # all others have a neighbour or a wall
+    # all others have a neighbour or a wall
+    assert set(mesh.edge_polygon[open_edges]) <= {mesh.polygon_count - 1}
 
 
 @pytest.mark.sample(1)
@@ -109,13 +133,18 @@ def test_walls_are_as_far_away_on_tiles_as_on_the_whole_mesh(seed):
     floods = [make_flood(mesh.polygon_count) for mesh in meshes]
     points, _ = free_points(ground, 0.0, 200, np.random.default_rng(seed))
     for x, y in points:
-        one, many = (wall_distance(mesh, locate(mesh, x, y, -1), x, y, 3.0, flood) for mesh, flood in zip(meshes, floods))
+        one, many = (
+            wall_distance(mesh, locate(mesh, x, y, -1), x, y, 3.0, flood)
+            for mesh, flood in zip(meshes, floods)
+        )
         assert many == pytest.approx(one, abs=3e-6)
 
 
 def test_walls_run_on_straight_over_borders():
     walls = build_tiles(shapely.box(0.0, 0.0, 20.0, 10.0), 3.0)[0].walls
-    assert len(walls.start) == 4 and sorted(np.hypot(*(walls.end - walls.start).T).tolist()) == pytest.approx([10.0, 10.0, 20.0, 20.0])
+    assert len(walls.start) == 4 and sorted(np.hypot(*(walls.end - walls.start).T).tolist()) == pytest.approx(
+        [10.0, 10.0, 20.0, 20.0]
+    )
 
 
 @pytest.mark.sample(1)
@@ -128,18 +157,31 @@ def test_after_any_changes_the_mesh_is_that_of_the_tiles_that_are_there(seed):
         there = mesh.tiles()
         gone = rng.choice(there, size=min(len(there) - 1, int(rng.integers(4))), replace=False).tolist()
         missing = [tile for tile in everything if tile not in there]
-        back = rng.choice(missing, size=int(rng.integers(len(missing) + 1)), replace=False).tolist() if missing else []
+        back = (
+            rng.choice(missing, size=int(rng.integers(len(missing) + 1)), replace=False).tolist()
+            if missing
+            else []
+        )
         again = [tile for tile in gone if rng.random() < 0.3]
         old, before = mesh.mesh, mesh.handles_of(np.arange(mesh.mesh.polygon_count - 1))
-        now = mesh.change(remove=gone, add={**dict.fromkeys(back), **{tile: build_tile(ground, tile, most_sides=6) for tile in again}})
+        now = mesh.change(
+            remove=gone,
+            add={**dict.fromkeys(back), **{tile: build_tile(ground, tile, most_sides=6) for tile in again}},
+        )
         fresh = TiledMesh(everything, 3.0, ground.first, ground.shape, 5.0)
         fresh.change(remove=set(everything) - set(mesh.tiles()))
-        assert same(fresh.mesh, mesh.mesh) and all(np.array_equal(a, b) for a, b in zip(fresh.walls, mesh.walls, strict=True))
+        assert same(fresh.mesh, mesh.mesh) and all(
+            np.array_equal(a, b) for a, b in zip(fresh.walls, mesh.walls, strict=True)
+        )
         stale = mesh.is_stale(before)
-        assert np.array_equal(stale, np.isin(handles.tile_of(before), gone)) and np.array_equal(now.polygon[:-1] < 0, stale)
+        assert np.array_equal(stale, np.isin(handles.tile_of(before), gone)) and np.array_equal(
+            now.polygon[:-1] < 0, stale
+        )
         assert np.array_equal(mesh.polygons_of(before)[~stale], now.polygon[:-1][~stale])
         kept = np.flatnonzero(now.edge >= 0)
-        assert np.array_equal(old.vertex[old.edge_vertex[kept]], mesh.mesh.vertex[mesh.mesh.edge_vertex[now.edge[kept]]])
+        assert np.array_equal(
+            old.vertex[old.edge_vertex[kept]], mesh.mesh.vertex[mesh.mesh.edge_vertex[now.edge[kept]]]
+        )
 
 
 def test_a_tile_is_the_same_each_time_it_is_made_and_can_be_made_in_steps():
@@ -174,7 +216,11 @@ def test_handles_of_a_tile_stay_stale_when_it_is_put_back_and_a_restored_save_ma
     tile = mesh.tiles()[1]
     mesh.change(remove=[tile])
     gone = handles.tile_of(old) == tile
-    assert gone.any() and np.array_equal(mesh.is_stale(old), gone) and np.all(mesh.polygons_of(old)[gone] == mesh.nowhere)
+    assert (
+        gone.any()
+        and np.array_equal(mesh.is_stale(old), gone)
+        and np.all(mesh.polygons_of(old)[gone] == mesh.nowhere)
+    )
     mesh.change(add=[tile])
     assert np.array_equal(mesh.is_stale(old), gone)
     later = mesh.state()
@@ -195,7 +241,11 @@ def test_a_whole_mesh_is_saved_and_restored_from_nothing_with_handles_still_vali
     copy = TiledMesh.from_state(state)
     own = mesh.handles_of(np.arange(mesh.mesh.polygon_count - 1))
     assert same(copy.mesh, mesh.mesh) and np.array_equal(copy.polygons_of(own), mesh.polygons_of(own))
-    assert np.array_equal(copy.flags, mesh.flags) and np.array_equal(copy.areas, mesh.areas) and np.array_equal(copy.is_there, mesh.is_there)
+    assert (
+        np.array_equal(copy.flags, mesh.flags)
+        and np.array_equal(copy.areas, mesh.areas)
+        and np.array_equal(copy.is_there, mesh.is_there)
+    )
     other = build_tiles(random_ground(4), 4.0)[0]
     other.restore(mesh.state())
     assert same(other.mesh, mesh.mesh) and not other.is_stale(own).any()
@@ -211,11 +261,16 @@ def test_flags_and_areas_of_a_tile_are_saved_and_restored_for_its_version_only()
     mesh.set_flags(own, 0)
     mesh.set_areas(own, 0)
     mesh.restore_tile_state(state)
-    assert mesh.flags[mesh.polygons_of(own)].tolist()[:4] == [4, 4, 0, 0][: len(own)] and mesh.areas[mesh.polygons_of(own)].tolist()[:3] == [0, 7, 7]
+    assert mesh.flags[mesh.polygons_of(own)].tolist()[:4] == [4, 4, 0, 0][: len(own)] and mesh.areas[
+        mesh.polygons_of(own)
+    ].tolist()[:3] == [0, 7, 7]
     mesh.change(remove=[tile])
     mesh.change(add=[tile])
     kept = slice(int(mesh.first_polygon[tile]), int(mesh.first_polygon[tile + 1]))
-    assert np.array_equal(mesh.flags[kept], state["flags"]) and np.array_equal(mesh.areas[kept], state["areas"])  # as it was when it was taken out
+    # as it was when it was taken out
+    assert np.array_equal(mesh.flags[kept], state["flags"]) and np.array_equal(
+        mesh.areas[kept], state["areas"]
+    )
     with pytest.raises(NavigationError, match="removed since"):
         mesh.restore_tile_state(state)
 
@@ -250,7 +305,9 @@ def test_a_change_in_steps_is_the_change_at_once_and_is_made_anew_if_the_mesh_ch
         assert same(stepwise.mesh, whole.mesh) and not same(made.joined.mesh, whole.mesh)
         one, other = stepwise.take(made), whole.change(**change)
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-        assert same(stepwise.mesh, whole.mesh) and all(np.array_equal(a, b) for a, b in zip(stepwise.walls, whole.walls, strict=True))
+        assert same(stepwise.mesh, whole.mesh) and all(
+            np.array_equal(a, b) for a, b in zip(stepwise.walls, whole.walls, strict=True)
+        )
         mine, theirs = stepwise.state(), whole.state()
         assert mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
@@ -281,11 +338,17 @@ def test_find_polygons_agrees_with_reference(seed):
     count = 6
     first = np.concatenate([[0], np.cumsum(rng.integers(0, 5, count))])
     salt = rng.integers(1, 4, count)
-    some = handles.pack(rng.integers(0, 4, 500), rng.integers(0, count + 2, 500), rng.integers(0, 6, 500)).astype(np.int64)
-    assert handles.find_polygons(some, salt, first).tolist() == [find_polygon(int(each), salt, first) for each in some]
+    some = handles.pack(
+        rng.integers(0, 4, 500), rng.integers(0, count + 2, 500), rng.integers(0, 6, 500)
+    ).astype(np.int64)
+    assert handles.find_polygons(some, salt, first).tolist() == [
+        find_polygon(int(each), salt, first) for each in some
+    ]
 
 
 def test_salts_go_round_without_the_null_handle():
     assert handles.next_salt(1) == 2 and handles.next_salt((1 << handles.SALT_BITS) - 1) == handles.FIRST_SALT
-    last = handles.pack((1 << handles.SALT_BITS) - 1, (1 << handles.TILE_BITS) - 1, (1 << handles.POLYGON_BITS) - 1)
+    last = handles.pack(
+        (1 << handles.SALT_BITS) - 1, (1 << handles.TILE_BITS) - 1, (1 << handles.POLYGON_BITS) - 1
+    )
     assert last == 2**63 - 1

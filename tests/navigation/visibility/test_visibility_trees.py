@@ -27,13 +27,21 @@ class Crowd:
         self.goals, self.start = point_goals(self.mesh, points[:goals]), points[goals:]
         count = len(self.start)
         self.entity, self.goal = np.arange(count) + 5, (np.arange(count) % goals).astype(np.int32)
-        self.radius = rng.choice([0.0, 0.1, 0.2, 0.27], count)  # those on a step share trees that are tested for width
+        # those on a step share trees that are tested for width
+        self.radius = rng.choice([0.0, 0.1, 0.2, 0.27], count)
 
     def planner(self, **parameters):
         return VisibilityPlanner(self.mesh, self.goals, VisibilityParameters(**parameters))
 
     def submit(self, planner, rows=slice(None)):
-        planner.submit(0, self.entity[rows], self.start[rows], located(self.mesh, self.start[rows]), self.goal[rows], self.radius[rows])
+        planner.submit(
+            0,
+            self.entity[rows],
+            self.start[rows],
+            located(self.mesh, self.start[rows]),
+            self.goal[rows],
+            self.radius[rows],
+        )
 
     def paths(self, planner, slices=(ALL,), threads=1, save=False):
         """Return (what each entity got, expansions)."""
@@ -48,7 +56,12 @@ class Crowd:
             for row, entity in enumerate(answers.entity.tolist()):
                 assert entity not in got
                 corridor = answers.cells[answers.start[row] : answers.start[row + 1]]
-                got[entity] = int(answers.status[row]), int(answers.piece[row]), corridor.tobytes(), planner.costs[entity]
+                got[entity] = (
+                    int(answers.status[row]),
+                    int(answers.piece[row]),
+                    corridor.tobytes(),
+                    planner.costs[entity],
+                )
             if save:
                 state = planner.state()
                 planner.advance(3, team)  # what happens afterwards must not reach into what was saved
@@ -71,7 +84,9 @@ def test_an_agent_that_shares_a_search_gets_the_same_path_as_alone(world, seed):
 def test_where_metres_cost_differently_too(seed):
     crowd = Crowd(random_ground(seed), seed=seed)
     cost = {"unseen_from": (tuple(crowd.start[0]), tuple(crowd.start[1])), "shun": (tuple(crowd.start[2]),)}
-    assert crowd.paths(crowd.planner(**cost))[0] == crowd.paths(crowd.planner(share_searches=False, **cost))[0]
+    assert (
+        crowd.paths(crowd.planner(**cost))[0] == crowd.paths(crowd.planner(share_searches=False, **cost))[0]
+    )
 
 
 def test_a_building_is_searched_with_half_of_the_expansions():
@@ -84,21 +99,32 @@ def test_a_building_is_searched_with_half_of_the_expansions():
 @pytest.mark.parametrize("weight", [1.5, 10.0])
 def test_with_a_weight_paths_cost_no_more_than_it_allows(weight):
     crowd = Crowd(rooms(1), 80, 2)
-    best, found = crowd.paths(crowd.planner(share_searches=False))[0], crowd.paths(crowd.planner(weight=weight))[0]
+    best, found = (
+        crowd.paths(crowd.planner(share_searches=False))[0],
+        crowd.paths(crowd.planner(weight=weight))[0],
+    )
     for entity, (status, _, _, cost) in found.items():
         assert status == best[entity][0]
-        assert not np.isfinite(cost) or best[entity][3] * (1 - 1e-9) <= cost <= weight * best[entity][3] * (1 + 1e-9)
+        assert not np.isfinite(cost) or best[entity][3] * (1 - 1e-9) <= cost <= weight * best[entity][3] * (
+            1 + 1e-9
+        )
 
 
 def test_without_a_heuristic_nothing_draws_a_search():
     crowd = Crowd(rooms(2), 30, 1)
-    alone, shared = (crowd.paths(crowd.planner(heuristic="zero", share_searches=share)) for share in (False, True))
+    alone, shared = (
+        crowd.paths(crowd.planner(heuristic="zero", share_searches=share)) for share in (False, True)
+    )
     assert alone == shared
 
 
 @pytest.mark.full
 @settings(max_examples=15, deadline=None, derandomize=True)
-@given(slices=st.lists(st.integers(1, 400), min_size=1, max_size=8), threads=st.sampled_from([1, 2]), save=st.booleans())
+@given(
+    slices=st.lists(st.integers(1, 400), min_size=1, max_size=8),
+    threads=st.sampled_from([1, 2]),
+    save=st.booleans(),
+)
 def test_every_slicing_gives_the_same_paths_to_the_last_bit(slices, threads, save):
     crowd = Crowd(rooms(3), 24, 2)
     assert crowd.paths(crowd.planner(), slices, threads, save) == crowd.paths(crowd.planner())
@@ -137,5 +163,12 @@ def test_trees_are_those_of_the_twin(seed, radius):
     assert len(planner._trees._wanted) == 2
     for row, (goal, low, high) in enumerate(planner._trees._wanted):
         assert low * RADIUS_STEP_M <= radius <= high * RADIUS_STEP_M and high - low == 1.0
-        want = distances(planner.graph, planner.terrain.goals, planner.terrain.links, int(goal), low * RADIUS_STEP_M, high * RADIUS_STEP_M)
+        want = distances(
+            planner.graph,
+            planner.terrain.goals,
+            planner.terrain.links,
+            int(goal),
+            low * RADIUS_STEP_M,
+            high * RADIUS_STEP_M,
+        )
         np.testing.assert_allclose(planner.terrain.to_go[row, : len(want)], want, rtol=1e-9, atol=1e-9)

@@ -1,4 +1,6 @@
-"""Paths over points of visibility: as short as can be for every radius, clear of walls, found exactly where they exist ([Norberg 2004], figures 7, 12, 14, 15, 19, 20)."""
+"""Paths over points of visibility: as short as can be for every radius, clear of walls,
+found exactly where they exist ([Norberg 2004], figures 7, 12, 14, 15, 19, 20).
+"""
 
 import itertools
 
@@ -15,10 +17,24 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from tests.navigation.sights import ALL, Sights, ask, counts
-from tests.navigation.worlds import UTM, free_points, located, pillar_hall, point_goals, random_ground, rooms, simple_polygon
+from tests.navigation.worlds import (
+    UTM,
+    free_points,
+    located,
+    pillar_hall,
+    point_goals,
+    random_ground,
+    rooms,
+    simple_polygon,
+)
 from tests.reference import visibility as reference
 
-BEAM = shapely.box(0, 0, 20, 10) - shapely.box(4, 0, 6, 4) - shapely.box(10, 0, 12, 4) - shapely.box(7.5, 4.8, 8.5, 6.0)
+BEAM = (
+    shapely.box(0, 0, 20, 10)
+    - shapely.box(4, 0, 6, 4)
+    - shapely.box(10, 0, 12, 4)
+    - shapely.box(7.5, 4.8, 8.5, 6.0)
+)
 
 
 def pairs_of(ground, radius, count, seed=0):
@@ -29,7 +45,9 @@ def pairs_of(ground, radius, count, seed=0):
 
 
 def check_lengths(seed, radii):
-    """Hold paths in a random world to the naive graph, for points to rounding, for agents to what the twin lets them touch."""
+    """Hold paths in a random world to the naive graph, for points to rounding,
+    for agents to what the twin lets them touch.
+    """
     ground = random_ground(seed)
     sights = Sights.on(ground)
     for radius in radii:
@@ -38,7 +56,9 @@ def check_lengths(seed, radii):
             continue
         paths = sights.paths(starts, ends, radius)
         for start, end, cost in zip(starts, ends, paths.cost, strict=True):
-            assert cost == pytest.approx(reference.shortest(ground, start, end, radius), rel=1e-9 if radius == 0.0 else 2e-6)
+            assert cost == pytest.approx(
+                reference.shortest(ground, start, end, radius), rel=1e-9 if radius == 0.0 else 2e-6
+            )
 
 
 @pytest.mark.full
@@ -106,7 +126,9 @@ def test_figure_7_paths_bend_only_as_their_corners_do():
         for start, end in zip(starts[connected], ends[connected], strict=True):
             _, corners = sights.path(start, end)
             points = [tuple(start), *((x, y) for x, y, _ in corners), tuple(end)]
-            for (a, b, c), (_, _, side) in zip(zip(points, points[1:], points[2:], strict=False), corners, strict=True):
+            for (a, b, c), (_, _, side) in zip(
+                zip(points, points[1:], points[2:], strict=False), corners, strict=True
+            ):
                 turn = (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0])
                 assert turn >= -1e-9 if side == "left" else turn <= 1e-9
 
@@ -125,7 +147,14 @@ def test_figure_15_a_small_agent_goes_straight_and_a_large_one_bends_round_what_
     small, over = sights.path((1, 1), (15, 1), 0.39)
     large, under = sights.path((1, 1), (15, 1), 0.41)
     assert over == [(4, 4, "right"), (12, 4, "right")]  # straight on over the tops of both boxes
-    assert under == [(4, 4, "right"), (6, 4, "right"), (7.5, 4.8, "left"), (8.5, 4.8, "left"), (10, 4, "right"), (12, 4, "right")]
+    assert under == [
+        (4, 4, "right"),
+        (6, 4, "right"),
+        (7.5, 4.8, "left"),
+        (8.5, 4.8, "left"),
+        (10, 4, "right"),
+        (12, 4, "right"),
+    ]
     assert 0.0 < large - small < 0.5
 
 
@@ -135,7 +164,12 @@ def test_figure_14_a_path_in_a_maze_with_one_floor_over_another_keeps_the_radius
 
     def quad(x1, x2, y1, y2, heights):
         corners = []
-        for key in ((xs[x1], y1, heights[0]), (xs[x2], y1, heights[1]), (xs[x2], y2, heights[2]), (xs[x1], y2, heights[3])):
+        for key in (
+            (xs[x1], y1, heights[0]),
+            (xs[x2], y1, heights[1]),
+            (xs[x2], y2, heights[2]),
+            (xs[x1], y2, heights[3]),
+        ):
             if key not in names:
                 names[key] = len(vertices)
                 vertices.append(key)
@@ -144,20 +178,34 @@ def test_figure_14_a_path_in_a_maze_with_one_floor_over_another_keeps_the_radius
 
     low, high = (0, 0, 0, 0), (3, 3, 3, 3)
     polygons = [
-        quad("b", "c", 0, 4, low), quad("c", "d", 0, 4, low), quad("c", "d", 4, 8, (0, 0, 3, 3)), quad("c", "d", 8, 12, high), quad("b", "c", 8, 12, high),
-        quad("a", "b", 8, 12, high), quad("a", "b", 4, 8, high), quad("a", "b", 0, 4, high), quad("b", "c", 0, 4, high),
-    ]  # fmt: skip
+        quad("b", "c", 0, 4, low),
+        quad("c", "d", 0, 4, low),
+        quad("c", "d", 4, 8, (0, 0, 3, 3)),
+        quad("c", "d", 8, 12, high),
+        quad("b", "c", 8, 12, high),
+        quad("a", "b", 8, 12, high),
+        quad("a", "b", 4, 8, high),
+        quad("a", "b", 0, 4, high),
+        quad("b", "c", 0, 4, high),
+    ]
     layers = np.array([0, 0, 0, 1, 1, 1, 1, 1, 1], dtype=np.int32)
     mesh, _ = mesh_from_polygons(np.array(vertices, dtype=np.float64), polygons, layers=layers)
-    goals = cut_goals(mesh, [GoalShape(shapely.Point(9, 2), layer=1), GoalShape(shapely.Point(9, 2), layer=0)])
+    goals = cut_goals(
+        mesh, [GoalShape(shapely.Point(9, 2), layer=1), GoalShape(shapely.Point(9, 2), layer=0)]
+    )
     for radius in (0.0, 0.5, 1.9):
         planner = VisibilityPlanner(mesh, goals)
         start = np.array([(1.0, 2.0)] * 2)
-        planner.submit(0, np.arange(2), start, located(mesh, start, 0), np.arange(2, dtype=np.int32), np.full(2, radius))
+        planner.submit(
+            0, np.arange(2), start, located(mesh, start, 0), np.arange(2, dtype=np.int32), np.full(2, radius)
+        )
         answers, _ = planner.advance(ALL, Team(1))
         assert answers.status.tolist() == [FOUND, FOUND]
         bend = np.arctan2(2, 9) - np.arcsin(radius / np.sqrt(85))
-        assert planner.costs[0] == pytest.approx(18.0 + 2.0 * np.sqrt(85.0 - radius**2) + radius * (2.0 * np.pi - 2.0 * bend))  # up the ramp and back
+        # up the ramp and back
+        assert planner.costs[0] == pytest.approx(
+            18.0 + 2.0 * np.sqrt(85.0 - radius**2) + radius * (2.0 * np.pi - 2.0 * bend)
+        )
         assert planner.costs[1] == pytest.approx(8.0)
 
 
@@ -168,33 +216,71 @@ def test_figure_19_an_agent_rounds_a_sharp_corner_without_touching_its_walls():
     paths = sights.paths([start], [end], radius)
     line = shapely.LineString(paths.line(0, end))
     assert shapely.distance(line, ground.boundary) >= radius - 1e-4
-    # A single vertex offset along the bisector, as to the left in the figure, is on a line that hits the wall.
-    assert shapely.distance(shapely.LineString([start, (5.5, 6.0 + radius), end]), ground.boundary) < 0.7 * radius
+    # A single vertex offset along the bisector, as to the left in the figure, is on a line that hits the
+    # wall.
+    assert (
+        shapely.distance(shapely.LineString([start, (5.5, 6.0 + radius), end]), ground.boundary)
+        < 0.7 * radius
+    )
     assert paths.cost[0] == pytest.approx(reference.shortest(ground, start, end, radius), rel=2e-6)
 
 
 def test_figure_20_a_pit_is_not_seen_its_slopes_are_walked_through():
-    """The limit that [Norberg 2004] states in section 6.4: paths are the shortest over x and y; there are no concave corners, so there is nothing to search."""
-    vertices = np.array([(0, 0, 0), (10, 0, 0), (10, 10, 0), (0, 10, 0), (3, 3, 0), (7, 3, 0), (7, 7, 0), (3, 7, 0), (5, 5, -6)], dtype=np.float64)
-    polygons = [[0, 1, 5, 4], [1, 2, 6, 5], [2, 3, 7, 6], [3, 0, 4, 7], [4, 5, 8], [5, 6, 8], [6, 7, 8], [7, 4, 8]]
+    """The limit that [Norberg 2004] states in section 6.4: paths are the shortest over x and y;
+    there are no concave corners, so there is nothing to search.
+    """
+    vertices = np.array(
+        [
+            (0, 0, 0),
+            (10, 0, 0),
+            (10, 10, 0),
+            (0, 10, 0),
+            (3, 3, 0),
+            (7, 3, 0),
+            (7, 7, 0),
+            (3, 7, 0),
+            (5, 5, -6),
+        ],
+        dtype=np.float64,
+    )
+    polygons = [
+        [0, 1, 5, 4],
+        [1, 2, 6, 5],
+        [2, 3, 7, 6],
+        [3, 0, 4, 7],
+        [4, 5, 8],
+        [5, 6, 8],
+        [6, 7, 8],
+        [7, 4, 8],
+    ]
     mesh, _ = mesh_from_polygons(vertices, polygons)
     sights = Sights(mesh)
     cost, corners = sights.path((1.0, 5.0), (9.0, 5.0))
     assert corners == [] and cost == pytest.approx(8.0)
     through = 2.0 * 2.0 + 2.0 * np.hypot(2.0, 6.0)
     round_the_pit = 2.0 * np.hypot(2.0, 2.0) + 4.0
-    assert round_the_pit < through  # so the shortest path over the surface goes round, and this planner does not
+    # so the shortest path over the surface goes round, and this planner does not
+    assert round_the_pit < through
 
 
 def test_regions_are_entered_at_the_point_that_is_nearest_from_the_last_corner():
     ground = shapely.box(0, 0, 10, 10) - shapely.box(4, 0, 6, 6)
     sights = Sights.on(ground)
     planner = sights.planner([shapely.box(8, 0, 10, 2)])
-    paths = ask(planner, np.array([(1.0, 1.0), (9.0, 1.0), (9.5, 5.0)]), np.zeros(3, dtype=np.int32), np.zeros(3))
+    paths = ask(
+        planner, np.array([(1.0, 1.0), (9.0, 1.0), (9.5, 5.0)]), np.zeros(3, dtype=np.int32), np.zeros(3)
+    )
     assert paths.cost == pytest.approx([np.hypot(3, 5) + 2.0 + np.hypot(2, 4), 0.0, 3.0])
 
 
-@pytest.mark.parametrize(("seeds", "least"), [(range(3), 6), pytest.param(range(7), 18, marks=pytest.mark.full), pytest.param(range(6, 60), 160, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("seeds", "least"),
+    [
+        (range(3), 6),
+        pytest.param(range(7), 18, marks=pytest.mark.full),
+        pytest.param(range(6, 60), 160, marks=pytest.mark.full),
+    ],
+)
 def test_a_line_is_clear_of_walls_on_the_stretches_that_its_points_are(seeds, least):
     stretches = 0
     for seed in seeds:
@@ -202,7 +288,9 @@ def test_a_line_is_clear_of_walls_on_the_stretches_that_its_points_are(seeds, le
         mesh, rng = build_mesh(ground).mesh, np.random.default_rng(seed)
         flood = make_flood(mesh.polygon_count)
         for polygon in rng.choice(mesh.polygon_count, 6):
-            corners = mesh.vertex[mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2]
+            corners = mesh.vertex[
+                mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2
+            ]
             a, b = rng.dirichlet(np.ones(len(corners)), 2) @ corners
             radius, found, begin, length = rng.uniform(0.05, 0.6), [], 0.0, float(np.hypot(*(b - a)))
             while begin < length:
@@ -219,20 +307,30 @@ def test_a_line_is_clear_of_walls_on_the_stretches_that_its_points_are(seeds, le
 
 
 def test_to_a_region_beside_walls_a_path_is_as_short_as_possible():
-    """The region is entered where its rim is clear: straight, as far from a wall as the agent needs, or on the arc round a corner."""
+    """The region is entered where its rim is clear:
+    straight, as far from a wall as the agent needs, or on the arc round a corner.
+    """
     ground = shapely.union_all([shapely.box(0, 0, 12, 8), shapely.box(12, 3, 14, 5)])
     sights = Sights.on(ground)
     for radius in (0.1, 0.2, 0.45):
         planner = sights.planner([shapely.box(13.5, 3, 14, 5)])
-        paths = ask(planner, np.array([(10.0, 4.0), (13.0, 5.0 - radius), (10.0, 8.0 - radius)]), np.zeros(3, dtype=np.int32), np.full(3, radius))
-        by_hand = reference.shortest(ground, (10.0, 8.0 - radius), (13.5, 5.0 - radius), radius)  # along the wall behind the corner
+        paths = ask(
+            planner,
+            np.array([(10.0, 4.0), (13.0, 5.0 - radius), (10.0, 8.0 - radius)]),
+            np.zeros(3, dtype=np.int32),
+            np.full(3, radius),
+        )
+        # along the wall behind the corner
+        by_hand = reference.shortest(ground, (10.0, 8.0 - radius), (13.5, 5.0 - radius), radius)
         assert paths.cost == pytest.approx([3.5, 0.5, by_hand], rel=2e-6)
 
 
 def test_an_agent_that_stands_too_near_to_a_wall_still_finds_its_path():
     ground = shapely.box(0, 0, 10, 10) - shapely.box(4, 0, 6, 6)
     sights = Sights.on(ground)
-    paths = sights.paths([(3.9, 3.0), (3.95, 5.9), (0.01, 0.01)], [(6.1, 3.0), (9.99, 9.99), (6.05, 5.9)], 0.3)
+    paths = sights.paths(
+        [(3.9, 3.0), (3.95, 5.9), (0.01, 0.01)], [(6.1, 3.0), (9.99, 9.99), (6.05, 5.9)], 0.3
+    )
     assert (paths.status == FOUND).all()
     assert (paths.cost < 20.0).all()
 
@@ -252,7 +350,14 @@ def test_paths_are_never_longer_than_those_over_portals():
     sights = Sights.on(ground)
     paths = sights.paths(starts, ends, 0.2)
     planner = MeshPlanner(sights.mesh, point_goals(sights.mesh, ends))
-    planner.submit(0, np.arange(60), starts, located(sights.mesh, starts), np.arange(60, dtype=np.int32), np.full(60, 0.2))
+    planner.submit(
+        0,
+        np.arange(60),
+        starts,
+        located(sights.mesh, starts),
+        np.arange(60, dtype=np.int32),
+        np.full(60, 0.2),
+    )
     answers, _ = planner.advance(ALL, Team(1))
     own = paths.strings()
     paths.cells = [answers.cells[a:b] for a, b in itertools.pairwise(answers.start)]
@@ -278,7 +383,9 @@ def test_a_search_goes_on_after_saving_and_loading_as_if_nothing_had_been():
     mesh = build_mesh(ground, parameters=MeshParameters()).mesh
     goals = point_goals(mesh, ends)
     planner, other = VisibilityPlanner(mesh, goals), VisibilityPlanner(mesh, goals)
-    planner.submit(3, np.arange(10), starts, located(mesh, starts), np.arange(10, dtype=np.int32), np.full(10, 0.2))
+    planner.submit(
+        3, np.arange(10), starts, located(mesh, starts), np.arange(10, dtype=np.int32), np.full(10, 0.2)
+    )
     planner.advance(25, Team(1))
     assert planner.waiting > 0 and planner.oldest_tick(9) == 3
     other.restore(planner.state())
@@ -309,8 +416,20 @@ def test_tests_of_sight_follow_what_is_near_not_the_size_of_the_graph():
     for count in (3, 6, 12):
         ground = rooms(3, 3)
         if count > 3:  # the same three by three rooms, and more beyond a wall without doors
-            ground = shapely.union_all([ground, *(shapely.transform(rooms(k, 3), lambda xy, k=k: xy + (12.0 * k, 0.0)) for k in range(1, count // 3))])
-            ground = ground.difference(shapely.union_all([shapely.box(12.0 * k - 0.05, 0, 12.0 * k + 0.05, 12.0) for k in range(1, count // 3)]))
+            ground = shapely.union_all(
+                [
+                    ground,
+                    *(
+                        shapely.transform(rooms(k, 3), lambda xy, k=k: xy + (12.0 * k, 0.0))
+                        for k in range(1, count // 3)
+                    ),
+                ]
+            )
+            ground = ground.difference(
+                shapely.union_all(
+                    [shapely.box(12.0 * k - 0.05, 0, 12.0 * k + 0.05, 12.0) for k in range(1, count // 3)]
+                )
+            )
         sights = Sights.on(ground)
         paths = sights.paths([(1.0, 1.0)], [(11.0, 11.0)], 0.1)
         tests.append(int(counts(paths.planner)[1].max()))
@@ -323,7 +442,10 @@ def test_tests_of_sight_follow_what_is_near_not_the_size_of_the_graph():
 def test_a_larger_weight_of_the_heuristic_looks_at_less_and_keeps_its_bound():
     ground = pillar_hall(6)
     starts, ends, _ = pairs_of(ground, 0.15, 12)
-    best, greedy, blind = (Sights.on(ground, **weigh).paths(starts, ends, 0.15) for weigh in ({}, {"weight": 2.0}, {"heuristic": "zero"}))
+    best, greedy, blind = (
+        Sights.on(ground, **weigh).paths(starts, ends, 0.15)
+        for weigh in ({}, {"weight": 2.0}, {"heuristic": "zero"})
+    )
     assert greedy.expansions < best.expansions < blind.expansions
     assert blind.cost == pytest.approx(best.cost, rel=1e-12)
     assert (greedy.cost <= 2.0 * best.cost).all()

@@ -13,7 +13,8 @@ from tests.navigation.sights import Sights
 from tests.navigation.worlds import free_points, located, random_ground, rooms
 from tests.reference import visibility as reference
 
-# A hall with a screen of 0.2 m along its middle and one pillar: the straight path is in view of a watcher at its lower edge, the one behind the screen not.
+# A hall with a screen of 0.2 m along its middle and one pillar: the straight path is in view of a watcher at
+# its lower edge, the one behind the screen not.
 HALL = shapely.box(0, 0, 20, 10) - shapely.box(2, 5, 18, 5.2)
 
 
@@ -41,10 +42,18 @@ def test_what_a_watcher_sees_is_its_visibility_polygon(seed):
     zone, window = see_from(mesh, int(located(mesh, watcher[None])[0]), *watcher, 1 << 20)
     area = 0.0
     for polygon, row in zip(zone, window, strict=True):
-        outline = shapely.Polygon(mesh.vertex[mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2])
+        outline = shapely.Polygon(
+            mesh.vertex[mesh.edge_vertex[mesh.polygon_start[polygon] : mesh.polygon_start[polygon + 1]], :2]
+        )
         if not np.array_equal(row[:2], row[2:4]):
-            rays = (row[2:].reshape(2, 2) - row[:2]) * 100.0 / np.hypot(*(row[2:].reshape(2, 2) - row[:2]).T)[:, None]
-            outline = shapely.intersection(outline, shapely.Polygon([row[:2], row[:2] + rays[0], row[:2] + rays[1]]))
+            rays = (
+                (row[2:].reshape(2, 2) - row[:2])
+                * 100.0
+                / np.hypot(*(row[2:].reshape(2, 2) - row[:2]).T)[:, None]
+            )
+            outline = shapely.intersection(
+                outline, shapely.Polygon([row[:2], row[:2] + rays[0], row[:2] + rays[1]])
+            )
         area += outline.area
     assert area == pytest.approx(reference.sight_polygon(ground, watcher).area, rel=1e-5)
 
@@ -56,7 +65,9 @@ def test_extra_costs_are_integrals_along_the_path(seed):
     mesh = build_mesh(ground).mesh
     points, _ = free_points(ground, 0.05, 40, np.random.default_rng(seed))
     watcher, shunned = points[0], points[1]
-    weights = make_weights(mesh, watchers=[tuple(watcher)], exposure=3.0, shunned=[tuple(shunned)], shun_reach=2.5, shun_cost=7.0)
+    weights = make_weights(
+        mesh, watchers=[tuple(watcher)], exposure=3.0, shunned=[tuple(shunned)], shun_reach=2.5, shun_cost=7.0
+    )
     everything = np.arange(mesh.polygon_count, dtype=np.int32)
     view = reference.sight_polygon(ground, watcher)
     for a, b in zip(points[2::2], points[3::2], strict=False):
@@ -67,12 +78,15 @@ def test_extra_costs_are_integrals_along_the_path(seed):
         d = np.hypot(*(a + t[:, None] * (b - a) - shunned).T)
         near = 7.0 * line.length * np.maximum(0.0, 1.0 - (d / 2.5) ** 2).mean()
         expected = 3.0 * shapely.intersection(line, view).length + near
-        assert extra_cost(mesh, weights, everything, len(everything), *a, *b) == pytest.approx(expected, rel=1e-4, abs=1e-4)
+        assert extra_cost(mesh, weights, everything, len(everything), *a, *b) == pytest.approx(
+            expected, rel=1e-4, abs=1e-4
+        )
         assert extra_cost(mesh, make_weights(mesh), everything, len(everything), *a, *b) == 0.0
 
 
 def check_hidden(seed, radius):
-    """Hold paths to the shadow: they stay there, since it connects start and goal on the ground where the agent can be.
+    """Hold paths to the shadow: they stay there, since it connects start and goal on the ground where the
+    agent can be.
 
     Return how many of the shortest paths are in sight.
     """
@@ -133,20 +147,31 @@ def test_costs_under_weights_are_the_least_of_all_taut_paths(exposure):
     view = reference.sight_polygon(ground, watcher)
     sights = Sights.on(ground, unseen_from=(watcher,), exposure=exposure)
     for start, goal in zip(points[1:3], points[3:], strict=True):
-        expected = reference.cheapest_taut(ground, start, goal, lambda line: line.length + exposure * shapely.intersection(line, view).length)
+        expected = reference.cheapest_taut(
+            ground, start, goal, lambda line: line.length + exposure * shapely.intersection(line, view).length
+        )
         assert sights.path(start, goal)[0] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.full
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("height", [0.0, 3.0])
-def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_and_of_points_on_the_same_floor(height):
-    """Against a twin that follows each line of sight from polygon to polygon; lines lie on the ground, on the stair, and above both."""
+def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_and_of_points_on_the_same_floor(
+    height,
+):
+    """Against a twin that follows each line of sight from polygon to polygon;
+    lines lie on the ground, on the stair, and above both.
+    """
     mesh = two_storeys()[2].mesh
     rng = np.random.default_rng(5)
     watcher, shunned = (4.0, 5.3, height), (17.0, 4.0, height)
-    weights = make_weights(mesh, watchers=[watcher], exposure=3.0, shunned=[shunned], shun_reach=3.0, shun_cost=7.0)
-    eye, floor = int(locate_at_height(mesh, *watcher)), int(mesh.polygon_layer[int(locate_at_height(mesh, *shunned))])
+    weights = make_weights(
+        mesh, watchers=[watcher], exposure=3.0, shunned=[shunned], shun_reach=3.0, shun_cost=7.0
+    )
+    eye, floor = (
+        int(locate_at_height(mesh, *watcher)),
+        int(mesh.polygon_layer[int(locate_at_height(mesh, *shunned))]),
+    )
     seen_on, dear = set(), set()
     for _ in range(60):
         place = np.array([rng.uniform(0, 30), rng.uniform(0, 10), rng.choice([0.0, 1.5, 3.0])])
@@ -169,15 +194,23 @@ def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_an
                 dear.add(int(mesh.polygon_layer[under]))
         expected *= float(np.hypot(*(b - a))) / count
         polygons = np.array([polygon for *_, polygon in passed], dtype=np.int32)
-        assert extra_cost(mesh, weights, polygons, len(polygons), *a, *b) == pytest.approx(expected, rel=2e-3, abs=0.5)
-    assert dear >= {0, 1} and seen_on >= ({0, 1, 2} if height == 0.0 else {1})  # from the ground up the stair and over the floor behind its head
+        assert extra_cost(mesh, weights, polygons, len(polygons), *a, *b) == pytest.approx(
+            expected, rel=2e-3, abs=0.5
+        )
+    # from the ground up the stair and over the floor behind its head
+    assert dear >= {0, 1} and seen_on >= ({0, 1, 2} if height == 0.0 else {1})
 
 
 def test_a_watcher_off_the_ground_is_refused_with_its_place():
-    with pytest.raises(NavigationError, match=r"the watcher at \(5, 5.1\) stands off the ground; move it onto walkable ground"):
+    with pytest.raises(
+        NavigationError,
+        match=r"the watcher at \(5, 5.1\) stands off the ground; move it onto walkable ground",
+    ):
         make_weights(build_mesh(HALL).mesh, watchers=[(5.0, 5.1)], exposure=1.0)
     mesh = two_storeys()[2].mesh
     with pytest.raises(NavigationError, match=r"the watcher at \(40, 5, 0\) stands off the ground"):
         make_weights(mesh, watchers=[(40.0, 5.0, 0.0)], exposure=1.0)
     # Points that are shunned may be off it, as in a wall: they count on the floor that is nearest.
-    assert make_weights(mesh, shunned=[(20.1, 4.0, 3.0), (20.1, 4.0, 0.0), (40.0, 5.0, 2.5), (31.0, 11.0, -4.0)]).shunned[:, 4].tolist() == [1, 0, 1, 0]
+    assert make_weights(
+        mesh, shunned=[(20.1, 4.0, 3.0), (20.1, 4.0, 0.0), (40.0, 5.0, 2.5), (31.0, 11.0, -4.0)]
+    ).shunned[:, 4].tolist() == [1, 0, 1, 0]
