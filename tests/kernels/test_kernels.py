@@ -371,6 +371,7 @@ def test_machine_code_that_came_with_the_package_is_used_where_the_sources_are_t
         "CROWDSIM_CACHE_DIR": str(package.parent / "made"),
         "NUMBA_CPU_NAME": "x86-64-v3",
         "NUMBA_CPU_FEATURES": "",
+        "PYTHONDONTWRITEBYTECODE": "1",  # of a source that is edited later Python could believe it
     }
     environment = {**os.environ, **made, "PYTHONPATH": f"{package}{os.pathsep}{ROOT}"}
     done = subprocess.run(
