@@ -2,17 +2,17 @@
 
 Where two agents walk at each other's very centre, or a whole circle of them does, each does what the mirror
 image does, and all come to a stop for good. People decide at random; here a seeded turn of the preferred
-velocity decides, before the model acts, and it is counted. It touches nobody else: an agent without a
-neighbour in its way is never touched.
+velocity decides, before the model acts, and it is counted. It touches no other agent: one without a
+neighbour ahead is never touched.
 
-Nor can they stop a retreat by themselves. Of two who meet, each gives way by half from the velocity that it
-*has*: so any common velocity of the two is as good as any other, and somebody who once stepped back before an
-oncoming file keeps on going back at the pace of that file, for as long as it lasts. People come to a stand.
-Here whoever has gone back for 0.4 s before somebody who comes the other way and gets on shows, to all and to
+Nor can they stop a retreat by themselves. Of two that meet, each yields by half from the velocity that it
+*has*: so any common velocity of the two is as good as any other, and an agent that once stepped back before
+an oncoming file keeps on going back at the pace of that file, for as long as it lasts. People come to a
+stand. Here an agent that has gone back for 0.4 s before an oncoming one that gets on shows, to all and to
 itself, that it goes back more slowly than it does (`hold_ground`); half by half the other one makes the rest
 of the room, and the retreat fades. That goes on where a wall binds it since. Any velocities may be shown, as
 long as all see the same ([van den Berg 2011], section 5.2). A step back is left alone: crowds that meet sort
-themselves by such steps. Before somebody who does not get on either nobody holds its ground: where neither of
+themselves by such steps. Before an agent that does not get on either none holds its ground: where neither of
 two crowds makes room, both stand for good.
 """
 
@@ -37,7 +37,7 @@ UNTOUCHED = 0
 EXACT = 1  # on an exact collision course with the neighbour that binds it
 MUTUAL = 2  # one of a ring of agents that hold each other fast
 
-# Sine of the angle between the way to a neighbour and the relative velocity below which a course is exact.
+# Sine of the angle between the line to a neighbour and the relative velocity below which a course is exact.
 # Random crowds are at 1e-3.
 EXACT_SINE = 1e-6
 # Share of an agent's preferred speed that two must close in at, at least, for their course to have a
@@ -65,7 +65,7 @@ class _Memory(NamedTuple):
         For how many ticks more than not it has got on by less than half of what it wants, up to twice the
         time that counts.
     holder : (n,) int64
-        Entity that has held it up last, also while a wall binds it since; 0 is nobody.
+        Entity that has held it up last, also while a wall binds it since; 0 is none.
     retreating : (n,) int32, ticks
         For how many ticks more than not it has gone back, up to twice the time that counts.
     turning : (n,) int32, ticks
@@ -137,8 +137,8 @@ def follow_progress(
 
     Notes
     -----
-    Whom a wall binds is held up by whoever held it up before: one who is pushed back along a wall is bound by
-    it for most of the time. Twin: `tests/reference/symmetry.py`.
+    An agent that a wall binds is held up by the one that held it up before: pushed back along a wall, it is
+    bound by the wall for most of the time. Twin: `tests/reference/symmetry.py`.
     """
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
@@ -269,7 +269,7 @@ def _in_ring(entity, blocker, blocked, patience, row, other):
 
 @inlined_kernel
 def _is_opposed(preferred_velocity, row, other):
-    """Tell whether the agent of another row wants the opposite way: 60 degrees at most from head-on."""
+    """Tell whether the agent of another row wants the opposite direction: 60 degrees at most from head-on."""
     wx, wy, ox, oy = (
         preferred_velocity[row, 0],
         preferred_velocity[row, 1],
@@ -298,8 +298,8 @@ def hold_ground(
     out,
     holds,
 ):
-    """Take part of the retreat out of the velocities of agents that have gone back for long before somebody
-    who comes the other way and gets on.
+    """Take part of the retreat out of the velocities of agents that have gone back for long before an
+    oncoming one that gets on.
 
     Parameters
     ----------
@@ -317,8 +317,8 @@ def hold_ground(
     holder : (n,) int64
         As `follow_progress` wrote it; counts where a wall binds.
     numbers : (3,) float64
-        Share of the retreat that stays; ticks from which on somebody who has been stalled for them is one
-        before whom nobody holds its ground; ticks that somebody must have gone back to hold its ground.
+        Share of the retreat that stays; ticks of being stalled from which on no agent holds its ground before
+        the stalled one; ticks that an agent must have gone back to hold its ground.
     out : (n, 2) float64, m/s
         Receives the velocities to be shown; must not alias `velocity`. Those of agents that hold no ground
         stay bit for bit.
@@ -346,7 +346,7 @@ def hold_ground(
 
 
 class SymmetryBreaker:
-    """Turns preferred velocities where a symmetry holds agents fast; remembers who was held for how long.
+    """Turns preferred velocities where a symmetry holds agents fast; remembers for how long each was held.
 
     Parameters
     ----------
@@ -417,8 +417,8 @@ class SymmetryBreaker:
             high=10.0,
             source="ours",
             why=(
-                "tangent of half the least turn out of a ring (0.4 is 44 degrees); below that nobody makes "
-                "room"
+                "tangent of half the least turn out of a ring (0.4 is 44 degrees); below that no agent "
+                "makes room"
             ),
         )
         greatest_detour: float = param(
@@ -428,8 +428,8 @@ class SymmetryBreaker:
             high=10.0,
             source="ours",
             why=(
-                "tangent of half the greatest turn out of a ring (1.6 is 116 degrees): somebody must step "
-                "back to open it; larger sends people away"
+                "tangent of half the greatest turn out of a ring (1.6 is 116 degrees): an agent must step "
+                "back to open it; larger sends agents away"
             ),
         )
         detour_time: float = param(
@@ -446,8 +446,8 @@ class SymmetryBreaker:
             low=0.0,
             high=3600.0,
             source="ours",
-            why="how fast the velocity against its own wish fades that an agent shows before one who comes "
-            "the other way; longer lets whoever once gave way be "
+            why="how fast the velocity against its own wish fades that an agent shows before an oncoming "
+            "one; longer lets an agent that once yielded be "
             "pushed back far (3600: for good, 18 m in the lane scene)",
         )
         retreat_after: float = param(
@@ -456,9 +456,9 @@ class SymmetryBreaker:
             low=0.0,
             high=60.0,
             source="ours",
-            why="for how much longer than not somebody must have gone back before its retreat fades; "
+            why="for how much longer than not an agent must have gone back before its retreat fades; "
             "shorter holds up crowds that meet, which sort themselves "
-            "by steps back, longer lets people be pushed back farther",
+            "by steps back, longer lets agents be pushed back farther",
         )
         retreat_patience: float = param(
             0.6,
@@ -501,7 +501,7 @@ class SymmetryBreaker:
             Where agents are, what they moved by in the last tick, pushes included, and what they want now.
         active : (n,) uint8
         blocker : (n,) int64
-            `Choice.blocker` of the last tick; 0 for those who have just come.
+            `Choice.blocker` of the last tick; 0 for those that have just come.
         draws : (n,) float64
             One uniform draw in 0..1 for each agent, always the same.
         tick_length : float, s
@@ -563,7 +563,7 @@ class SymmetryBreaker:
         team: Team,
         out: NDArray[np.float64],
     ) -> NDArray[np.bool_]:
-        """Write the velocities that agents show: of a retreat before those who come the other way,
+        """Write the velocities that agents show: of a retreat before oncoming agents
         only what has not faded in one tick; see `hold_ground`.
 
         How they get on is what `adjust` found in this tick.
@@ -571,7 +571,7 @@ class SymmetryBreaker:
         Returns
         -------
         (n,) bool
-            Who holds its ground.
+            Agents that hold their ground.
         """
         holds = np.empty(len(entity), dtype=np.uint8)
         self._follow(entity)
@@ -583,7 +583,7 @@ class SymmetryBreaker:
         return holds.view(np.bool_)
 
     def _follow(self, entity: NDArray[np.int64]) -> None:
-        """Carry the memory of those who are still there over to their new rows."""
+        """Carry the memory of agents that are still there over to their new rows."""
         if np.array_equal(entity, self._entity):
             return
         memory = _fresh(len(entity))
@@ -624,10 +624,10 @@ def _numbers(
     """Return what `follow_progress`, `turn_away` and `hold_ground` are told of the parameters,
     in ticks of so many seconds.
     """
-    # How many ticks somebody must be stalled to be one who does not get on, and how many it must go back to
-    # hold its ground.
+    # How many ticks an agent must be stalled to count as not getting on, and how many it must go back to hold
+    # its ground.
     times = np.ceil(np.array([own.retreat_patience, own.retreat_after]) / tick_length)
-    longest = (2.0 * times).astype(np.int64)  # twice, so that the way back takes as long
+    longest = (2.0 * times).astype(np.int64)  # twice, so that it falls as long as it rose
     turns = np.array(
         [*_tangents(own), np.ceil(own.patience / tick_length), np.ceil(own.detour_time / tick_length)]
     )

@@ -15,7 +15,7 @@ class SymmetrySwitch:
         True,
         "",
         why=(
-            "off, a scene that is exactly symmetric stays so bit for bit, and people who meet head-on stop "
+            "off, a scene that is exactly symmetric stays so bit for bit, and agents that meet head-on stop "
             "for good: for tests of models"
         ),
     )

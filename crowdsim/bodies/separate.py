@@ -1,4 +1,4 @@
-"""Collision resolution: discs that overlap are pushed apart, and nobody is pushed into a wall."""
+"""Collision resolution: discs that overlap are pushed apart, and none is pushed into a wall."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Rows = dict[str, NDArray[Any]]  # buffers of one number a slot, by name
 # in a corridor, with 150 contacts over 2 cm, still overlap by 5 cm after 1,000 passes; with 0.97 by less than
 # 3 after 200 to 600. A thousand at four doors take no more passes than with 0.9.
 SWING = 0.97
-# A further pass that moves nobody farther than this is the last: what is wedged between walls would cost all
+# A further pass that moves no disc farther than this is the last: what is wedged between walls would cost all
 # of them in every tick.
 STILL_M = 1e-4
-# Where further passes leave somebody overlapping by more than this times what ends them, the knot that it is
+# Where further passes leave a pair overlapping by more than this times what ends them, the knot that it is
 # in takes its step back, and what is left is pushed again. Others may then step into the knot; so that goes
 # on, but only for what comes near 5 cm: where each round asks for 1.5, too many stand, and crowds that meet
 # stand for good under sampled-hrvo.
@@ -153,7 +153,7 @@ class SeparationParameters:
         above=0.0,
         high=1000.0,
         source="ours",
-        why="those passes move nobody faster than this beyond its step: without a bound the middle of a "
+        why="those passes move no agent faster than this beyond its step: without a bound the middle of a "
         "press is thrown 0.7 m in a tick, past others; at 4 "
         "crowds of 100 that meet in a corridor take a third longer under sampled-hrvo and overlap by 5 cm, "
         "at 2 they stand for good",
@@ -212,7 +212,7 @@ class Separator:
             Tentative positions; rows in ascending entity id, which decides between centres that coincide.
         radius : (n,) float64, m, >= 0
         movable : (n,) uint8
-            0: is never pushed; others make way all the way. 1: is pushed. 2: is never pushed, and does not
+            0: is never pushed; others make all of the room. 1: is pushed. 2: is never pushed, and does not
             count as overlapping others that are 2.
         layer : (n,) int32
             Floor; discs on different floors do not touch.

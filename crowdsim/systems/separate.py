@@ -1,4 +1,4 @@
-"""Separate: bodies that would overlap are pushed apart, nobody into a wall; and Measure:
+"""Separate: agents that would overlap are pushed apart, none into a wall; and Measure:
 how deep they overlap in the end.
 """
 
@@ -79,7 +79,7 @@ class Separate(System):
             agents.position, free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.length,
             tick.team, pushed, heights,
         )  # fmt: skip
-        # Whom nobody pushed goes where it wanted: what walls take of its step is for Walk to say.
+        # An agent that no other pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])
         tentative[is_pushed] = pushed[is_pushed]
         tick.counts["overlaps_before"] = parted.before.count
@@ -87,7 +87,7 @@ class Separate(System):
 
 class Measure(System):
     """Say how bodies overlap where walking has put them:
-    where walls hold somebody up, that is not where pushes would have had it.
+    where walls hold an agent up, that is not where pushes would have had it.
 
     Parameters
     ----------

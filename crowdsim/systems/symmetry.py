@@ -1,5 +1,5 @@
 """BreakSymmetry: exact symmetries, and rings of agents that hold each other fast, are broken by a seeded
-turn, and nobody is pushed far back by those who come towards him and get on; both are counted and recorded.
+turn, and no agent is pushed far back by oncoming ones that get on; both are counted and recorded.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
-_NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+_NONE: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 class BreakSymmetry(System):
-    """Turn the preferred velocities of those whom a symmetry holds, slow down those who are pushed back,
+    """Turn the preferred velocities of agents that a symmetry holds, slow down those that are pushed back,
     and say so.
 
     The velocities are those that `Avoid` shows to the models; `Walk` writes them anew.
@@ -51,8 +51,8 @@ class BreakSymmetry(System):
         super().__init__(world)
         self.enabled = switch.enabled
         self._breaker = SymmetryBreaker(parameters)
-        # Who was turned, or held its ground, in the last tick: an event is noted when that begins.
-        self._last = self._held = _NOBODY
+        # Agents that were turned, or held their ground, in the last tick: an event is noted when that begins.
+        self._last = self._held = _NONE
 
     @classmethod
     def from_setup(cls, setup: Setup) -> BreakSymmetry:
@@ -63,7 +63,7 @@ class BreakSymmetry(System):
         )
 
     def process(self, tick: Tick) -> None:
-        """Let the breaker look at everybody who walks."""
+        """Let the breaker look at all agents that walk."""
         agents = self.world.agents
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
         if not self.enabled:
@@ -96,11 +96,11 @@ class BreakSymmetry(System):
     def _note(
         self, tick: Tick, kind: EventKind, are_touched: NDArray[np.bool_], last: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        """Note an event for those who are touched and were not in the last tick; return who is."""
+        """Note an event for agents that are touched and were not in the last tick; return those that are."""
         agents = self.world.agents
         rows = np.flatnonzero(are_touched)
         if not len(rows):
-            return _NOBODY
+            return _NONE
         begins = rows[~np.isin(agents.entity[rows], last)]
         self.world.events.note(
             tick.number, kind, agents.entity[begins], agents.position[begins], agents.blocker[begins]
@@ -108,7 +108,7 @@ class BreakSymmetry(System):
         return agents.entity[rows].copy()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return who was held for how long, and who was turned or held its ground in the last tick."""
+        """Return for how long each was held, and which were turned or held their ground in the last tick."""
         return {
             **{f"breaker/{name}": array for name, array in self._breaker.state().items()},
             "last": self._last.copy(),

@@ -1,4 +1,4 @@
-"""The symmetry breaker touches exact symmetries and rings, and nobody else."""
+"""The symmetry breaker touches exact symmetries and rings, and nothing else."""
 
 import numpy as np
 import pytest
@@ -214,7 +214,7 @@ def stand(
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("lasts", [0.0, 0.2, 1.0])
-def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
+def test_agents_that_hold_their_ground_agree_with_reference(seed, lasts):
     rng = np.random.default_rng(seed)
     entity = np.sort(rng.choice(np.arange(1, 90), size=40, replace=False))
     velocity, wish = (
@@ -251,13 +251,13 @@ def test_who_holds_its_ground_agrees_with_reference(seed, lasts):
 
 
 @pytest.mark.parametrize(("lasts", "shown"), [(0.0, 0.0), (0.05, -0.4), (0.2, -0.64)])
-def test_one_who_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_step_aside(lasts, shown):
+def test_an_agent_that_is_pushed_back_shows_less_of_its_retreat_and_all_of_its_step_aside(lasts, shown):
     wish = [[1.0, 0.0], [-1.0, 0.0]]
     out, holds = stand([[-0.8, 0.3], [-1.0, 0.0]], wish, [2, 1], retreat_time=lasts)
     assert np.allclose(out, [[shown, 0.3], [-1.0, 0.0]], rtol=1e-15) and holds.tolist() == [True, False]
 
 
-def test_nobody_holds_its_ground_before_one_who_does_not_get_on_until_it_does_again():
+def test_no_agent_holds_its_ground_before_one_that_does_not_get_on_until_it_does_again():
     entity, wish, back = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], [-0.8, 0.3]
     breaker, out = (
         SymmetryBreaker(SymmetryBreaker.Parameters(retreat_patience=0.5, retreat_after=0.0)),
@@ -305,7 +305,7 @@ def test_a_step_back_is_left_alone_and_a_long_retreat_is_not():
     assert holds == [False] * 9 + [True] * 11 + [False] * 11 + [True] * 12
 
 
-def test_one_who_is_pushed_back_along_a_wall_holds_its_ground_before_who_held_it_up_last():
+def test_an_agent_pushed_back_along_a_wall_holds_its_ground_before_the_one_that_held_it_up_last():
     breaker, out = SymmetryBreaker(SymmetryBreaker.Parameters(retreat_after=0.0)), np.empty((2, 2))
     entity, wish, velocity = [1, 2], [[1.0, 0.0], [-1.0, 0.0]], np.array([[-0.8, 0.0], [-1.0, 0.0]])
     holds = []
@@ -340,7 +340,7 @@ def test_an_agent_that_goes_back_before_none_or_one_that_goes_along_or_across_or
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_mirrors_turns_and_threads_change_nothing_of_who_holds_its_ground(seed):
+def test_mirrors_turns_and_threads_change_nothing_of_which_agents_hold_their_ground(seed):
     rng = np.random.default_rng(seed)
     velocity, wish, blocker = (
         rng.normal(size=(3000, 2)),
@@ -405,7 +405,7 @@ def test_circles_arrive_for_thirty_seeds(n, noise):
 @pytest.mark.parametrize("columns, rows", [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3), (1, 5)])
 def test_facing_blocks_change_places(columns, rows):
     outcome = walk(*facing_blocks(columns, rows), breaker=ON)
-    # In larger blocks ORCA may let an oncoming walker push somebody back by several metres, as RVO2 does:
+    # In larger blocks ORCA may let an oncoming walker push an agent back by several metres, as RVO2 does:
     # twice the ideal and a little.
     assert outcome.last <= (1.5 if columns * rows <= 4 else 2.2) * IDEAL
     assert outcome.deepest <= 0.01

@@ -62,20 +62,12 @@ DONE = (
     "tests/systems",
     "tests/world",
 )
-# What stays: the symmetry breaker's and the push-apart step's turn comes with their next change; names of
-# navigation; old names that users may still write.
+# What stays: old names that users may still write.
 STAYS = {
-    "crowdsim/avoidance/symmetry.py": ("who", "whom", "whoever", "somebody"),
-    "crowdsim/avoidance/symmetry_switch.py": ("who",),
     "crowdsim/bench/document.py": ("ways",),
-    "crowdsim/bodies/separate.py": ("somebody",),
     "crowdsim/cli/plot.py": ("ways",),
     "crowdsim/measures/__init__.py": ("who", "whom"),
     "crowdsim/measures/deadlock.py": ("who", "whom"),
-    "crowdsim/systems/paths/waypoint_paths.py": ("ways",),
-    "crowdsim/systems/separate.py": ("somebody", "whom"),
-    "crowdsim/systems/symmetry.py": ("everybody", "him", "who", "whom"),
-    "tests/avoidance/test_symmetry.py": ("who", "whom", "whoever", "somebody"),
     "tests/bench/test_bench.py": ("ways",),
     "tests/measures/test_deadlock_scenes.py": ("ways",),
     "tests/pictures/test_scenario.py": ("ways",),

@@ -30,7 +30,7 @@ from crowdsim.systems.paths.progress import take_length, take_path
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
-# Default budget of small crowds: some 5 ms of one core, a handful of ways over a large hall.
+# Default budget of small crowds: some 5 ms of one core, a handful of paths over a large hall.
 LEAST_EXPANSIONS = 50_000
 EXPANSIONS_AN_AGENT = 10
 # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
