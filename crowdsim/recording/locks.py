@@ -121,7 +121,7 @@ def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(lock)
 
 
@@ -145,9 +145,24 @@ def clear_scratch(place: Path) -> None:
     for folder in _scratch_in(place):
         with taken(folder / LOCK) as is_left:
             if is_left:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
         with contextlib.suppress(OSError):
             folder.rmdir()  # killed before it had a lock: then it is empty
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder with its lock last: a process that is killed meanwhile leaves one that is known for a
+    dead one's.
+    """
+    with contextlib.suppress(OSError):
+        for entry in sorted(folder.iterdir()):
+            if entry.name == LOCK:
+                continue
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _scratch_in(place: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from crowdsim.errors import RecordingError
-from crowdsim.recording import files
+from crowdsim.recording import files, locks
 from crowdsim.recording.files import lock_of, new_file, partial_name, partials_of
 from crowdsim.recording.leftovers import clear_left, holds_all_of, is_part_of, left_for, look_at
 from crowdsim.recording.locks import clear_scratch, left_scratch, scratch_folder
@@ -336,3 +337,39 @@ def test_long_names_are_refused_before_anything_is_begun(tmp_path):
     writer = new_writer(out, flush_seconds=0.0, header_changes={"run_id": "0123456789abcdef"})
     Crowd(5).record(writer, 10)
     assert writer.close({}).path == out
+
+
+class Killed(BaseException):
+    """Ends a process where it stands, as far as that can be had within a test."""
+
+
+@pytest.mark.parametrize("after", range(5))
+def test_a_process_that_is_killed_while_it_removes_its_folder_leaves_nothing_for_good(
+    tmp_path, monkeypatch, after
+):
+    """The lock went first where the system listed it first: nothing removed what was left without one."""
+    held, done = [], []
+
+    def dies(call):
+        def wrapped(*arguments, **more):
+            if len(done) == after:
+                raise Killed
+            done.append(arguments)
+            return call(*arguments, **more)
+
+        return wrapped
+
+    created = locks.create_locked
+    monkeypatch.setattr(locks, "create_locked", lambda path: held.append(created(path)) or held[-1])
+    ends = pytest.raises(Killed) if after < 4 else contextlib.nullcontext()
+    with ends, scratch_folder(tmp_path) as folder:
+        for name in ("a", "z"):
+            (folder / name).write_text("half")
+        monkeypatch.setattr(os, "unlink", dies(os.unlink))
+        monkeypatch.setattr(os, "rmdir", dies(os.rmdir))
+    monkeypatch.undo()
+    if after < 4:
+        os.close(held[0])  # as the system does when a process ends
+        assert len(names(tmp_path)) == 1
+    clear_scratch(tmp_path)
+    assert names(tmp_path) == []
