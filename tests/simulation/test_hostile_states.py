@@ -23,7 +23,7 @@ from crowdsim.saved import Saved, SavedError, ascends, fields_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.causes import NOT_DIAGNOSED
 from tests.crowds import ROOT
-from tests.simulation.hostile_states import SCENES, prepared
+from tests.simulation.hostile_states import SCENES, changed, outcome, prepared
 
 # Without a word for so long, a state hangs; the slowest take a second of a processor that nobody else uses.
 PATIENCE_S = 300.0
@@ -359,3 +359,10 @@ def test_parts_and_records_of_what_is_saved_fit_together() -> None:
         saved.records("", dtype, {"entity": (0, 9), "at": (0.0, 1.0)})
     with pytest.raises(SavedError, match=r"entity\[1\] is 1, but they have to ascend"):
         saved.require(ascends(records["entity"]), "entity", "they have to ascend")
+
+
+def test_a_tile_with_fewer_kinds_of_edges_than_edges_is_refused(tmp_path: Path) -> None:
+    """One of ten thousand: where the kinds of one tile end was off by one, and that was a traceback."""
+    name, checkpoint, scenario, what = changed(2649)
+    assert (name, what) == ("tiles", "world/tiles/tiles.edge_kind.ends: values")
+    assert outcome(checkpoint, scenario, tmp_path) == "refused"

@@ -72,6 +72,8 @@ def _fault(tile: TileMesh, count: int) -> str:
     ):
         if numbers.size and not (numbers.min() >= low and numbers.max() <= high):
             return f"whose {name} are out of range"
+    if len(tile.edge_kind) != edges:
+        return "whose edges have no kinds, or more kinds than there are edges"
     sides, gaps = np.diff(tile.polygon_start), np.diff(tile.gap_start)
     if not len(sides) or tile.polygon_start[0] != 0 or tile.polygon_start[-1] != edges or sides.min() < 3:
         return "whose polygons do not take all edges in turn"
