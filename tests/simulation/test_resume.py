@@ -207,3 +207,17 @@ def test_what_a_state_is_made_of_cannot_change(value, word):
     before = load_scenario(SCENARIOS / "bottleneck.yaml")
     with pytest.raises(CrowdsimError, match=word):
         require_same_shape(before, parse_scenario(before.canonical(), sets=[value]), "x")
+
+
+def test_a_tree_that_has_grown_for_starts_is_grown_again_for_none():
+    """Grown again it has no start: the number in place of its polygon was taken for the last polygon of the
+    mesh, where a path ended the search sooner, and sound checkpoints were refused.
+    """
+    sets = ["navigation=optimal", "budget.work=20"]
+    scenario = load_scenario(SCENARIOS / "two-storeys.yaml", sets=sets)
+    with Simulation(scenario) as run:
+        for _ in range(12):
+            run.step()
+            begun = checkpoint_of(run)
+            with Simulation(scenario, start=Start(begun, "run")) as again:
+                assert again.digest == run.digest

@@ -131,6 +131,8 @@ def _look(slots, slot, mesh):
         slots.first[slot],
     )
     polygon, seen = header[slot, START_POLYGON], header[slot, LOOKED_AT]
+    if polygon < 0:  # a tree that is grown for no start
+        return
     if slots.newest_stamp[slot, polygon] != header[slot, GENERATION] or slots.newest[slot, polygon] == seen:
         return
     x, y, newest = measure[slot, START_X], measure[slot, START_Y], np.int64(slots.newest[slot, polygon])
