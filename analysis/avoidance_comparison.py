@@ -1,8 +1,8 @@
 """How do the avoidance models compare as it gets crowded? Every model, over densities and seeds:
 a table, a CSV file with every run, and a picture.
 
-    python analysis/avoidance_comparison.py [--models orca hrvo] [--densities 0.5 1 2] [--seeds 1 2 3] [--out
-    runs/avoidance-comparison]
+    python analysis/avoidance_comparison.py [--models orca hrvo] [--densities 0.5 1 2] [--seeds 1 2 3]
+        [--out runs/avoidance-comparison]
 
 Two groups walk towards each other through a corridor of 30 x 4 m, from one end to the other. The density is
 that of the blocks of 8 x 4 m in which they start. Measured are recorded runs: time over the time of the

@@ -2,7 +2,7 @@
 our models, Weidmann's relation ([Weidmann 1993]), and measured people.
 
     python analysis/fundamental_diagram.py [--models orca] [--densities 0.5 1 2 3 4 5] [--out
-    runs/fundamental-diagram]
+        runs/fundamental-diagram]
 
 A block of people walks along a corridor of 3 m, as in RiMEA 4; measured are density and speed in its middle
 from 5 to 10 s. No velocity-obstacle model is calibrated: they keep people apart and know nothing of how fast

@@ -2,7 +2,7 @@
 time horizons and numbers of samples.
 
     python analysis/geometric_against_sampled.py [--page docs/reference/geometric-against-sampled.md]
-    [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
+        [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
 
 Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page
 and its pictures beside it. Five geometries, each at four levels of crowding, are run under every model with

@@ -1,10 +1,12 @@
 """Every avoidance model beside the simulators that pip installs, on the same crowds in one run, by turns:
 ratios are the result, times are of the machine.
 
-    python benchmarks/avoidance.py 10,000 agents, everything; a quarter of an hour, much of it setting up
-    JuPedSim python benchmarks/avoidance.py --products crowdsim pyrvo without the slower peers, a minute
-    python benchmarks/avoidance.py --models orca --agents 100000 python benchmarks/avoidance.py --json one
-    JSON object: machine, rows, figures asked for, what is missing
+    python benchmarks/avoidance.py
+        10,000 agents, everything; a quarter of an hour, much of it setting up JuPedSim
+    python benchmarks/avoidance.py --products crowdsim pyrvo    without the slower peers, a minute
+    python benchmarks/avoidance.py --models orca --agents 100000
+    python benchmarks/avoidance.py --json
+        one JSON object: machine, rows, figures asked for, what is missing
 
 A step is all that turns one state into the next: index, neighbour search, what the model does, integration
 (not: pushing agents apart). The crowd is that of `crowdsim/bench/crowds.py`: 1 a square metre, ten neighbours

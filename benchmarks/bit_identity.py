@@ -1,8 +1,9 @@
 """What it costs that a run is the same bit for bit on every processor, with any number of threads,
 in any order of agents.
 
-    python -m benchmarks.bit_identity 10,000 agents among pillars, one thread; compiles the kernels a second
-    time at first python -m benchmarks.bit_identity --json
+    python -m benchmarks.bit_identity
+        10,000 agents among pillars, one thread; compiles the kernels a second time at first
+    python -m benchmarks.bit_identity --json
 
 Three prices can be measured. *Arithmetic*: the same kernels compiled in a process of their own with leave to
 reorder sums, to fuse multiplications with additions, to multiply by reciprocals and to forget the sign of

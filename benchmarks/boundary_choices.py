@@ -1,9 +1,11 @@
 """Which velocity on the boundary is best? Models and choices on the same scenes:
 which agents arrive, which stand still, how long it takes.
 
-    python -m benchmarks.boundary_choices the table of docs/learn/choosing-velocities.md, some ten minutes
-    python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0 one model with numbers of its
-    own python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
+    python -m benchmarks.boundary_choices
+        the table of docs/learn/choosing-velocities.md, some ten minutes
+    python -m benchmarks.boundary_choices --only clearpath:tip=butt,side_bias=0
+        one model with numbers of its own
+    python -m benchmarks.boundary_choices --scenes circles bottleneck --seeds 1
 
 Columns: agents that did not arrive; agent-seconds of those stuck (no progress along the path by 0.2 m in ten
 seconds); the mean over scenes of the last arrival over the ideal time, which is the longest of the agents'

@@ -1,7 +1,7 @@
 """How planning keeps to its share of a tick: all agents ask for a new path at once, on a large plan.
 
-    python benchmarks/budget.py [--plan plan.wkt] [--agents 2000] [--goals 500] [--milliseconds 20] [--slice
-    1000] [--threads 1] [--repeats 3] [--cpu]
+    python benchmarks/budget.py [--plan plan.wkt] [--agents 2000] [--goals 500] [--milliseconds 20]
+        [--slice 1000] [--threads 1] [--repeats 3] [--cpu]
 
 Prints how far planning overran its share in the ticks that it did not finish in, beside what its slices took;
 when the last had its path; what slicing costs beside a search at once; and what the slicer itself takes of

@@ -1,11 +1,13 @@
 """Crowds that meet, and crowds that press:
 does the symmetry breaker pay, and how deep do bodies overlap? Measured from recorded positions alone.
 
-    python -m benchmarks.crowd_checks breaker last arrivals with and without the breaker: the table of
-    docs/learn/models.md, an hour python -m benchmarks.crowd_checks overlaps deepest overlaps and longest
-    steps: the table of docs/learn/bodies.md, some hours python -m benchmarks.crowd_checks breaker --scenes
-    "imo-8, 50" --models orca clearpath --seeds 3 python -m benchmarks.crowd_checks overlaps --runs
-    overlaps.jsonl --table the table of what is kept there so far; nothing is run
+    python -m benchmarks.crowd_checks breaker
+        last arrivals with and without the breaker: the table of docs/learn/models.md, an hour
+    python -m benchmarks.crowd_checks overlaps
+        deepest overlaps and longest steps: the table of docs/learn/bodies.md, some hours
+    python -m benchmarks.crowd_checks breaker --scenes "imo-8, 50" --models orca clearpath --seeds 3
+    python -m benchmarks.crowd_checks overlaps --runs overlaps.jsonl --table
+        the table of what is kept there so far; nothing is run
 
 Each run is a line of the file `--runs`; what is in it already is not run again, so that a measurement can be
 broken off and gone on with. Overlaps are those of all pairs of discs in every tick (`record.rate` is one over

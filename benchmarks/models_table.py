@@ -1,7 +1,7 @@
 """Every model on every scene that judges models, as the Markdown of docs/reference/models-table.md.
 
     python -m benchmarks.models_table [--models orca,none] [--plugin FILE] [--out
-    docs/reference/models-table.md] [--quick]
+        docs/reference/models-table.md] [--quick]
 
 The forty steering cases are data that is no part of the project; without them their rows are left out, with a
 note.

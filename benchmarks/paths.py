@@ -1,7 +1,8 @@
 """What finding and following paths costs: paths a second, and nanoseconds for each part.
 
     python benchmarks/paths.py [--plan plan.wkt] [--detour nav_test.json] [--polyanya arena-merged.mesh]
-    [--agents 10000] python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
+        [--agents 10000]
+    python benchmarks/paths.py --maps movingai [--radius 0] [--queries 500]
 
 Without a plan, a hall of 50 x 50 m with 300 pillars is made. With --detour, the polygons and the 1,000
 queries of the file are used for the first lines: Detour itself ([Recast 2009]) answers 187,000 to 240,000 of

@@ -2,7 +2,8 @@
 paths a second, expansions, lengths, and what a tick costs under each.
 
     python benchmarks/planners.py scenarios/concourse.yaml scenarios/room-evacuation.yaml
-    scenarios/standards/rimea-9.yaml python benchmarks/planners.py --ticks 200 --turns 5 SCENARIO
+        scenarios/standards/rimea-9.yaml
+    python benchmarks/planners.py --ticks 200 --turns 5 SCENARIO
 
 Paths: those of all agents from where they start to their first goals, each with a search of its own
 (`alone`), and as a run looks for them, where agents with one goal can share a search (`shared`). Ticks: two

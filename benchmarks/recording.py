@@ -1,8 +1,9 @@
 """What recording costs.
 
-    python benchmarks/recording.py shares of a run's time: recording, digests, tracing; and a checkpoint
-    python benchmarks/recording.py --writer milliseconds for a frame, beside h5py's own gzip ... --agents
-    10000 [--ticks 240] [--frames 200]
+    python benchmarks/recording.py
+        shares of a run's time: recording, digests, tracing; and a checkpoint
+    python benchmarks/recording.py --writer             milliseconds for a frame, beside h5py's own gzip
+    ... --agents 10000 [--ticks 240] [--frames 200]
 
 Shares: three runs of one crowd take turns, one that records nothing, one that records 10 frames a second, and
 one that is traced as well, so that a busy machine slows all of them. Times are CPU times of the process.

@@ -1,7 +1,7 @@
 """How large recordings are, and what of them is what: bytes for an agent in a frame, as a table in Markdown.
 
     python benchmarks/recording_sizes.py [--scenarios open-10000 concourse room-evacuation bottleneck]
-    [--trace bottleneck]
+        [--trace bottleneck]
 
 The sizes are those of a whole file, divided by the rows of its trajectory: they depend on no clock but for
 the tick times themselves, some bytes a tick.
