@@ -5,6 +5,7 @@ meshes, walls and goals, built when they are first needed.
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -46,7 +47,7 @@ class BuiltGround(NamedTuple):
     goals: GoalPieces
 
 
-class _Grounds(Generic[C, G]):
+class _Grounds(ABC, Generic[C, G]):
     """Builds grounds and has the last ones at hand.
 
     What is built depends on what is closed alone, not on what was open before; so a run that goes on from a
@@ -117,9 +118,9 @@ class _Grounds(Generic[C, G]):
             count += 1
             yield "made"
 
+    @abstractmethod
     def _build_in_steps(self, closed: Sequence[C]) -> Steps[G]:
         """Build a ground in steps."""
-        raise NotImplementedError
 
     def _build_at_once(self, closed: Sequence[C]) -> G:
         return at_once(self._build_in_steps(closed))
