@@ -252,7 +252,7 @@ def list_contacts(
     capacity,
     widest,
     drift,
-    frame,
+    barriers,
     zone,
     wall_distance,
     reach,
@@ -267,7 +267,7 @@ def list_contacts(
     ----------
     start, stop, cells, now, capacity, widest, drift : various
         As in `scan_contacts`.
-    frame : WallFrame
+    barriers : Barriers
     zone : (n,) int64
         Row of the wall lists, by row.
     wall_distance : (n,) float32, m
@@ -298,7 +298,7 @@ def list_contacts(
         now,
         widest,
         drift,
-        frame,
+        barriers,
         zone,
         wall_distance,
         reach,
@@ -312,7 +312,21 @@ def list_contacts(
 
 @lean_kernel
 def _list_contacts(
-    start, stop, cells, now, widest, drift, frame, zone, wall_distance, reach, first, other, can, table, near
+    start,
+    stop,
+    cells,
+    now,
+    widest,
+    drift,
+    barriers,
+    zone,
+    wall_distance,
+    reach,
+    first,
+    other,
+    can,
+    table,
+    near,
 ):
     """Do what `list_contacts` says, with a workspace."""
     home_x, home_y, cells_start, cells_plane, per_metre, origin, planes, cells_row = (
@@ -369,7 +383,7 @@ def _list_contacts(
                     length = overlap if alone else 0.5 * overlap
                     dx, dy = -nx * length, -ny * length
                     if not clear_of_walls(
-                        frame,
+                        barriers,
                         zone[row],
                         wall_distance[row] - drift,
                         reach,
@@ -380,7 +394,9 @@ def _list_contacts(
                         length,
                         radius[slot],
                     ):
-                        ex, ey = bent_along_walls(frame, zone[row], reach, x, y, dx, dy, radius[slot], alone)
+                        ex, ey = bent_along_walls(
+                            barriers, zone[row], reach, x, y, dx, dy, radius[slot], alone
+                        )
                         way, push_x, push_y = (
                             STAYS if ex == 0.0 and ey == 0.0 else BENT,
                             ex / length,
@@ -393,7 +409,7 @@ def _list_contacts(
                         if ex != push_x or ey != push_y:
                             dx, dy = ex * length, ey * length
                             is_clear = clear_of_walls(
-                                frame,
+                                barriers,
                                 zone[row],
                                 wall_distance[row] - drift,
                                 reach,
@@ -422,7 +438,7 @@ def scale_pushes(
     capacity,
     widest,
     drift,
-    frame,
+    barriers,
     zone,
     wall_distance,
     reach,
@@ -435,8 +451,8 @@ def scale_pushes(
 
     Parameters
     ----------
-    start, stop, cells, now, capacity, widest, drift, frame, zone, wall_distance, reach, first, other, can :
-        various
+    start, stop, cells, now, capacity, widest, drift, barriers, zone, wall_distance : various
+    reach, first, other, can : various
         As `list_contacts` left them.
     table : (c, 6) float64
         All but the scale is read; receives the scale of each push: 1, 1/2, 1/4 or 0.
@@ -463,7 +479,7 @@ def scale_pushes(
         now,
         widest,
         drift,
-        frame,
+        barriers,
         zone,
         wall_distance,
         reach,
@@ -498,7 +514,7 @@ def _scale_pushes(
     now,
     widest,
     drift,
-    frame,
+    barriers,
     zone,
     wall_distance,
     reach,
@@ -578,7 +594,7 @@ def _scale_pushes(
                 if new_total <= total and new_greatest <= greatest:
                     x, y = px[slot], py[slot]
                     if clear_of_walls(
-                        frame,
+                        barriers,
                         zone[row],
                         wall_distance[row] - drift,
                         reach,
@@ -623,7 +639,7 @@ def push_apart(
     cells,
     now,
     drift,
-    frame,
+    barriers,
     zone,
     wall_distance,
     reach,
@@ -642,7 +658,7 @@ def push_apart(
 
     Parameters
     ----------
-    start, stop, cells, now, drift, frame, zone, wall_distance, reach, first, other, can, table : various
+    start, stop, cells, now, drift, barriers, zone, wall_distance, reach, first, other, can, table : various
         As `list_contacts` left them, or `scale_pushes` where `guarded` is true.
     guarded : bool
         Scale each push as `scale_pushes` found.
@@ -699,7 +715,7 @@ def push_apart(
                 )
             length = np.sqrt(ex * ex + ey * ey)
             if clear_of_walls(
-                frame, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]
+                barriers, zone[row], wall_distance[row] - drift, reach, x, y, ex, ey, length, radius[slot]
             ):
                 new_x[slot], new_y[slot] = x + ex, y + ey
                 longest = max(longest, length)

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies import contacts
-from crowdsim.bodies.clearance import move_off_walls
+from crowdsim.bodies.clearance import Barriers, barriers, move_off_walls
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
-from crowdsim.geometry.wall_frame import WallFrame, wall_frame
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.simd import LANES
 from crowdsim.kernels.threads import Team
@@ -180,8 +179,8 @@ class Separator:
             np.empty(0, dtype=np.uint8),
             np.empty((0, contacts.TABLE_COLUMNS)),
         )
-        self._walls: Walls | None = None
-        self._frame: WallFrame | None = None
+        self._seen: tuple[Walls | None, Walls | None] = (None, None)
+        self._barriers: Barriers | None = None
 
     def separate(
         self,
@@ -197,6 +196,7 @@ class Separator:
         team: Team,
         out: NDArray[np.float64],
         heights: Heights | None = None,
+        open_edges: Walls | None = None,
     ) -> Separation:
         """Push discs apart by a few Jacobi passes, and further ones where something is deep.
 
@@ -219,7 +219,8 @@ class Separator:
         zone : (n,) int64
             Row of the wall lists.
         wall_distance : (n,) float32, m
-            Lower bound of the distance from `position` to any wall; 0 where unknown. It only saves time.
+            Lower bound of the distance from `position` to any wall, and of `radius` and the distance to any
+            open edge; 0 where unknown. It only saves time.
         walls : Walls
         tick_length : float, s
         team : Team
@@ -227,6 +228,8 @@ class Separator:
             Receives the positions afterwards. Must not alias `before` or `position`.
         heights : Heights, optional
             Ground that is not level, under `position`: discs touch only where they share it.
+        open_edges : Walls, optional
+            Edges of the ground without walls, with lists for the same zones: centres stay on their free side.
 
         Returns
         -------
@@ -240,7 +243,7 @@ class Separator:
         if not len(radius):
             out[:] = position
             return Separation(_NOTHING, _NOTHING)
-        self._see(walls)
+        self._see(walls, open_edges)
         discs = radius, movable, layer, zone
         parted = first = self._part(
             position, *discs, wall_distance, walls.reach, tick_length, team, out, heights
@@ -310,7 +313,7 @@ class Separator:
         cells, now, widest, rows = self._look(position, radius, movable, layer, team, heights)
         nowhere = np.zeros(n, dtype=np.float32)
         first, other, _, table = self._list(
-            team, n, rows, (cells, now, self._capacity, widest, 0.0, self._frame, zone, nowhere, reach)
+            team, n, rows, (cells, now, self._capacity, widest, 0.0, self._barriers, zone, nowhere, reach)
         )
         found = slice(int(first[n]))
         one, two, overlap = (
@@ -386,9 +389,10 @@ class Separator:
         team: Team,
         out: NDArray[np.float64],
         clear: NDArray[np.float32],
+        open_edges: Walls | None = None,
     ) -> None:
         """Move bodies that would be within walls off them; see `clearance.move_off_walls`."""
-        self._see(walls)
+        self._see(walls, open_edges)
         team.run(
             move_off_walls,
             len(radius),
@@ -398,15 +402,15 @@ class Separator:
             zone,
             wall_distance,
             walls.reach,
-            self._frame,
+            self._barriers,
             out,
             clear,
         )
 
-    def _see(self, walls: Walls) -> None:
-        """Lay out walls for kernels, if they are others than before."""
-        if walls is not self._walls:
-            self._walls, self._frame = walls, wall_frame(walls)
+    def _see(self, walls: Walls, open_edges: Walls | None) -> None:
+        """Lay out walls and open edges for kernels, if they are others than before."""
+        if walls is not self._seen[0] or open_edges is not self._seen[1]:
+            self._seen, self._barriers = (walls, open_edges), barriers(walls, open_edges)
 
     def _pass(
         self,
@@ -423,7 +427,7 @@ class Separator:
         """Push once; return where the discs are then, how they overlap,
         and how far they have moved at most since `cells` was built.
         """
-        walls_of = (drift, self._frame, *ground)
+        walls_of = (drift, self._barriers, *ground)
         listed = self._list(team, n, rows, (cells, now, self._capacity, widest, *walls_of))
         known_gap = rows["gap"].copy()
         # divided pushes hardly ever do harm; where they would, the guarded ones take over, which never do
@@ -477,7 +481,7 @@ class Separator:
         farthest = self.parameters.fastest_push * tick_length
         for _ in range(self.parameters.further_passes):
             listed = self._list(
-                team, n, rows, (cells, now, self._capacity, widest, drift, self._frame, *ground)
+                team, n, rows, (cells, now, self._capacity, widest, drift, self._barriers, *ground)
             )
             past = Past(old.x, old.y, *first)
             pushed, moved, far = self._push(
@@ -485,7 +489,7 @@ class Separator:
                 n,
                 cells,
                 now,
-                (drift, self._frame, *ground, *listed, False, swing, farthest, past),
+                (drift, self._barriers, *ground, *listed, False, swing, farthest, past),
                 rows,
             )
             drift = max(drift, far)

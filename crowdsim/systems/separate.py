@@ -56,6 +56,7 @@ class Separate(System):
         agents = self.world.agents
         count = len(agents)
         tentative, polygon, walls = agents.tentative_position, self.world.polygons(), self.world.walls
+        open_edges = self.world.open_edges()
         free, clear, pushed = (
             np.empty_like(tentative),
             np.empty(count, dtype=np.float32),
@@ -71,13 +72,14 @@ class Separate(System):
             tick.team,
             free,
             clear,
+            open_edges,
         )
         is_obstacle = agents.activity == AgentState.OBSTACLE
         free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(
             agents.position, free, agents.radius, _movable(agents), part, polygon, clear, walls, tick.length,
-            tick.team, pushed, heights,
+            tick.team, pushed, heights, open_edges,
         )  # fmt: skip
         # An agent that no other pushed goes where it wanted: what walls take of its step is for Walk to say.
         is_pushed = (pushed[:, 0] != free[:, 0]) | (pushed[:, 1] != free[:, 1])

@@ -16,7 +16,7 @@ from crowdsim.navigation.corridor.corridors import CorridorStore
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import heights_at
-from crowdsim.navigation.mesh.wall_lists import with_lists
+from crowdsim.navigation.mesh.wall_lists import list_open_edges, with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import MOST_TICKS, Arrays, Saved
@@ -32,6 +32,7 @@ FIRST_HEADING = (1.0, 0.0)  # of what comes into the world
 # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved
 # one is taken up.
 MOST_DISCS = 2_000_000
+OPEN_REACH_M = 1.0  # How far from open edges polygons list them: farther than pushes go in a tick.
 MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for agents that have become wider.
 
 
@@ -115,6 +116,7 @@ class World:
             goal_names,
             itineraries,
         )
+        self._open_edges: tuple[NavMesh, Walls] | None = None
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.agents = AgentColumns()
         self.corridors = CorridorStore()
@@ -268,6 +270,12 @@ class World:
         if self.tiles is not None:
             self.tiles.wall_reach = reach  # for the lists that are made when tiles change
         self.walls = with_lists(self.mesh, self.walls, reach)
+
+    def open_edges(self) -> Walls:
+        """Return the edges where the ground ends without a wall, with lists of those near each polygon."""
+        if self._open_edges is None or self._open_edges[0] is not self.mesh:
+            self._open_edges = self.mesh, list_open_edges(self.mesh, OPEN_REACH_M)
+        return self._open_edges[1]
 
     def spawn(self, columns: Mapping[str, NDArray[Any]], polygon: NDArray[np.int64]) -> slice:
         """Add agents; return their rows.

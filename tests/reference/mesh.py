@@ -1,7 +1,7 @@
 """Twins of the kernels that make and read a mesh: every polygon, every wall, every diagonal is looked at.
 
 Kernels: depth_in_polygon, locate, locate_many, make_flood, wall_distance, is_cut_off, are_parted,
-measure_pairs, list_bins, list_zone_walls, find_exit, is_in_sight.
+measure_pairs, list_bins, list_zone_walls, list_zones_near, find_exit, is_in_sight.
 """
 
 import math
@@ -120,6 +120,23 @@ def polygons_apart(mesh, edge, polygon):
     return min(
         segments_apart(*edge_ends(mesh, edge), *a, *b) for a, b in zip(corners, corners[1:] + corners[:1])
     )
+
+
+def zones_near(mesh, edge, reach):
+    """Polygons that can be got at from an edge over portals within reach of it, as a set."""
+    reached = {int(mesh.edge_polygon[edge])}
+    fresh = list(reached)
+    while fresh:
+        current = fresh.pop()
+        for portal in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            if (
+                mesh.edge_twin[portal] >= 0
+                and segments_apart(*edge_ends(mesh, edge), *edge_ends(mesh, portal)) <= reach
+            ):
+                other = int(mesh.edge_polygon[mesh.edge_twin[portal]])
+                fresh += {other} - reached
+                reached.add(other)
+    return reached
 
 
 def wall_list(mesh, zone, reach):

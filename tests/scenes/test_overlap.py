@@ -191,3 +191,36 @@ def test_where_crowds_press_nobody_is_thrown_about_and_no_overlap_is_deep(model,
         for _, frame in place.groupby("frame")
     ]
     assert 2.0 * radius - min(nearest) <= 0.04
+
+
+# A corridor that ends in a narrower one; most of a side is open, since somebody's exit covers its wall.
+BESIDE_AN_EXIT = {
+    "version": 1,
+    "seed": 2,
+    "geometry": {"walkable": [{"box": [0, 0, 14, 1.5]}, {"box": [13.9, 0, 16, 0.8]}]},
+    "goals": {
+        "theirs": {"exit": {"box": [15.5, 0, 16, 0.8]}},
+        "another": {"exit": {"box": [7, 1.45, 14, 3.5]}},
+    },
+    "groups": [
+        {
+            "name": "crowd",
+            "count": 40,
+            "region": {"box": [0, 0, 7, 1.5]},
+            "goals": ["theirs"],
+            "radius": 0.25,
+        },
+        {"name": "one", "count": 1, "region": {"box": [7, 0, 8, 0.7]}, "goals": ["another"]},
+    ],
+    "stop": {"after": 40.0},
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_agents_that_are_pressed_along_an_exit_that_is_not_theirs_do_not_overlap(model):
+    """The wall is open there: pushes over the edge of the ground were undone by walking, onto others, 7 to
+    17 cm deep.
+    """
+    deepest, verdict = run_to_the_end(BESIDE_AN_EXIT, f"avoidance={model}")
+    assert 0.01 < deepest <= MOST_M
+    assert_said(verdict, deepest)

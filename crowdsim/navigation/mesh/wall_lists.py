@@ -274,6 +274,82 @@ def with_lists(mesh: NavMesh, walls: Walls, reach: float) -> Walls:
     return walls._replace(zone_start=start, zone_wall=key.astype(np.int32), reach=reach)
 
 
+def list_open_edges(mesh: NavMesh, reach: float) -> Walls:
+    """Return the edges where the ground ends without a wall, as under exits, as walls of their own,
+    with lists of those within `reach` (m) of each polygon.
+
+    Walking holds centres of agents back there, and nothing else.
+    """
+    edges = np.flatnonzero((mesh.edge_twin < 0) & (mesh.edge_wall < 0))
+    count, zones = len(edges), mesh.polygon_start.size - 1
+    zone, edge = list_zones_near(mesh, edges, reach)
+    order = np.lexsort((edge, zone))
+    none = np.full(count, -1, dtype=np.int32)
+    return Walls(
+        np.ascontiguousarray(mesh.vertex[mesh.edge_vertex[edges], :2]),
+        np.ascontiguousarray(mesh.vertex[mesh.edge_end[edges], :2]),
+        none,
+        none.copy(),
+        np.ones(count, dtype=np.bool_),
+        mesh.polygon_layer[mesh.edge_polygon[edges]].astype(np.int32),
+        np.searchsorted(zone[order], np.arange(zones + 1)).astype(np.int64),
+        edge[order],
+        reach,
+    )
+
+
+@kernel
+def list_zones_near(mesh, edges, reach):
+    """List the polygons within `reach` of some edges that can be got at from them without leaving the ground.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    edges : (k,) int64
+    reach : float, m
+
+    Returns
+    -------
+    zone : (p,) int64
+    number : (p,) int32
+        Edge ``edges[number[i]]`` is near polygon ``zone[i]``; in no order that matters. Twin:
+        `tests/reference/mesh.py`.
+    """
+    zones = mesh.polygon_start.size - 1
+    seen = np.full(zones, -1, dtype=np.int64)
+    stack = np.empty(zones, dtype=np.int64)
+    zone, number, listed = np.empty(64, dtype=np.int64), np.empty(64, dtype=np.int32), 0
+    for k in range(edges.size):
+        edge = edges[k]
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        stack[0] = mesh.edge_polygon[edge]
+        seen[stack[0]] = k
+        done, visited = 0, 1
+        while done < visited:
+            current = stack[done]
+            done += 1
+            if listed == zone.size:
+                zone, number = np.append(zone, np.empty_like(zone)), np.append(number, np.empty_like(number))
+            zone[listed], number[listed] = current, k
+            listed += 1
+            for portal in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+                twin = mesh.edge_twin[portal]
+                if twin < 0 or seen[mesh.edge_polygon[twin]] == k:
+                    continue
+                c, d = mesh.edge_vertex[portal], mesh.edge_end[portal]
+                if (
+                    segments_apart(
+                        mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1],
+                        mesh.vertex[c, 0], mesh.vertex[c, 1], mesh.vertex[d, 0], mesh.vertex[d, 1],
+                    )
+                    <= reach
+                ):  # fmt: skip
+                    seen[mesh.edge_polygon[twin]] = k
+                    stack[visited] = mesh.edge_polygon[twin]
+                    visited += 1
+    return zone[:listed], number[:listed]
+
+
 @kernel
 def list_zone_walls(mesh, wall_count, reach, wall_first, wall_edge):
     """List for each polygon the walls of its ground within `reach` that can be got at without going through a

@@ -22,6 +22,7 @@ from crowdsim.navigation.mesh.mesh import (
     make_flood,
     wall_distance,
 )
+from crowdsim.navigation.mesh.wall_lists import list_open_edges
 from tests.navigation.worlds import (
     UTM,
     free_points,
@@ -352,6 +353,26 @@ def test_wall_lists_agree_with_reference(small_mesh):
     for zone in range(0, mesh.polygon_count, 5):
         listed = walls.zone_wall[walls.zone_start[zone] : walls.zone_start[zone + 1]].tolist()
         assert listed == sorted(twin.wall_list(mesh, zone, 1.5))
+
+
+def test_open_edges_are_those_of_the_ground_that_have_no_wall_and_are_listed_where_they_are_near():
+    ground, exits = (
+        random_ground(12),
+        shapely.union_all([shapely.box(-1.0, 2.0, 0.5, 9.0), shapely.box(4.0, 11.5, 7.0, 13.0)]),
+    )
+    mesh = build_mesh(ground, openings=exits, wall_reach=1.5).mesh
+    edges, length = list_open_edges(mesh, 1.0), 0.0
+    for number, edge in enumerate(np.flatnonzero((mesh.edge_twin < 0) & (mesh.edge_wall < 0)).tolist()):
+        listed = [
+            zone
+            for zone in range(mesh.polygon_count)
+            if number in edges.zone_wall[edges.zone_start[zone] : edges.zone_start[zone + 1]]
+        ]
+        assert set(listed) == twin.zones_near(mesh, edge, 1.0)
+        assert (*edges.start[number], *edges.end[number]) == twin.edge_ends(mesh, edge)
+        length += np.hypot(*(edges.end[number] - edges.start[number]))
+    assert number > 0 and length == pytest.approx(ground.boundary.intersection(exits).length)
+    assert len(list_open_edges(build_mesh(ground, wall_reach=1.5).mesh, 1.0).start) == 0
 
 
 def test_cells_list_every_polygon_that_comes_near_them_and_no_others(small_mesh):
