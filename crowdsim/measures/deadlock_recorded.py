@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
+from crowdsim.measures.obstacles import open_areas
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import joins_of
@@ -228,12 +229,8 @@ class Recorded:
         """Return the ground of each floor as it was at the end of a tick:
         without areas that were closed, and obstacles that were closed ground.
         """
-        geometry, past = self.scenario.geometry, self.events[self.events["tick"] <= tick]
-        is_open = [area.available for area in geometry.areas]
-        for kind, area in past.loc[
-            past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]
-        ].itertuples(index=False):
-            is_open[int(area)] = kind == "AREA_OPENED"
+        geometry = self.scenario.geometry
+        is_open = open_areas(geometry.areas, self.events, tick)
         shut: list[tuple[int, Any]] = [(-1, each.polygon) for each in closed_areas(geometry.areas, is_open)]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
         shut += [
