@@ -72,15 +72,8 @@ class Recorded:
 
     @cached_property
     def label(self) -> dict[int, str]:
-        """What a user calls each agent, by entity: ``#7`` by its id, else ``crowd[3]``."""
-        rows = zip(
-            *(self.roster[name].tolist() for name in ("entity", "scenario_id", "group_name", "index")),
-            strict=True,
-        )
-        return {
-            entity: f"#{identity}" if identity >= 0 else f"{group}[{index}]"
-            for entity, identity, group, index in rows
-        }
+        """What a user calls each agent, by entity."""
+        return self.recording.labels()
 
     @cached_property
     def spells(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import numpy as np
@@ -89,10 +89,6 @@ class DatasetSpec:
         return self.row_bytes * self.chunk_rows
 
 
-def _units(units: Mapping[str, str]) -> str:
-    return json.dumps(units)
-
-
 def chunk_rows_for(agents: int) -> int:
     """Return how many rows a chunk of the trajectory has where so many agents are in a frame, at most."""
     rows = 1 << max(0, CHUNK_FRAMES * agents - 1).bit_length()
@@ -119,7 +115,7 @@ def list_datasets(
     )
     tick_units = {"tick": "tick", **{count.name: count.unit for count in layout.counts}}
     datasets = {
-        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, _units(TRAJECTORY_UNITS))
+        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, json.dumps(TRAJECTORY_UNITS))
     }
     for column in layout.columns:
         width = column.width if column.width > 1 else 0
@@ -131,9 +127,9 @@ def list_datasets(
         integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*"
     )
     datasets["frames/tick"] = DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows")
-    datasets["events"] = DatasetSpec(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))
-    datasets["roster"] = DatasetSpec(ROSTER_DTYPE, "agents", unit=_units(ROSTER_UNITS))
-    datasets["ticks"] = DatasetSpec(ticks, "ticks", unit=_units(tick_units))
+    datasets["events"] = DatasetSpec(EVENT_DTYPE, "events", unit=json.dumps(EVENT_UNITS))
+    datasets["roster"] = DatasetSpec(ROSTER_DTYPE, "agents", unit=json.dumps(ROSTER_UNITS))
+    datasets["ticks"] = DatasetSpec(ticks, "ticks", unit=json.dumps(tick_units))
     if layout.systems:
         about = "clock readings, parallel to ticks"
         datasets["timings"] = DatasetSpec(
@@ -156,7 +152,7 @@ def list_datasets(
         )
     if layout.explain:
         datasets["explanations"] = DatasetSpec(
-            EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS)
+            EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, json.dumps(EXPLANATION_UNITS)
         )
     datasets["verdict"] = DatasetSpec(
         np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
@@ -169,23 +165,9 @@ LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 an
 PAGE_BYTES = 4096
 
 
-class Blank(NamedTuple):
-    """The bytes of a file.
-
-    Attributes
-    ----------
-    recording : bytes
-        As it is to be.
-    in_the_making : bytes
-        With a journal beside its datasets.
-    """
-
-    recording: bytes
-    in_the_making: bytes
-
-
-def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetSpec]) -> Blank:
-    """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode.
+def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetSpec]) -> tuple[bytes, bytes]:
+    """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode:
+    as it is to be, and as it is in the making, with a journal beside its datasets.
 
     Parameters
     ----------
@@ -227,7 +209,7 @@ def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetS
             "journal", shape=(0,), maxshape=(None,), chunks=(CHUNK_BYTES,), dtype="u1", track_times=False
         )
         file.flush()
-        return Blank(recording, bytes(file.id.get_file_image()))
+        return recording, bytes(file.id.get_file_image())
 
 
 def write_facts(file: h5py.File, header: Header) -> None:

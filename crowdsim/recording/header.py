@@ -26,13 +26,9 @@ MAXIMUM_HEADER_BYTES = 64 * 2**20
 _PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
 
 
-def software_versions() -> dict[str, str]:
-    """Return the versions of Python, of the packages that a run depends on, and of the HDF5 library."""
-    return dict(_software_versions())
-
-
 @functools.cache  # reading them takes 9 ms, and they stay what they are while a process lives
-def _software_versions() -> dict[str, str]:
+def software_versions() -> Mapping[str, str]:
+    """Return the versions of Python, of the packages that a run depends on, and of the HDF5 library."""
     import h5py
 
     found = {"python": platform.python_version()}
