@@ -30,21 +30,12 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
         axis points), is_closed (whether paths were looked for round it); ascending by frame. Frames in which
         an obstacle was not there have no row of it.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for frame, tick in zip(frames["frame"].tolist(), frames["tick"].tolist(), strict=True):
         for index, obstacle in enumerate(scenario.obstacles):
             if obstacle.is_there(tick):
                 (x, y), along = obstacle.place(tick), obstacle.direction(tick)
-                row = {
-                    "frame": frame,
-                    "obstacle": index,
-                    "name": obstacle.name,
-                    "x": x,
-                    "y": y,
-                    "direction_x": along[0],
-                    "direction_y": along[1],
-                }
-                rows.append({**row, "is_closed": obstacle.is_closed(tick)})
+                rows.append((frame, index, obstacle.name, x, y, *along, obstacle.is_closed(tick)))
     return pd.DataFrame(
         rows, columns=["frame", "obstacle", "name", "x", "y", "direction_x", "direction_y", "is_closed"]
     )

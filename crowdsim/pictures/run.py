@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import needed
 from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.recording.reader import Recording
@@ -144,16 +144,9 @@ def pyplot() -> Any:
     CrowdsimError
         If it is not installed.
     """
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise CrowdsimError(
-            "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
-        ) from None
-    return plt
+    without = "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
+    needed("matplotlib", without).use("Agg")
+    return needed("matplotlib.pyplot", without)
 
 
 def _size(bounds: Sequence[float]) -> tuple[float, float]:
@@ -243,26 +236,24 @@ def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool =
                 axes.fill(
                     x, y, color=EXIT, alpha=0.25 if goal.kind == "exit" else 0.12, linewidth=0, zorder=1
                 )
-            if not named:
-                continue
             place = goal.area.representative_point()
             label = f"{goal.name} {count:,}" if goal.kind == "exit" or count else goal.name
-            axes.annotate(
-                label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5
-            )
+            if named:
+                axes.annotate(
+                    label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5
+                )
         elif goal.point is not None and not goal.is_inline:
             axes.plot(*goal.point, "x", color=EXIT, zorder=5)
-            if not named:
-                continue
-            axes.annotate(
-                goal.name,
-                goal.point,
-                xytext=(3, 3),
-                textcoords="offset points",
-                fontsize=7,
-                color="#14532d",
-                zorder=5,
-            )
+            if named:
+                axes.annotate(
+                    goal.name,
+                    goal.point,
+                    xytext=(3, 3),
+                    textcoords="offset points",
+                    fontsize=7,
+                    color="#14532d",
+                    zorder=5,
+                )
 
 
 def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:

@@ -114,50 +114,63 @@ def list_datasets(
         [("tick", "<i8"), *((count.name, np.dtype(count.dtype).newbyteorder("<")) for count in layout.counts)]
     )
     tick_units = {"tick": "tick", **{count.name: count.unit for count in layout.counts}}
-    datasets = {
-        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, json.dumps(TRAJECTORY_UNITS))
-    }
-    for column in layout.columns:
-        width = column.width if column.width > 1 else 0
-        dtype, resolution = column.stored_dtype(exact), 0.0 if exact else column.resolution
-        datasets[f"agents/{column.name}"] = DatasetSpec(
-            dtype, "rows", agent_chunk_rows, column.unit, width, column.about, resolution=resolution
-        )
-    datasets["frames/start"] = DatasetSpec(
-        integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*"
-    )
-    datasets["frames/tick"] = DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows")
-    datasets["events"] = DatasetSpec(EVENT_DTYPE, "events", unit=json.dumps(EVENT_UNITS))
-    datasets["roster"] = DatasetSpec(ROSTER_DTYPE, "agents", unit=json.dumps(ROSTER_UNITS))
-    datasets["ticks"] = DatasetSpec(ticks, "ticks", unit=json.dumps(tick_units))
-    if layout.systems:
-        about = "clock readings, parallel to ticks"
-        datasets["timings"] = DatasetSpec(
-            integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems
-        )
-    if layout.digests:
-        datasets["digests"] = DatasetSpec(
+    found = {
+        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, json.dumps(TRAJECTORY_UNITS)),
+        **{
+            f"agents/{column.name}": DatasetSpec(
+                column.stored_dtype(exact),
+                "rows",
+                agent_chunk_rows,
+                column.unit,
+                column.width if column.width > 1 else 0,
+                column.about,
+                resolution=0.0 if exact else column.resolution,
+            )
+            for column in layout.columns
+        },
+        "frames/start": DatasetSpec(
+            integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*"
+        ),
+        "frames/tick": DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows"),
+        "events": DatasetSpec(EVENT_DTYPE, "events", unit=json.dumps(EVENT_UNITS)),
+        "roster": DatasetSpec(ROSTER_DTYPE, "agents", unit=json.dumps(ROSTER_UNITS)),
+        "ticks": DatasetSpec(ticks, "ticks", unit=json.dumps(tick_units)),
+        "timings": DatasetSpec(
+            integer,
+            "ticks",
+            unit="ns",
+            width=len(layout.systems),
+            about="clock readings, parallel to ticks",
+            columns=layout.systems,
+        ),
+        "digests": DatasetSpec(
             digest,
             "ticks",
             width=len(layout.digests),
             about="XXH64 of each column, parallel to ticks",
             columns=layout.digests,
-        )
-    if layout.trace:
-        datasets["trace/index"] = DatasetSpec(
+        ),
+        "trace/index": DatasetSpec(
             TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column"
-        )
-        datasets["trace/digests"] = DatasetSpec(
+        ),
+        "trace/digests": DatasetSpec(
             digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents"
-        )
-    if layout.explain:
-        datasets["explanations"] = DatasetSpec(
+        ),
+        "explanations": DatasetSpec(
             EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, json.dumps(EXPLANATION_UNITS)
-        )
-    datasets["verdict"] = DatasetSpec(
-        np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
-    )
-    return datasets
+        ),
+        "verdict": DatasetSpec(
+            np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
+        ),
+    }
+    kept = {
+        "timings": layout.systems,
+        "digests": layout.digests,
+        "trace/index": layout.trace,
+        "trace/digests": layout.trace,
+        "explanations": layout.explain,
+    }
+    return {name: spec for name, spec in found.items() if kept.get(name, True)}
 
 
 LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 and newer read it.

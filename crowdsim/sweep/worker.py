@@ -245,7 +245,9 @@ def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | 
     elif answer["is_late"]:
         status, error = "timeout", f"took longer than {task['timeout']:g} s"
     elif answer["code"] < 0:
-        status, error = "killed", f"ended by {_signal_name(-answer['code'])}"
+        number = -answer["code"]
+        names = {each.value: each.name for each in signal.Signals}
+        status, error = "killed", f"ended by {names.get(number, f'signal {number}')}"
     else:
         status, error = "error", f"ended with code {answer['code']} and without a word"
         with contextlib.suppress(OSError, ValueError):
@@ -258,13 +260,6 @@ def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | 
             else "asked for more memory than there is"
         )
     return {"id": task["id"], "status": status, "error": error, "measures": {}, "timings": {}}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _keep_log(log: Path, scratch: Path) -> None:

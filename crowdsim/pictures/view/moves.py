@@ -104,21 +104,10 @@ def differences(values: NDArray[np.int64], order: int, starts: NDArray[np.int64]
     (n,) int64
         At a start the number itself; at the row behind it, of order 2, the first difference.
     """
-    if order == 0 or len(values) == 0:
-        return values
-    first = np.diff(values, prepend=0)
-    first[starts] = values[starts]
-    if order == 1:
-        return first
-    second = np.diff(first, prepend=0)
-    second[starts] = first[starts]
-    behind = starts + 1
-    is_start = np.zeros(len(values), dtype=bool)
-    is_start[starts] = True
-    behind = behind[behind < len(values)]
-    behind = behind[~is_start[behind]]
-    second[behind] = first[behind]
-    return second
+    behind = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
+    for step in range(order):
+        values = np.where(behind <= step, values, np.diff(values, prepend=0))
+    return values
 
 
 def in_steps(metres: NDArray[np.float64], origin: float, step: float = STEP_M) -> NDArray[np.int64]:
