@@ -79,16 +79,11 @@ class Recorded:
     def spells(self) -> pd.DataFrame:
         """When agents were stuck; see `crowdsim.measures.deadlock.stuck_spells`."""
         own = self.events[self.events["kind"].isin(("STUCK", "UNSTUCK", "ARRIVAL", "RETIRED"))]
-        last, rows, begun = self.recording.commit.last_tick, [], {}
-        for tick, entity, kind, x, y in own[["tick", "entity", "kind", "x", "y"]].itertuples(index=False):
-            if kind == "STUCK":
-                begun[entity] = (tick, x, y)
-            elif entity in begun:
-                begin, at_x, at_y = begun.pop(entity)
-                rows.append((entity, begin, tick, True, at_x, at_y))
-        rows += [(entity, begin, last + 1, False, x, y) for entity, (begin, x, y) in begun.items()]
-        table = pd.DataFrame(rows, columns=["entity", "begin_tick", "end_tick", "is_over", "x", "y"])
-        return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(
+        then = own.groupby("entity")[["tick", "kind"]].shift(-1)  # what came next of the same agent
+        begins = (own["kind"] == "STUCK") & (then["kind"] != "STUCK")
+        end = then["tick"].fillna(self.recording.commit.last_tick + 1).astype(int)
+        table = own.assign(begin_tick=own["tick"], end_tick=end, is_over=then["tick"].notna())[begins]
+        return table[["entity", "begin_tick", "end_tick", "is_over", "x", "y"]].sort_values(
             ["begin_tick", "entity"], ignore_index=True
         )
 

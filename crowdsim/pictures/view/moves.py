@@ -241,7 +241,11 @@ def add_moves(
     note(f"packing {len(agent):,} places")
     for name, values in rows.items():
         packer.add(f"row_{name}", values, 2 if name in ("x", "y") else 1 if name != "state" else 0, starts)
-    _add_roster(packer, roster)
+    packer.add("agent_entity", roster["entity"].to_numpy(), 1)
+    for name in ("group", "index", "scenario_id", "spawn_tick", "start_tick"):
+        packer.add(f"agent_{name}", roster[name].to_numpy(), 1)
+    packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
+    packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))
     return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(agent)), "rows": len(agent)}
 
 
@@ -268,11 +272,3 @@ def _small(block: dict[str, NDArray[Any]], origin: tuple[float, float]) -> dict[
         if name in block:
             found[name] = block[name].astype(np.int32)
     return found
-
-
-def _add_roster(packer: Packer, roster: Any) -> None:
-    packer.add("agent_entity", roster["entity"].to_numpy(), 1)
-    for name in ("group", "index", "scenario_id", "spawn_tick", "start_tick"):
-        packer.add(f"agent_{name}", roster[name].to_numpy(), 1)
-    packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
-    packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))
