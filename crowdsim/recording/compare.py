@@ -291,12 +291,11 @@ def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> C
             f"{recorded.path} and {fresh.path} have no frame of the same tick, so there is nothing to "
             "compare."
         )
-    starts = [recording.frame_starts() for recording in (recorded, fresh)]
     deepest = 0.0
     for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
         rows = [
-            recording.rows(int(start[frame]), int(start[frame + 1]), ["x", "y", "z"])
-            for recording, start, frame in zip((recorded, fresh), starts, (one, other), strict=True)
+            recording.frame_rows(frame, ["x", "y", "z"])
+            for recording, frame in ((recorded, one), (fresh, other))
         ]
         apart = _farthest(tick, rows[0], rows[1])
         if not apart.distance <= tolerance:  # a place that is no number is farther, too
@@ -356,12 +355,12 @@ def _walked(recording: Recording) -> tuple[float, float, int]:
     """Return the metres that all agents walked between recorded frames, the seconds that they took,
     and how many were seen.
     """
-    starts, ticks = recording.frame_starts(), recording.table("frames/tick")
+    ticks = recording.table("frames/tick")
     metres = seconds = 0.0
     seen: set[int] = set()
     before: dict[str, NDArray[np.float64]] | None = None
     for frame in range(recording.commit.frames):
-        rows = recording.rows(int(starts[frame]), int(starts[frame + 1]), ["x", "y", "z"])
+        rows = recording.frame_rows(frame, ["x", "y", "z"])
         seen.update(rows["id"].tolist())
         if before is not None:
             _, one, other = np.intersect1d(before["id"], rows["id"], assume_unique=True, return_indices=True)

@@ -311,6 +311,11 @@ class Recording(AbstractContextManager["Recording"]):
                 )
         return found
 
+    def frame_rows(self, frame: int, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Return the rows of one frame; see `rows`."""
+        starts = self.frame_starts()
+        return self.rows(int(starts[frame]), int(starts[frame + 1]), columns)
+
     def frame_starts(self) -> NDArray[np.int64]:
         """Return the first row of every frame and, last, the number of rows:
         shape (frames + 1,), never falling.

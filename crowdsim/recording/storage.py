@@ -130,11 +130,6 @@ class Storage:
 
     def _require_a_place(self) -> None:
         folder = self.path.parent
-        if not folder.is_dir():
-            raise RecordingError(
-                f"{self.path.parent}: there is no such folder for the recording. Make it, or choose another "
-                "output path."
-            )
         if not os.access(folder, os.W_OK):
             raise RecordingError(
                 f"{folder}: the recording cannot be written here, since the folder is read-only for this "

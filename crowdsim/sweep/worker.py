@@ -171,9 +171,13 @@ class RunServer:
         """Return how a run ended; None if the server ended before it."""
         mine, theirs = socket.socketpair()
         with mine:
-            with self._lock, theirs, _file_with(json.dumps(task).encode()) as file:
+            # a file in memory: a task may hold a map, and a datagram may not
+            task_file = os.fdopen(os.memfd_create("crowdsim-task"), "r+b")
+            with self._lock, theirs, task_file as file:
                 if self._is_closed:
                     raise Stopped
+                file.write(json.dumps(task).encode())
+                file.flush()
                 try:
                     socket.send_fds(self._started(), [b"run"], [file.fileno(), theirs.fileno()])
                 except OSError:
@@ -218,15 +222,6 @@ class RunServer:
                 )
             self._socket = mine
         return self._socket
-
-
-@contextlib.contextmanager
-def _file_with(content: bytes) -> Any:
-    """Give a file in memory: a task may hold a map, and a datagram may not."""
-    with os.fdopen(os.memfd_create("crowdsim-task"), "r+b") as file:
-        file.write(content)
-        file.flush()
-        yield file
 
 
 def lost(identity: str, error: str) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
     roster = recording.roster().sort_values("entity", kind="stable")
     entities, radii = roster["entity"].to_numpy(), roster["radius"].to_numpy()
     top = max(0.2, float(roster["desired_speed"].quantile(0.95)) if len(roster) else 0.2)
-    starts, crowds = recording.frame_starts(), []
+    crowds = []
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {})
@@ -161,7 +161,7 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
 
     def film(frame: int, tick: int) -> None:
         """Show a frame."""
-        rows = recording.rows(int(starts[frame]), int(starts[frame + 1]), wanted)
+        rows = recording.frame_rows(frame, wanted)
         places = np.column_stack([rows["x"], rows["y"]])
         speeds = (
             np.hypot(rows["velocity_x"], rows["velocity_y"])
