@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -97,7 +97,6 @@ def run_scene(
     model: str,
     *,
     threads: int = 1,
-    progress: Callable[[Simulation], None] | None = None,
     trace: Trace | None = None,
 ) -> Outcome:
     """Run a scenario to its end, without a recording.
@@ -108,8 +107,6 @@ def run_scene(
     model : str
         How the outcome names the model.
     threads : int
-    progress : callable, optional
-        As `Simulation.run` takes it.
     trace : Trace, optional
         Is filled with where all agents went.
     """
@@ -123,8 +120,6 @@ def run_scene(
                 deepest = max(deepest, run.counts["deepest_overlap_m"])
                 for name in sums:
                     sums[name] += run.counts[name]
-                if progress is not None:
-                    progress(run)
         except ModelError as error:
             failed = str(error)
         tick, arrived, there = scenario.tick, counts.arrived, counts.arrived > 0

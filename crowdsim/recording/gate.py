@@ -92,7 +92,7 @@ def opened(path: Path, *, of_others: bool = False) -> Iterator[h5py.File]:
         raise RecordingError(f"{path}: is damaged ({first_line(error)}).") from error
 
 
-def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) -> h5py.Dataset:
+def dataset(file: h5py.File, name: str) -> h5py.Dataset:
     """Return a dataset once it has turned out to be stored in this file, of a plain type,
     and no larger than what is stored for it.
 
@@ -102,8 +102,6 @@ def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) ->
         From `opened`.
     name : str
         Names of groups and the dataset, with slashes.
-    filters : set of int
-        Numbers of the filters that it may have.
 
     Returns
     -------
@@ -135,7 +133,7 @@ def dataset(file: h5py.File, name: str, *, filters: frozenset[int] = FILTERS) ->
         raise Damage(f"{name} is empty")
     for number in range(properties.get_nfilters()):
         code = properties.get_filter(number)[0]
-        if code not in filters:
+        if code not in FILTERS:
             raise Damage(
                 f"{name} has the filter {_NAMES.get(code, code)}, but only shuffle, gzip and fletcher32 are "
                 "read"

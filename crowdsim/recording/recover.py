@@ -163,35 +163,6 @@ def complete(path: Path, out: Path, *, force: bool = False) -> tuple[Kept, dict[
     return kept, verdict
 
 
-def cut(path: Path, out: Path, last_tick: int, *, force: bool = False) -> Path:
-    """Copy a recording until `last_tick` into a new file, marked as interrupted.
-
-    Parameters
-    ----------
-    path : Path
-    out : Path
-    last_tick : int
-        The newest tick that is kept.
-    force : bool
-        Replace an existing `out`.
-
-    Returns
-    -------
-    Path
-        `out`.
-    """
-    with new_file(out, force=force) as copy:
-        with open_run(path) as recording:
-            commit = counts_until(recording, last_tick)
-        verdict = {
-            "state": RunState.INTERRUPTED.name.lower(),
-            "reason": f"cut after tick {last_tick}",
-            "result": {},
-        }
-        copy_recording(path, copy, state=RunState.INTERRUPTED, verdict=verdict, commit=commit)
-    return out
-
-
 def copy_recording(
     source: Path,
     target: Path,

@@ -52,7 +52,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     """Keep a run while it goes on.
 
     Within a tick call `roster`, `events`, `trace` and `frame` as needed, and `tick` last, in every tick.
-    Everything is collected in memory and committed by `tick` once `block_bytes` wait, or after
+    Everything is collected in memory and committed by `tick` once `BLOCK_BYTES` wait, or after
     `flush_seconds`: a kill at any moment loses the ticks after the last commit and nothing else. The file has
     a hidden name beside `out` until `close` or `abandon` finish it; what fills no chunk yet is in its
     journal.
@@ -64,8 +64,6 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     header : Header
     layout : Layout
         What `frame` and `tick` are given, and whether `trace` and `explanations` will be called.
-    block_bytes : int
-        Largest commit, before it is packed.
     flush_seconds : float, s
         Longest time between commits, looked at in `tick`; 0 commits at every tick.
     agents : int, optional
@@ -88,7 +86,6 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         header: Header,
         layout: Layout,
         *,
-        block_bytes: int = BLOCK_BYTES,
         flush_seconds: float = FLUSH_SECONDS,
         agents: int | None = None,
         force: bool = False,
@@ -99,7 +96,6 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self.layout = layout
         self.force = force
         self.goes_on = goes_on
-        self.block_bytes = block_bytes
         self.flush_seconds = flush_seconds
         require_place(self.out)
         clear_left(self.out.parent)
@@ -306,10 +302,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self._now = replace(self._now, last_tick=max(self._now.last_tick, tick), run_digest=digest)
         self._is_halfway = False
         self._largest_tick, self._tick_bytes = max(self._largest_tick, self._tick_bytes), 0
-        if (
-            self._waiting_bytes >= self.block_bytes
-            or time.monotonic() - self._committed_at >= self.flush_seconds
-        ):
+        if self._waiting_bytes >= BLOCK_BYTES or time.monotonic() - self._committed_at >= self.flush_seconds:
             self.commit()
         if not self._storage.has_room(2 * self._largest_tick):
             self._stop_for_lack_of_room()

@@ -139,7 +139,6 @@ def record_golden(
     *,
     seconds: float | None = None,
     until: float | None = None,
-    most_bytes: int = MOST_BYTES,
     threads: int = 1,
     progress: Callable[[Simulation], None] | None = None,
 ) -> Ran:
@@ -154,8 +153,6 @@ def record_golden(
         Simulated time of which everything is kept; without it the whole run.
     until : float, s, optional
         Simulated time until which the run goes on for the digests of later ticks.
-    most_bytes : int
-        Larger ones are refused.
     threads, progress : as for `run_for`
 
     Raises
@@ -177,8 +174,8 @@ def record_golden(
     asked = 0 if until is None else min(scenario.stop.ticks, round(until / scenario.tick))
     # people may leave, though hardly all of them in the first second
     least = expected_bytes(scenario.agent_count * min(ticks, 1.0 / scenario.tick), ticks)
-    if least > 2 * most_bytes:
-        raise _too_large(scenario, least, ticks, most_bytes, "at least about")
+    if least > 2 * MOST_BYTES:
+        raise _too_large(scenario, least, ticks, "at least about")
     with scratch_folder() as folder:
         raw = folder / "raw.h5"
         ran = run_for(
@@ -192,21 +189,21 @@ def record_golden(
         )
         pack_golden(raw, target, ran.verdict, ran.later)
     size = target.stat().st_size
-    if size > most_bytes:
+    if size > MOST_BYTES:
         target.unlink()
-        raise _too_large(scenario, size, ran.ticks, most_bytes, "")
+        raise _too_large(scenario, size, ran.ticks, "")
     return ran
 
 
-def _too_large(scenario: Scenario, size: int, ticks: int, most: int, about: str) -> RecordingError:
+def _too_large(scenario: Scenario, size: int, ticks: int, about: str) -> RecordingError:
     agents, tick = scenario.agent_count, scenario.tick
-    fitting = max(1, int(ticks * most / size * 0.9))
+    fitting = max(1, int(ticks * MOST_BYTES / size * 0.9))
     return RecordingError(
         (
             f"{scenario.name}: every column of {agents:,} agents in {ticks:,} ticks takes {about} "
             f"{size / 1e6:,.2f} MB"
         ).replace("  ", " ")
-        + f", but a golden run has at most {most / 1e6:,.2f} MB. Keep less time (about "
+        + f", but a golden run has at most {MOST_BYTES / 1e6:,.2f} MB. Keep less time (about "
         f"{fitting * tick:.2g} s fit: --seconds {fitting * tick:.2g}), "
         "or bless a run with fewer agents (crowdsim run ... --set groups.0.count=20)."
     )

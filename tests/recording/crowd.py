@@ -4,11 +4,24 @@ the same for the same seed.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from crowdsim.recording.digest import column_digests
+from crowdsim.recording.files import new_file
 from crowdsim.recording.header import Header, Layout
-from crowdsim.recording.schema import EVENT_DTYPE, ROSTER_DTYPE, STANDARD_COLUMNS, EventKind, RecordedCount
+from crowdsim.recording.opening import open_run
+from crowdsim.recording.recover import copy_recording
+from crowdsim.recording.salvage import counts_until
+from crowdsim.recording.schema import (
+    EVENT_DTYPE,
+    ROSTER_DTYPE,
+    STANDARD_COLUMNS,
+    EventKind,
+    RecordedCount,
+    RunState,
+)
 from crowdsim.recording.writer import RecordingWriter
 
 GROUND = "POLYGON ((-100 -100, 200 -100, 200 200, -100 200, -100 -100))"
@@ -153,3 +166,14 @@ def record(out, agents=20, ticks=60, seed=1, verdict=None, **options):
     writer = new_writer(out, **options)
     Crowd(agents, seed).record(writer, ticks)
     return writer.close(verdict or {"arrived": 0}).path
+
+
+def cut(path: Path, out: Path, last_tick: int) -> Path:
+    """Copy a recording until a tick into a new file, marked as interrupted, as a time limit would have."""
+    with open_run(path) as recording:
+        commit = counts_until(recording, last_tick)
+    reason = f"cut after tick {last_tick}"
+    verdict = {"state": RunState.INTERRUPTED.name.lower(), "reason": reason, "result": {}}
+    with new_file(out) as copy:
+        copy_recording(path, copy, state=RunState.INTERRUPTED, verdict=verdict, commit=commit)
+    return out

@@ -15,10 +15,10 @@ from crowdsim.recording.files import lock_of, new_file, partial_name, partials_o
 from crowdsim.recording.leftovers import clear_left, holds_all_of, is_part_of, left_for, look_at
 from crowdsim.recording.locks import clear_scratch, left_scratch, scratch_folder
 from crowdsim.recording.opening import open_run
-from crowdsim.recording.recover import complete, cut, recover
+from crowdsim.recording.recover import complete, recover
 from crowdsim.recording.schema import RunState
 from tests.crowds import ROOT
-from tests.recording.crowd import Crowd, new_writer, record
+from tests.recording.crowd import Crowd, cut, new_writer, record
 
 RUN = {"run_id": "abc"}
 

@@ -10,9 +10,9 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording import storage
 from crowdsim.recording.digest import run_digest
 from crowdsim.recording.opening import open_run
-from crowdsim.recording.recover import cut, recover
+from crowdsim.recording.recover import recover
 from crowdsim.recording.schema import RunState
-from tests.recording.crowd import Crowd, killed, new_writer, record
+from tests.recording.crowd import Crowd, cut, killed, new_writer, record
 
 
 def cut_off(out, ticks=30, agents=40, **options):

@@ -136,8 +136,9 @@ def test_no_dataset_is_made_after_the_switch_to_swmr(tmp_path, monkeypatch):
     assert path.exists()
 
 
-def test_a_commit_comes_once_many_bytes_wait(tmp_path):
-    writer = new_writer(tmp_path / "run.h5", block_bytes=10**6, flush_seconds=1e9)
+def test_a_commit_comes_once_many_bytes_wait(tmp_path, monkeypatch):
+    monkeypatch.setattr("crowdsim.recording.writer.BLOCK_BYTES", 10**6)
+    writer = new_writer(tmp_path / "run.h5", flush_seconds=1e9)
     seen = []
     crowd = Crowd(1000)
     crowd.last[:] = 10**6
@@ -150,7 +151,7 @@ def test_a_commit_comes_once_many_bytes_wait(tmp_path):
 
 
 def test_small_frames_wait_for_the_clock_but_not_longer(tmp_path):
-    writer = new_writer(tmp_path / "run.h5", block_bytes=2**30, flush_seconds=0.05)
+    writer = new_writer(tmp_path / "run.h5", flush_seconds=0.05)
     ages = []
 
     def pause(tick):

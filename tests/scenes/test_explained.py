@@ -12,10 +12,10 @@ import pytest
 import crowdsim
 from crowdsim.avoidance.explain import Reason
 from crowdsim.errors import ScenarioError
-from crowdsim.recording.recover import cut
 from crowdsim.scenario.load import parse_scenario
 from tests.avoidance.replay import from_candidates, from_half_planes, from_samples, velocity_of
 from tests.crowds import BUSY, digests, simulation
+from tests.recording.crowd import cut
 
 EXPLAINED = {**copy.deepcopy(BUSY), "record": {"rate": 5, "explain": [70, "to_west"]}}
 
