@@ -268,7 +268,7 @@ def _cache() -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CacheWarning)  # it is among the problems
         folder = cache_directory()
-    used, others = _kernel_folders()
+    used, others, carried_folders = _kernel_folders()
     problem = ""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -281,7 +281,7 @@ def _cache() -> dict[str, Any]:
         )
     files, size = _weigh(used)
     other_files, other_size = _weigh(others)
-    carried, _ = _weigh(_carried_folders())
+    carried, _ = _weigh(carried_folders)
     counts = {
         "carried_kernels": carried,
         "kernels": files,
@@ -292,28 +292,22 @@ def _cache() -> dict[str, Any]:
     return {"folder": str(folder), **counts, "refused": refused_folders(), "problem": problem}
 
 
-def _kernel_folders() -> tuple[list[Path], list[Path]]:
-    """Return the folders of compiled kernels that this version of the code uses, and the others."""
+def _kernel_folders() -> tuple[list[Path], list[Path], list[Path]]:
+    """Return the folders of compiled kernels that this version of the code uses, and the others;
+    and those that came with the package and that runs can use.
+    """
     from crowdsim.kernels.cache_folder import cache_directory
-    from crowdsim.kernels.decorator import kernel_folder
+    from crowdsim.kernels.decorator import carried_folders, kernel_folder, key_of
 
-    package = Path(__file__).parents[1]
-    ours = {kernel_folder(file).name for file in package.rglob("*.py")}
+    files, carried = [*Path(__file__).parents[1].rglob("*.py")], carried_folders()
+    ours = {kernel_folder(file).name for file in files}
     there = sorted(
         path.parent for path in {each.parent / "_" for each in cache_directory().glob("*/*.nb[ci]")}
     )
-    return [path for path in there if path.name in ours], [path for path in there if path.name not in ours]
-
-
-def _carried_folders() -> list[Path]:
-    """Return the folders of compiled kernels that came with the package and that runs can use."""
-    from crowdsim.kernels.decorator import carried_folders, key_of
-
-    package, carried = Path(__file__).parents[1], carried_folders()
     return (
-        [carried[key] for key in {key_of(file) for file in package.rglob("*.py")} & carried.keys()]
-        if carried
-        else []
+        [path for path in there if path.name in ours],
+        [path for path in there if path.name not in ours],
+        [carried[key] for key in ({key_of(file) for file in files} if carried else set()) & carried.keys()],
     )
 
 
@@ -325,7 +319,7 @@ def _weigh(folders: list[Path]) -> tuple[int, int]:
 
 def _prune() -> int:
     """Delete the compiled kernels that this version of the code does not use; return their size."""
-    _, others = _kernel_folders()
+    _, others, _ = _kernel_folders()
     _, size = _weigh(others)
     for folder in others:
         shutil.rmtree(folder, ignore_errors=True)

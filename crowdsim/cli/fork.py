@@ -70,11 +70,11 @@ def fork(
         )
         progress.watch_compiler()
         with (
-            stoppable() as asked,
+            stoppable() as heeding,
             Simulation(scenario, threads=threads, out=out, force=force, start=start) as simulation,
         ):
             progress.start(simulation)
             verdict = simulation.run(
-                progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every
+                progress=heeding(progress.show), time_limit=time_limit, checkpoint_every=every
             )
     return report(verdict, simulation, out, quiet=quiet, json=json)

@@ -109,7 +109,7 @@ def resume(
         scenario = parse_scenario(recorded.header.scenario, file=str(source))
         progress.watch_compiler()
         start = Start(found[1], str(found[0]), recorded) if found is not None else None
-        with _telling_steps(stopped, found), stoppable() as asked:
+        with _telling_steps(stopped, found), stoppable() as heeding:
             replaces = target == stopped.out
             with Simulation(
                 scenario,
@@ -121,7 +121,7 @@ def resume(
             ) as simulation:
                 progress.start(simulation)
                 verdict = simulation.run(
-                    progress=asked.before(progress.show), time_limit=time_limit, checkpoint_every=every
+                    progress=heeding(progress.show), time_limit=time_limit, checkpoint_every=every
                 )
     kept = simulation.kept
     if kept is not None and (there := look_at(kept.path)).last_tick > verdict.ticks:

@@ -111,13 +111,13 @@ def run(
         progress.watch_compiler()
         try:
             with (
-                stoppable() as asked,
+                stoppable() as heeding,
                 Simulation(loaded, threads=threads, out=target, force=force) as simulation,
             ):
                 complain_of(locked_in(simulation.built))
                 progress.start(simulation)
                 verdict = simulation.run(
-                    progress=asked.before(progress.show),
+                    progress=heeding(progress.show),
                     time_limit=time_limit,
                     checkpoint_every=seconds_between(checkpoint_every),
                 )
@@ -215,41 +215,38 @@ def _default_output(name: str) -> Path:
     return RUNS / f"{name.replace('/', '_').lstrip('.') or 'run'}.h5"
 
 
-class Asked:
-    """Whether the run was asked to stop."""
+Show = Callable[["Simulation"], None]
 
-    def __init__(self) -> None:
-        self.is_set = False
 
-    def stop(self, *_: object) -> None:
-        """Stop what is going on."""
-        self.is_set = True
+@contextlib.contextmanager
+def stoppable() -> Iterator[Callable[[Show], Show]]:
+    """Let SIGTERM end a run like Ctrl-C, with a whole recording.
+
+    Gives a function that makes of a progress function one that stops the run, too, if it was asked to and has
+    gone on: an exception in the midst of compiling a kernel is lost.
+    """
+    asked = False
+
+    def stop(*_: object) -> None:
+        nonlocal asked
+        asked = True
         raise KeyboardInterrupt
 
-    def before(self, show: Callable[[Simulation], None]) -> Callable[[Simulation], None]:
-        """Return a progress function that stops the run if it was asked to and has gone on:
-        an exception in the midst of compiling a kernel is lost.
-        """
-
+    def heeding(show: Show) -> Show:
         def shown(simulation: Simulation) -> None:
-            if self.is_set:
+            if asked:
                 raise KeyboardInterrupt
             show(simulation)
 
         return shown
 
-
-@contextlib.contextmanager
-def stoppable() -> Iterator[Asked]:
-    """Let SIGTERM end a run like Ctrl-C, with a whole recording."""
-    asked = Asked()
     # a shell's background job has no Ctrl-C
     heeded = [
         number for number in (signal.SIGTERM, signal.SIGINT) if signal.getsignal(number) is not signal.SIG_IGN
     ]
-    before = {number: signal.signal(number, asked.stop) for number in heeded}
+    before = {number: signal.signal(number, stop) for number in heeded}
     try:
-        yield asked
+        yield heeding
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -93,13 +93,10 @@ def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | Non
         ("digest", result["digest"]),
         ("recording", str(recording) if recording is not None else "none"),
     ]
-    return f"{visible(result['scenario'])}: {_in_short(result)}\n{aligned(rows)}{left_text(result)}"
-
-
-def _in_short(result: Mapping[str, Any]) -> str:
+    in_short = "all arrived" if result["arrived"] else "no agent had a goal"
     if result["not_arrived"]:
-        return f"{result['not_arrived']:,} did not arrive"
-    return "all arrived" if result["arrived"] else "no agent had a goal"
+        in_short = f"{result['not_arrived']:,} did not arrive"
+    return f"{visible(result['scenario'])}: {in_short}\n{aligned(rows)}{left_text(result)}"
 
 
 def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, str]]:

@@ -80,7 +80,9 @@ def find_ground(drawn: Drawn, *, opening: float = OPENING_M, wall: float = THICK
     if outlines or lines:
         closed = _closed(lines, opening, found, drawn.words)
         found.ground = _united(_mended(outlines + closed, drawn.words), drawn.words)
-        found.ground = _joined_by_doors(found.ground, drawn)
+        doors = _mended(drawn.areas_of(Kind.DOORS), [])
+        if doors:  # drawn as areas, they lead through the walls between outlines
+            found.ground = _closing(shapely.union_all([found.ground, *doors]), MILLIMETRE)
         walls = _thick(solid, wall_lines, wall)
         if not walls.is_empty:
             found.ground = shapely.difference(found.ground, walls, grid_size=MILLIMETRE)
@@ -235,12 +237,6 @@ def _united(areas: Sequence[Any], words: list[str]) -> Any:
 def _closing(area: Any, by: float) -> Any:
     grown = shapely.buffer(area, by, join_style="mitre")
     return shapely.set_precision(shapely.buffer(grown, -by, join_style="mitre"), MILLIMETRE)
-
-
-def _joined_by_doors(ground: Any, drawn: Drawn) -> Any:
-    """Return ground with doors that are drawn as areas: they lead through the walls between outlines."""
-    doors = _mended(drawn.areas_of(Kind.DOORS), [])
-    return _closing(shapely.union_all([ground, *doors]), MILLIMETRE) if doors else ground
 
 
 def _thick(solid: Sequence[Any], lines: Sequence[Any], thick: float) -> Any:

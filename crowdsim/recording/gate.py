@@ -253,15 +253,12 @@ class Packed:
         parts = []
         for number in range(start // self.chunk_rows, -(-stop // self.chunk_rows)):
             begin = number * self.chunk_rows
-            parts.append(self._chunk(number)[max(start - begin, 0) : stop - begin])
+            if self._last is None or self._last[0] != number:
+                self._last = number, self._unpacked(number)
+            parts.append(self._last[1][max(start - begin, 0) : stop - begin])
         if len(parts) == 1:
             return parts[0].copy()
         return np.concatenate(parts) if parts else np.zeros((0, *self.shape[1:]), dtype=self.dtype)
-
-    def _chunk(self, number: int) -> NDArray[Any]:
-        if self._last is None or self._last[0] != number:
-            self._last = number, self._unpacked(number)
-        return self._last[1]
 
     def _unpacked(self, number: int) -> NDArray[Any]:
         place = (number * self.chunk_rows, *([0] * (len(self.shape) - 1)))

@@ -427,12 +427,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
                 self.commit()  # what is broken off from here on loses nothing
             if self.committed.last_tick < self._now.last_tick:  # it was broken off before
                 state, reason = RunState.INTERRUPTED, reason or "interrupted while its recording was finished"
-            content = {
-                "state": state.name.lower(),
-                "reason": reason,
-                "result": plain(verdict),
-                "run_digest": digest_text(self._now.run_digest),
-            }
+            content = {"state": state.name.lower(), "reason": reason, "result": plain(verdict)}
+            if not self._is_halfway:  # else the copy says that of what it holds
+                content["run_digest"] = digest_text(self._now.run_digest)
             text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
             if len(text) > VERDICT_BYTES:
                 text = json.dumps(

@@ -308,6 +308,24 @@ def test_an_exception_in_the_middle_of_a_tick_leaves_whole_ticks(tmp_path, monke
         assert {len(dataset) for dataset in file["agents"].values()} == {len(file["trajectory"])}
 
 
+def test_what_an_exception_left_says_the_run_digest_of_what_it_holds(tmp_path, monkeypatch):
+    writer = new_writer(tmp_path / "run.h5", flush_seconds=1e9)
+    Crowd(10).record(writer, 20)
+    writer.commit()
+    Crowd(10).record(writer, 30, first=20)  # whole in memory, and lost with what comes next
+
+    def strike(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(writer._storage.datasets["digests"], "append", strike)
+    with pytest.raises(KeyboardInterrupt):
+        Crowd(10).record(writer, 40, first=30)
+    with open_run(writer.abandon("stopped by Ctrl-C").path) as run:
+        assert run.commit.ticks == 20
+        assert run.verdict["run_digest"] == f"{run.run_digest:016x}"
+        assert run.run_digest == run_digest(run.table("digests"))
+
+
 def test_two_runs_on_one_path_both_keep_their_results(tmp_path):
     out = tmp_path / "run.h5"
     one, other = new_writer(out), new_writer(out)
