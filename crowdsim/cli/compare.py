@@ -12,7 +12,6 @@ import typer
 
 from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
-from crowdsim.printable import without_nan
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -58,7 +57,7 @@ def compare(
         else:
             outcome = _bit_for_bit(first, second)
     text = outcome.pop("text")
-    tell(without_nan(outcome), json, lambda: f"{one} and {other}: {text}")
+    tell(outcome, json, lambda: f"{one} and {other}: {text}")
     return int(ExitCode.OK if outcome["ok"] else ExitCode.DIFFERENT)
 
 

@@ -11,7 +11,7 @@ import typer
 
 from crowdsim.cli.shell import table, tell
 from crowdsim.cli.verdict import aligned, is_verdict, left_text, result_of, verdict_rows
-from crowdsim.printable import visible, without_nan
+from crowdsim.printable import visible
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -26,7 +26,7 @@ def info(
 
     with open_run(path) as recording:
         facts = describe(recording)
-    tell(without_nan(facts), json, lambda: as_text(facts))
+    tell(facts, json, lambda: as_text(facts))
 
 
 def describe(recording: Recording) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import typer
 
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError, ScenarioError
-from crowdsim.printable import visible
+from crowdsim.printable import visible, without_nan
 
 
 class OutputLost(CrowdsimError):
@@ -96,9 +96,11 @@ def say_json(value: Any) -> None:
 
 
 def tell(facts: Any, as_json: bool, text: Callable[[], str]) -> None:
-    """Print facts, as JSON for programs or as the text that `text` makes for people."""
+    """Print facts, as JSON for programs, where what is no number is null, or as the text that `text` makes
+    for people.
+    """
     if as_json:
-        say_json(facts)
+        say_json(without_nan(facts))
     else:
         say(text())
 

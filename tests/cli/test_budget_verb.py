@@ -25,3 +25,10 @@ def test_costs_longest_ticks_and_waits_are_shown(tmp_path):
     facts = json.loads(held.stdout)
     assert facts["ticks_over"] == facts["ticks"] == sum(facts["over_by_culprit"].values())
     assert abs(sum(row["share"] for row in facts["systems"][:-1]) - 1.0) < 1e-9 and len(facts["worst"]) == 5
+
+
+def test_shares_of_a_run_in_which_nothing_took_time_are_null():
+    golden = SCENARIOS.parent / "runs/golden/antipodal-circle.h5"  # without clock readings
+    done = crowdsim(["budget", golden, "--json"])
+    assert done.returncode == 0 and done.stderr == ""
+    assert {row["share"] for row in json.loads(done.stdout)["systems"]} == {None}
