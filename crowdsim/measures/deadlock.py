@@ -24,7 +24,7 @@ from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, lo
 from crowdsim.measures.tracks import with_units
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
-from crowdsim.world.causes import Cause
+from crowdsim.world.events import Cause
 
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.

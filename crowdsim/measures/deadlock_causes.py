@@ -20,8 +20,8 @@ from crowdsim.measures.deadlock_places import (
     lines_cut,
 )
 from crowdsim.scenario.model import Goal
-from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.events import NOT_DIAGNOSED, Cause
 from crowdsim.world.world import World
 
 # A path request that is open longer starves its agent; the verdict of a run warns from then on too.

@@ -22,8 +22,8 @@ from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import joins_of
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
-from crowdsim.world.causes import Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.events import Cause
 
 NEEDED = (
     "activity",

@@ -12,7 +12,7 @@ from crowdsim.measures.deadlock import name_of
 from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.pictures.run import draw_goals, draw_ground, finish, panels, pyplot
-from crowdsim.world.causes import NOT_DIAGNOSED, Cause
+from crowdsim.world.events import NOT_DIAGNOSED, Cause
 
 AROUND_M = 2.0  # Ground that is shown round those that are stuck.
 LEAST_SIDE_M = 6.0  # Of what is shown, so that one can tell where it is.
