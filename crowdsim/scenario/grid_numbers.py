@@ -109,7 +109,7 @@ def _check_one(
         at, file, there = other
         problems.add(
             at,
-            (f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}"),
+            f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}",
             f"Say which counts: navigation: {{{name}: {number_text(value)}, ...}}.",
         )
 

@@ -405,7 +405,7 @@ def _checked(
         problems.add(
             (*above, "weight"),
             f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero",
-            ("Leave the weight out, or take another heuristic."),
+            "Leave the weight out, or take another heuristic.",
         )
     return _one_budget(values, given, problems, above) if "milliseconds" in values else values
 
@@ -420,7 +420,7 @@ def _one_budget(
         if "slice" in given:
             problems.add(
                 (*above, "slice"),
-                ("slices are searched between two looks at the clock, but no clock decides here"),
+                "slices are searched between two looks at the clock, but no clock decides here",
                 "Give milliseconds beside it.",
                 key=True,
             )
