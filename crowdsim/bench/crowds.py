@@ -11,8 +11,6 @@ stand where no pillar does. None overlaps another or a pillar, since some peers 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +23,7 @@ from crowdsim.bodies.integrate import integrate
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.geometry.walls import Walls, no_walls, walls_from_rings
 from crowdsim.kernels.decorator import kernel
-from crowdsim.kernels.threads import MINIMUM_ROWS_PER_THREAD, Team
+from crowdsim.kernels.threads import Team
 
 TICK = 0.05  # s
 NEIGHBOURS, RANGE = 10, 5.0  # of every model that has such parameters; RANGE in m
@@ -165,41 +163,12 @@ def find_blocks(start, stop, position, per_metre, blocks, zone):
         zone[row] = min(max(column, 0), blocks - 1) * blocks + min(max(line, 0), blocks - 1)
 
 
-class MeasuredTeam(Team):
-    """A team that adds up what it could have saved, in s of processor time:
-    of each run everything but its longest part.
-
-    On a busy machine threads wait for a core, and one of them does what others have not begun; what a run
-    costs where each thread has a core at once is the processor time of everything less this.
-    """
-
-    saved = 0.0
-
-    def run(
-        self, kernel: Callable[..., Any], rows: int, *arguments: Any, at_least: int = MINIMUM_ROWS_PER_THREAD
-    ) -> list[Any]:
-        """Run as `Team.run` does."""
-        if self.threads == 1:
-            return super().run(kernel, rows, *arguments, at_least=at_least)
-        parts: list[float] = []
-
-        def timed(start: int, stop: int, *more: Any) -> Any:
-            begin = time.thread_time()
-            value = kernel(start, stop, *more)
-            parts.append(time.thread_time() - begin)
-            return value
-
-        values = super().run(timed, rows, *arguments, at_least=at_least)
-        self.saved += sum(parts) - max(parts)
-        return values
-
-
 class Walker:
     """A crowd that walks by one of crowdsim's models:
     index, choice and integration, as in a run, without all else that a run does.
     """
 
-    def __init__(self, agents: Crowd, model: str, threads: int = 1) -> None:
+    def __init__(self, agents: Crowd, model: str, team: Team | None = None) -> None:
         count = len(agents)
         self.wish, self.radius, self.maximum = agents.velocity, agents.radius, agents.maximum
         self.position, self.velocity, self.reach = (
@@ -216,7 +185,7 @@ class Walker:
         self.tentative, self.walked = np.empty((count, 2)), np.empty((count, 2))
         self.walls, self._blocks = walls_of(agents)
         self._per_block = 1.0 / (EVERY * agents.pitch)
-        self.index, self.team = CellIndex(CELL), MeasuredTeam(threads)
+        self.index, self.team = CellIndex(CELL), team or Team()
         self.model: AvoidanceModel = model_named(model)(parameters_of(model))
         # s by the wall clock since they were set to 0
         self.stages: dict[str, float] = {"index": 0.0, "choose": 0.0, "integrate": 0.0}
@@ -268,23 +237,3 @@ class Walker:
     def close(self) -> None:
         """Stop the threads."""
         self.team.close()
-
-
-class Pair:
-    """Two crowds, each walked by a thread of its own that shares no work with the other:
-    what a machine's second core is worth at best.
-    """
-
-    def __init__(self, agents: Crowd, model: str) -> None:
-        self.walkers = [Walker(agents, model) for _ in range(2)]
-        self._pool = ThreadPoolExecutor(1)
-
-    def step(self) -> None:
-        """Walk both one tick, at once."""
-        beside = self._pool.submit(self.walkers[1].step)
-        self.walkers[0].step()
-        beside.result()
-
-    def close(self) -> None:
-        """Stop the thread."""
-        self._pool.shutdown()

@@ -240,7 +240,7 @@ def resolve_terrain(
     if shape.terrain and geometry.patches:
         problems.add(
             ("geometry", "terrain"),
-            ("terrain on a mesh in space is not offered"),
+            "terrain on a mesh in space is not offered",
             "Draw the ground as walkable or as storeys, or leave it out.",
             key=True,
         )
@@ -282,7 +282,7 @@ def resolve_terrain(
             problems.add(
                 ("geometry", "terrain", index),
                 f'later terrain covers all of "{each.name}"',
-                ("Where areas overlap, the last one counts: list it later."),
+                "Where areas overlap, the last one counts: list it later.",
             )
     terrain = tuple(tuple(floor[name] for name in sorted(floor)) for floor in found)
     return replace(geometry, terrain=terrain if any(terrain) else ())

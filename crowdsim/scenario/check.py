@@ -281,7 +281,7 @@ def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
         group, row, at = given[int(np.flatnonzero(overlaps)[0])]
         notes.add(
             ("groups",),
-            (f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another"),
+            f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another",
             f"The first is {agent_name(group, row)} at {_at(at)}. They start by being pushed apart.",
             key=True,
         )

@@ -4,7 +4,7 @@ else, and a note reports where it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crowdsim.scenario.geometry_files import GridMap
@@ -109,7 +109,7 @@ def _check_one(
         at, file, there = other
         problems.add(
             at,
-            (f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}"),
+            f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}",
             f"Say which counts: navigation: {{{name}: {number_text(value)}, ...}}.",
         )
 
@@ -128,14 +128,11 @@ def navigations_in(
     scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]
 ) -> dict[Path, Chosen]:
     """Return how the scenario and its groups find their paths, by where that stands in the file."""
-    return dict(_navigations(scenario, groups, indices))
-
-
-def _navigations(
-    scenario: Chosen | None, groups: Sequence[Any], indices: Mapping[str, int]
-) -> Iterator[tuple[Path, Chosen]]:
-    if scenario is not None and (not groups or any(group.navigation is None for group in groups)):
-        yield ("navigation",), scenario
-    for group in groups:
-        if group.navigation is not None:
-            yield ("groups", indices[group.name], "navigation"), group.navigation
+    own: dict[Path, Chosen] = {
+        ("groups", indices[group.name], "navigation"): group.navigation
+        for group in groups
+        if group.navigation is not None
+    }
+    if scenario is not None and (not groups or len(own) < len(groups)):
+        return {("navigation",): scenario, **own}
+    return own

@@ -98,7 +98,7 @@ def load_scenario(
             Problem(
                 "",
                 "this is a floor plan, not a scenario",
-                (f"Make a scenario of it: {command('new', '--plan', target, '--run')}"),
+                f"Make a scenario of it: {command('new', '--plan', target, '--run')}",
                 str(path),
             )
         )
@@ -381,7 +381,7 @@ def _check_heights(navigations: Mapping[KeyPath, Chosen], has_floors: bool, prob
             if wrong and has_floors:
                 problems.add(
                     (*path, key),
-                    (f"the point {list(wrong[0])} has no height, and this geometry has several floors"),
+                    f"the point {list(wrong[0])} has no height, and this geometry has several floors",
                     "Write [x, y, height]: its floor is the one that is nearest to that height there.",
                     key=True,
                 )
@@ -428,7 +428,7 @@ def _refuse_idle_numbers(
     ):
         problems.add(
             ("bodies", "replan_cooldown"),
-            (f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"),
+            f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}",
             "Give replanning, or leave replan_cooldown out.",
             key=True,
         )

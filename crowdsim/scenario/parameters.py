@@ -10,8 +10,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -225,7 +224,7 @@ SECTIONS = (
 )
 # of each entry of the list of systems that are not crowdsim's own
 SYSTEMS = Section("systems", "system", "", _systems)
-_replaced: dict[str, Mapping[str, Owner]] = {}
+_replaced: dict[str, Mapping[str, Owner]] = {}  # sections whose owners are others for a while, in tests
 _ALL_SHORTEST = (
     "Its paths are the shortest of all, and its bounds are what tells so. Take kind: mesh, visibility or "
     "grid, whose searches can be weighed to look at less "
@@ -252,20 +251,6 @@ _NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "replanning": (False, ("replan_trigger", "replan_moved", "local_grid_price", "local_grid_memory")),
     "local_grid": (False, ("local_grid_cells", "local_grid_cell", "local_grid_price", "local_grid_memory")),
 }
-
-
-@contextmanager
-def owners_replaced(replaced: Mapping[str, Mapping[str, Owner]]) -> Iterator[None]:
-    """Give sections other owners for a while: for tests, and for programs that
-    try out models of their own.
-    """
-    before = dict(_replaced)
-    _replaced.update(replaced)
-    try:
-        yield
-    finally:
-        _replaced.clear()
-        _replaced.update(before)
 
 
 def tunables_of(owner: Owner) -> list[Tunable]:
@@ -420,7 +405,7 @@ def _checked(
         problems.add(
             (*above, "weight"),
             f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero",
-            ("Leave the weight out, or take another heuristic."),
+            "Leave the weight out, or take another heuristic.",
         )
     return _one_budget(values, given, problems, above) if "milliseconds" in values else values
 
@@ -435,7 +420,7 @@ def _one_budget(
         if "slice" in given:
             problems.add(
                 (*above, "slice"),
-                ("slices are searched between two looks at the clock, but no clock decides here"),
+                "slices are searched between two looks at the clock, but no clock decides here",
                 "Give milliseconds beside it.",
                 key=True,
             )

@@ -105,7 +105,7 @@ def _check_names(shape: schema.GeometryShape, problems: Problems) -> None:
                 problems.add(
                     ("geometry", kind, index, "name"),
                     f'there is a floor "{name}" already',
-                    ("Storeys and connections share names; give another one."),
+                    "Storeys and connections share names; give another one.",
                 )
             known.add(name)
 
@@ -275,7 +275,7 @@ def _with_headroom(
             problems.add(
                 ("geometry", "storeys", index),
                 f"nothing of it has {clearance:g} m of height above it",
-                ("Raise what stands above, or lower the clearance."),
+                "Raise what stands above, or lower the clearance.",
             )
             continue
         found.append(replace(storey, ground=ground))

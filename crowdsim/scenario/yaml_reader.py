@@ -274,7 +274,7 @@ class _Composer:
                 self.problems.append(
                     Problem(
                         item_text(self._path()),
-                        ("<< takes a mapping or a list of mappings"),
+                        "<< takes a mapping or a list of mappings",
                         "Write <<: *name, where &name is a mapping.",
                         *node.place,
                     )

@@ -194,10 +194,6 @@ class Recorder:
     def _is_past(self, tick: int) -> bool:
         return self.until is not None and tick > self.until
 
-    def let_go(self) -> None:
-        """Make safe what is there, if the file was not finished; it keeps its hidden name."""
-        self.writer.let_go()
-
 
 def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
     """Return what is recorded of every agent; of a traced run that records all,

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
-from crowdsim.systems.paths.lost_paths import lose_paths
-from crowdsim.systems.paths.progress import forget_path
+from crowdsim.systems.paths.lost_paths import forget_path, lose_paths
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind

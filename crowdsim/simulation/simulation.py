@@ -482,7 +482,7 @@ def _let_go(recorder: Recorder, owner: int) -> None:
     in a forked child the file is the parent's.
     """
     if os.getpid() == owner:
-        recorder.let_go()
+        recorder.writer.let_go()
 
 
 def tick_table(kinds: Sequence[type[System]] = TICK_ORDER) -> list[dict[str, str]]:

@@ -8,8 +8,7 @@ from crowdsim.bodies.places import PlaceParameters
 from crowdsim.navigation.goals.goals import arrived_many
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.goals.places import Places
-from crowdsim.systems.paths.lost_paths import LOST, lose_paths
-from crowdsim.systems.paths.progress import forget_path
+from crowdsim.systems.paths.lost_paths import LOST, forget_path, lose_paths
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import Itinerary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
-from crowdsim.systems.paths.progress import NOTED
+from crowdsim.systems.paths.lost_paths import NOTED
 
 
 class Follow(TickSystem):

@@ -6,7 +6,7 @@ import numpy as np
 
 from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
-from crowdsim.systems.paths.progress import NOTED
+from crowdsim.systems.paths.lost_paths import NOTED
 from crowdsim.world.columns import AgentState, PathStatus
 
 # Between two looks. Longer misses what an arc adds, shorter costs more than 1 % of the tick.
@@ -19,7 +19,7 @@ class Gauge(TickSystem):
     Watch finds out from it which are stuck.
 
     It stands after Follow, since then the direction of each agent belongs to its position. What a new path
-    does to it stands in `crowdsim.systems.paths.progress`.
+    does to it stands in `crowdsim.systems.paths.lost_paths`.
     """
 
     reads = (

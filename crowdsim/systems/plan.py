@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
-from crowdsim.systems.paths.lost_paths import LOST
+from crowdsim.systems.paths.lost_paths import LOST, TAKEN
 from crowdsim.systems.paths.paths import SearchTask, search
-from crowdsim.systems.paths.progress import TAKEN
 
 
 class Plan(TickSystem):

@@ -12,8 +12,7 @@ from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, standing, ticks_of
-from crowdsim.systems.paths.lost_paths import ask_anew, wish_to_replan
-from crowdsim.systems.paths.progress import forget_path
+from crowdsim.systems.paths.lost_paths import ask_anew, forget_path, wish_to_replan
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 

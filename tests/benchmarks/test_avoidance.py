@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import avoidance
 from crowdsim.avoidance.registry import available_models
-from crowdsim.bench.crowds import PILLAR, MeasuredTeam, Walker, crowd
+from crowdsim.bench.crowds import PILLAR, Walker, crowd
 from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import installed
 
@@ -107,7 +107,7 @@ def test_what_is_asked_is_met_from_its_bound_on(ratio, agreeing, million, met):
 
 
 def test_what_two_threads_could_save_is_all_but_the_longest_part_of_each_run():
-    team, done = MeasuredTeam(2), []
+    team, done = avoidance.MeasuredTeam(2), []
 
     def work(start, stop):
         begin = time.thread_time()

@@ -1,4 +1,4 @@
-"""Naive twins of `crowdsim.navigation.corridor.progress` and `crowdsim.systems.paths.progress`,
+"""Naive twins of `crowdsim.navigation.corridor.progress` and `crowdsim.systems.paths.lost_paths`,
 one agent at a time.
 """
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
-from crowdsim.scenario import recorded
-from crowdsim.scenario.parameters import Owner, owners_replaced
+from crowdsim.scenario import parameters, recorded
+from crowdsim.scenario.parameters import Owner
 from crowdsim.tunable import param
 
 
@@ -107,7 +108,7 @@ def fixed_owners() -> Iterator[None]:
     real = recorded.recordable_columns
     recorded.recordable_columns = lambda: dict(COLUMNS)
     try:
-        with owners_replaced(OWNERS):
+        with mock.patch.dict(parameters._replaced, OWNERS):
             yield
     finally:
         recorded.recordable_columns = real

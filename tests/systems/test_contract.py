@@ -7,7 +7,7 @@ from crowdsim.systems import TICK_ORDER, Tick
 from crowdsim.systems.drive import Drive
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.give_way import GiveWay
-from crowdsim.systems.paths.progress import NOTED
+from crowdsim.systems.paths.lost_paths import NOTED
 from crowdsim.world.columns import AGENT_COLUMNS
 from tests.crowds import BUSY, simulation
 

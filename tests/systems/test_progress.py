@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
-from crowdsim.systems.paths.progress import forget_path, take_length, take_path
+from crowdsim.systems.paths.lost_paths import forget_path, take_length, take_path
 from crowdsim.world.columns import AgentColumns
 from tests.reference import progress as naive
 

@@ -23,9 +23,8 @@ from crowdsim.setup.build import Built, planner_of
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan, standing
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
-from crowdsim.systems.paths.lost_paths import ask_on_new_ground, drop_corridors
+from crowdsim.systems.paths.lost_paths import ask_on_new_ground, drop_corridors, take_path
 from crowdsim.systems.paths.paths import Paths, require_open
-from crowdsim.systems.paths.progress import take_path
 from crowdsim.systems.paths.straighten import led_round_free_vertices, make_room, straighten
 from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_path

@@ -17,8 +17,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, planner_of
 from crowdsim.systems.base.slices import Budget, Progress, Slicer, Wish
 from crowdsim.systems.base.system import GroundChange, Tick
-from crowdsim.systems.paths.lost_paths import ask_anew
-from crowdsim.systems.paths.progress import forget_path
+from crowdsim.systems.paths.lost_paths import ask_anew, forget_path
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -29,9 +29,15 @@ from crowdsim.setup.build import Built
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.base.system import GroundChange, Tick
 from crowdsim.systems.paths.cell_guesses import CellGuesses
-from crowdsim.systems.paths.lost_paths import WALKS, ask_on_new_ground, drop_corridors, lose_shut_paths
+from crowdsim.systems.paths.lost_paths import (
+    WALKS,
+    ask_on_new_ground,
+    drop_corridors,
+    lose_shut_paths,
+    take_length,
+    take_path,
+)
 from crowdsim.systems.paths.paths import Paths, require_open
-from crowdsim.systems.paths.progress import take_length, take_path
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 
 # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
