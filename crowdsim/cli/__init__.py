@@ -12,6 +12,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
+from crowdsim.old_names import OldNameWarning
+
 # New objects after which garbage is looked for: with Python's 700 that takes a tenth of the time in which a
 # command gets ready.
 COLLECT_AFTER = 100_000
@@ -26,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from crowdsim.cli.shell import show_fault, show_warning
 
     warnings.formatwarning = _as_line
+    warnings.simplefilter("default", OldNameWarning)  # plug-ins are modules, and there Python is silent
     if arguments is None:
         sys.excepthook, warnings.showwarning = show_fault, show_warning
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
@@ -43,8 +46,10 @@ def _as_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
     """Return a warning as it is printed: one of ours as a sentence,
-    without the place in the code that gives it.
+    without the place in the code that gives it; of an old name the place matters, which is the user's.
     """
+    if issubclass(category, OldNameWarning):
+        return f"note: {filename}:{lineno}: {message}\n"
     if category.__module__.startswith("crowdsim."):
         return f"Warning: {message}\n"
     return _usual_format(message, category, filename, lineno, line)

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from crowdsim.front_doors import name_of_now
+from crowdsim.front_doors import renamed_in
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts
@@ -29,6 +29,8 @@ Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
 KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
 RENAMED = {"who_waits_for_whom": "waiting_graph"}  # functions under names of before
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, RENAMED)
 
 
 class _Look(NamedTuple):
@@ -146,12 +148,6 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
         "gap_m": "m",
     }
     return table
-
-
-def __getattr__(name: str) -> Any:
-    if (now := name_of_now(__name__, name, RENAMED)) == name:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals()[now]
 
 
 def deadlocks(recording: Source) -> pd.DataFrame:

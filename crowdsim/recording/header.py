@@ -11,12 +11,13 @@ import os
 import platform
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import RecordingError
+from crowdsim.old_names import SYSTEMS, names_of_now
 from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, RecordedCount, check_names
 
 MOST_TICK_S = 3600.0  # Scenarios have at most 1 s. Larger makes times that no number holds.
@@ -191,6 +192,9 @@ class Layout:
     traced : tuple of str
         Further columns of the world of which the trace has digests: what only systems among themselves pass
         on. In ``trace/index`` they are counted on after `digests`.
+    renamed : mapping of str to str
+        Of a recording that was read: what stands under another name in the file, by that of today. No part of
+        what is written.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -200,6 +204,7 @@ class Layout:
     trace: bool = False
     explain: bool = False
     traced: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         check_names("column", [column.name for column in self.columns])
@@ -217,6 +222,12 @@ class Layout:
     def trace_columns(self) -> tuple[str, ...]:
         """Names of the columns of the world that ``trace/index`` means by its numbers."""
         return (*self.digests, *self.traced)
+
+    def of_today(self) -> Layout:
+        """Return this layout with the names of today in the place of those that were others before."""
+        systems = names_of_now(self.systems, SYSTEMS)
+        renamed = {now: before for now, before in zip(systems, self.systems, strict=True) if now != before}
+        return replace(self, systems=systems, renamed=renamed)
 
 
 def plain(value: Any) -> Any:
@@ -262,7 +273,7 @@ def to_json(header: Header, layout: Layout) -> bytes:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "header": plain(asdict(header)),
-        "layout": plain(asdict(layout)),
+        "layout": {name: plain(value) for name, value in asdict(layout).items() if name != "renamed"},
     }
     text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1).encode()
     if len(text) > MAXIMUM_HEADER_BYTES:
@@ -322,7 +333,8 @@ def _layout(raw: dict[str, Any]) -> Layout:
     given = dict(raw)
     given["columns"] = tuple(RecordedColumn(**_typed(RecordedColumn, item)) for item in raw["columns"])
     given["counts"] = tuple(RecordedCount(**_typed(RecordedCount, item)) for item in raw["counts"])
-    return Layout(**_typed(Layout, given))
+    given.pop("renamed", None)
+    return Layout(**_typed(Layout, given)).of_today()
 
 
 def _typed(owner: type, raw: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from crowdsim.simulation.inputs import obstacle_of, rows_of, velocities_of
 from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.system import System
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
@@ -328,7 +328,7 @@ class Interventions:
         self._order_tile(column, row, goes=False)
 
     def _order_tile(self, column: int, row: int, *, goes: bool) -> None:
-        self._gates.order_tile(self._tile(column, row), goes=goes)
+        self._change_ground.order_tile(self._tile(column, row), goes=goes)
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _tile(self, column: int, row: int) -> int:
@@ -349,8 +349,8 @@ class Interventions:
         return tile
 
     @property
-    def _gates(self) -> Gates:
-        return next(system for system in self.systems if isinstance(system, Gates))
+    def _change_ground(self) -> ChangeGround:
+        return next(system for system in self.systems if isinstance(system, ChangeGround))
 
     @property
     def _plan(self) -> Plan:

@@ -20,7 +20,7 @@ _LEVEL = np.zeros((0, 2))
 
 class Gauge(System):
     """Note by how much the least remaining length of each agent has fallen;
-    Watch finds out from it which are stuck.
+    DetectStuck finds out from it which are stuck.
 
     It stands after Follow, since then the direction of each agent belongs to its position. What a new path
     does to it stands in `crowdsim.systems.paths.progress`.

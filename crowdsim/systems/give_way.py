@@ -12,7 +12,7 @@ from crowdsim.bodies.priority import PriorityParameters, count_waiting, find_rig
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.detect_blocked import ticks_of
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -19,7 +19,7 @@ from crowdsim.setup.groups import shares_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.detect_blocked import ticks_of
 from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path

@@ -15,7 +15,7 @@ from crowdsim.bodies.nudge import (
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick, shares_in_plan
-from crowdsim.systems.notice import on_their_way, ticks_of
+from crowdsim.systems.detect_blocked import on_their_way, ticks_of
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -14,7 +14,7 @@ from crowdsim.setup.groups import leads_round_stationary
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.detect_blocked import ticks_of
 from crowdsim.systems.paths.lost_paths import ask_anew, wish_to_replan
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause

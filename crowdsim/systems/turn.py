@@ -8,7 +8,7 @@ from crowdsim.bodies.turn import HALF_TURN_RAD, TurnParameters, turn_headings
 from crowdsim.geometry.directions import direction_at
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import on_their_way
+from crowdsim.systems.detect_blocked import on_their_way
 from crowdsim.world.columns import Gait
 from crowdsim.world.world import World
 

@@ -18,6 +18,7 @@ import numpy as np
 from crowdsim.avoidance.plugins import PluginError, plugins_may_register
 from crowdsim.avoidance.registry import Origin, note_origin, origin_of, registered
 from crowdsim.avoidance.registry import forget as forget_origin
+from crowdsim.old_names import SYSTEMS, note_old_name
 from crowdsim.world.columns import AGENT_COLUMNS, Column
 from crowdsim.world.entities import Processor
 
@@ -49,6 +50,9 @@ def register(system: K) -> K:
     name = system.__name__
     if complaint := complaint_about(system):
         raise PluginError(f"{_place_of(system)}: the system {name} {complaint}")
+    for place in ("after", "before"):
+        if (given := getattr(system, place)) in SYSTEMS:
+            note_old_name(f"the system {given}, {place} which {name} stands,", SYSTEMS[given])
     known = _systems.get(name)
     if known is not None and _full_name(known) != _full_name(system):
         raise PluginError(
@@ -141,6 +145,8 @@ def complaint_about(system: type[Any]) -> str:
             f'declares to write "{shut}", which only crowdsim\'s own do. It can write columns of its own, '
             f"and {', '.join(OPEN_COLUMNS)}."
         )
+    if (now := SYSTEMS.get(system.__name__)) is not None:
+        return f"has the name that {now} had before, which recordings still have. Rename yours."
     if (system.after is None) == (system.before is None):
         return "has no place in the tick. Say one of both: after = Follow, or before = Avoid."
     if wrong := next((text for kind in system.components if (text := _complaint_about_component(kind))), ""):

@@ -12,7 +12,7 @@ from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, simulation
@@ -289,14 +289,14 @@ def test_gates_write_what_they_declare():
             for system in run.systems:
                 before = agents.state()
                 system.process(tick)
-                if isinstance(system, Gates):
+                if isinstance(system, ChangeGround):
                     changed |= {
                         name
                         for name, array in before.items()
                         if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
                     }
             run.world.tick = number
-    assert changed <= set(Gates.writes)
+    assert changed <= set(ChangeGround.writes)
     assert {"surface", "path_status", "corridor_length", "goal_piece", "wall_distance"} <= changed
 
 

@@ -290,7 +290,7 @@ MAY_BE = (
     "numbers with nan",
     f"agents/corner_post with {NOT_CACHED}",
     f"stuck_cause with {NOT_DIAGNOSED}",
-    "Gates/tiles_ordered missing",
+    "ChangeGround/tiles_ordered missing",
     "agents/remaining with nan",
     "agents/nearest_remaining with nan",
     "agents/progress_trail with nan",

@@ -350,7 +350,7 @@ class WaypointPaths(Paths):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved, ground = Saved.of(state), self.planner.grid.ground
-        # Gates has put up the same by other steps
+        # ChangeGround has put up the same by other steps
         self.planner.grid.version = saved.whole("planner/version", 0, MOST)
         self.planner.restore(saved.below("planner/"))
         require_open(saved, self.world, self.planner.entities, self.mine())

@@ -1,15 +1,17 @@
-"""Drive: obstacles appear, move on their paths, stand, and vanish."""
+"""MoveObstacles: obstacles appear, move on their paths, stand, and vanish."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import renamed_in
 from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacles import Obstacle
@@ -24,8 +26,11 @@ from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
 
-class Drive(System):
+
+class MoveObstacles(System):
     """Move obstacles as their timetables say; agents see them at once, searches when they stand.
 
     An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing
@@ -57,7 +62,7 @@ class Drive(System):
         self._given = tuple(each.obstacle for _, each in world.query(MovingObstacle))
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> Drive:
+    def from_setup(cls, setup: Setup) -> MoveObstacles:
         """Make the system for the obstacles that are in the world."""
         return cls(setup.world, setup.scenario.geometry.grounds)
 

@@ -1,12 +1,14 @@
-"""Watch: agents that want to get on and do not are stuck, and why, once that is a deadlock."""
+"""DetectStuck: agents that want to get on and do not are stuck, and why, once that is a deadlock."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import renamed_in
 from crowdsim.measures.deadlock_causes import MOMENTARY, Diagnosed, diagnose, present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -19,6 +21,7 @@ from crowdsim.measures.deadlock_stuck import (
     opens_later,
     wants_on,
 )
+from crowdsim.old_names import SYSTEMS
 from crowdsim.scenario.model import Event, Goal, Stop
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.system import System, Tick
@@ -27,6 +30,9 @@ from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
 
 _IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_REPORTED))  # by what the column of causes holds
 # An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is
@@ -37,7 +43,7 @@ AGAIN_LOOKS = 5
 STUCK_A_LOOK = 100
 
 
-class Watch(System):
+class DetectStuck(System):
     """Once a second, compare each agent's progress with that of ten seconds ago;
     find out why agents have been stuck for 30 s.
 
@@ -95,7 +101,7 @@ class Watch(System):
         self.goals, self.events, self.agents, self.stop = goals, events, agents, stop
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> Watch:
+    def from_setup(cls, setup: Setup) -> DetectStuck:
         """Make the system for all agents that there will ever be."""
         world, scenario = setup.world, setup.scenario
         return cls(

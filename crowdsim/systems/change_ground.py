@@ -1,15 +1,17 @@
-"""Gates: areas are opened and closed, by the clock, by what agents do, or by a program."""
+"""ChangeGround: areas are opened and closed, by the clock, by what agents do, or by a program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import renamed_in
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.setup.agents import chosen_rows
@@ -26,16 +28,19 @@ from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
 
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
+
 # An obstacle that stands is where it was if it has moved by less: rounding of its path. None moves so slowly.
 SAME_PLACE_M = 1e-6
 
 
-class Gates(System):
+class ChangeGround(System):
     """Change the ground when an event says so:
     a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
-    Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in,
-    `World.planning`.
+    Obstacles that stand are read from the world, see `MoveObstacles`; planners hear of each change when it is
+    put in, `World.planning`.
 
     Parameters
     ----------
@@ -80,7 +85,7 @@ class Gates(System):
         self._triggers = triggers
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> Gates:
+    def from_setup(cls, setup: Setup) -> ChangeGround:
         """Make the system; grounds that the clock demands are built before the first tick."""
         built, scenario, areas = setup.built, setup.scenario, setup.scenario.geometry.areas
         grounds: Grounds | FloorGrounds | TiledGrounds

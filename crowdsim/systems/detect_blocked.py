@@ -1,17 +1,24 @@
-"""Notice: agents that a stationary agent blocks."""
+"""DetectBlocked: agents that a stationary agent blocks."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, count_blocked
 from crowdsim.bodies.replan import ReplanParameters
+from crowdsim.front_doors import renamed_in
+from crowdsim.old_names import SYSTEMS
 from crowdsim.systems.base.setup import Setup
 from crowdsim.systems.base.standing import standing
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.world import World
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
 
 
 def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
@@ -24,7 +31,7 @@ def ticks_of(seconds: float, tick_length: float) -> int:
     return max(0, int(np.ceil(seconds / tick_length - 1e-6)))
 
 
-class Notice(System):
+class DetectBlocked(System):
     """Count for how long stationary agents have blocked walkers, for Replan and Nudge alone.
 
     Parameters
@@ -53,7 +60,7 @@ class Notice(System):
         self.parameters, self.is_wanted = parameters, is_wanted
 
     @classmethod
-    def from_setup(cls, setup: Setup) -> Notice:
+    def from_setup(cls, setup: Setup) -> DetectBlocked:
         """Make the system; it is wanted where agents step aside or ask for new paths."""
         wanted = setup.of_bodies(NudgeParameters).nudging or setup.of_bodies(ReplanParameters).replanning
         return cls(setup.world, setup.of_bodies(BlockedParameters), wanted)
