@@ -39,9 +39,13 @@ def migrate(
                 "version": found.version,
                 "today": found.today,
                 "path": str(found.path) if found.path else None,
+                "renamed": {old: now for now, old in found.renamed.items()},
             }
         )
     elif found.path is None:
         say(f"{path}: is a {found.kind} of today's version of the format already (version {found.today})")
+        if found.renamed:
+            names = ", ".join(f"{old} as {now}" for now, old in found.renamed.items())
+            say(f"names of before in it are read as those of today: {names}")
     else:
         say(f"{found.path}: version {found.today} of {path}, which has version {found.version}")

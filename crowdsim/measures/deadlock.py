@@ -21,6 +21,7 @@ from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, d
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
+from crowdsim.old_names import FUNCTIONS
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 from crowdsim.world.causes import Cause
@@ -28,9 +29,8 @@ from crowdsim.world.causes import Cause
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
 KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
-RENAMED = {"who_waits_for_whom": "waiting_graph"}  # functions under names of before
 if not TYPE_CHECKING:
-    __getattr__ = renamed_in(__name__, RENAMED)
+    __getattr__ = renamed_in(__name__, FUNCTIONS)
 
 
 class _Look(NamedTuple):

@@ -14,7 +14,7 @@ def leads_round_stationary(chosen: Chosen) -> bool:
     """Return whether paths lead round stationary agents:
     on grids always, on meshes where the scenario says so.
     """
-    return chosen.over_cells or bool(chosen.values["round_standers"])
+    return chosen.over_cells or bool(chosen.values["round_stationary"])
 
 
 def shares_round_stationary(scenario: Scenario) -> NDArray[np.float64]:
@@ -24,7 +24,7 @@ def shares_round_stationary(scenario: Scenario) -> NDArray[np.float64]:
     chosen = [scenario.navigation_of(group) for group in scenario.groups]
     return np.array(
         [
-            each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE
+            each.values["obstacle_radius_share"] if each.values.get("round_stationary") else EVERY_LINE
             for each in chosen
         ],
         dtype=np.float64,

@@ -57,7 +57,7 @@ class ChangeGround(System):
     )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner",
-        "surface", "layer", "wall_distance", "corner_post", "guessed", "corridor_length", "goal_piece",
+        "surface", "layer", "wall_distance", "corner_vertex", "guessed", "corridor_length", "goal_piece",
         "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")

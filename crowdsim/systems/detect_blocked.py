@@ -50,10 +50,10 @@ class DetectBlocked(System):
         "velocity",
         "preferred_velocity",
         "blocker",
-        "held_ticks",
+        "blocked_ticks",
     )
-    writes = ("held_ticks",)
-    counts = ("held_up",)
+    writes = ("blocked_ticks",)
+    counts = ("blocked",)
 
     def __init__(self, world: World, parameters: BlockedParameters, is_wanted: bool) -> None:
         super().__init__(world)
@@ -73,21 +73,21 @@ class DetectBlocked(System):
     def process(self, tick: Tick) -> None:
         """Look at what the last tick resulted in."""
         agents = self.world.agents
-        tick.counts["held_up"] = 0.0
+        tick.counts["blocked"] = 0.0
         if not self.is_wanted:
             return
         stands = standing(agents)
         if not np.any(stands):
-            agents.held_ticks[:] = 0
+            agents.blocked_ticks[:] = 0
             return
-        agents.held_ticks[:] = count_blocked(
+        agents.blocked_ticks[:] = count_blocked(
             agents.entity,
             on_their_way(agents),
             stands,
             agents.velocity,
             agents.preferred_velocity,
             agents.blocker,
-            self.parameters.held_share,
-            agents.held_ticks,
+            self.parameters.blocked_share,
+            agents.blocked_ticks,
         )
-        tick.counts["held_up"] = self.count_of(agents.held_ticks > 0)
+        tick.counts["blocked"] = self.count_of(agents.blocked_ticks > 0)

@@ -86,6 +86,10 @@ class Gauge(System):
             slope,
             agents.position,
             Progress(
-                agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress
+                agents.progress_place,
+                agents.progress_direction,
+                agents.remaining,
+                agents.behind,
+                agents.progress,
             ),
         )

@@ -26,7 +26,7 @@ class GiveWay(System):
     ----------
     world : World
     parameters : PriorityParameters
-    held_share : float
+    blocked_share : float
         Share of its preferred speed, in that direction, below which an agent waits.
     """
 
@@ -46,9 +46,9 @@ class GiveWay(System):
     writes = ("preferred_velocity", "waited_ticks")
     counts = ("giving_way",)
 
-    def __init__(self, world: World, parameters: PriorityParameters, held_share: float) -> None:
+    def __init__(self, world: World, parameters: PriorityParameters, blocked_share: float) -> None:
         super().__init__(world)
-        self.parameters, self.held_share = parameters, held_share
+        self.parameters, self.blocked_share = parameters, blocked_share
         # agents that made room in the last tick: an event is noted when that begins
         self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -56,7 +56,7 @@ class GiveWay(System):
     def from_setup(cls, setup: Setup) -> GiveWay:
         """Make the system as the section `bodies` asks for it."""
         return cls(
-            setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(BlockedParameters).held_share
+            setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(BlockedParameters).blocked_share
         )
 
     @property
@@ -72,7 +72,7 @@ class GiveWay(System):
         agents, own = self.world.agents, self.parameters
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         agents.waited_ticks[:] = count_waiting(
-            agents.preferred_velocity, agents.velocity, walks, self.held_share, agents.waited_ticks
+            agents.preferred_velocity, agents.velocity, walks, self.blocked_share, agents.waited_ticks
         )
         part, _ = self.world.ground_of(agents.position)
         to = find_right_of_way(

@@ -51,7 +51,7 @@ class MoveObstacles(System):
     reads = ("entity", "activity", "position", "radius", "layer", "path_status")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer",
-        "wall_distance", "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status",
+        "wall_distance", "corner_vertex", "guessed", "corridor_length", "goal_piece", "strays", "path_status",
         "replan_wish",
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")

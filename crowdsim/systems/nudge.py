@@ -32,7 +32,7 @@ class Nudge(System):
     ----------
     world : World
     parameters : NudgeParameters
-    held_time : float, s
+    blocked_time : float, s
         For how long a walker has to be blocked.
     tick_length : float, s
     """
@@ -45,7 +45,7 @@ class Nudge(System):
         "is_yielding",
         "yield_target",
         "yield_tick",
-        "held_ticks",
+        "blocked_ticks",
         "blocker",
         "position",
         "radius",
@@ -55,14 +55,14 @@ class Nudge(System):
         "nudges",
     )
     writes = ("is_yielding", "yield_target", "yield_tick", "nudges", "preferred_velocity", "next_corner")
-    counts = ("nudges_on_contact", "nudges_held_up", "nudges_refused", "yielding")
+    counts = ("nudges_on_contact", "nudges_blocked", "nudges_refused", "yielding")
 
     def __init__(
-        self, world: World, parameters: NudgeParameters, held_time: float, tick_length: float
+        self, world: World, parameters: NudgeParameters, blocked_time: float, tick_length: float
     ) -> None:
         super().__init__(world)
         self.parameters = parameters
-        self.held_ticks = max(1, ticks_of(held_time, tick_length))
+        self.blocked_ticks = max(1, ticks_of(blocked_time, tick_length))
         self.patience = ticks_of(parameters.nudge_patience, tick_length)
         self._does = parameters.nudging
 
@@ -72,7 +72,7 @@ class Nudge(System):
         return cls(
             setup.world,
             setup.of_bodies(NudgeParameters),
-            setup.of_bodies(BlockedParameters).held_time,
+            setup.of_bodies(BlockedParameters).blocked_time,
             setup.scenario.tick,
         )
 
@@ -132,7 +132,7 @@ class Nudge(System):
         )
         agents.nudges[rows] += 1
         tick.counts["nudges_on_contact"] = self.count_of(touches[rows])
-        tick.counts["nudges_held_up"] = self.count_of(~touches[rows])
+        tick.counts["nudges_blocked"] = self.count_of(~touches[rows])
         tick.counts["nudges_refused"] = self.count_of(~goes)
         self.world.events.note(
             tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]]
@@ -176,7 +176,7 @@ class Nudge(System):
         where no walker touches them.
         """
         agents = self.world.agents
-        blocked = np.flatnonzero(agents.held_ticks >= self.held_ticks)
+        blocked = np.flatnonzero(agents.blocked_ticks >= self.blocked_ticks)
         by = rows_of_entities(agents.entity, agents.blocker[blocked])
         counts = (by >= 0) & stands[by]
         counts &= walker[by] < 0

@@ -63,7 +63,7 @@ class Plan(System):
         "corridor_start",
         "corridor_capacity",
         "guessed",
-        "corner_post",
+        "corner_vertex",
         *LOST,
         *TAKEN,
     )

@@ -22,12 +22,12 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 _COUNTED = {
-    ReplanCause.PEOPLE_AHEAD: "replans_people_ahead",
-    ReplanCause.HELD_UP: "replans_held_up",
-    ReplanCause.WAY_SHUT: "replans_way_shut",
+    ReplanCause.AGENTS_AHEAD: "replans_agents_ahead",
+    ReplanCause.BLOCKED: "replans_blocked",
+    ReplanCause.PATH_CLOSED: "replans_path_closed",
     ReplanCause.GOAL_MOVED: "replans_goal_moved",
     ReplanCause.PUSHED_OFF: "replans_pushed_off",
-    ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
+    ReplanCause.NO_LOCAL_PATH: "replans_no_local_path",
 }
 # Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past
 # its end. Larger asks in vain.
@@ -53,7 +53,7 @@ class Replan(System):
     ----------
     world : World
     parameters : ReplanParameters
-    held_time : float, s
+    blocked_time : float, s
         For how long a walker has to be blocked.
     obstacle_share : float
         Share of its radius in which a stationary agent cuts a line: that which searches go round.
@@ -72,7 +72,7 @@ class Replan(System):
         "path_tick",
         "is_driven",
         "is_yielding",
-        "held_ticks",
+        "blocked_ticks",
         "position",
         "next_corner",
         "radius",
@@ -101,14 +101,14 @@ class Replan(System):
         self,
         world: World,
         parameters: ReplanParameters,
-        held_time: float,
+        blocked_time: float,
         obstacle_share: float,
         goes_round: NDArray[np.bool_],
         tick_length: float,
     ) -> None:
         super().__init__(world)
         self.parameters, self.obstacle_share, self.goes_round = parameters, obstacle_share, goes_round
-        self.held_ticks = max(1, ticks_of(held_time, tick_length))
+        self.blocked_ticks = max(1, ticks_of(blocked_time, tick_length))
         self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
         self._standing = CellIndex(_CELL_M)
 
@@ -129,7 +129,7 @@ class Replan(System):
         return cls(
             setup.world,
             setup.of_bodies(ReplanParameters),
-            setup.of_bodies(BlockedParameters).held_time,
+            setup.of_bodies(BlockedParameters).blocked_time,
             share,
             heeds,
             scenario.tick,
@@ -185,11 +185,11 @@ class Replan(System):
             tick.counts["replan_triggers"] = float(len(due))
             due = due[self._some_agent_stands(tick, due)]
             tick.counts["replan_cuts"] = float(len(due))
-            wish_to_replan(agents, due[self.goes_round[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
+            wish_to_replan(agents, due[self.goes_round[agents.group[due]]], ReplanCause.AGENTS_AHEAD)
         wish_to_replan(
             agents,
-            walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE),
-            ReplanCause.HELD_UP,
+            walks & (agents.blocked_ticks >= self.blocked_ticks) & (agents.replan_wish == ReplanCause.NONE),
+            ReplanCause.BLOCKED,
         )
 
     def _blocked(self, tick: Tick, rows: NDArray[np.int64], share: float = 1.0) -> NDArray[np.int64]:
@@ -267,7 +267,9 @@ class Replan(System):
         agents = self.world.agents
         if not np.any(agents.replan_wish):
             return
-        asks_already = (agents.replan_wish == ReplanCause.WAY_SHUT) & (agents.path_status == PathStatus.NONE)
+        asks_already = (agents.replan_wish == ReplanCause.PATH_CLOSED) & (
+            agents.path_status == PathStatus.NONE
+        )
         sent = (agents.replan_wish == ReplanCause.GOAL_MOVED) | asks_already
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
         granted = (

@@ -36,7 +36,7 @@ class Spread(System):
 
     reads = (
         "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven",
-        "preferred_velocity", "next_corner", "corner_post", "goal", "itinerary",
+        "preferred_velocity", "next_corner", "corner_vertex", "goal", "itinerary",
     )  # fmt: skip
     writes = ("preferred_velocity", "next_corner")
 
@@ -70,7 +70,7 @@ class Spread(System):
         if self.is_idle:
             return
         straight = (
-            (agents.corner_post == STRAIGHT_TO_GOAL)
+            (agents.corner_vertex == STRAIGHT_TO_GOAL)
             & (agents.activity == AgentState.WALKING)
             & (agents.is_driven == 0)
             & has_path(agents.path_status)

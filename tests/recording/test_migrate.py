@@ -160,6 +160,7 @@ def test_the_verb_says_what_it_made(tmp_path):
         "version": FORMAT_VERSION,
         "today": FORMAT_VERSION,
         "path": None,
+        "renamed": {},
     }
     refused = crowdsim(["migrate", path, "-o", path, "--force"])
     assert refused.returncode == 2 and "is the file that is read" in refused.stderr

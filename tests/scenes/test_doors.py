@@ -202,7 +202,7 @@ def test_who_does_not_go_through_a_door_keeps_its_way_when_it_closes(way):
     with simulation(scene, sets=WAYS[way]) as run:
         events = run_through(run)
         assert run.verdict().arrived == 2
-    lost = [event.entity for event in of_kind(events, EventKind.WAY_LOST)]
+    lost = [event.entity for event in of_kind(events, EventKind.PATH_LOST)]
     assert lost == [2] if way == "grid" else 2 in lost
 
 

@@ -317,7 +317,7 @@ def test_paths_are_carried_over_as_one_by_one(navigation, monkeypatch):
                 cells[start : start + length].tolist(),
             ) == (status, target, portals)
             if status == PathStatus.NONE and walked[row]:
-                assert agents.replan_wish[row] == ReplanCause.WAY_SHUT
+                assert agents.replan_wish[row] == ReplanCause.PATH_CLOSED
             outcomes.append(status)
 
     monkeypatch.setattr(tile_changes, "_carry_corridors", both)

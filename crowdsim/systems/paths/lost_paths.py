@@ -61,8 +61,8 @@ def lose_shut_paths(
     agents = world.agents
     walks = agents.activity[rows] == AgentState.WALKING
     asks = rows[walks]
-    world.events.note(tick, EventKind.WAY_LOST, agents.entity[asks], agents.position[asks], ahead[walks])
-    wish_to_replan(agents, asks, ReplanCause.WAY_SHUT)
+    world.events.note(tick, EventKind.PATH_LOST, agents.entity[asks], agents.position[asks], ahead[walks])
+    wish_to_replan(agents, asks, ReplanCause.PATH_CLOSED)
     lose_paths(agents, rows)
 
 

@@ -9,7 +9,7 @@ from crowdsim.measures.deadlock_stuck import MOST_SETBACKS, PROGRESS_M
 from crowdsim.world.columns import AgentColumns
 
 # what `take_length` reads and writes, and `Gauge`
-NOTED = ("remaining", "behind", "progress", "progress_place", "progress_way")
+NOTED = ("remaining", "behind", "progress", "progress_place", "progress_direction")
 TAKEN = (*NOTED, "setbacks", "nearest_remaining")  # what `take_path` reads and writes
 
 
@@ -63,10 +63,12 @@ def _count_steps(agents: AgentColumns, rows: NDArray[np.int64]) -> None:
     """Count what agents have gone since `Gauge` has looked at them last, along the paths that they had;
     it looks at them anew from here.
     """
-    gone = np.sum((agents.position[rows] - agents.progress_place[rows]) * agents.progress_way[rows], axis=1)
+    gone = np.sum(
+        (agents.position[rows] - agents.progress_place[rows]) * agents.progress_direction[rows], axis=1
+    )
     left = agents.behind[rows] - gone
     agents.remaining[rows] -= gone
     agents.progress[rows] += np.maximum(0.0, -left)
     agents.behind[rows] = np.maximum(0.0, left)
     agents.progress_place[rows] = agents.position[rows]
-    agents.progress_way[rows] = 0.0
+    agents.progress_direction[rows] = 0.0
