@@ -102,17 +102,19 @@ def name_today(what: str, name: str, renamed: Mapping[str, str], stacklevel: int
     return renamed.get(name, name)
 
 
-class Today(dict[str, Any]):
-    """Things by their names of today, which are found under those of before too."""
+class Counts(dict[str, float]):
+    """What was counted, by its names of today; it is found under those of before too."""
 
-    def __init__(self, things: Mapping[str, Any], what: str, renamed: Mapping[str, str]) -> None:
-        super().__init__(things)
-        self._what, self._renamed = what, renamed
-
-    def __missing__(self, name: str) -> Any:
-        if self._renamed.get(name) not in self:
+    def __missing__(self, name: str) -> float:
+        if COUNTS.get(name) not in self:
             raise KeyError(name)
-        return self[name_today(self._what, name, self._renamed)]
+        return self[name_today("the count", name, COUNTS)]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a count, or another value where there is none."""
+        if name not in self and COUNTS.get(name) in self:
+            name = name_today("the count", name, COUNTS)
+        return super().get(name, default)
 
 
 class OldName:

@@ -307,6 +307,7 @@ def test_programs_and_plug_ins_find_columns_and_counts_under_their_old_names(own
     def process(self, tick):
         seen.append(self.world.agents.held_ticks.copy())
         self.world.agents.held_ticks[:] = 7
+        assert tick.counts["held_up"] == tick.counts["blocked"] == 0.0
 
     kind = type("Own", (System,), {"after": "Walk", "reads": ("held_ticks",), "writes": ("held_ticks",)})
     kind.process = process
@@ -326,10 +327,11 @@ def test_programs_and_plug_ins_find_columns_and_counts_under_their_old_names(own
                 assert heard[0].filename == __file__
         for old, now in COUNTS.items():
             with pytest.warns(OldNameWarning, match=f"the count {old} is called {now} now") as heard:
-                assert run.counts[old] == run.counts[now]
+                assert run.counts[old] == run.counts.get(old) == run.counts[now]
             assert heard[0].filename == __file__ and old not in run.counts
         with pytest.raises(KeyError):
             run.counts["nothing"]
+        assert run.counts.get("nothing") is None
 
 
 @pytest.mark.parametrize(
@@ -429,3 +431,11 @@ def test_migrate_says_which_names_of_a_recording_are_others_now(before, tmp_path
     assert code == 0 and json.loads(out)["renamed"] == said
     copy_recording(before, tmp_path / "copy.h5")
     assert "names of before" not in outcome(capsys, "migrate", str(tmp_path / "copy.h5"))[1]
+
+
+def test_a_column_is_exported_by_its_old_name_with_a_note(before, tmp_path):
+    out = tmp_path / "out.csv"
+    done = crowdsim(["export", before, "--format", "csv", "--columns", "local_way", "-o", out])
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "note: the column local_way is called local_path now.\n"
+    assert out.read_text().splitlines()[0] == "id,frame,x,y,z,local_path"

@@ -11,6 +11,7 @@ import gc
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 
 from crowdsim.old_names import OldNameWarning
 
@@ -46,10 +47,11 @@ def _as_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
     """Return a warning as it is printed: one of ours as a sentence,
-    without the place in the code that gives it; of an old name the place matters, which is the user's.
+    without the place in the code that gives it; of an old name with the place where a user's code has it.
     """
     if issubclass(category, OldNameWarning):
-        return f"note: {filename}:{lineno}: {message}\n"
+        is_typed = Path(__file__).parents[1] in Path(filename).parents  # in the command
+        return f"note: {message}\n" if is_typed else f"note: {filename}:{lineno}: {message}\n"
     if category.__module__.startswith("crowdsim."):
         return f"Warning: {message}\n"
     return _usual_format(message, category, filename, lineno, line)

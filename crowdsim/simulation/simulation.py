@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.threads import Team
-from crowdsim.old_names import COUNTS, Today
 from crowdsim.printable import summary_of
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
@@ -136,7 +135,7 @@ class Simulation(Interventions):
         self._listeners = Listeners()
         self._wall_s = 0.0
         self._first_tick = start.first_tick if start is not None else 0
-        self._counts: dict[str, float] = {}
+        self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
         self._is_stepping = False
         self._verdict: Verdict | None = None  # the last word, once the run is finished
         self._stopped = ""  # why it did not come to its end
@@ -209,11 +208,6 @@ class Simulation(Interventions):
         """
         return digest_text(self.system(Record).fold)
 
-    @property
-    def counts(self) -> dict[str, float]:
-        """What was counted in the last tick, by name."""
-        return Today(self._counts, "the count", COUNTS)
-
     def system(self, kind: type[S]) -> S:
         """Return the system of a class, for example one of your own.
 
@@ -276,7 +270,7 @@ class Simulation(Interventions):
         readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number
         events = self.world.events.take()
-        self._counts = tick.counts
+        self.counts = tick.counts
         self.budget.note(readings)
         self.probes.note(readings)
         self.ledger.note(tick.number, tick.counts, events)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.cells import Cells
 from crowdsim.kernels.threads import Team
+from crowdsim.old_names import Counts
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Tick:
     number: int
     length: float
     team: Team
-    counts: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, float] = field(default_factory=Counts)
     cells: Cells | None = None
     reasons: NDArray[Any] | None = None
     digests: NDArray[np.uint64] | None = None
