@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from crowdsim.cli.options import RECORDINGS, new_output, require_name
-from crowdsim.cli.shell import say, say_json
+from crowdsim.cli.shell import tell
 
 
 def migrate(
@@ -31,21 +31,20 @@ def migrate(
     if out is not None:
         new_output(out, RECORDINGS, "a recording", source=path)
     found = migrate_file(path, out, force=force)
-    if json:
-        say_json(
-            {
-                "ok": True,
-                "kind": found.kind,
-                "version": found.version,
-                "today": found.today,
-                "path": str(found.path) if found.path else None,
-                "renamed": {old: now for now, old in found.renamed.items()},
-            }
-        )
-    elif found.path is None:
-        say(f"{path}: is a {found.kind} of today's version of the format already (version {found.today})")
-        if found.renamed:
-            names = ", ".join(f"{old} as {now}" for now, old in found.renamed.items())
-            say(f"names of before in it are read as those of today: {names}")
-    else:
-        say(f"{found.path}: version {found.today} of {path}, which has version {found.version}")
+    facts = {
+        "ok": True,
+        "kind": found.kind,
+        "version": found.version,
+        "today": found.today,
+        "path": str(found.path) if found.path else None,
+        "renamed": {old: now for now, old in found.renamed.items()},
+    }
+    text = (
+        f"{path}: is a {found.kind} of today's version of the format already (version {found.today})"
+        if found.path is None
+        else f"{found.path}: version {found.today} of {path}, which has version {found.version}"
+    )
+    if found.renamed:
+        names = ", ".join(f"{old} as {now}" for now, old in found.renamed.items())
+        text += f"\nnames of before in it are read as those of today: {names}"
+    tell(facts, json, lambda: text)

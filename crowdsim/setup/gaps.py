@@ -4,22 +4,17 @@ and doors that a grid closes though an agent fits through.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
-from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.setup.build import Built
-from crowdsim.setup.paths import PathFinder, lengths_of
-
-_ALL = 1 << 40
+from crowdsim.setup.paths import PathFinder, answers_of, lengths_of
 
 
 def shut_out(
@@ -153,24 +148,22 @@ def widest_path(
     widths = planner.widths
     widths = widths[widths < too_wide]
 
-    def ask(width: float) -> Any:
-        planner.submit(
-            0,
+    def fits(width: float) -> bool:
+        of_one = (
             np.array([1]),
             position.reshape(1, 2),
             np.array([polygon]),
             np.array([goal], dtype=np.int32),
-            np.array([width / 2.0]),
         )
-        return planner.advance(_ALL, Team())[0]
+        return bool(answers_of(planner, *of_one, np.array([width / 2.0])).status[0] == FOUND)
 
-    if ask(0.0).status[0] != FOUND:
+    if not fits(0.0):
         return None
     # an agent as wide as widths[low - 1] fits, one as wide as widths[high] does not
     low, high = 0, len(widths)
     while low < high:
         middle = (low + high) // 2
-        if ask(float(widths[middle])).status[0] == FOUND:
+        if fits(float(widths[middle])):
             low = middle + 1
         else:
             high = middle

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, agents_of, planner_of
-
-_ALL = 1 << 40
+from crowdsim.setup.paths import answers_of, answers_over_cells
 
 
 @dataclass(frozen=True)
@@ -64,32 +62,20 @@ def lines_of(built: Built, most: int) -> list[Line]:
 
 
 def _over_cells(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
-    goals, position = built.world.goals, built.agents.position[rows]
-    planner = planner_of(built, chosen)
-    radius = built.agents.radius[rows]
-    which, choices = planner.chooser(built.world.mesh, goals).choices(
-        goal, built.polygon[rows], planner.needs(radius), radius
-    )
-    rows, position, which = rows[which >= 0], position[which >= 0], which[which >= 0]
-    planner.submit(
-        0, rows + 1, position, np.zeros(len(rows), dtype=np.int64), which, built.agents.radius[rows], choices
-    )
-    answers, _ = planner.advance(_ALL, Team())
-    lines = []
-    for entity, first, last in zip(
-        answers.entity.tolist(), answers.start[:-1].tolist(), answers.start[1:].tolist(), strict=True
-    ):
-        lines.append(
-            Line(entity - 1, 0, np.vstack([built.agents.position[entity - 1], answers.waypoint[first:last]]))
-        )
-    return lines
+    position = built.agents.position[rows]
+    request = (position, built.polygon[rows], goal, built.agents.radius[rows])
+    _, answers = answers_over_cells(built.world, planner_of(built, chosen), *request)
+    place, waypoint = answers.entity - 1, np.split(answers.waypoint, answers.start[1:-1])
+    return [
+        Line(row, 0, np.vstack([begin, points]))
+        for row, begin, points in zip(rows[place].tolist(), position[place], waypoint, strict=False)
+    ]
 
 
 def _over_mesh(built: Built, chosen: Chosen, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> list[Line]:
     mesh, goals, agents = built.world.mesh, built.world.goals, built.agents
-    planner = planner_of(built, chosen)
-    planner.submit(0, rows + 1, agents.position[rows], built.polygon[rows], goal, agents.radius[rows])
-    answers, _ = planner.advance(_ALL, Team())
+    request = (rows + 1, agents.position[rows], built.polygon[rows], goal, agents.radius[rows])
+    answers = answers_of(planner_of(built, chosen), *request)
     most = (int(np.diff(answers.start).max(initial=0)) + 2) * (
         int(np.diff(mesh.polygon_start).max()) + 2
     ) + 4096

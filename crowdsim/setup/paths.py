@@ -24,6 +24,31 @@ _ALL = 1 << 40
 _Paths = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
 
 
+def answers_of(planner: Any, *request: Any) -> Any:
+    """Return all answers of a planner to requests, as its `submit` takes them, without a budget."""
+    planner.submit(0, *request)
+    return planner.advance(_ALL, Team())[0]
+
+
+def answers_over_cells(
+    world: World,
+    planner: Any,
+    position: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+    goal: NDArray[np.int32],
+    radius: NDArray[np.float64],
+) -> tuple[Any, Any]:
+    """Return what knows to which points of their goals agents can go, and the answers of a planner over
+    cells; their entities are places in these arrays, from 1 on.
+    """
+    chooser = planner.chooser(world.mesh, world.goals)
+    which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
+    asks = np.flatnonzero(which >= 0)
+    nowhere = np.zeros(len(asks), dtype=np.int64)
+    request = (asks + 1, position[asks], nowhere, which[asks], radius[asks], choices)
+    return chooser, answers_of(planner, *request)
+
+
 def lengths_of(
     world: World,
     position: NDArray[np.float64],
@@ -59,8 +84,7 @@ def lengths_of(
     """
     count = len(goal)
     planner = planner or usual_planner(world.mesh, world.goals)
-    planner.submit(0, np.arange(1, count + 1), position, polygon, goal, radius)
-    answers, _ = planner.advance(_ALL, Team())
+    answers = answers_of(planner, np.arange(1, count + 1), position, polygon, goal, radius)
     order = np.argsort(answers.entity, kind="stable")
     status, piece = answers.status[order], answers.piece[order]
     start, sizes = answers.start[:-1][order], np.diff(answers.start)[order].astype(np.int32)
@@ -210,23 +234,10 @@ class PathFinder:
         radius: NDArray[np.float64],
     ) -> _Paths:
         """Search for paths over cells and measure them."""
-        goals = self.built.world.goals
         planner = planner_of(self.built, chosen, grid=grid)
-        chooser = planner.chooser(self.built.world.mesh, goals)
-        which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
+        chooser, answers = answers_over_cells(self.built.world, planner, position, polygon, goal, radius)
         status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
         piece = np.full(len(goal), -1, dtype=np.int32)
-        asks = np.flatnonzero(which >= 0)
-        planner.submit(
-            0,
-            asks + 1,
-            position[asks],
-            np.zeros(len(asks), dtype=np.int64),
-            which[asks],
-            radius[asks],
-            choices,
-        )
-        answers, _ = planner.advance(_ALL, Team())
         found = answers.status == FOUND_ON_GRID
         rows = answers.entity[found] - 1
         status[rows], length[rows], piece[rows] = (
