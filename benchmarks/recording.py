@@ -80,7 +80,7 @@ class Walkers:
             "gait": np.ones(count, dtype=np.uint8),
             "nudges": np.zeros(count, dtype=np.int32),
             "replans": np.zeros(count, dtype=np.int32),
-            "local_way": np.zeros(count, dtype=np.uint8),
+            "local_path": np.zeros(count, dtype=np.uint8),
         }
 
 

@@ -1,5 +1,5 @@
 """What looking for agents in the way costs:
-the shares of Notice, Replan and Plan in the ticks of 10,000 agents that walk.
+the shares of DetectBlocked, Replan and Plan in the ticks of 10,000 agents that walk.
 
 ``python benchmarks/replanning.py``
 """
@@ -32,7 +32,7 @@ def shares() -> tuple[int, float, float, float]:
     }
     return (
         scenario.agent_count,
-        spent["Notice"] + spent["Replan"] + spent["Plan"],
+        spent["DetectBlocked"] + spent["Replan"] + spent["Plan"],
         sum(spent.values()),
         looks / TICKS,
     )

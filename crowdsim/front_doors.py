@@ -1,15 +1,17 @@
 """Front doors: a package gives names out of its modules, each imported when it is first used,
 since most callers need few of them.
 
-Functions that were documented under another name are given by that name too, with a warning that says the new
-one.
+Functions and classes that were documented under another name are given by that name too, with a warning that
+says the new one.
 """
 
 from __future__ import annotations
 
-import warnings
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from crowdsim.old_names import note_old_name
 
 
 def names_from(
@@ -45,5 +47,17 @@ def name_of_now(module: str, name: str, renamed: Mapping[str, str]) -> str:
     """
     if name not in renamed:
         return name
-    warnings.warn(f"{module}.{name} is called {renamed[name]} now.", DeprecationWarning, stacklevel=3)
+    note_old_name(f"{module}.{name}", renamed[name], stacklevel=2)
     return renamed[name]
+
+
+def renamed_in(module: str, renamed: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module that has things of which some had other names."""
+
+    def of_module(name: str) -> Any:
+        home = vars(sys.modules[module])
+        if renamed.get(name) not in home:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return home[name_of_now(module, name, renamed)]
+
+    return of_module

@@ -12,11 +12,10 @@ from typing import Any
 from crowdsim.bench.peers import PEERS
 from crowdsim.bench.rounds import installed, machine
 from crowdsim.errors import CrowdsimError
+from crowdsim.old_names import BENCHMARKS
 
 FORMAT = 1
 PRODUCTS = tuple(dict.fromkeys(peer.product for peer in PEERS))
-# What scenes and models are called that had another name: in the history, and on the command line.
-OF_NOW = {"ways": "paths", "mesh ways": "mesh paths"}
 # Cores that others use, above which it is said that times, and to some degree ratios, are theirs too.
 BUSY = 0.25
 
@@ -58,9 +57,9 @@ def run_bench(
     from crowdsim.bench.scenes import SCENES
 
     known = [scene.name for scene in SCENES]
-    for name in OF_NOW.keys() & set(scenes or ()):
-        note(f'the scene "{name}" is called "{OF_NOW[name]}" now')
-    scenes = [OF_NOW.get(name, name) for name in scenes or ()]
+    for name in BENCHMARKS.keys() & set(scenes or ()):
+        note(f'the scene "{name}" is called "{BENCHMARKS[name]}" now')
+    scenes = [BENCHMARKS.get(name, name) for name in scenes or ()]
     for name in scenes:
         if name not in known:
             raise CrowdsimError(f'There is no scene "{name}". Known are {", ".join(known)}.')
@@ -204,10 +203,10 @@ def read_history(file: Path) -> list[dict[str, Any]]:
             if entry["format"] != FORMAT or not isinstance(entry["scenes"], list):
                 raise ValueError
             for scene in entry["scenes"]:
-                scene["name"] = OF_NOW.get(scene["name"], scene["name"])
+                scene["name"] = BENCHMARKS.get(scene["name"], scene["name"])
                 for row in scene["rows"]:
                     row.update(
-                        {key: OF_NOW.get(row[key], row[key]) for key in ("model", "beside") if key in row}
+                        {key: BENCHMARKS.get(row[key], row[key]) for key in ("model", "beside") if key in row}
                     )
             found.append(entry)
         except (ValueError, TypeError, KeyError):

@@ -81,7 +81,7 @@ class NudgeParameters:
 class BlockedParameters:
     """When a stationary agent counts as blocking a walker."""
 
-    held_share: float = param(
+    blocked_share: float = param(
         1.0 / 3.0,
         "",
         low=0.0,
@@ -92,7 +92,7 @@ class BlockedParameters:
             "agents that only slow others, 0 those that touch"
         ),
     )
-    held_time: float = param(
+    blocked_time: float = param(
         0.5, "s", low=0.0, high=1e6, source="ours",
         why="for how long it has to be; smaller asks at every dodge, larger lets a path be shut for longer",
     )  # fmt: skip

@@ -11,6 +11,9 @@ import gc
 import sys
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
+
+from crowdsim.old_names import OldNameWarning
 
 # New objects after which garbage is looked for: with Python's 700 that takes a tenth of the time in which a
 # command gets ready.
@@ -26,6 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from crowdsim.cli.shell import show_fault, show_warning
 
     warnings.formatwarning = _as_line
+    warnings.simplefilter("default", OldNameWarning)  # plug-ins are modules, and there Python is silent
     if arguments is None:
         sys.excepthook, warnings.showwarning = show_fault, show_warning
     # No `list(...)` here: once the verb of that name is loaded, its module hides the builtin in this package.
@@ -43,8 +47,11 @@ def _as_line(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
 ) -> str:
     """Return a warning as it is printed: one of ours as a sentence,
-    without the place in the code that gives it.
+    without the place in the code that gives it; of an old name with the place where a user's code has it.
     """
+    if issubclass(category, OldNameWarning):
+        is_typed = Path(__file__).parents[1] in Path(filename).parents  # in the command
+        return f"note: {message}\n" if is_typed else f"note: {filename}:{lineno}: {message}\n"
     if category.__module__.startswith("crowdsim."):
         return f"Warning: {message}\n"
     return _usual_format(message, category, filename, lineno, line)

@@ -37,10 +37,14 @@ def migrate(
         "version": found.version,
         "today": found.today,
         "path": str(found.path) if found.path else None,
+        "renamed": {old: now for now, old in found.renamed.items()},
     }
     text = (
         f"{path}: is a {found.kind} of today's version of the format already (version {found.today})"
         if found.path is None
         else f"{found.path}: version {found.today} of {path}, which has version {found.version}"
     )
+    if found.renamed:
+        names = ", ".join(f"{old} as {now}" for now, old in found.renamed.items())
+        text += f"\nnames of before in it are read as those of today: {names}"
     tell(facts, json, lambda: text)

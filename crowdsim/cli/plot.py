@@ -21,6 +21,7 @@ from crowdsim.cli.options import (
 )
 from crowdsim.cli.shell import complain, say
 from crowdsim.errors import CrowdsimError
+from crowdsim.old_names import LAYERS
 
 SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
 
@@ -133,10 +134,9 @@ def plot(
 
 def _layer_name(name: str) -> str:
     """Return what a layer of a scenario is called now, with a note if it was given by its old name."""
-    if name != "ways":
-        return name
-    complain('note: the layer "ways" is called "paths" now')
-    return "paths"
+    if name in LAYERS:
+        complain(f'note: the layer "{name}" is called "{LAYERS[name]}" now')
+    return LAYERS.get(name, name)
 
 
 def _default_name(run: Path, explain: str | None, at: float | None) -> Path:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from crowdsim.front_doors import names_from
+from crowdsim.old_names import FUNCTIONS
 
 if TYPE_CHECKING:
     from crowdsim.measures.areas import Area, area_states, area_stays, box_area, steady_state
@@ -50,4 +51,4 @@ __getattr__ = names_from(__name__, {
     "sources": ("tracks_of",),
     "tracks": ("Tracks",),
     "with_pedpy": ("densities", "passages", "pedpy_ground", "pedpy_trajectory"),
-}, {"who_waits_for_whom": "waiting_graph"})  # fmt: skip
+}, FUNCTIONS)  # fmt: skip

@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from crowdsim.front_doors import name_of_now
+from crowdsim.front_doors import renamed_in
 from crowdsim.measures.deadlock_by_place import stuck_by_place as stuck_by_place
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
 from crowdsim.measures.tracks import with_units
+from crowdsim.old_names import FUNCTIONS
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 from crowdsim.world.events import Cause
@@ -29,7 +30,8 @@ from crowdsim.world.events import Cause
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
 KINDS = {CONTACT: "contact", YIELD: "yields", CONTACT | YIELD: "contact, yields", BEHIND: "behind"}
-RENAMED = {"who_waits_for_whom": "waiting_graph"}  # functions under names of before
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, FUNCTIONS)
 
 
 class _Look(NamedTuple):
@@ -136,12 +138,6 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
         }
     )
     return with_units(table)
-
-
-def __getattr__(name: str) -> Any:
-    if (now := name_of_now(__name__, name, RENAMED)) == name:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals()[now]
 
 
 def deadlocks(recording: Source) -> pd.DataFrame:

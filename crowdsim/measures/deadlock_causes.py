@@ -514,7 +514,7 @@ def present_moment(
         How many agents the scenario has: entities above are obstacles.
     is_stuck : (n,) bool
     going_on : sequence of int
-        Entities of obstacles that will yet go on; see `Drive.going_on`.
+        Entities of obstacles that will yet go on; see `MoveObstacles.going_on`.
     """
     agents, walls = world.agents, world.walls
     return Moment(

@@ -227,7 +227,7 @@ def _shown(one: Any, other: Any) -> tuple[str, str]:
     return first, second
 
 
-COUNTS = ("arrived", "stuck", "no way")  # of aggregates: how often out of all agents
+COUNTS = ("arrived", "stuck", "no path")  # of aggregates: how often out of all agents
 
 
 @dataclass(frozen=True)
@@ -333,7 +333,7 @@ def aggregates(recording: Recording) -> dict[str, float]:
     dict of str to float
         ``agents``; ``arrived``; ``mean arrival s`` and ``last arrival s`` (NaN where nobody arrived);
         ``mean speed m/s`` over all agents and frames; ``mean distance m`` walked by an agent that was
-        recorded; ``stuck`` times that one was; ``no way`` times that there was none.
+        recorded; ``stuck`` times that one was; ``no path`` times that there was none.
     """
     events, tick_s = recording.table("events"), recording.header.tick_s
     arrivals = events[events["kind"] == EventKind.ARRIVAL]
@@ -347,7 +347,7 @@ def aggregates(recording: Recording) -> dict[str, float]:
         "mean speed m/s": walked / agent_seconds if agent_seconds else math.nan,
         "mean distance m": walked / people if people else math.nan,
         "stuck": float(np.count_nonzero(events["kind"] == EventKind.STUCK)),
-        "no way": float(np.count_nonzero(events["kind"] == EventKind.UNREACHABLE)),
+        "no path": float(np.count_nonzero(events["kind"] == EventKind.UNREACHABLE)),
     }
 
 

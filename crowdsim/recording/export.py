@@ -19,6 +19,7 @@ import pandas as pd
 import shapely
 
 from crowdsim.errors import RecordingError
+from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.recording.files import freeze_file, new_file, reason_of
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import TRAJECTORY_DTYPE
@@ -53,7 +54,9 @@ def export_csv(recording: Recording, out: Path, *, columns: Sequence[str] = (), 
     RecordingError
         If `out` exists, a column is unknown, or the disk is full.
     """
-    wanted = ["x", "y", "z", *columns]
+    known = {column.name for column in recording.layout.columns}
+    wanted = ["x", "y", "z"]
+    wanted += [name if name in known else name_today("the column", name, COLUMNS) for name in columns]
     header = recording.rows(0, 0, wanted)
     with new_file(out, force=force) as scratch, scratch.open("w", encoding="ascii", newline="") as file:
         for number, arrays in enumerate(itertools.chain([header], recording.blocks(wanted))):

@@ -215,6 +215,8 @@ class Packed:
     ----------
     dataset : h5py.Dataset
         One that came through the gate; chunked along its first axis only.
+    dtype : dtype, optional
+        Its type with other names of fields.
 
     Raises
     ------
@@ -222,10 +224,10 @@ class Packed:
         If it is kept in another way.
     """
 
-    def __init__(self, dataset: h5py.Dataset) -> None:
+    def __init__(self, dataset: h5py.Dataset, dtype: np.dtype[Any] | None = None) -> None:
         self._dataset, self._name = dataset, str(dataset.name).lstrip("/")
         self.shape: tuple[int, ...] = dataset.shape
-        self.dtype: np.dtype[Any] = dataset.dtype
+        self.dtype: np.dtype[Any] = dataset.dtype if dtype is None else dtype
         properties = dataset.id.get_create_plist()
         self._filters = tuple(properties.get_filter(number)[0] for number in range(properties.get_nfilters()))
         if dataset.chunks is None or dataset.chunks[1:] != dataset.shape[1:]:

@@ -11,12 +11,14 @@ import os
 import platform
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from crowdsim.errors import RecordingError
+from crowdsim.old_names import COLUMNS, COUNTS, SYSTEMS, names_of_now
+from crowdsim.recording.renamed import parameters_of_today, scenario_of_today
 from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, RecordedCount, check_names
 
 MOST_TICK_S = 3600.0  # Scenarios have at most 1 s. Larger makes times that no number holds.
@@ -187,6 +189,9 @@ class Layout:
     traced : tuple of str
         Further columns of the world of which the trace has digests: what only systems among themselves pass
         on. In ``trace/index`` they are counted on after `digests`.
+    renamed : mapping of str to str
+        Of a recording that was read: what stands under another name in the file, by that of today; parameters
+        of its header too. No part of what is written.
     """
 
     columns: tuple[RecordedColumn, ...] = ()
@@ -196,6 +201,7 @@ class Layout:
     trace: bool = False
     explain: bool = False
     traced: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     def __post_init__(self) -> None:
         check_names("column", [column.name for column in self.columns])
@@ -213,6 +219,29 @@ class Layout:
     def trace_columns(self) -> tuple[str, ...]:
         """Names of the columns of the world that ``trace/index`` means by its numbers."""
         return (*self.digests, *self.traced)
+
+    def of_today(self) -> Layout:
+        """Return this layout with the names of today in the place of those that were others before."""
+        systems = names_of_now(self.systems, SYSTEMS)
+        traced = names_of_now(self.trace_columns, COLUMNS)
+        counts = names_of_now([count.name for count in self.counts], COUNTS)
+        columns = names_of_now([column.name for column in self.columns], COLUMNS)
+        digests = len(self.digests)
+        now = replace(
+            self,
+            systems=systems,
+            digests=traced[:digests],
+            traced=traced[digests:],
+            counts=tuple(replace(each, name=name) for each, name in zip(self.counts, counts, strict=True)),
+            columns=tuple(replace(each, name=name) for each, name in zip(self.columns, columns, strict=True)),
+        )
+        names = zip(now._names(), self._names(), strict=True)
+        return replace(now, renamed={today: before for today, before in names if today != before})
+
+    def _names(self) -> list[str]:
+        """Return all names: of systems, columns and counts."""
+        kept = [each.name for each in self.columns], [each.name for each in self.counts]
+        return [*self.systems, *self.trace_columns, *kept[0], *kept[1]]
 
 
 def plain(value: Any) -> Any:
@@ -258,7 +287,7 @@ def to_json(header: Header, layout: Layout) -> bytes:
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "header": plain(asdict(header)),
-        "layout": plain(asdict(layout)),
+        "layout": {name: plain(value) for name, value in asdict(layout).items() if name != "renamed"},
     }
     text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=1).encode()
     if len(text) > MAXIMUM_HEADER_BYTES:
@@ -298,9 +327,23 @@ def from_json(text: bytes, version: int = FORMAT_VERSION) -> tuple[Header, Layou
         if key not in ("scenario", "ground") and _has_lines(value):
             raise ValueError(f"its header is not as it should be ({key} holds control characters)")
     try:
-        return Header(**_typed(Header, raw_header)), _layout(raw_layout)
+        return _of_today(Header(**_typed(Header, raw_header)), _layout(raw_layout))
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"its header is not as it should be ({error})") from error
+
+
+def _of_today(header: Header, layout: Layout) -> tuple[Header, Layout]:
+    """Return header and layout with the names of today."""
+    parameters = parameters_of_today(header.parameters, header.plugins)
+    renamed = {
+        now: before for now, before in zip(parameters, header.parameters, strict=True) if now != before
+    }
+    scenario = scenario_of_today(header.scenario, header.plugins)
+    layout = layout.of_today()
+    return (
+        replace(header, scenario=scenario, parameters=parameters),
+        replace(layout, renamed={**layout.renamed, **renamed}),
+    )
 
 
 def _has_lines(value: Any) -> bool:
@@ -318,6 +361,7 @@ def _layout(raw: dict[str, Any]) -> Layout:
     given = dict(raw)
     given["columns"] = tuple(RecordedColumn(**_typed(RecordedColumn, item)) for item in raw["columns"])
     given["counts"] = tuple(RecordedCount(**_typed(RecordedCount, item)) for item in raw["counts"])
+    given.pop("renamed", None)
     return Layout(**_typed(Layout, given))
 
 

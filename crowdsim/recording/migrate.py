@@ -6,8 +6,8 @@ Nothing else reads old versions, so that the rest of the package knows one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +37,15 @@ class Migrated:
     kind : str
         ``recording`` or ``checkpoint``.
     version, today : int
+    renamed : mapping of str to str
+        Names in a recording of today's version that are others now, by those of today: they are read as such.
     """
 
     path: Path | None
     kind: str
     version: int
     today: int
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 def migrate(path: Path, out: Path | None = None, *, force: bool = False) -> Migrated:
@@ -65,9 +68,9 @@ def migrate(path: Path, out: Path | None = None, *, force: bool = False) -> Migr
     if _begins_like_a_checkpoint(path):
         read_checkpoint(path)  # says what is wrong with it, and of which version it is
         return Migrated(None, "checkpoint", CHECKPOINT_VERSION, CHECKPOINT_VERSION)
-    version = _version_of(path)
+    version, renamed = _version_of(path)
     if version == FORMAT_VERSION:
-        return Migrated(None, "recording", version, version)
+        return Migrated(None, "recording", version, version, renamed)
     target = out or path.with_name(f"{path.stem}{SUFFIX}")
     with new_file(target, force=force) as last:
         source = path
@@ -86,16 +89,17 @@ def _begins_like_a_checkpoint(path: Path) -> bool:
         return False  # the reader of recordings says what is wrong
 
 
-def _version_of(path: Path) -> int:
-    """Return the version of a recording that can be opened: today's, or one that there is a step from."""
+def _version_of(path: Path) -> tuple[int, Mapping[str, str]]:
+    """Return the version of a recording that can be opened, today's, or one that there is a step from;
+    and which names in it are others now.
+    """
     errors: list[RecordingError] = []
     for version in (FORMAT_VERSION, *STEPS):
         try:
-            Recording(path, version).close()
+            with Recording(path, version) as recording:
+                return version, recording.layout.renamed
         except RecordingError as error:
             errors.append(error)
-        else:
-            return version
     raise errors[0]
 
 

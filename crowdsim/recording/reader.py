@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.explain import Reason
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
+from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
@@ -435,7 +436,7 @@ class Recording(AbstractContextManager["Recording"]):
         """Return a dataset once it has turned out to be what the layout says."""
         if name not in self._checked:
             spec, rows = self._datasets[name], self._committed_rows(name)
-            found = self._checked_dataset(name, spec.dtype, spec.shape)
+            found = self._checked_dataset(self._in_file(name), spec.dtype, spec.shape)
             # the others are in the journal
             stored = rows // found.chunk_rows * found.chunk_rows if self.commit.journal else rows
             if not 0 <= stored <= found.shape[0]:
@@ -471,11 +472,22 @@ class Recording(AbstractContextManager["Recording"]):
             With what is wrong.
         """
         found = gate.dataset(self._file, name)
-        if found.dtype != dtype:
+        if found.dtype != self._type_in_file(dtype):
             raise Damage(f"{name} has type {str(found.dtype)[:80]}, but {dtype} was expected")
         if found.shape[1:] != width or len(found.shape) != 1 + len(width):
             raise Damage(f"{name} has shape {found.shape}")
-        return Packed(found)
+        return Packed(found, dtype)
+
+    def _in_file(self, name: str) -> str:
+        """Return what the file calls a dataset."""
+        folder, _, last = name.rpartition("/")
+        return f"{folder}/{self.layout.renamed.get(last, last)}" if folder == "agents" else name
+
+    def _type_in_file(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """Return a type with the names that the file has for its fields."""
+        if dtype.names is None:
+            return dtype
+        return np.dtype([(self.layout.renamed.get(name, name), dtype[name]) for name in dtype.names])
 
     def _read(self, name: str, start: int, stop: int) -> NDArray[Any]:
         if not 0 <= start <= stop <= self._committed_rows(name):
@@ -531,12 +543,13 @@ class Recording(AbstractContextManager["Recording"]):
         known = [*(TRAJECTORY_DTYPE.names or ()), *(column.name for column in self.layout.columns)]
         if columns is None:
             return known
-        for name in columns:
+        names = [name if name in known else name_today("the column", name, COLUMNS, 3) for name in columns]
+        for name in names:
             if name not in known:
                 raise RecordingError(
                     f"{self.path}: there is no column {name!r}. Recorded are {', '.join(known)}."
                 )
-        return list(columns)
+        return names
 
     def _spans(self, frames: slice | None) -> list[tuple[int, int]]:
         """Return the row ranges of the chosen frames, neighbouring frames as one range."""

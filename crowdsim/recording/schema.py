@@ -213,7 +213,7 @@ STANDARD_COLUMNS = (
     RecordedColumn("goal", "int32", "", "index of the current goal; -1 is none"),
     RecordedColumn("nudges", "int32", "", "how often the agent was asked aside"),
     RecordedColumn("replans", "int32", "", "how often the agent asked for a new path"),
-    RecordedColumn("local_way", "uint8", "", "what the local grid says of the line to the next corner"),
+    RecordedColumn("local_path", "uint8", "", "what the local grid says of the line to the next corner"),
     RecordedColumn("is_stuck", "uint8", "", "1 while progress along the path stays below 0.2 m for 10 s"),
     RecordedColumn(
         "remaining",

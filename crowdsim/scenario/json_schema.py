@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from crowdsim.old_names import PARAMETERS
 from crowdsim.scenario.parameters import SECTIONS, Owner, Section, tunables_of
 from crowdsim.scenario.schema import ScenarioShape
 from crowdsim.tunable import MOST_POINTS, Tunable
@@ -80,6 +81,9 @@ def _mapping(section: Section, name: str, owner: Owner, inherits: bool) -> dict[
     properties = {
         tunable.name: _number(tunable) for tunable in tunables_of(owner) if tunable.name not in shared
     }
+    for old, now in PARAMETERS.get(section.name, {}).items():
+        if now in properties and old not in properties:
+            properties[old] = {**properties[now], "description": f"Is called {now} now.", "deprecated": True}
     form: dict[str, Any] = {"type": "object", "additionalProperties": False, "properties": properties}
     if section.selector:
         form["title"] = name

@@ -268,6 +268,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         return None
     note_idle(groups, goals, notes)
     note_overlaps(groups, notes)
+    notes.found.extend(problems.notes)
     return Scenario(
         name=values.get("name") or Path(file).stem or "scenario",
         description=values["description"],

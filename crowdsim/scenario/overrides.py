@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario.limits import MAX_OVERRIDES
-from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.parameters import SECTIONS, other_name
 from crowdsim.scenario.tree import (
     Node,
     Path,
@@ -104,7 +104,11 @@ def _with(
         keys = dict(node.keys or {})
         if part not in node.value or not rest:
             keys[part] = place
-        return Node({**node.value, part: changed}, node.place, keys)
+        items = {**node.value, part: changed}
+        other = other_name(str(above[-1]), part) if len(above) == 1 or of_group else ""
+        if other in items and not items[other].place.file.startswith("--set "):
+            del items[other]  # of the file, by its other name
+        return Node(items, node.place, keys)
     if isinstance(node.value, list):
         index = _index_of(node, part)
         if index is None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from crowdsim.old_names import PARAMETERS
 from crowdsim.scenario.tree import Node, Path, Problems, described, listed, plain, suggestion
 from crowdsim.tunable import Tunable, param, tunables
 
@@ -247,7 +248,7 @@ _NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
     "priority": ("none", ("priority_after", "priority_margin", "priority_reach")),
     "unseen_from": ((), ("exposure",)),
     "shun": ((), ("shun_reach", "shun_cost")),
-    "round_standers": (False, ("obstacle_reach", "obstacle_radius_share")),
+    "round_stationary": (False, ("obstacle_reach", "obstacle_radius_share")),
     "replanning": (False, ("replan_trigger", "replan_moved", "local_grid_price", "local_grid_memory")),
     "local_grid": (False, ("local_grid_cells", "local_grid_cell", "local_grid_price", "local_grid_memory")),
 }
@@ -343,7 +344,37 @@ def resolve_section(
                 f"Set {section.name}.{key} of the scenario.",
                 key=True,
             )
-    return Chosen(name, _checked(section, name, tunables_of(owners[name]), values, given, problems, path))
+    declared = tunables_of(owners[name])
+    given, spelled = _by_names_of_today(section, declared, given, problems, path)
+    return Chosen(name, _checked(section, name, declared, values, given, spelled, problems, path))
+
+
+def other_name(section: str, key: str) -> str:
+    """Return the other name of a parameter, that of before or that of today; empty if it has but one."""
+    renamed = PARAMETERS.get(section, {})
+    return renamed.get(key) or next((old for old, now in renamed.items() if now == key), "")
+
+
+def _by_names_of_today(
+    section: Section, declared: list[Tunable], given: Mapping[str, Node], problems: Problems, above: Path
+) -> tuple[dict[str, Node], dict[str, str]]:
+    """Return what is given by the names of today, and how those are spelled that had others before;
+    say so, and refuse what is given by both.
+    """
+    known = {tunable.name for tunable in declared}
+    found, spelled = dict(given), {}
+    for old, now in PARAMETERS.get(section.name, {}).items():
+        if old not in given or old in known or now not in known:
+            continue
+        if now in given:
+            problems.add(
+                (*above, old), f"{old} is called {now} now, and both are given", f"Keep {now}.", key=True
+            )
+        else:
+            problems.note((*above, old), f"is called {now} now", key=True)
+            found[now], spelled[now] = given[old], old
+        del found[old]
+    return found, spelled
 
 
 def _known_owners(section: Section, name: str, owners: Mapping[str, Owner]) -> str:
@@ -359,13 +390,14 @@ def _checked(
     declared: list[Tunable],
     values: dict[str, Any],
     given: Mapping[str, Node],
+    spelled: Mapping[str, str],
     problems: Problems,
     above: Path,
 ) -> dict[str, Any]:
     known = {tunable.name: tunable for tunable in declared}
     whose = f"{owner} has" if section.selector else f"{section.name} has"
     for key, item in given.items():
-        path = (*above, key)
+        path = (*above, spelled.get(key, key))
         if key not in known:
             hint = (
                 _WHY_NOT.get((owner, key)) or f"{suggestion(key, known)} Known are {listed(known)}.".strip()
@@ -396,7 +428,7 @@ def _checked(
             if key in given and values.get(switch) == off and values[key] != known[key].default:
                 what = "nothing" if off == () else "false" if off is False else off
                 problems.add(
-                    (*above, key),
+                    (*above, spelled.get(key, key)),
                     f"{key} does nothing while {switch} is {what}",
                     f"Give {switch}, or leave {key} out.",
                     key=True,

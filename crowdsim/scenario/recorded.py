@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crowdsim.old_names import COLUMNS
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.limits import MAX_RECORDING_BYTES
@@ -112,8 +113,11 @@ def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
     known = recordable_columns()
     if isinstance(wanted, str):
         return tuple(known)
+    given, wanted = wanted, [COLUMNS.get(name, name) for name in wanted]
     for index, name in enumerate(wanted):
         path = ("record", "columns", index)
+        if given[index] != name:
+            problems.note(path, f"{given[index]} is called {name} now")
         if name in wanted[:index]:
             problems.add(path, f'"{name}" is listed twice', "Keep one of the two.")
         elif name not in known:

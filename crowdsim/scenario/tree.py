@@ -182,12 +182,15 @@ class Problems:
     found : list of Problem
     uncollected : int
         Problems beyond the limit, which were only counted.
+    notes : list of Problem
+        What stops nothing, said once each.
     """
 
     def __init__(self, root: Node) -> None:
         self.root = root
         self.found: list[Problem] = []
         self.uncollected = 0
+        self.notes: list[Problem] = []
 
     @property
     def is_full(self) -> bool:
@@ -205,6 +208,13 @@ class Problems:
             return
         where = place or self.root.place_of(path, key=key)
         self.found.append(Problem(item_text(path), message, way_out, where.file, where.line, where.column))
+
+    def note(self, path: Path, message: str, *, key: bool = False) -> None:
+        """Note something of the item at `path`, unless the same was noted of another one with this key."""
+        if any(each.message == message for each in self.notes):
+            return
+        where = self.root.place_of(path, key=key)
+        self.notes.append(Problem(item_text(path), message, "", where.file, where.line, where.column))
 
     def sorted(self) -> list[Problem]:
         """Return the problems in the order in which they stand, those of ``--set`` options last,

@@ -415,7 +415,7 @@ def planner_of(built: Built, chosen: Chosen, grid: Grid | None = None) -> Any:
         )
     except NavigationError as error:
         raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
-    if kind.over_cells or not (standing := chosen.parameters(StationaryParameters)).round_standers:
+    if kind.over_cells or not (standing := chosen.parameters(StationaryParameters)).round_stationary:
         return planner
     return StationaryPlanner(
         planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs)

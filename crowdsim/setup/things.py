@@ -16,7 +16,7 @@ ABSENT = 0  # in place of the entity of a disc
 
 @dataclass
 class Door:
-    """Component of areas that are opened and closed; `Gates` owns it.
+    """Component of areas that are opened and closed; `ChangeGround` owns it.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Door:
 
 @dataclass
 class MovingObstacle:
-    """Component of obstacles that have a timetable; `Drive` owns it.
+    """Component of obstacles that have a timetable; `MoveObstacles` owns it.
 
     Attributes
     ----------

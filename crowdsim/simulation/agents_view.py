@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.scenario.tree import suggestion
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 
@@ -49,6 +50,8 @@ class AgentsView:
     def __getattr__(self, name: str) -> NDArray[Any]:
         if name.startswith("_"):
             raise AttributeError(name)
+        if name in COLUMNS:
+            name = name_today("the column", name, COLUMNS)
         if name not in self._columns.columns:
             near = suggestion(name, self._columns.columns)
             raise AttributeError(

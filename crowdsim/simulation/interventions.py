@@ -23,7 +23,7 @@ from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.own import OwnSystem
 from crowdsim.systems.base.system import System
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
@@ -361,7 +361,7 @@ class Interventions:
                 f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without "
                 "ground do not count."
             )
-        self.system(Gates).order_tile(tile, goes=goes)
+        self.system(ChangeGround).order_tile(tile, goes=goes)
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.old_names import member_named
 from crowdsim.scenario.tree import suggestion
 from crowdsim.world.events import EventKind
 
@@ -94,7 +95,7 @@ def event_kind(kind: EventKind | str | int) -> EventKind:
         If there is none.
     """
     try:
-        return EventKind[kind.upper()] if isinstance(kind, str) else EventKind(kind)
+        return member_named(EventKind, kind.upper()) if isinstance(kind, str) else EventKind(kind)
     except (KeyError, ValueError, TypeError):
         near = suggestion(kind, EventKind.__members__) if isinstance(kind, str) else ""
         known = ", ".join(EventKind.__members__)

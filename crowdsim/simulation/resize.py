@@ -46,7 +46,7 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     world.reach_walls(model_reach(built.scenario, fastest) + widest + WALL_REACH_MARGIN_M)
     agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
-    agents.corner_post[rows] = NOT_CACHED
+    agents.corner_vertex[rows] = NOT_CACHED
     hopeless = (
         (agents.activity[rows] == AgentState.STANDING)
         & (agents.goal[rows] >= 0)

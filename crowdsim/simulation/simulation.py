@@ -38,12 +38,12 @@ from crowdsim.simulation.warm import warm_ground, warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.base.own import OwnSystem, in_order, systems_of, with_systems
 from crowdsim.systems.base.system import Setup
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
+from crowdsim.systems.detect_stuck import DetectStuck
 from crowdsim.systems.ground.things import will_any_open
 from crowdsim.systems.paths.of_groups import paths_of_groups
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
-from crowdsim.systems.watch import Watch
 from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
@@ -125,7 +125,10 @@ class Simulation(Interventions):
         self.probes = Probes(names)
         self._readings = [0] * len(names)  # ns, of the tick that is being done
         self.budget = budget_of(
-            scenario, planning=names.index(Plan.__name__), ground=names.index(Gates.__name__), granted=granted
+            scenario,
+            planning=names.index(Plan.__name__),
+            ground=names.index(ChangeGround.__name__),
+            granted=granted,
         )
         self.ledger = Ledger(self.built)
         self._listeners = Listeners()
@@ -167,7 +170,7 @@ class Simulation(Interventions):
         }
         setup = replace(setup, own=tuple(own.values()))
         self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
-        self._watch = self.system(Watch)
+        self._detect_stuck = self.system(DetectStuck)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
         self.world.entities.run_in_turn(
             [Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)]
@@ -353,7 +356,7 @@ class Simulation(Interventions):
         ):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
             if not moves_in and not (
-                np.any(agents.goal >= 0) and (self.system(Gates).expects or will_any_open(self.world))
+                np.any(agents.goal >= 0) and (self.system(ChangeGround).expects or will_any_open(self.world))
             ):
                 return (
                     "all arrived"
@@ -362,7 +365,7 @@ class Simulation(Interventions):
                 )
         if self.world.tick >= stop.ticks:
             return "time is up"
-        return "all that are left are stuck" if self._watch.is_all_stuck(self.world.tick) else ""
+        return "all that are left are stuck" if self._detect_stuck.is_all_stuck(self.world.tick) else ""
 
     def verdict(self, ended: str = "") -> Verdict:
         """Return what the run has resulted in so far."""
@@ -469,7 +472,7 @@ class Simulation(Interventions):
         self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:
             system.restore(saved.below(f"systems/{system.name}/"))
-            if isinstance(system, Gates):  # the ground is there
+            if isinstance(system, ChangeGround):  # the ground is there
                 check_agents(
                     self.world, saved.below("world/agents/"), self.built.mesh_build.parameters.widest_body
                 )

@@ -24,12 +24,12 @@ from crowdsim.world.events import NOT_DIAGNOSED, Cause, EventKind
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
-    "replans_people_ahead": "agents ahead",
-    "replans_held_up": "blocked",
-    "replans_way_shut": "path shut",
+    "replans_agents_ahead": "agents ahead",
+    "replans_blocked": "blocked",
+    "replans_path_closed": "path shut",
     "replans_goal_moved": "goal moved",
     "replans_pushed_off": "pushed off",
-    "replans_no_local_way": "no local path",
+    "replans_no_local_path": "no local path",
 }
 
 
@@ -215,7 +215,7 @@ class Ledger:
         numbers = self._numbers
         if len(events):
             self._note_events(tick, events)
-        numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_held_up", 0.0)
+        numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_blocked", 0.0)
         for name in REPLANS:
             numbers[name] += counts.get(name, 0.0)
         numbers["strays"] += counts.get("strayed", 0.0)

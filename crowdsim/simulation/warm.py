@@ -221,8 +221,10 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(in_the_way("local grids", chosen.name, "bodies.local_grid=true"))
         if bodies["nudging"] or bodies["replanning"]:
             scenes.append(in_the_way("in the way", chosen.name))
-        if chosen.values.get("round_standers"):
-            scenes.append(in_the_way("round standers", chosen.name, "navigation.round_standers=true"))
+        if chosen.values.get("round_stationary"):
+            scenes.append(
+                in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
+            )
     return list(dict.fromkeys(scenes))
 
 
@@ -248,7 +250,7 @@ def all_scenes() -> list[Scene]:
             in_the_way("local grids", kind, "bodies.local_grid=true"),
             in_the_way("in the way", kind),
         ]
-        scenes.append(in_the_way("round standers", kind, "navigation.round_standers=true"))
+        scenes.append(in_the_way("round stationary agents", kind, "navigation.round_stationary=true"))
     # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels
     # that carry machine code.
     return [

@@ -171,7 +171,7 @@ def plan_sweep(
                 first, count = mistakes.get(_bare(problem), (point, 0))
                 mistakes[_bare(problem)] = (first, count + 1)
             continue
-        notes |= dict.fromkeys(str(note) for note in scenario.notes)
+        notes |= dict.fromkeys(str(_bare(note)) for note in scenario.notes)
         if scenario.budget.values.get("milliseconds"):
             notes["milliseconds decide how far searches get: these runs will differ each time"] = None
         text = replace(scenario, seed=0).canonical()
@@ -227,7 +227,7 @@ def kernels_of(scenario: Scenario) -> str:
         "floors": len(geometry.floor_names) > 1 or bool(geometry.patches) or bool(geometry.named_speeds),
         "changes": bool(geometry.areas or scenario.obstacles),
         "explains": bool(scenario.record.explain),
-        "round_standers": any(bool(each.values.get("round_standers")) for each in scenario.navigations),
+        "round_stationary": any(bool(each.values.get("round_stationary")) for each in scenario.navigations),
         **{name: bool(bodies[name]) for name in ("local_grid", "nudging", "replanning") if name in bodies},
     }
     names = [

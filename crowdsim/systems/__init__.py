@@ -4,19 +4,24 @@
 arrives is recorded before it leaves.
 """
 
+from typing import TYPE_CHECKING
+
+from crowdsim.front_doors import renamed_in
+from crowdsim.old_names import SYSTEMS
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.depart import Depart
-from crowdsim.systems.drive import Drive
+from crowdsim.systems.detect_blocked import DetectBlocked
+from crowdsim.systems.detect_stuck import DetectStuck
 from crowdsim.systems.follow import Follow
-from crowdsim.systems.gates import Gates
 from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
-from crowdsim.systems.notice import Notice
+from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
@@ -28,15 +33,14 @@ from crowdsim.systems.spread import Spread
 from crowdsim.systems.symmetry import BreakSymmetry
 from crowdsim.systems.turn import Turn
 from crowdsim.systems.walk import Walk
-from crowdsim.systems.watch import Watch
 from crowdsim.world.registry import register
 
 TICK_ORDER: tuple[type[System], ...] = (
-    Drive,  # obstacles come, go, and have velocities
-    Gates,  # areas open and close
+    MoveObstacles,  # obstacles come, go, and have velocities
+    ChangeGround,  # areas open and close
     Depart,  # premovement times run out
     Index,  # sort agents into cells
-    Notice,  # agents that a stationary agent blocks
+    DetectBlocked,  # agents that a stationary agent blocks
     Replan,  # agents that have a path and need another
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
@@ -54,9 +58,12 @@ TICK_ORDER: tuple[type[System], ...] = (
     Measure,  # how deep agents overlap
     Turn,  # in which direction each agent looks
     Arrive,  # next goal, or arrived
-    Watch,  # agents that are stuck, and why
+    DetectStuck,  # agents that are stuck, and why
     Record,  # digests, and a frame if it is time
     Retire,  # the arrived leave
 )
 
 __all__ = ["TICK_ORDER", "System", "Tick", "register"]
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)

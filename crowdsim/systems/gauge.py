@@ -16,7 +16,7 @@ _LEVEL = np.zeros((0, 2))
 
 class Gauge(TickSystem):
     """Note by how much the least remaining length of each agent has fallen;
-    Watch finds out from it which are stuck.
+    DetectStuck finds out from it which are stuck.
 
     It stands after Follow, since then the direction of each agent belongs to its position. What a new path
     does to it stands in `crowdsim.systems.paths.lost_paths`.
@@ -74,6 +74,10 @@ class Gauge(TickSystem):
             slope,
             agents.position,
             Progress(
-                agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress
+                agents.progress_place,
+                agents.progress_direction,
+                agents.remaining,
+                agents.behind,
+                agents.progress,
             ),
         )

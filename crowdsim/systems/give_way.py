@@ -40,7 +40,7 @@ class GiveWay(TickSystem):
         super().__init__(setup)
         self.parameters = setup.of_bodies(PriorityParameters)
         # of its preferred speed, in that direction, below which an agent waits
-        self.held_share = setup.of_bodies(BlockedParameters).held_share
+        self.blocked_share = setup.of_bodies(BlockedParameters).blocked_share
         # agents that made room in the last tick: an event is noted when that begins
         self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
@@ -57,7 +57,7 @@ class GiveWay(TickSystem):
         agents, own = self.world.agents, self.parameters
         walks = (agents.activity == AgentState.WALKING) & (agents.is_driven == 0)
         agents.waited_ticks[:] = count_waiting(
-            agents.preferred_velocity, agents.velocity, walks, self.held_share, agents.waited_ticks
+            agents.preferred_velocity, agents.velocity, walks, self.blocked_share, agents.waited_ticks
         )
         part, _ = self.world.ground_of(agents.position)
         to = find_right_of_way(

@@ -36,7 +36,7 @@ class GoRound(TickSystem):
     no path leads to the next corner, a walker goes as near as can be, and from there on straight along its
     path: the agents that stand there may step aside. Replan hears of it.
 
-    Without local grids, the paths of some groups lead round stationary agents (`round_standers`): their
+    Without local grids, the paths of some groups lead round stationary agents (`round_stationary`): their
     walkers look where one cuts the line to their next corner, and go through where no path leads round it.
     """
 
@@ -58,8 +58,8 @@ class GoRound(TickSystem):
         "priced_until",
         "is_stuck",
     )
-    writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")
-    counts = ("local_grids", "led_round", "no_local_way")
+    writes = ("preferred_velocity", "local_path", "replan_wish", "priced_portal", "priced_until")
+    counts = ("local_grids", "led_round", "no_local_path")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -84,7 +84,7 @@ class GoRound(TickSystem):
         if self.is_idle:
             return
         is_for_all = self._shares is None
-        agents.local_way[:] = NOT_ASKED
+        agents.local_path[:] = NOT_ASKED
         stands = np.flatnonzero(standing(agents) | (is_for_all & (agents.activity == AgentState.OBSTACLE)))
         walks = (
             (agents.activity == AgentState.WALKING)
@@ -103,7 +103,7 @@ class GoRound(TickSystem):
         if not len(stands) or not len(looking):
             return
         waypoint, outcome = self._look(tick, looking, stands, share[looking])
-        agents.local_way[looking] = outcome
+        agents.local_path[looking] = outcome
         line = waypoint - agents.position[looking]
         far = np.hypot(line[:, 0], line[:, 1])
         turns = ((outcome == LEADS_ROUND) & (far > 0.0)) | ((outcome == NO_PATH) & (far >= self._cell))
@@ -111,10 +111,10 @@ class GoRound(TickSystem):
         speed = np.hypot(agents.preferred_velocity[rows, 0], agents.preferred_velocity[rows, 1])
         agents.preferred_velocity[rows] = line * (speed / far)[:, None]
         if self.replans and is_for_all:
-            wish_to_replan(agents, looking[outcome == NO_PATH], ReplanCause.NO_LOCAL_WAY)
+            wish_to_replan(agents, looking[outcome == NO_PATH], ReplanCause.NO_LOCAL_PATH)
             self._remember(tick, looking, waypoint, outcome)
         tick.counts["local_grids"] = float(len(looking))
-        tick.counts["led_round"], tick.counts["no_local_way"] = (
+        tick.counts["led_round"], tick.counts["no_local_path"] = (
             self.count_of(outcome == LEADS_ROUND),
             self.count_of(outcome == NO_PATH),
         )
@@ -175,7 +175,7 @@ def _shares_of_groups(scenario: Scenario) -> NDArray[np.float64]:
     """
     chosen = [scenario.navigation_of(group) for group in scenario.groups]
     shares = [
-        each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE
+        each.values["obstacle_radius_share"] if each.values.get("round_stationary") else EVERY_LINE
         for each in chosen
     ]
     return np.array(shares, dtype=np.float64)

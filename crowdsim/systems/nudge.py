@@ -41,7 +41,7 @@ class Nudge(TickSystem):
         "is_yielding",
         "yield_target",
         "yield_tick",
-        "held_ticks",
+        "blocked_ticks",
         "blocker",
         "position",
         "radius",
@@ -51,12 +51,12 @@ class Nudge(TickSystem):
         "nudges",
     )
     writes = ("is_yielding", "yield_target", "yield_tick", "nudges", "preferred_velocity", "next_corner")
-    counts = ("nudges_on_contact", "nudges_held_up", "nudges_refused", "yielding")
+    counts = ("nudges_on_contact", "nudges_blocked", "nudges_refused", "yielding")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.parameters, tick = setup.of_bodies(NudgeParameters), setup.scenario.tick
-        self.held_ticks = max(1, ticks_of(setup.of_bodies(BlockedParameters).held_time, tick))
+        self.blocked_ticks = max(1, ticks_of(setup.of_bodies(BlockedParameters).blocked_time, tick))
         self.patience = ticks_of(self.parameters.nudge_patience, tick)
         self._does = self.parameters.nudging
 
@@ -116,7 +116,7 @@ class Nudge(TickSystem):
         )
         agents.nudges[rows] += 1
         tick.counts["nudges_on_contact"] = self.count_of(touches[rows])
-        tick.counts["nudges_held_up"] = self.count_of(~touches[rows])
+        tick.counts["nudges_blocked"] = self.count_of(~touches[rows])
         tick.counts["nudges_refused"] = self.count_of(~goes)
         self.world.events.note(
             tick.number, EventKind.NUDGED, agents.entity[rows], target[goes], agents.entity[by[goes]]
@@ -160,7 +160,7 @@ class Nudge(TickSystem):
         where no walker touches them.
         """
         agents = self.world.agents
-        blocked = np.flatnonzero(agents.held_ticks >= self.held_ticks)
+        blocked = np.flatnonzero(agents.blocked_ticks >= self.blocked_ticks)
         by = rows_of_entities(agents.entity, agents.blocker[blocked])
         counts = (by >= 0) & stands[by]
         counts &= walker[by] < 0

@@ -51,7 +51,7 @@ class Plan(TickSystem):
         "corridor_start",
         "corridor_capacity",
         "guessed",
-        "corner_post",
+        "corner_vertex",
         *LOST,
         *TAKEN,
     )

@@ -17,12 +17,12 @@ from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 
 _COUNTED = {
-    ReplanCause.PEOPLE_AHEAD: "replans_people_ahead",
-    ReplanCause.HELD_UP: "replans_held_up",
-    ReplanCause.WAY_SHUT: "replans_way_shut",
+    ReplanCause.AGENTS_AHEAD: "replans_agents_ahead",
+    ReplanCause.BLOCKED: "replans_blocked",
+    ReplanCause.PATH_CLOSED: "replans_path_closed",
     ReplanCause.GOAL_MOVED: "replans_goal_moved",
     ReplanCause.PUSHED_OFF: "replans_pushed_off",
-    ReplanCause.NO_LOCAL_WAY: "replans_no_local_way",
+    ReplanCause.NO_LOCAL_PATH: "replans_no_local_path",
 }
 # Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past
 # its end. Larger asks in vain.
@@ -38,7 +38,7 @@ def _leads_round_stationary(chosen: Chosen) -> bool:
     """Return whether paths lead round stationary agents:
     on grids always, on meshes where the scenario says so.
     """
-    return chosen.over_cells or bool(chosen.values["round_standers"])
+    return chosen.over_cells or bool(chosen.values["round_stationary"])
 
 
 class Replan(TickSystem):
@@ -61,7 +61,7 @@ class Replan(TickSystem):
         "path_tick",
         "is_driven",
         "is_yielding",
-        "held_ticks",
+        "blocked_ticks",
         "position",
         "next_corner",
         "radius",
@@ -100,7 +100,7 @@ class Replan(TickSystem):
         ]
         # of its radius, in which a stationary agent cuts a line: that which searches go round
         self.obstacle_share = max(shares, default=PathParameters().obstacle_radius_share)
-        self.held_ticks = max(1, ticks_of(setup.of_bodies(BlockedParameters).held_time, scenario.tick))
+        self.blocked_ticks = max(1, ticks_of(setup.of_bodies(BlockedParameters).blocked_time, scenario.tick))
         self.cooldown = max(1, ticks_of(self.parameters.replan_cooldown, scenario.tick))
         self._standing = CellIndex(_CELL_M)
 
@@ -154,11 +154,11 @@ class Replan(TickSystem):
             tick.counts["replan_triggers"] = float(len(due))
             due = due[self._some_agent_stands(tick, due)]
             tick.counts["replan_cuts"] = float(len(due))
-            wish_to_replan(agents, due[self.goes_round[agents.group[due]]], ReplanCause.PEOPLE_AHEAD)
+            wish_to_replan(agents, due[self.goes_round[agents.group[due]]], ReplanCause.AGENTS_AHEAD)
         wish_to_replan(
             agents,
-            walks & (agents.held_ticks >= self.held_ticks) & (agents.replan_wish == ReplanCause.NONE),
-            ReplanCause.HELD_UP,
+            walks & (agents.blocked_ticks >= self.blocked_ticks) & (agents.replan_wish == ReplanCause.NONE),
+            ReplanCause.BLOCKED,
         )
 
     def _blocked(self, tick: Tick, rows: NDArray[np.int64], share: float = 1.0) -> NDArray[np.int64]:
@@ -236,7 +236,9 @@ class Replan(TickSystem):
         agents = self.world.agents
         if not np.any(agents.replan_wish):
             return
-        asks_already = (agents.replan_wish == ReplanCause.WAY_SHUT) & (agents.path_status == PathStatus.NONE)
+        asks_already = (agents.replan_wish == ReplanCause.PATH_CLOSED) & (
+            agents.path_status == PathStatus.NONE
+        )
         sent = (agents.replan_wish == ReplanCause.GOAL_MOVED) | asks_already
         agents.replan_wish[~walks & ~sent] = ReplanCause.NONE
         granted = (

@@ -24,7 +24,7 @@ class Spread(TickSystem):
 
     reads = (
         "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven",
-        "preferred_velocity", "next_corner", "corner_post", "goal", "itinerary",
+        "preferred_velocity", "next_corner", "corner_vertex", "goal", "itinerary",
     )  # fmt: skip
     writes = ("preferred_velocity", "next_corner")
 
@@ -51,7 +51,7 @@ class Spread(TickSystem):
         if self.is_idle:
             return
         straight = (
-            (agents.corner_post == STRAIGHT_TO_GOAL)
+            (agents.corner_vertex == STRAIGHT_TO_GOAL)
             & (agents.activity == AgentState.WALKING)
             & (agents.is_driven == 0)
             & has_path(agents.path_status)

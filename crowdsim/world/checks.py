@@ -56,11 +56,11 @@ def check_agents(world: World, saved: Saved, widest: float = np.inf) -> None:
     priced = agents.priced_portal
     saved.require(priced < mesh.edge_count, "priced_portal", f"there are {mesh.edge_count} half-edges")
     saved.require((priced < 0) | (mesh.edge_twin[priced] >= 0), "priced_portal", "that is no portal")
-    post = agents.corner_post
+    post = agents.corner_vertex
     vertex = np.where(post < 0, ~post, post) >> VERTEX
     saved.require(
         np.isin(post, (NOT_CACHED, STRAIGHT_TO_GOAL)) | (vertex < len(mesh.vertex)),
-        "corner_post",
+        "corner_vertex",
         f"there are {len(mesh.vertex)} vertices",
     )
     causes = (*Cause, *NOT_REPORTED)

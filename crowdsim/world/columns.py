@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.codes import Code, Diagnosis, PathStatus
+from crowdsim.old_names import COLUMNS, OldName, name_today
 from crowdsim.saved import FARTHEST_M, MOST_TICKS, WIDEST_M, Arrays, Saved, ascends
 
 
@@ -50,12 +51,17 @@ class ReplanCause(Code):
     """Why an agent that had a path asks for a new one."""
 
     NONE = 0
-    PEOPLE_AHEAD = 1  # an agent moved near the line to its next corner, and a stationary agent cuts that line
-    HELD_UP = 2  # a stationary agent has blocked it
-    WAY_SHUT = 3  # its path was closed
+    AGENTS_AHEAD = 1  # an agent moved near the line to its next corner, and a stationary agent cuts that line
+    BLOCKED = 2  # a stationary agent has blocked it
+    PATH_CLOSED = 3  # its path was closed
     GOAL_MOVED = 4  # it was sent to another goal
     PUSHED_OFF = 5  # a wall is in the line to its next corner
-    NO_LOCAL_WAY = 6  # its local grid knows no path to its next corner
+    NO_LOCAL_PATH = 6  # its local grid knows no path to its next corner
+
+    PEOPLE_AHEAD = OldName("AGENTS_AHEAD")
+    HELD_UP = OldName("BLOCKED")
+    WAY_SHUT = OldName("PATH_CLOSED")
+    NO_LOCAL_WAY = OldName("NO_LOCAL_PATH")
 
 
 class Gait(Code):
@@ -180,7 +186,7 @@ AGENT_COLUMNS = (
     Column("corridor_length", "int32", "", "portals still ahead", within=COUNT),
     Column("next_corner", "float64", "m", "point that the agent steers at", width=2, within=PLACE),
     Column(
-        "corner_post",
+        "corner_vertex",
         "int32",
         "",
         "that corner as crowdsim.navigation.corridor.corner_cache remembers it; -2**31 is not known",
@@ -306,7 +312,7 @@ AGENT_COLUMNS = (
     ),
     Column("progress_place", "float64", "m", "where the progress was noted last", width=2, within=PLACE),
     Column(
-        "progress_way",
+        "progress_direction",
         "float64",
         "",
         "direction along its path there, as long as a metre in plan is along the surface; 0 is not known",
@@ -338,7 +344,7 @@ AGENT_COLUMNS = (
     Column(
         "is_immovable", "uint8", "", "1: is never pushed and never asked aside", within=FLAG, for_life=True
     ),
-    Column("held_ticks", "int32", "tick", "for how long a stationary agent has blocked it", within=COUNT),
+    Column("blocked_ticks", "int32", "tick", "for how long a stationary agent has blocked it", within=COUNT),
     Column(
         "waited_ticks",
         "int32",
@@ -390,7 +396,7 @@ AGENT_COLUMNS = (
     ),
     Column("replans", "int32", "", "how often it asked for a new path", within=COUNT),
     Column(
-        "local_way",
+        "local_path",
         "uint8",
         "",
         "what the local grid says of the line to the corner: 0 not asked, 1 agrees, 2 leads round, 3 no path",
@@ -463,7 +469,10 @@ class AgentColumns:
         return np.full(shape, column.fill, dtype=column.dtype)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        raise AttributeError(name)
+        if COLUMNS.get(name) not in self.__dict__:
+            raise AttributeError(name)
+        column: NDArray[Any] = getattr(self, name_today("the column", name, COLUMNS))
+        return column
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__.get("_arrays", ()):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.world.columns import AgentColumns
 from crowdsim.world.world import World
 
@@ -99,6 +100,8 @@ class DeclaredColumns:
 
     def __getattr__(self, name: str) -> Any:
         whole = self._whole
+        if name in COLUMNS and name not in whole.columns:
+            name = name_today("the column", name, COLUMNS)
         if name not in whole.columns:
             if name in ROWS and not self._changes_rows:
                 raise UndeclaredError(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.codes import Code
+from crowdsim.old_names import OldName
 
 
 class EventKind(Code):
@@ -36,7 +37,7 @@ class EventKind(Code):
     AREA_CLOSED = 21  # the same
     # its path led over ground that was cut anew, and it asks for another; value: how many portals of the path
     # were still ahead, or waypoints
-    WAY_LOST = 22
+    PATH_LOST = 22
     # stood where a wall was put up, and was put where it has room; value: how far, in millimetres
     PUT_OUT = 23
     TILE_REMOVED = 24  # entity: 0; value: number of the tile; x, y: its middle
@@ -58,6 +59,8 @@ class EventKind(Code):
     # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and
     # is none any more
     DEADLOCKED = 40
+
+    WAY_LOST = OldName("PATH_LOST")
 
 
 class Cause(Code):

@@ -18,6 +18,7 @@ import numpy as np
 from crowdsim.avoidance.plugins import PluginError, plugins_may_register
 from crowdsim.avoidance.registry import Origin, note_origin, origin_of, registered
 from crowdsim.avoidance.registry import forget as forget_origin
+from crowdsim.old_names import COLUMNS, COUNTS, SYSTEMS, note_old_name
 from crowdsim.world.columns import AGENT_COLUMNS, Column
 from crowdsim.world.entities import Processor
 
@@ -28,8 +29,8 @@ NAMES = {column.name for column in AGENT_COLUMNS}
 # or says which agent it is: kernels trust it.
 OPEN_COLUMNS = (
     "velocity", "preferred_velocity", "chosen_velocity", "tentative_position", "desired_speed", "next_corner",
-    "heading", "gait", "is_driven", "replan_wish", "is_yielding", "yield_target", "yield_tick", "held_ticks",
-    "waited_ticks",
+    "heading", "gait", "is_driven", "replan_wish", "is_yielding", "yield_target", "yield_tick",
+    "blocked_ticks", "waited_ticks",
 )  # fmt: skip
 # of components: by annotation, as they are saved
 FIELD_TYPES = {"int": "int64", "float": "float64", "bool": "bool"}
@@ -47,8 +48,13 @@ def register(system: K) -> K:
     if not (isinstance(system, type) and issubclass(system, Processor) and hasattr(system, "columns")):
         raise PluginError(f"{system!r} is no class of systems. Derive it from System (crowdsim.systems).")
     name = system.__name__
+    for kind in ("reads", "writes"):
+        _call_by_names_of_today(system, kind)
     if complaint := complaint_about(system):
         raise PluginError(f"{_place_of(system)}: the system {name} {complaint}")
+    for place in ("after", "before"):
+        if (given := getattr(system, place)) in SYSTEMS:
+            note_old_name(f"the system {given}, {place} which {name} stands,", SYSTEMS[given])
     known = _systems.get(name)
     if known is not None and _full_name(known) != _full_name(system):
         raise PluginError(
@@ -61,6 +67,17 @@ def register(system: K) -> K:
     _systems[name] = system
     note_origin(name, origin_from(system))
     return system
+
+
+def _call_by_names_of_today(system: type[Any], kind: str) -> None:
+    """Have a system declare columns by their names of today, and say which had others."""
+    given = getattr(system, kind)
+    if isinstance(given, tuple) and not COLUMNS.keys().isdisjoint(
+        each for each in given if isinstance(each, str)
+    ):
+        for old in COLUMNS.keys() & set(given):
+            note_old_name(f"the column {old}, which {system.__name__} {kind},", COLUMNS[old], stacklevel=2)
+        setattr(system, kind, tuple(dict.fromkeys(COLUMNS.get(each, each) for each in given)))
 
 
 def forget(name: str) -> None:
@@ -102,7 +119,7 @@ def complaint_about(system: type[Any]) -> str:
         (
             name
             for name in names
-            if name in (NAMES | RESERVED) or names.count(name) > 1 or not name.isidentifier()
+            if name in (NAMES | RESERVED | COLUMNS.keys()) or names.count(name) > 1 or not name.isidentifier()
         ),
         None,
     )
@@ -141,6 +158,10 @@ def complaint_about(system: type[Any]) -> str:
             f'declares to write "{shut}", which only crowdsim\'s own do. It can write columns of its own, '
             f"and {', '.join(OPEN_COLUMNS)}."
         )
+    if old := next((name for name in system.counts if name in COUNTS), ""):
+        return f'counts "{old}", the name that {COUNTS[old]} had before. Rename yours.'
+    if (now := SYSTEMS.get(system.__name__)) is not None:
+        return f"has the name that {now} had before, which recordings still have. Rename yours."
     if (system.after is None) == (system.before is None):
         return "has no place in the tick. Say one of both: after = Follow, or before = Avoid."
     if wrong := next((text for kind in system.components if (text := _complaint_about_component(kind))), ""):

@@ -166,8 +166,8 @@ def test_a_permitted_velocity_is_found_in_100000_states():
 
 
 def test_a_butt_end_lets_walk_up_to_the_horizon_and_a_spike_turns_aside():
-    # A stander 2.4 m ahead, 0.4 m of bodies: 2 m to go in 2 s. The butt end permits 1 m/s straight on, the
-    # legs a swerve by a sixth of the speed.
+    # An agent that stands 2.4 m ahead, 0.4 m of bodies: 2 m to go in 2 s. The butt end permits 1 m/s straight
+    # on, the legs a swerve by a sixth of the speed.
     view = view_of(
         [[0.0, 0.0], [2.4, 0.0]], [[1.1, 0.0], [0.0, 0.0]], [[1.1, 0.0], [0.0, 0.0]], active=[1, 0]
     )
@@ -222,7 +222,7 @@ def test_the_side_bias_lets_both_make_the_same_choice():
 
 
 def test_progress_walks_round_where_the_nearest_velocity_slows_down():
-    # A stander 1.4 m ahead: 1 m to go in 1 s.
+    # An agent that stands 1.4 m ahead: 1 m to go in 1 s.
     view = view_of(
         [[0.0, 0.0], [1.4, 0.0]], [[1.1, 0.0], [0.0, 0.0]], [[1.1, 0.0], [0.0, 0.0]], active=[1, 0]
     )

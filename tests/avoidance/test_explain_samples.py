@@ -70,7 +70,9 @@ def test_the_parts_are_those_of_the_twin(kind, walls):
             )
             assert sample["b_x"] == pytest.approx(numbers.weight_side * aside, abs=1e-4)
             urgency, hit = state.urgency(v)
-            least, most = (numbers.weight_impact * z / (1.0 + numbers.softening * z) for z in (1.0, urgency))
+            least, most = (
+                numbers.weight_time_to_collision * z / (1.0 + numbers.softening * z) for z in (1.0, urgency)
+            )
             # what is grazed is hit or not by rounding
             assert sample["b_y"] == pytest.approx(most, abs=5e-3) or abs(sample["b_y"] - least) < 1e-3
             expected = 0 if hit is None else getattr(hit, "entity", 0) or -1

@@ -31,8 +31,8 @@ def test_hrvo_agrees_with_reference(seed, apex):
 
 
 def test_an_agent_that_passes_on_the_right_leaves_the_other_half_of_the_left_leg_only():
-    # A stander's obstacle is not shared; a mover's is, on the side where one goes: the swerve before a mover
-    # is half of that before a stander.
+    # The obstacle of one that stands is not shared; a mover's is, on the side where one goes: the swerve
+    # before a mover is half of that before one that stands.
     still = view_of(
         [[0.0, 0.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, -0.01], [0.0, 0.0]], active=[1, 0]
     )

@@ -105,8 +105,8 @@ def test_only_the_nearest_neighbours_count(wanted):
 
 
 def test_standing_agents_are_avoided_whole_by_the_movers():
-    # A walker at 1 m/s, 2 m before a standing one: it may close in by (2 - 0.4) m in 2 s, and the stander
-    # does nothing of it.
+    # A walker at 1 m/s, 2 m before a standing one: it may close in by (2 - 0.4) m in 2 s, and that one does
+    # nothing of it.
     view = view_of(
         [[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]], active=[1, 0]
     )

@@ -94,7 +94,7 @@ class Crowd:
             "goal": np.zeros(count, dtype=np.int32),
             "nudges": self.entity[here].astype(np.int32) % 3,
             "replans": np.full(count, tick // 2, dtype=np.int32),
-            "local_way": np.zeros(count, dtype=np.uint8),
+            "local_path": np.zeros(count, dtype=np.uint8),
             "is_stuck": np.zeros(count, dtype=np.uint8),
             "remaining": np.hypot(position[:, 0], position[:, 1]),
             "progress": np.full(count, 0.05 * tick),

@@ -40,6 +40,7 @@ def test_there_is_a_sample_of_every_version_and_a_step_from_every_older_one():
     recordings = [f"recording-{version}.h5.gz" for version in range(1, FORMAT_VERSION + 1)]
     assert names == [
         *(f"checkpoint-{version:02d}.gz" for version in range(1, CHECKPOINT_VERSION + 1)),
+        "names-of-before.h5.gz",
         *recordings,
     ]
     assert sorted(STEPS) == [*range(1, FORMAT_VERSION)]
@@ -159,6 +160,7 @@ def test_the_verb_says_what_it_made(tmp_path):
         "version": FORMAT_VERSION,
         "today": FORMAT_VERSION,
         "path": None,
+        "renamed": {},
     }
     refused = crowdsim(["migrate", path, "-o", path, "--force"])
     assert refused.returncode == 2 and "is the file that is read" in refused.stderr

@@ -483,7 +483,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "GROUND_HELD": 11,
         "AREA_OPENED": 20,
         "AREA_CLOSED": 21,
-        "WAY_LOST": 22,
+        "PATH_LOST": 22,
         "PUT_OUT": 23,
         "TILE_REMOVED": 24,
         "TILE_ADDED": 25,

@@ -23,10 +23,10 @@ class Numbers:
     weight_preferred: float = 2.0
     weight_current: float = 0.75
     weight_side: float = 0.75
-    weight_impact: float = 2.5
+    weight_time_to_collision: float = 2.5
     softening: float = 0.1
     side: float = 1.0
-    behind: float = 0.4
+    horizon_share_behind: float = 0.4
     jam_distance: float = 2.25
     time_horizon: float = 2.5
     time_horizon_walls: float = 0.5
@@ -149,7 +149,7 @@ class State:
 
     @property
     def no_impact(self):
-        return self.numbers.weight_impact / (1.0 + self.numbers.softening)
+        return self.numbers.weight_time_to_collision / (1.0 + self.numbers.softening)
 
     def penalty(self, v):
         z = self.urgency(v)[0]
@@ -157,7 +157,7 @@ class State:
         return (
             self.deviation(v)
             + self.numbers.weight_side * side
-            + self.numbers.weight_impact * z / (1.0 + self.numbers.softening * z)
+            + self.numbers.weight_time_to_collision * z / (1.0 + self.numbers.softening * z)
         )
 
     def permits(self, v):
@@ -206,7 +206,9 @@ def disc_of_agent(agent, other, numbers):
     backwards = (
         -(ahead[0] * agent["preferred"][0] + ahead[1] * agent["preferred"][1]) / wish if wish > 0.0 else 0.0
     )
-    horizon = numbers.time_horizon * (1.0 - (1.0 - numbers.behind) * min(max(backwards / 0.5, 0.0), 1.0))
+    horizon = numbers.time_horizon * (
+        1.0 - (1.0 - numbers.horizon_share_behind) * min(max(backwards / 0.5, 0.0), 1.0)
+    )
     apex = mixed(agent["velocity"], velocity, share)
     others_wish = math.hypot(*preferred)
     alike = (

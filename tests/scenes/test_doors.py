@@ -12,7 +12,7 @@ from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS, digests, simulation
@@ -202,7 +202,7 @@ def test_who_does_not_go_through_a_door_keeps_its_way_when_it_closes(way):
     with simulation(scene, sets=WAYS[way]) as run:
         events = run_through(run)
         assert run.verdict().arrived == 2
-    lost = [event.entity for event in of_kind(events, EventKind.WAY_LOST)]
+    lost = [event.entity for event in of_kind(events, EventKind.PATH_LOST)]
     assert lost == [2] if way == "grid" else 2 in lost
 
 
@@ -289,14 +289,14 @@ def test_gates_write_what_they_declare():
             for system in run.systems:
                 before = agents.state()
                 system.process(tick)
-                if isinstance(system, Gates):
+                if isinstance(system, ChangeGround):
                     changed |= {
                         name
                         for name, array in before.items()
                         if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
                     }
             run.world.tick = number
-    assert changed <= set(Gates.writes)
+    assert changed <= set(ChangeGround.writes)
     assert {"surface", "path_status", "corridor_length", "goal_piece", "wall_distance"} <= changed
 
 

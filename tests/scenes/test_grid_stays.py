@@ -34,7 +34,7 @@ def arrays_of(thing, depth=3):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("scene", ["idle-crowd", "doorway-blocked"])
-def test_a_run_full_of_searches_round_standers_leaves_every_array_of_the_grid_as_it_was(scene):
+def test_a_run_full_of_searches_round_stationary_leaves_every_array_of_the_grid_as_it_was(scene):
     with Simulation(load_scenario(SCENARIOS / f"{scene}.yaml", sets=[GRID, "bodies.nudging=false"])) as run:
         plan = run.system(Plan).paths[0]
         before = {name: array.copy() for name, array in arrays_of(plan.planner.grid).items()}

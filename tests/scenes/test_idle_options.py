@@ -49,8 +49,8 @@ FLOORS = {
         ("bodies", "local_grid_cell", 0.1, "local_grid", True),
         ("navigation", "exposure", 10.0, "unseen_from", [[5.0, 5.0]]),
         ("navigation", "shun_cost", 3.0, "shun", [[5.0, 5.0]]),
-        ("navigation", "obstacle_reach", 3.0, "round_standers", True),
-        ("navigation", "obstacle_radius_share", 0.5, "round_standers", True),
+        ("navigation", "obstacle_reach", 3.0, "round_stationary", True),
+        ("navigation", "obstacle_radius_share", 0.5, "round_stationary", True),
     ],
 )
 def test_a_number_of_something_that_is_off_is_refused_and_taken_where_it_is_on(

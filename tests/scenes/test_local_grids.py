@@ -62,8 +62,8 @@ def test_what_the_grid_says_is_recorded(tmp_path):
     with simulation(pocket(bodies={"local_grid": True}, record={"rate": 10}), out=tmp_path / "run.h5") as run:
         run.run()
     with open_run(tmp_path / "run.h5") as recording:
-        walker = recording.trajectories(columns=["local_way"]).query("id == 1")
-        assert {AGREES, LEADS_ROUND} <= set(walker.local_way) and walker.local_way.iloc[-1] == AGREES
+        walker = recording.trajectories(columns=["local_path"]).query("id == 1")
+        assert {AGREES, LEADS_ROUND} <= set(walker.local_path) and walker.local_path.iloc[-1] == AGREES
 
 
 @pytest.mark.sample(1)
@@ -84,9 +84,9 @@ def test_replanning_hears_of_a_way_that_is_none_and_the_walker_goes_as_near_as_c
         while not run.why_over():
             events = run.step()
             causes += events.value[events.kind == EventKind.REPLANNED].tolist()
-            said.add(int(run.agents.local_way[0]))
+            said.add(int(run.agents.local_path[0]))
         assert NO_PATH in said and run.agents.position[0, 0] > 5.3
-        assert (ReplanCause.NO_LOCAL_WAY in causes) == replanning
+        assert (ReplanCause.NO_LOCAL_PATH in causes) == replanning
         assert bool(run.verdict().replans.get("no local path")) == replanning
 
 

@@ -215,7 +215,7 @@ def test_ways_are_looked_for_round_what_stands_and_no_longer_when_it_has_gone(na
                 if abs(run.agents.position[row, 0] - 6.1) < 0.1:
                     ways[entity].add(bool(run.agents.position[row, 1] > 3))
         assert run.why_over() == "all arrived" and ways == {1: {True}, 2: {False}}
-        assert kinds.count(EventKind.WAY_LOST) == 1 and kinds.count(EventKind.OBSTACLE_STANDS) == 1
+        assert kinds.count(EventKind.PATH_LOST) == 1 and kinds.count(EventKind.OBSTACLE_STANDS) == 1
 
 
 @pytest.mark.full

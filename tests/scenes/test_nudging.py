@@ -163,7 +163,7 @@ def test_replans_keep_their_cooldown_and_are_counted_by_cause(navigation):
         assert tick - by_agent.get(entity, -100) >= 5
         by_agent[entity] = tick
     assert sum(verdict.replans.values()) == len(events) and verdict.replans["blocked"] == sum(
-        value == ReplanCause.HELD_UP for *_, value in events
+        value == ReplanCause.BLOCKED for *_, value in events
     )
 
 
@@ -212,11 +212,11 @@ def test_a_shut_way_is_a_cause_even_where_people_are_none():
         granted = []
         run.step()  # its first way
         for number in range(2, 41):
-            wish_to_replan(run.world.agents, np.array([0]), ReplanCause.WAY_SHUT)
+            wish_to_replan(run.world.agents, np.array([0]), ReplanCause.PATH_CLOSED)
             granted += [
                 number
                 for event in run.step()
-                if event.kind == EventKind.REPLANNED and event.value == ReplanCause.WAY_SHUT
+                if event.kind == EventKind.REPLANNED and event.value == ReplanCause.PATH_CLOSED
             ]
         assert granted == [11, 21, 31] and run.verdict().replans == {"path shut": 3}
         assert run.world.agents.replans.tolist() == [3]
@@ -314,7 +314,7 @@ TABLE = {
 def test_the_constants_of_the_source_are_the_defaults():
     defaults = {row["name"]: row["default"] for row in parameter_rows()}
     assert {name: defaults[name] for name in TABLE} == TABLE
-    assert defaults["bodies.held_time"] == 0.5 and defaults["bodies.held_share"] == pytest.approx(1 / 3)
+    assert defaults["bodies.blocked_time"] == 0.5 and defaults["bodies.blocked_share"] == pytest.approx(1 / 3)
 
 
 @pytest.fixture(scope="module")
@@ -334,8 +334,8 @@ def usual():
         "nudge_reached=0.5",
         "nudge_contact=0.2",
         "nudge_patience=0.4",
-        "held_share=0.9",
-        "held_time=1.5",
+        "blocked_share=0.9",
+        "blocked_time=1.5",
     ],
 )
 def test_every_number_of_nudging_takes_effect(change, usual):

@@ -27,7 +27,7 @@ NOTED = (
     "progress",
     "progress_trail",
     "progress_place",
-    "progress_way",
+    "progress_direction",
     "nearest_remaining",
     "setbacks",
     "last_gain",

@@ -80,8 +80,8 @@ def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_
             and len(events_of(taken, EventKind.TILE_REMOVED)) == 1
         )
         assert (
-            set(events_of(taken, EventKind.WAY_LOST).entity) <= set(behind)
-            and len(events_of(taken, EventKind.WAY_LOST)) > 5
+            set(events_of(taken, EventKind.PATH_LOST).entity) <= set(behind)
+            and len(events_of(taken, EventKind.PATH_LOST)) > 5
         )
         # their ways did not lead over it
         assert set(events_of(taken, EventKind.ARRIVAL).entity) >= set(ahead)
@@ -146,11 +146,11 @@ def test_what_agents_remember_by_numbers_or_distances_of_the_old_ground_is_forgo
     with simulation(TWO_PATHS) as run:
         run.step()
         agents = run.world.agents
-        agents.priced_portal[:], agents.corner_post[:], agents.wall_distance[:] = 3, 5, 9.0
+        agents.priced_portal[:], agents.corner_vertex[:], agents.wall_distance[:] = 3, 5, 9.0
         change_now(run, remove=[HIGH])
         assert (
             np.all(agents.priced_portal == -1)
-            and np.all(agents.corner_post == NOT_CACHED)
+            and np.all(agents.corner_vertex == NOT_CACHED)
             and np.all(agents.wall_distance == 0.0)
         )
 

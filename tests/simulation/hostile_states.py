@@ -242,20 +242,20 @@ SCENES = {
         send,
     ),
     "s2-grid": Scene(lambda: hall("s2-grid", 25, groups=[*WALKING, STANDING]), 8),
-    "standers": Scene(
+    "stationary agents": Scene(
         lambda: hall(
-            {"kind": "mesh", "round_standers": True},
+            {"kind": "mesh", "round_stationary": True},
             5,
             groups=[*WALKING, STANDING],
             bodies={"nudging": True, "replanning": True},
         ),
         6,
     ),
-    "optimal round standers": Scene(
-        lambda: hall({"kind": "optimal", "round_standers": True}, 7, groups=[*WALKING, STANDING]), 7
+    "optimal round stationary agents": Scene(
+        lambda: hall({"kind": "optimal", "round_stationary": True}, 7, groups=[*WALKING, STANDING]), 7
     ),
-    "visibility round standers": Scene(
-        lambda: hall({"kind": "visibility", "round_standers": True}, 15, groups=[*WALKING, STANDING]), 9
+    "visibility round stationary agents": Scene(
+        lambda: hall({"kind": "visibility", "round_stationary": True}, 15, groups=[*WALKING, STANDING]), 9
     ),
     "doors": Scene(lambda: hall(work=8, geometry=DOOR, events=CLOSES), 12),
     "doors on a grid": Scene(lambda: hall("grid", 40, geometry=DOOR, events=CLOSES), 12),

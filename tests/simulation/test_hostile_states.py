@@ -118,7 +118,7 @@ WITHOUT_RANGE = (
     "systems/BreakSymmetry/breaker/events",  # counts of ticks
 )
 COUNTS = (  # that can be as large as their type holds
-    "stage", "neighbour_count", "samples", "strays", "held_ticks", "waited_ticks", "nudges", "replans",
+    "stage", "neighbour_count", "samples", "strays", "blocked_ticks", "waited_ticks", "nudges", "replans",
     "setbacks", "regaining",
 )  # fmt: skip
 
@@ -288,9 +288,9 @@ MAY_BE = (
     "agents/trail with nan",
     "walks/requested with nan",
     "numbers with nan",
-    f"agents/corner_post with {NOT_CACHED}",
+    f"agents/corner_vertex with {NOT_CACHED}",
     f"stuck_cause with {NOT_DIAGNOSED}",
-    "Gates/tiles_ordered missing",
+    "ChangeGround/tiles_ordered missing",
     "agents/remaining with nan",
     "agents/nearest_remaining with nan",
     "agents/progress_trail with nan",

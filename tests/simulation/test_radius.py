@@ -121,7 +121,7 @@ def test_an_agent_that_walks_over_cells_asks_for_every_radius():
 
 
 def test_others_keep_away_from_the_new_radius():
-    """A stander that grows is gone round at its new radius."""
+    """A stationary agent that grows is gone round at its new radius."""
     nearest = []
     for radius in (0.2, 1.0):
         with simulation(two_gaps(start=(0.5, 6.0), more=[{"position": [2.5, 6.05], "radius": 0.2}])) as run:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import TICK_ORDER, Tick
-from crowdsim.systems.drive import Drive
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.give_way import GiveWay
+from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.paths.lost_paths import NOTED
 from crowdsim.world.columns import AGENT_COLUMNS
 from tests.crowds import BUSY, simulation
@@ -74,10 +74,10 @@ def test_a_system_writes_only_what_it_declares():
         "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"},
         "Walk": {"layer", "path_status", "strays"},
-        "Watch": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},
-        "Gates": set(Gates.writes),
+        "DetectStuck": {"is_stuck", "stuck_tick", "stuck_cause", "front_tick", "setbacks", "behind"},
+        "ChangeGround": set(ChangeGround.writes),
         "Replan": {"replan_wish", "remaining"},
-        "Drive": set(Drive.writes),
+        "MoveObstacles": set(MoveObstacles.writes),
         "GiveWay": set(GiveWay.writes),
         "GoRound": {"priced_portal", "priced_until"},
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
@@ -110,7 +110,7 @@ def test_obstacles_make_systems_write_only_what_they_declare():
                 before, entities = agents.state(), agents.entity.copy()
                 system.process(tick)
                 if not np.array_equal(entities, agents.entity):
-                    assert type(system).__name__ in ("Retire", "Drive")
+                    assert type(system).__name__ in ("Retire", "MoveObstacles")
                     changes += 1
                     continue
                 changed = {

@@ -66,7 +66,7 @@ SCENES = {  # document or file, settings, ticks
     ),
     "over corners": (
         {**BUSY, "groups": [*BUSY["groups"], IDLE]},
-        ["navigation={kind: visibility, round_standers: true}", *EVERYTHING],
+        ["navigation={kind: visibility, round_stationary: true}", *EVERYTHING],
         60,
     ),
     "previous paths": (

@@ -73,10 +73,10 @@ def test_those_that_walk_are_told_that_their_path_was_shut_and_the_others_lose_i
         lose_shut_paths(run.world, 7, rows, np.array([4, 5]))
         events = run.world.events.take()
         assert [(int(event["entity"]), int(event["kind"]), int(event["value"])) for event in events] == [
-            (int(agents.entity[rows[0]]), EventKind.WAY_LOST, 4)
+            (int(agents.entity[rows[0]]), EventKind.PATH_LOST, 4)
         ]
         assert (
-            agents.replan_wish[rows].tolist() == [ReplanCause.WAY_SHUT, ReplanCause.NONE]
+            agents.replan_wish[rows].tolist() == [ReplanCause.PATH_CLOSED, ReplanCause.NONE]
             and (agents.path_status[rows] == PathStatus.NONE).all()
         )
 

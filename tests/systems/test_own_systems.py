@@ -72,7 +72,8 @@ def test_a_system_may_stand_after_one_that_is_given_later():
     [
         (
             [{"after": "Fly"}],
-            "the system Own stands after Fly, but the tick has no place there. Its systems are Drive, ",
+            "the system Own stands after Fly, but the tick has no place there. Its systems are "
+            "MoveObstacles, ",
         ),
         ([{"after": "Own"}], "the system Own stands after Own, but the tick has no place there"),
         (

@@ -222,7 +222,13 @@ def test_paths_between_looks_agree_with_the_reference(seed):
     rng = np.random.default_rng(seed)
     places = rng.uniform(0, 5, (12, 2))
     agents, walkers = agents_at(*places), [naive.Walker(at) for at in places.tolist()]
-    columns = (agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress)
+    columns = (
+        agents.progress_place,
+        agents.progress_direction,
+        agents.remaining,
+        agents.behind,
+        agents.progress,
+    )
     towards, nothing, goal = (
         np.full(12, Measured.CORNER, dtype=np.uint8),
         np.zeros((12, 2)),
@@ -251,7 +257,7 @@ def test_a_length_that_is_corrected_keeps_what_was_gone():
     agents, row = agents_at((0, 0)), np.array([0])
     take_path(agents, row, np.array([10.0]))
     note(
-        (agents.progress_place, agents.progress_way, agents.remaining, agents.behind, agents.progress),
+        (agents.progress_place, agents.progress_direction, agents.remaining, agents.behind, agents.progress),
         np.array([1], dtype=np.uint8),
         np.array([[5.0, 0.0]]),
         np.zeros((1, 2)),

@@ -13,7 +13,7 @@ from crowdsim.setup.grounds import Grounds, TiledGrounds
 from crowdsim.simulation.budget import ClockBudget, WorkBudget, recorded_grants
 from crowdsim.systems.base.slices import Progress, Slicer, Wish
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.building import HEAD_START, TASK
 from crowdsim.systems.ground.rebuild import Order, Rebuild
 from crowdsim.world.events import EventKind
@@ -76,10 +76,11 @@ def test_until_the_ground_is_there_the_door_is_open_for_all_and_then_shut_for_al
         walls = len(run.world.walls.start)
         while TASK in run.budget.tasks:
             assert (
-                run.system(Gates).available.tolist() == [True, False] and len(run.world.walls.start) == walls
+                run.system(ChangeGround).available.tolist() == [True, False]
+                and len(run.world.walls.start) == walls
             )
             run.step()
-        assert run.system(Gates).available.tolist() == [False, True]
+        assert run.system(ChangeGround).available.tolist() == [False, True]
         for _ in range(40):
             before = run.world.agents.entity.copy(), run.world.agents.position.copy()
             run.step()
@@ -104,7 +105,9 @@ def test_ground_changes_between_two_ticks_and_never_in_the_middle_of_one(budget)
             for system in run.systems:
                 system.process(tick)
                 is_new = run.world.mesh is not before
-                assert not is_new or isinstance(system, Gates)  # before any system plans, steers or moves
+                assert not is_new or isinstance(
+                    system, ChangeGround
+                )  # before any system plans, steers or moves
                 changes += is_new
                 before = run.world.mesh
             run.world.tick = number

@@ -62,7 +62,7 @@ def process(agents, on_waypoints=False, **parameters):
     )
     own = {
         ReplanParameters: ReplanParameters(**parameters),
-        BlockedParameters: BlockedParameters(held_time=0.3),
+        BlockedParameters: BlockedParameters(blocked_time=0.3),
     }
     tick = Tick(NOW, 0.1, Team(1))
     Lines(SimpleNamespace(world=world, scenario=scenario, of_bodies=own.__getitem__)).process(tick)
@@ -71,14 +71,14 @@ def process(agents, on_waypoints=False, **parameters):
 
 def test_a_wish_is_granted_once_the_last_way_is_a_cooldown_old_and_waits_until_then():
     agents = crowd(3, path_tick=np.array([NOW - COOLDOWN - 1, NOW - COOLDOWN, NOW - COOLDOWN + 1]))
-    wish_to_replan(agents, np.arange(3), ReplanCause.WAY_SHUT)
+    wish_to_replan(agents, np.arange(3), ReplanCause.PATH_CLOSED)
     counts, events = process(agents)
     assert agents.asks_again.tolist() == [1, 1, 0] and agents.replans.tolist() == [1, 1, 0]
     assert agents.path_status.tolist() == [PathStatus.NONE, PathStatus.NONE, PathStatus.FOUND]
-    assert agents.replan_wish.tolist() == [ReplanCause.NONE, ReplanCause.NONE, ReplanCause.WAY_SHUT]
-    assert counts == {"replans_way_shut": 2.0} and events == [
-        (1, ReplanCause.WAY_SHUT),
-        (2, ReplanCause.WAY_SHUT),
+    assert agents.replan_wish.tolist() == [ReplanCause.NONE, ReplanCause.NONE, ReplanCause.PATH_CLOSED]
+    assert counts == {"replans_path_closed": 2.0} and events == [
+        (1, ReplanCause.PATH_CLOSED),
+        (2, ReplanCause.PATH_CLOSED),
     ]
 
 
@@ -95,16 +95,16 @@ def test_a_wish_is_granted_once_the_last_way_is_a_cooldown_old_and_waits_until_t
 )
 def test_the_wish_of_an_agent_that_walks_no_path_is_forgotten(column):
     agents = crowd(1, **column)
-    wish_to_replan(agents, np.arange(1), ReplanCause.NO_LOCAL_WAY)
+    wish_to_replan(agents, np.arange(1), ReplanCause.NO_LOCAL_PATH)
     assert process(agents) == ({}, [])
     assert agents.replan_wish[0] == ReplanCause.NONE and agents.asks_again[0] == agents.replans[0] == 0
 
 
 def test_an_agent_that_was_sent_elsewhere_or_lost_its_path_asks_already_and_is_counted_at_once():
     agents = crowd(2, path_tick=NOW, path_status=np.array([PathStatus.FOUND, PathStatus.NONE]))
-    agents.replan_wish[:] = ReplanCause.GOAL_MOVED, ReplanCause.WAY_SHUT
+    agents.replan_wish[:] = ReplanCause.GOAL_MOVED, ReplanCause.PATH_CLOSED
     counts, events = process(agents)
-    assert counts == {"replans_goal_moved": 1.0, "replans_way_shut": 1.0} and len(events) == 2
+    assert counts == {"replans_goal_moved": 1.0, "replans_path_closed": 1.0} and len(events) == 2
     assert (
         agents.asks_again.tolist() == [0, 0]
         and agents.replans.tolist() == [1, 1]
@@ -122,14 +122,14 @@ def test_an_agent_counts_as_having_moved_when_it_got_far_enough_since_it_last_co
 def test_an_agent_that_is_blocked_for_long_enough_asks_for_that_unless_it_has_another_cause(monkeypatch):
     monkeypatch.setattr(Lines, "walls", np.array([3, 4]))
     agents = crowd(
-        5, held_ticks=np.array([2, 3, 4, 9, 0]), path_tick=NOW, entity=np.arange(5) * COOLDOWN, blocker=-1
+        5, blocked_ticks=np.array([2, 3, 4, 9, 0]), path_tick=NOW, entity=np.arange(5) * COOLDOWN, blocker=-1
     )
-    wish_to_replan(agents, np.array([2]), ReplanCause.NO_LOCAL_WAY)
+    wish_to_replan(agents, np.array([2]), ReplanCause.NO_LOCAL_PATH)
     process(agents, replanning=True)
     wanted = [
         ReplanCause.NONE,
-        ReplanCause.HELD_UP,
-        ReplanCause.NO_LOCAL_WAY,
+        ReplanCause.BLOCKED,
+        ReplanCause.NO_LOCAL_PATH,
         ReplanCause.PUSHED_OFF,
         ReplanCause.PUSHED_OFF,
     ]

@@ -33,7 +33,7 @@ def led_without_clearance(world, follows):
     """Rows of agents whose corner, which is the one of before, is a free vertex nearer to a wall than their
     radius.
     """
-    return led_round_free_vertices(world, follows, world.agents.corner_post)
+    return led_round_free_vertices(world, follows, world.agents.corner_vertex)
 
 
 def walk(run, until):

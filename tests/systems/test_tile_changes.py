@@ -77,7 +77,7 @@ def test_a_way_that_nothing_changed_is_kept_under_its_new_numbers():
 def test_a_way_that_leads_over_other_ground_is_lost_and_asked_for_again(change):
     """Also where the ground under the walker, or the last polygon, lets less through than before."""
     agents, _, events = carry(**change)
-    assert events == [(EventKind.WAY_LOST, 7, 2)] and agents.replan_wish[0] == ReplanCause.WAY_SHUT
+    assert events == [(EventKind.PATH_LOST, 7, 2)] and agents.replan_wish[0] == ReplanCause.PATH_CLOSED
     assert (
         agents.path_status[0] == PathStatus.NONE
         and agents.corridor_length[0] == 0

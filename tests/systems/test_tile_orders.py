@@ -12,7 +12,7 @@ from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import recorded_grants
 from crowdsim.systems.base.system import Tick
-from crowdsim.systems.gates import Gates
+from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground import tile_changes
 from crowdsim.systems.ground.building import TASK
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
@@ -113,13 +113,15 @@ def test_a_change_lands_between_two_ticks_and_all_agents_on_it_stand_with_a_reas
                 old = agents.state()
                 system.process(tick)
                 if run.world.mesh is not before:
-                    assert isinstance(system, Gates)
+                    assert isinstance(system, ChangeGround)
                     changed = {
                         name
                         for name, array in old.items()
                         if not np.array_equal(array, getattr(agents, name), equal_nan=array.dtype.kind == "f")
                     }
-                    assert {"activity", "path_status", "corridor_length"} <= changed <= set(Gates.writes)
+                    assert (
+                        {"activity", "path_status", "corridor_length"} <= changed <= set(ChangeGround.writes)
+                    )
                     on = (
                         (agents.position[:, 0] > 8)
                         & (agents.position[:, 0] < 12)
@@ -173,7 +175,7 @@ def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budge
         run.add_tile(1, 0)
         run.remove_tile(3, 2)
         states = []
-        while run.system(Gates).expects:
+        while run.system(ChangeGround).expects:
             states.append((run.tick, run.state()))
             run.step()
         last = run.tick
@@ -187,7 +189,7 @@ def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budge
             )
             for _ in range(last - tick):
                 other.step()
-            assert not other.system(Gates).expects and digests(other, 10) == expected
+            assert not other.system(ChangeGround).expects and digests(other, 10) == expected
 
 
 def test_tiles_and_doors_are_built_one_after_the_other():
@@ -207,7 +209,7 @@ def test_tiles_and_doors_are_built_one_after_the_other():
         saved = run.tick, run.state()
         assert not run.world.tiles.is_stale(run.world.agents.surface).any()
         tile, happened = run.world.tiles.tile_named(0, 0), {}
-        while run.system(Gates).expects:
+        while run.system(ChangeGround).expects:
             for event in run.step():
                 if event.kind in (EventKind.AREA_CLOSED, EventKind.AREA_OPENED) or (
                     event.kind == EventKind.TILE_REMOVED and event.value == tile
@@ -220,7 +222,7 @@ def test_tiles_and_doors_are_built_one_after_the_other():
             < happened[EventKind.AREA_OPENED]
         )
         at_once.step()
-        assert not at_once.system(Gates).expects
+        assert not at_once.system(ChangeGround).expects
         assert all(
             np.array_equal(a, b, equal_nan=True)
             for a, b in zip(run.world.mesh, at_once.world.mesh, strict=True)
@@ -238,10 +240,10 @@ def test_walls_reach_as_far_as_they_have_to_where_bodies_became_wider_meanwhile(
         for name in ((2, 0), (3, 0), (2, 2), (3, 2)):
             run.remove_tile(*name)
         run.step()
-        assert run.system(Gates).expects
+        assert run.system(ChangeGround).expects
         reach = run.world.walls.reach
         run.set_radius(run.world.agents.entity[:1], 1.0)
-        while run.system(Gates).expects:
+        while run.system(ChangeGround).expects:
             run.step()
         tiles = run.world.tiles
         again = TiledMesh.from_state(tiles.state(whole=True))
@@ -315,7 +317,7 @@ def test_paths_are_carried_over_as_one_by_one(navigation, monkeypatch):
                 cells[start : start + length].tolist(),
             ) == (status, target, portals)
             if status == PathStatus.NONE and walked[row]:
-                assert agents.replan_wish[row] == ReplanCause.WAY_SHUT
+                assert agents.replan_wish[row] == ReplanCause.PATH_CLOSED
             outcomes.append(status)
 
     monkeypatch.setattr(tile_changes, "_carry_corridors", both)

@@ -66,7 +66,7 @@ class SamplingKernelParameters(NamedTuple):
     Attributes
     ----------
     neighbour_count, neighbour_distance, time_horizon, time_horizon_walls, weight_preferred, weight_current,
-        weight_side, weight_impact, softening, behind,
+        weight_side, weight_time_to_collision, softening, horizon_share_behind,
     jam_distance
         As in `SamplingParameters`.
     tick : float, s
@@ -87,9 +87,9 @@ class SamplingKernelParameters(NamedTuple):
     weight_preferred: float
     weight_current: float
     weight_side: float
-    weight_impact: float
+    weight_time_to_collision: float
     softening: float
-    behind: float
+    horizon_share_behind: float
     jam_distance: float
     tick: float
     side: float
@@ -193,7 +193,7 @@ def _choose_by_sampling(
         np.float32(parameters.side),
     )
     behind, horizon, wall_horizon = (
-        np.float32(parameters.behind),
+        np.float32(parameters.horizon_share_behind),
         np.float32(parameters.time_horizon),
         parameters.time_horizon_walls,
     )
@@ -296,7 +296,7 @@ def _choose_by_sampling(
         objective = (wx, wy, vx, vy, per_preferred, per_current, fast * fast * _FASTER)
         weights = (
             np.float32(parameters.weight_side) / np.float32(max(count, _U1)),
-            np.float32(parameters.weight_impact),
+            np.float32(parameters.weight_time_to_collision),
             np.float32(parameters.softening),
         )
         best_x, best_y, used, is_preferred = _search(

@@ -78,7 +78,7 @@ class SamplingParameters(Sides, Horizons):
             "where and makes detours, zero flickers head-on"
         ),
     )
-    weight_impact: float = param(
+    weight_time_to_collision: float = param(
         2.5,
         "",
         low=0.0,
@@ -100,7 +100,7 @@ class SamplingParameters(Sides, Horizons):
             "the last moment before it"
         ),
     )
-    behind: float = param(
+    horizon_share_behind: float = param(
         0.4,
         "",
         low=0.0,

@@ -11,7 +11,7 @@ from crowdsim.tunable import param
 class StationaryParameters:
     """What searches on a mesh know of stationary agents."""
 
-    round_standers: bool = param(
+    round_stationary: bool = param(
         False,
         "",
         source="[Pathfinding undated], sections 5 and 6",

@@ -195,7 +195,7 @@ class StationaryPlanner(SlotPlanner):
         costs: str = CostParameters.costs,
     ) -> None:
         self.planner, self.mesh, self.goals = planner, mesh, goals
-        self.parameters = parameters or StationaryParameters(round_standers=True)
+        self.parameters = parameters or StationaryParameters(round_stationary=True)
         self.prices = planner.prices
         self._costs = costs
         count = int(min(OWN_SLOTS, max(2, SLOT_MEMORY_BYTES // max(1, 4 * MiddleSearches.slot_bytes(mesh)))))

@@ -127,11 +127,11 @@ function sentence(crowd, e) {
   const door = facts.doors[value]?.name ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal';
   const by = value === -1 ? 'a wall' : value === 0 ? '' : agentText(crowd, value);
   return {
-    SPAWN: 'came', ARRIVAL: `arrived at ${goal}`, GOAL_REACHED: `reached ${goal}`, RETIRED: 'left without arriving', UNREACHABLE: 'has no way',
-    PATH_FOUND: `has a way of ${(arrays.event_x[e] * crowd.step).toFixed(1)} m`,
-    STUCK: `stuck${by ? `, held by ${by}` : ''}`, UNSTUCK: `free after ${(value * facts.tick_s).toFixed(1)} s`,
-    SYMMETRY_BROKEN: 'turned a little', STRAYED: 'pushed off its way', GROUND_HELD: 'holds its ground', WAY_LOST: 'lost its way', PUT_OUT: 'put out of a wall',
-    GROUND_LOST: 'lost the ground', GROUND_BACK: 'has ground again', REPLANNED: 'asks for a new way', GAVE_WAY: `gives way${by ? ` to ${by}` : ''}`,
+    SPAWN: 'came', ARRIVAL: `arrived at ${goal}`, GOAL_REACHED: `reached ${goal}`, RETIRED: 'left without arriving', UNREACHABLE: 'has no path',
+    PATH_FOUND: `has a path of ${(arrays.event_x[e] * crowd.step).toFixed(1)} m`,
+    STUCK: `stuck${by ? `, blocked by ${by}` : ''}`, UNSTUCK: `free after ${(value * facts.tick_s).toFixed(1)} s`,
+    SYMMETRY_BROKEN: 'turned a little', STRAYED: 'pushed off its path', GROUND_HELD: 'holds its ground', PATH_LOST: 'lost its path', PUT_OUT: 'put out of a wall',
+    GROUND_LOST: 'lost the ground', GROUND_BACK: 'has ground again', REPLANNED: 'asks for a new path', GAVE_WAY: `gives way${by ? ` to ${by}` : ''}`,
     NUDGED: `asked aside${by ? ` by ${by}` : ''}`, RADIUS_SET: `radius ${(value / 1000).toFixed(2)} m`,
     AREA_OPENED: `${door} opens`, AREA_CLOSED: `${door} closes`, TILE_REMOVED: `tile ${value} taken out`, TILE_ADDED: `tile ${value} put in`,
     OBSTACLE_APPEARED: `${obstacle} appears`, OBSTACLE_GONE: `${obstacle} is gone`, OBSTACLE_STANDS: `${obstacle} stands`,
@@ -146,4 +146,4 @@ function agentText(crowd, entity) {
 }
 
 const WORLD_EVENT = /^(AREA|OBSTACLE|TILE)_/;
-const NOTED_EVENT = /^(AREA|OBSTACLE|TILE)_|^(STUCK|UNREACHABLE|RETIRED|WAY_LOST|PUT_OUT|GROUND_LOST)$/;
+const NOTED_EVENT = /^(AREA|OBSTACLE|TILE)_|^(STUCK|UNREACHABLE|RETIRED|PATH_LOST|PUT_OUT|GROUND_LOST)$/;

@@ -102,7 +102,7 @@ class EventList {
   together(chosen) {
     const { event_tick, event_kind, event_value } = this.crowd.arrays, found = new Map();
     for (const e of chosen) {
-      const key = `${event_tick[e]} ${event_kind[e]} ${this.crowd.facts.kinds[event_kind[e]] === 'WAY_LOST' ? '' : event_value[e]}`;
+      const key = `${event_tick[e]} ${event_kind[e]} ${this.crowd.facts.kinds[event_kind[e]] === 'PATH_LOST' ? '' : event_value[e]}`;
       if (!found.has(key)) found.set(key, []);
       found.get(key).push(e);
     }

@@ -101,7 +101,7 @@ class Strips {
       context.strokeStyle = ink('stuck'); context.lineWidth = 1; context.setLineDash([5, 4]); context.beginPath(); context.moveTo(this.left, y); context.lineTo(width - this.left, y); context.stroke(); context.setLineDash([]);
       words.push(`budget ${facts.budget_ms} ms`);
     }
-    if (this.mostOpen > 0) words.push(`requests for ways waiting, at most ${this.mostOpen.toLocaleString('en')}`);
+    if (this.mostOpen > 0) words.push(`path requests waiting, at most ${this.mostOpen.toLocaleString('en')}`);
     context.fillStyle = ink('line'); context.fillRect(this.left, low, width - 2 * this.left, 1);
     this.caption(context, words.join('; '), this.left + 2, 11, ink);
   }

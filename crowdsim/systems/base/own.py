@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.plugins import described, where_raised
 from crowdsim.avoidance.registry import Origin, origin_of
 from crowdsim.errors import CrowdsimError
+from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Saved, SavedError, ascends
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import Chosen
@@ -47,8 +48,9 @@ def in_order(known: Sequence[type[System]], own: Sequence[type[System]]) -> tupl
     ends: dict[str, int] = {}  # how many stand after each already
     while waits:
         for kind in waits:
-            name = _name(kind.after if kind.after is not None else kind.before)
             names = [each.__name__ for each in order]
+            name = _name(kind.after if kind.after is not None else kind.before)
+            name = SYSTEMS.get(name, name)
             if name not in names:
                 continue
             place = names.index(name)

@@ -15,6 +15,7 @@ from crowdsim.geometry.cells import Cells
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.slopes import plan_shares
+from crowdsim.old_names import Counts
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built
@@ -49,7 +50,7 @@ class Tick:
     number: int
     length: float
     team: Team
-    counts: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, float] = field(default_factory=Counts)
     cells: Cells | None = None
     reasons: NDArray[Any] | None = None
     digests: NDArray[np.uint64] | None = None

@@ -77,7 +77,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
     agents.surface[:] = handles.pack(FIRST_SALT, ONE_TILE, new_polygon)
     agents.layer[:] = world.mesh.polygon_layer[new_polygon]
     agents.wall_distance[:] = 0.0
-    agents.corner_post[:] = NOT_CACHED
+    agents.corner_vertex[:] = NOT_CACHED
     agents.guessed[:] = -1
     agents.priced_portal[:] = -1
     world.events.note(
@@ -110,12 +110,12 @@ def put_out(world: World, tick: int, rows: NDArray[np.int64], place: NDArray[np.
     agents.position[rows] = agents.tentative_position[rows] = agents.next_corner[rows] = place
     agents.velocity[rows] = agents.chosen_velocity[rows] = 0.0
     agents.surface[rows], agents.layer[rows] = world.handles_of(polygon), world.mesh.polygon_layer[polygon]
-    agents.wall_distance[rows], agents.corner_post[rows], agents.guessed[rows] = 0.0, NOT_CACHED, -1
+    agents.wall_distance[rows], agents.corner_vertex[rows], agents.guessed[rows] = 0.0, NOT_CACHED, -1
     had_path = rows[
         np.isin(agents.path_status[rows], (*WALKS, PathStatus.PENDING))
         & (agents.activity[rows] == AgentState.WALKING)
     ]
-    wish_to_replan(agents, had_path, ReplanCause.WAY_SHUT)
+    wish_to_replan(agents, had_path, ReplanCause.PATH_CLOSED)
     lose_paths(agents, had_path)
     world.events.note(
         tick, EventKind.PUT_OUT, agents.entity[rows], place, np.round(1e3 * moved).astype(np.int64)

@@ -164,7 +164,7 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
     _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
     came_from = agents.guessed >= 0
     agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
-    agents.corner_post[:] = NOT_CACHED
+    agents.corner_vertex[:] = NOT_CACHED
     agents.priced_portal[:] = -1
     agents.wall_distance[:] = 0.0
     if add:

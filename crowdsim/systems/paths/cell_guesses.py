@@ -200,7 +200,7 @@ class CellGuesses(Guesses):
         return laid, np.concatenate(parts)
 
     def join(
-        self, answers: WaypointAnswers, rows: NDArray[np.int64], standers: NDArray[np.float64]
+        self, answers: WaypointAnswers, rows: NDArray[np.int64], stationary: NDArray[np.float64]
     ) -> WaypointAnswers:
         """Join the paths that were found with the guesses of their agents, and forget these.
 
@@ -209,7 +209,7 @@ class CellGuesses(Guesses):
         answers : WaypointAnswers
         rows : (k,) int64
             Of the agents.
-        standers : (s, 3) float64, m
+        stationary : (s, 3) float64, m
             Position and radius of the stationary agents that a path leads round.
 
         Returns
@@ -224,7 +224,7 @@ class CellGuesses(Guesses):
         paths, length = np.split(answers.waypoint, answers.start[1:-1]), answers.length.copy()
         for number, at in zip(known[waits].tolist(), place[waits].tolist(), strict=True):
             if len(paths[number]):
-                avoided = standers[:0] if answers.status[number] == FOUND_THROUGH_AGENTS else standers
+                avoided = stationary[:0] if answers.status[number] == FOUND_THROUGH_AGENTS else stationary
                 row = int(rows[number])
                 need = float(self.planner.needs(agents.radius[row : row + 1])[0])
                 path = self._joined(at, need, agents.position[row], paths[number], avoided)
@@ -237,14 +237,14 @@ class CellGuesses(Guesses):
         return dataclasses.replace(answers, start=start, waypoint=np.concatenate(paths), length=length)
 
     def _joined(
-        self, place: int, need: float, position: Places, path: Places, standers: Places
+        self, place: int, need: float, position: Places, path: Places, stationary: Places
     ) -> Places | None:
         """Return a path from where an agent is; None if it does not get back to where its search began."""
         planner = self.planner
         trail = np.zeros((int(self._table["known"][place]) + 1) * self._side * self._side + 1, dtype=np.int32)
         out = np.empty((len(trail) + len(path) + SHORT_CUT + 3, 2))
         discs, begin = (
-            StationaryDiscs(standers, 0, len(standers), float(planner.parameters.obstacle_radius_share)),
+            StationaryDiscs(stationary, 0, len(stationary), float(planner.parameters.obstacle_radius_share)),
             self._table["begin"][place],
         )
         count = join_over_cells(

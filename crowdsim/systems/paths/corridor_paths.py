@@ -188,7 +188,7 @@ class CorridorPaths(Paths):
         agents.goal_piece[rows] = answers.piece
         agents.strays[rows] = 0
         agents.guessed[rows] = -1
-        agents.corner_post[rows] = NOT_CACHED
+        agents.corner_vertex[rows] = NOT_CACHED
         lengths = np.diff(answers.start)
         agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no trail over portals
         trail, trail_start = self._trails(rows)
@@ -278,12 +278,12 @@ class CorridorPaths(Paths):
         stands = free & ~follows & ~guesses
         agents.preferred_velocity[stands] = 0.0
         agents.next_corner[stands] = agents.position[stands]
-        before = agents.corner_post.copy()
+        before = agents.corner_vertex.copy()
         self._steer(tick, follows, polygon)
         aside = led_round_free_vertices(world, follows, before)
         if len(aside):
             self._straighten(aside)
-            agents.corner_post[aside] = NOT_CACHED
+            agents.corner_vertex[aside] = NOT_CACHED
             again = np.zeros(len(agents), dtype=np.bool_)
             again[aside] = True
             self._steer(tick, again, polygon)
@@ -315,7 +315,7 @@ class CorridorPaths(Paths):
             follows.view(np.uint8),
             agents.desired_speed,
             tick.length,
-            CornerCache(agents.corner_post, agents.corner_line, agents.corner_offset),
+            CornerCache(agents.corner_vertex, agents.corner_line, agents.corner_offset),
             agents.preferred_velocity,
             agents.next_corner,
         )

@@ -16,7 +16,7 @@ GAVE_UP = (PathStatus.NEAREST_REACHABLE, PathStatus.ENCLOSED, PathStatus.UNREACH
 WALKS = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
 LOST = ("path_status", "corridor_length", "goal_piece", "strays")  # what `lose_paths` writes
 # what `take_length` reads and writes, and `Gauge`
-NOTED = ("remaining", "behind", "progress", "progress_place", "progress_way")
+NOTED = ("remaining", "behind", "progress", "progress_place", "progress_direction")
 TAKEN = (*NOTED, "setbacks", "nearest_remaining")  # what `take_path` reads and writes
 
 
@@ -67,8 +67,8 @@ def lose_shut_paths(
     agents = world.agents
     walks = agents.activity[rows] == AgentState.WALKING
     asks = rows[walks]
-    world.events.note(tick, EventKind.WAY_LOST, agents.entity[asks], agents.position[asks], ahead[walks])
-    wish_to_replan(agents, asks, ReplanCause.WAY_SHUT)
+    world.events.note(tick, EventKind.PATH_LOST, agents.entity[asks], agents.position[asks], ahead[walks])
+    wish_to_replan(agents, asks, ReplanCause.PATH_CLOSED)
     lose_paths(agents, rows)
 
 
@@ -155,10 +155,12 @@ def _count_steps(agents: AgentColumns, rows: NDArray[np.int64]) -> None:
     """Count what agents have gone since `Gauge` has looked at them last, along the paths that they had;
     it looks at them anew from here.
     """
-    gone = np.sum((agents.position[rows] - agents.progress_place[rows]) * agents.progress_way[rows], axis=1)
+    gone = np.sum(
+        (agents.position[rows] - agents.progress_place[rows]) * agents.progress_direction[rows], axis=1
+    )
     left = agents.behind[rows] - gone
     agents.remaining[rows] -= gone
     agents.progress[rows] += np.maximum(0.0, -left)
     agents.behind[rows] = np.maximum(0.0, left)
     agents.progress_place[rows] = agents.position[rows]
-    agents.progress_way[rows] = 0.0
+    agents.progress_direction[rows] = 0.0

@@ -82,14 +82,14 @@ def led_round_free_vertices(
     follows : (n,) bool
         Which agents follow a corridor.
     before : (n,) int32
-        Column `corner_post` before the agents were steered: a vertex that could not be passed on the other
+        Column `corner_vertex` before the agents were steered: a vertex that could not be passed on the other
         side in vain asked again every tick costs time.
     """
     mesh, agents = world.mesh, world.agents
     if not mesh.vertex_clearance.size:
         return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(follows & (agents.corner_post > STRAIGHT_TO_GOAL))
-    post = agents.corner_post[rows]
+    rows = np.flatnonzero(follows & (agents.corner_vertex > STRAIGHT_TO_GOAL))
+    post = agents.corner_vertex[rows]
     vertex = np.where(post >= 0, post, ~post) >> VERTEX
     return rows[
         (mesh.is_wall_vertex[vertex] == 0)

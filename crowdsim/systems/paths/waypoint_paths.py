@@ -194,7 +194,7 @@ class WaypointPaths(Paths):
         walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, which = rows[is_new], which[is_new]
-        stands = self._standers(tick)
+        stands = self._stationary(tick)
         planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
         planner.submit(
             tick.number,
@@ -208,7 +208,7 @@ class WaypointPaths(Paths):
         if self.guesses is not None:
             self.guesses.ask(rows, walkers)
 
-    def _standers(self, tick: Tick) -> NDArray[np.int64]:
+    def _stationary(self, tick: Tick) -> NDArray[np.int64]:
         """Return the stationary agents that others go round.
 
         An agent that is about to get a path is not in the way of others: in a crowd that starts together,
@@ -240,7 +240,7 @@ class WaypointPaths(Paths):
         """Set agents on their waypoints; those that have none give up."""
         agents = self.world.agents
         if self.guesses is not None:
-            stands = self._standers(tick)
+            stands = self._stationary(tick)
             answers = self.guesses.join(
                 answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]])
             )
@@ -309,7 +309,9 @@ class WaypointPaths(Paths):
         # In front of a region a crowd may spread.
         straight = walking & (agents.path_status != PathStatus.NEAREST_REACHABLE)
         straight[straight] = self._leads_straight(tick, np.flatnonzero(straight))
-        agents.corner_post[free] = np.where(straight[free], np.int32(STRAIGHT_TO_GOAL), np.int32(NOT_CACHED))
+        agents.corner_vertex[free] = np.where(
+            straight[free], np.int32(STRAIGHT_TO_GOAL), np.int32(NOT_CACHED)
+        )
         agents.next_corner[free & ~walking] = agents.position[free & ~walking]
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = (
             AgentState.STANDING
@@ -344,7 +346,7 @@ class WaypointPaths(Paths):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved, ground = Saved.of(state), self.planner.grid.ground
-        # Gates has put up the same by other steps
+        # ChangeGround has put up the same by other steps
         self.planner.grid.version = saved.whole("planner/version", 0, MOST)
         self.planner.restore(saved.below("planner/"))
         require_open(saved, self.world, self.planner.entities, self.mine())

@@ -49,7 +49,7 @@ def steer(simulation, cache):
 
 
 def cache_of(agents):
-    return CornerCache(agents.corner_post.copy(), agents.corner_line.copy(), agents.corner_offset.copy())
+    return CornerCache(agents.corner_vertex.copy(), agents.corner_line.copy(), agents.corner_offset.copy())
 
 
 # Where the string bends several times within an agent's width, the two may leave a bend some centimetres

@@ -25,7 +25,7 @@ groups:
   - {{name: stander, positions: [{standers}], radius: 0.3}}
   - {{name: walker, positions: [[1, 1]], radius: 0.2, speed: 1.2, goals: [right]}}
 avoidance: {avoidance}
-navigation: {{kind: {kind}, round_standers: {rounds}{more}}}
+navigation: {{kind: {kind}, round_stationary: {rounds}{more}}}
 bodies: {{replanning: {replanning}}}
 """
 
@@ -238,7 +238,7 @@ def cross_a_room(
             {"name": "stander", "positions": [list(map(float, place)) for place in standers], "radius": 0.25},
             {"name": "walker", "positions": [list(start)], "radius": 0.2, "speed": 1.3, "goals": ["there"]},
         ],
-        "avoidance": model, "navigation": {"kind": kind, "round_standers": rounds, **(more or {})},
+        "avoidance": model, "navigation": {"kind": kind, "round_stationary": rounds, **(more or {})},
     })  # fmt: skip
     with Simulation(scenario, threads=1) as simulation:
         walker, places = int(simulation.agents.entity[-1]), []

@@ -1,15 +1,22 @@
-"""Notice: agents that a stationary agent blocks."""
+"""DetectBlocked: agents that a stationary agent blocks."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, count_blocked
 from crowdsim.bodies.replan import ReplanParameters
+from crowdsim.front_doors import renamed_in
+from crowdsim.old_names import SYSTEMS
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, on_their_way, standing
 
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
 
-class Notice(TickSystem):
+
+class DetectBlocked(TickSystem):
     """Count for how long stationary agents have blocked walkers, for Replan and Nudge alone."""
 
     reads = (
@@ -20,10 +27,10 @@ class Notice(TickSystem):
         "velocity",
         "preferred_velocity",
         "blocker",
-        "held_ticks",
+        "blocked_ticks",
     )
-    writes = ("held_ticks",)
-    counts = ("held_up",)
+    writes = ("blocked_ticks",)
+    counts = ("blocked",)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -39,21 +46,21 @@ class Notice(TickSystem):
     def process(self, tick: Tick) -> None:
         """Look at what the last tick resulted in."""
         agents = self.world.agents
-        tick.counts["held_up"] = 0.0
+        tick.counts["blocked"] = 0.0
         if self.is_idle:
             return
         stands = standing(agents)
         if not np.any(stands):
-            agents.held_ticks[:] = 0
+            agents.blocked_ticks[:] = 0
             return
-        agents.held_ticks[:] = count_blocked(
+        agents.blocked_ticks[:] = count_blocked(
             agents.entity,
             on_their_way(agents),
             stands,
             agents.velocity,
             agents.preferred_velocity,
             agents.blocker,
-            self.parameters.held_share,
-            agents.held_ticks,
+            self.parameters.blocked_share,
+            agents.blocked_ticks,
         )
-        tick.counts["held_up"] = self.count_of(agents.held_ticks > 0)
+        tick.counts["blocked"] = self.count_of(agents.blocked_ticks > 0)

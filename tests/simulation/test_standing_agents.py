@@ -17,7 +17,7 @@ def test_a_run_ends_when_all_that_were_to_arrive_have(extra):
     assert (verdict.agents, verdict.arrived, verdict.standing, verdict.not_arrived) == (2, 1, 1, 0)
 
 
-def test_a_stander_is_never_stuck_and_others_walk_round_it():
+def test_an_agent_that_stands_is_never_stuck_and_others_walk_round_it():
     with simulation(
         room([WALKER, {"id": 2, "position": [2, 0]}], after=60, stop={"after": 15, "when": "never"})
     ) as run:

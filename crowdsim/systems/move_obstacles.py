@@ -1,14 +1,16 @@
-"""Drive: obstacles appear, move on their paths, stand, and vanish."""
+"""MoveObstacles: obstacles appear, move on their paths, stand, and vanish."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import renamed_in
 from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacles import Obstacle
@@ -20,8 +22,11 @@ from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
 
-class Drive(TickSystem):
+
+class MoveObstacles(TickSystem):
     """Move obstacles as their timetables say; agents see them at once, searches when they stand.
 
     An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing
@@ -36,7 +41,7 @@ class Drive(TickSystem):
     reads = ("entity", "activity", "position", "radius", "layer", "path_status")
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer",
-        "wall_distance", "corner_post", "guessed", "corridor_length", "goal_piece", "strays", "path_status",
+        "wall_distance", "corner_vertex", "guessed", "corridor_length", "goal_piece", "strays", "path_status",
         "replan_wish",
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")

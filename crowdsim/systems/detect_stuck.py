@@ -1,10 +1,13 @@
-"""Watch: agents that want to get on and do not are stuck, and why, once that is a deadlock."""
+"""DetectStuck: agents that want to get on and do not are stuck, and why, once that is a deadlock."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import renamed_in
 from crowdsim.measures.deadlock_causes import MOMENTARY, Diagnosed, diagnose, present_moment
 from crowdsim.measures.deadlock_stuck import (
     DEADLOCK_SECONDS,
@@ -17,11 +20,15 @@ from crowdsim.measures.deadlock_stuck import (
     opens_later,
     wants_on,
 )
+from crowdsim.old_names import SYSTEMS
 from crowdsim.scenario.model import Goal
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_REPORTED, Cause, EventKind
+
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
 
 _IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_REPORTED))  # by what the column of causes holds
 # An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is
@@ -32,7 +39,7 @@ AGAIN_LOOKS = 5
 STUCK_A_LOOK = 100
 
 
-class Watch(TickSystem):
+class DetectStuck(TickSystem):
     """Once a second, compare each agent's progress with that of ten seconds ago;
     find out why agents have been stuck for 30 s.
 

@@ -1,16 +1,18 @@
-"""Gates: areas are opened and closed, by the clock, by what agents do, or by a program."""
+"""ChangeGround: areas are opened and closed, by the clock, by what agents do, or by a program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.front_doors import renamed_in
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.grid.layout import Shut
+from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.grounds import FloorGrounds, TiledGrounds, foreseen_grounds
 from crowdsim.setup.things import Door
@@ -23,17 +25,20 @@ from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.world.events import EventKind
 
+if not TYPE_CHECKING:
+    __getattr__ = renamed_in(__name__, SYSTEMS)
+
 # An obstacle that stands is where it was if it has moved by less: rounding of its path. None moves so slowly.
 SAME_PLACE_M = 1e-6
 
 
-class Gates(TickSystem):
+class ChangeGround(TickSystem):
     """Change the ground when an event says so:
     a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
-    Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in,
-    `World.planning`. Ground is built as a task of the slicer, see `Rebuild`; a ground that the clock demands
-    is built before the first tick, and put in at once.
+    Obstacles that stand are read from the world, see `MoveObstacles`; planners hear of each change when it is
+    put in, `World.planning`. Ground is built as a task of the slicer, see `Rebuild`; a ground that the clock
+    demands is built before the first tick, and put in at once.
     """
 
     reads = (
@@ -42,7 +47,7 @@ class Gates(TickSystem):
     )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner",
-        "surface", "layer", "wall_distance", "corner_post", "guessed", "corridor_length", "goal_piece",
+        "surface", "layer", "wall_distance", "corner_vertex", "guessed", "corridor_length", "goal_piece",
         "strays", "path_status", "activity", "replan_wish", "priced_portal",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
