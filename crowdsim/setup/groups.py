@@ -14,7 +14,7 @@ def leads_round_stationary(chosen: Chosen) -> bool:
     """Return whether paths lead round stationary agents:
     on grids always, on meshes where the scenario says so.
     """
-    return chosen.over_cells or bool(chosen.values["round_standers"])
+    return bool(chosen.values.get("round_standers", True))
 
 
 def shares_round_stationary(scenario: Scenario) -> NDArray[np.float64]:

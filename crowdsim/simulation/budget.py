@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.navigation.planners import planner_kind
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
 from crowdsim.simulation.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Meter, Slicer, WorkMeter
 from crowdsim.systems.base.slices import Spent
-from crowdsim.systems.paths.corridor_paths import default_budget
-from crowdsim.systems.paths.waypoint_paths import default_budget as default_grid_budget
 
 # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve
 # the searches for long.
@@ -273,11 +272,10 @@ def budget_of(
 
 
 def _default_work(scenario: Scenario) -> int:
-    """Return the expansions a tick that the planners of a scenario need for their agents;
-    an expansion of a grid is less work, and more are needed.
-    """
+    """Return the expansions a tick that the planners of a scenario need for their agents."""
     work = 0
     for chosen in scenario.navigations:
         agents = sum(group.count for group in scenario.groups if scenario.navigation_of(group) == chosen)
-        work += default_grid_budget(agents) if chosen.over_cells else default_budget(agents)
+        space = planner_kind(chosen.name).space
+        work += max(space.least_work, space.work_an_agent * agents)
     return work

@@ -32,16 +32,9 @@ from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
-# Default budget of small crowds: some 0.5 ms of one core, a path over a thousand polygons in one tick.
-LEAST_EXPANSIONS = 2000
 # Portals that a trail has room for before its block is exchanged for a larger one; no agent goes through so
 # many in a tick.
 TRAIL_SLACK = 8
-
-
-def default_budget(agents: int) -> int:
-    """Return the expansions a tick where the scenario names none: 2,000, or one for each agent."""
-    return max(LEAST_EXPANSIONS, agents)
 
 
 class CorridorPaths(Paths):
@@ -62,8 +55,6 @@ class CorridorPaths(Paths):
         A target this near to the one that an agent has a path to is no new request ([Pathfinding undated],
         section 7).
     """
-
-    on_corridors = True
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ whatever they are made of.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,6 @@ class Paths(ABC):
     ----------
     searches : SearchTask
     """
-
-    # whether paths are portals of the mesh, which have to be kept with agents as they walk
-    on_corridors: ClassVar[bool]
 
     def __init__(
         self,

@@ -30,18 +30,10 @@ from crowdsim.systems.paths.progress import take_length, take_path
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.world import World
 
-# Default budget of small crowds: some 5 ms of one core, a handful of paths over a large hall.
-LEAST_EXPANSIONS = 50_000
-EXPANSIONS_AN_AGENT = 10
 # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
 # cell are up to 8 % longer.
 STRAIGHT = 1.1
 BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals may lie off the ground.
-
-
-def default_budget(agents: int) -> int:
-    """Return the expansions a tick where the scenario names none: 50,000, or ten for each agent."""
-    return max(LEAST_EXPANSIONS, EXPANSIONS_AN_AGENT * agents)
 
 
 class WaypointPaths(Paths):
@@ -63,8 +55,6 @@ class WaypointPaths(Paths):
     walkers : Walkers
         The walks of all agents in the world, row by row.
     """
-
-    on_corridors = False
 
     def __init__(
         self,

@@ -18,8 +18,9 @@ from crowdsim.avoidance.registry import origin_of
 from crowdsim.errors import NavigationError, ScenarioError
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.planner import CELLS
 from crowdsim.navigation.mesh.build import build_mesh
-from crowdsim.navigation.planners import OWN, leads_over_cells, planner_kind, planner_kinds
+from crowdsim.navigation.planners import OVER_CELLS, OWN, planner_kind, planner_kinds
 from crowdsim.navigation.planning import registry
 from crowdsim.navigation.planning.plain_planner import PlainPlanner
 from crowdsim.navigation.planning.registry import register_planner
@@ -87,7 +88,7 @@ def answered(planner, mesh, position, radius=0.2):
 
 def test_every_kind_of_planner_is_known_by_its_name_and_its_own_folder():
     assert [kind.name for kind in planner_kinds()] == list(OWN)
-    assert {kind.name for kind in planner_kinds() if kind.over_cells} == {"grid", "s2-grid"}
+    assert {kind.name for kind in planner_kinds() if kind.space is CELLS} == OVER_CELLS == {"grid", "s2-grid"}
 
 
 def test_a_straight_line_is_found_where_one_can_walk_along_it_and_nowhere_else():
@@ -240,12 +241,6 @@ def test_the_page_shows_the_file_that_is_tested():
 
 def test_the_parameters_of_a_kind_are_listed_once():
     for kind in planner_kinds():
-        names = [field.name for owner in (*kind.owners, *kind.options) for field in dataclasses.fields(owner)]
+        owners = (*kind.owners, *kind.space.owners, *kind.options)
+        names = [field.name for owner in owners for field in dataclasses.fields(owner)]
         assert len(set(names)) == len(names), kind.name
-
-
-def test_what_scenarios_are_read_by_is_what_planners_register():
-    assert {kind.name: kind.over_cells for kind in planner_kinds()} == {
-        name: leads_over_cells(name) for name in OWN
-    }
-    assert not leads_over_cells("no planner")
