@@ -231,7 +231,7 @@ def test_a_planner_that_breaks_its_promises_is_reported_by_name_and_agent(tmp_pa
 
 
 def test_the_page_shows_the_file_that_is_tested():
-    page = (FILE.parents[1] / "guides" / "plug-ins.md").read_text(encoding="utf-8")
+    page = (FILE.parents[1] / "develop" / "extending.md").read_text(encoding="utf-8")
     assert (
         f"```python\n{FILE.read_text(encoding='utf-8')}```" in page
         and PlainPlanner.__name__ in page
