@@ -6,8 +6,10 @@ without a traceback. Anything else that escapes is a fault of the program.
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -37,6 +39,14 @@ class CrowdsimError(Exception):
     """Base of all errors that a user can cause; `exit_code` is what the command returns for it."""
 
     exit_code = ExitCode.USAGE
+
+
+def needed(module: str, without: str) -> Any:
+    """Return a module that an extra brings; raise `CrowdsimError` with the words for its absence."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise CrowdsimError(without) from None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ names come from files, and files from strangers.
 
 from __future__ import annotations
 
+import math
 import unicodedata
+from typing import Any
 
 # control characters and escape sequences; marks of direction and what has no width; halves of characters;
 # lines
@@ -35,6 +37,20 @@ def visible(text: str, keep: str = "") -> str:
 def summary_of(thing: object) -> str:
     """Return the first paragraph of what a class or a function says of itself, as one line."""
     return " ".join((thing.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def without_nan(value: Any) -> Any:
+    """Return plain values with None for numbers that JSON does not know."""
+    if isinstance(value, dict):
+        return {key: without_nan(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [without_nan(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _escaped(letter: str) -> str:

@@ -17,8 +17,7 @@ from crowdsim.avoidance.explain import REASON_DTYPE
 from crowdsim.avoidance.model import Choice, CrowdView, StatelessModel, empty_choice
 from crowdsim.avoidance.neighbours import CHOSEN, MOST_NEIGHBOURS, NEAR_X, NEAR_Y, find_nearest
 from crowdsim.geometry.cells import Cells
-from crowdsim.geometry.wall_frame import WallFrame, wall_frame
-from crowdsim.geometry.walls import Walls
+from crowdsim.geometry.walls import WallFrame, Walls, wall_frame
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.kernels.threads import Team
 

@@ -70,10 +70,11 @@ def run_bench(
         if installed(product) is None
     }
     there = tuple(product for product in products if product not in missing)
+    memory_gb = round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
     document: dict[str, Any] = {
         "format": FORMAT,
         "quick": quick,
-        "machine": machine() | {"memory_gb": _memory_gb()},
+        "machine": machine() | {"memory_gb": memory_gb},
     }
     found = []
     for scene in SCENES:
@@ -103,10 +104,6 @@ def _note_of_scene(note: Callable[[str], None], name: str, text: str) -> None:
     note(f"{name}: {text}")
 
 
-def _memory_gb() -> float:
-    return round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9, 1)
-
-
 def as_text(document: dict[str, Any], table: Callable[..., str]) -> str:
     """Return the results of a benchmark as text; `table` lays rows out."""
     host = document["machine"]
@@ -118,23 +115,17 @@ def as_text(document: dict[str, Any], table: Callable[..., str]) -> str:
     ]
     for scene in document["scenes"]:
         lines += ["", f"{scene['name']}: {scene['about']}; {scene['rounds']} rounds by turns"]
-        rows = []
-        for row in scene["rows"]:
-            times = (
-                f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]"
-                if "ratio" in row
-                else ""
+        rows = [
+            (
+                row["product"],
+                row["model"],
+                f"{row['agents']:,}",
+                f"{row['cpu_ns']:,.0f}",
+                _spread(row) if "ratio" in row else "",
+                _alike(row),
             )
-            rows.append(
-                (
-                    row["product"],
-                    row["model"],
-                    f"{row['agents']:,}",
-                    f"{row['cpu_ns']:,.0f}",
-                    times,
-                    _alike(row),
-                )
-            )
+            for row in scene["rows"]
+        ]
         lines.append(
             table(("product", "model", "agents", "ns an agent", "times ours", ""), rows, right=(2, 3))
         )
@@ -150,6 +141,10 @@ def as_text(document: dict[str, Any], table: Callable[..., str]) -> str:
     )
     lines.append("times are processor times (median); times ours: median of the rounds [least, most]")
     return "\n".join(lines)
+
+
+def _spread(row: dict[str, Any]) -> str:
+    return f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]"
 
 
 def _alike(row: dict[str, Any]) -> str:
@@ -238,8 +233,6 @@ def history_rows(entries: Sequence[dict[str, Any]]) -> tuple[list[str], list[lis
             for row in scene["rows"]:
                 if "ratio" in row:
                     key = (f"{scene['name']}, {scene['agents']:,}", f"{row['product']} {row['model']}")
-                    cells.setdefault(key, {})[place] = (
-                        f"{row['ratio']:.2f} [{row['ratio_least']:.2f}, {row['ratio_most']:.2f}]"
-                    )
+                    cells.setdefault(key, {})[place] = _spread(row)
     rows = [[*key, *(found.get(place, "") for place in range(len(entries)))] for key, found in cells.items()]
     return ["scene", "times ours", *dates], rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -88,61 +87,3 @@ def jupedsim_paths(
         return np.array([float(np.hypot(*np.diff(path, axis=0).T).sum()) for path in paths])
 
     return find
-
-
-def measure_paths(
-    count: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
-) -> tuple[list[dict[str, Any]], float]:
-    """Measure paths of points, by turns; see `crowdsim.bench.scenes.Scene.run`.
-    A row's `longer` is the mean length of its paths beside ours.
-    """
-    from crowdsim.bench.rounds import busy_seconds, installed
-    from crowdsim.bench.rows import spread, times_of
-
-    ground = pillar_hall()
-    places = points_in(ground, 2 * count)
-    begin, end = places[:count], places[count:]
-    note("building the mesh")
-    finders = {"crowdsim": our_paths(ground, begin, end)}
-    if "jupedsim" in products:
-        try:
-            finders["jupedsim"] = jupedsim_paths(ground, begin, end)
-        except ImportError:
-            missing["jupedsim"] = "not installed (pip install jupedsim)"
-    # the first of each may compile, and does not count
-    lengths = {product: find() for product, find in finders.items()}
-    times: dict[str, list[float]] = {product: [] for product in finders}
-    note("taking turns")
-    busy, own, started = busy_seconds(), time.process_time(), time.perf_counter()
-    for _ in range(rounds):
-        for product, find in finders.items():
-            since = time.process_time()
-            find()
-            times[product].append((time.process_time() - since) / count * 1e9)
-    others = max(0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - started))
-    rows = [
-        {
-            "product": "crowdsim",
-            "model": "mesh paths",
-            "version": installed("crowdsim"),
-            **times_of(times["crowdsim"], count, 1),
-        }
-    ]
-    if "jupedsim" in finders:
-        row = {
-            "product": "jupedsim",
-            "model": "RoutingEngine",
-            "version": installed("jupedsim"),
-            "beside": "mesh paths",
-            "alike": "kind",
-        }
-        longer = round(float(np.mean(lengths["jupedsim"] / lengths["crowdsim"])), 4)
-        rows.append(
-            {
-                **row,
-                "longer": longer,
-                **times_of(times["jupedsim"], count, 1),
-                **spread(times["jupedsim"], times["crowdsim"]),
-            }
-        )
-    return rows, others

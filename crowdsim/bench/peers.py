@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -46,10 +45,6 @@ class Peer:
     build: Callable[[Crowd], tuple[Callable[[], Any], Callable[[int], dict[str, float]] | None]]
     tick: float = TICK
     most_agents: int = 1_000_000
-
-    def version(self) -> str:
-        """Return the version that is installed."""
-        return version(self.product)
 
 
 def pyrvo_simulator(agents: Crowd) -> Any:

@@ -40,6 +40,8 @@ class Runner:
     more : callable or None
         Given how many steps there were since its last call, returns numbers to be noted.
     close : callable or None
+    steps : int
+        How many are timed in a turn, all of them and always; 0 is as many as suit how slow it is.
     cpu, wall : list of float, ns an agent and step
         For each turn the processor time of the whole process, and the time on the wall's clock.
     noted : list of dict
@@ -51,6 +53,7 @@ class Runner:
     step: Callable[[], Any]
     more: Callable[[int], dict[str, float]] | None = None
     close: Callable[[], None] | None = None
+    steps: int = 0
     cpu: list[float] = field(default_factory=list)
     wall: list[float] = field(default_factory=list)
     noted: list[dict[str, float]] = field(default_factory=list)
@@ -61,14 +64,14 @@ class Runner:
         self.step()  # a first step may compile and build trees, and does not count
         begin = time.process_time()
         self.step()
-        self.slow = (time.process_time() - begin) / self.agents * 1e9 > SLOW_NS
-        for _ in range(0 if self.slow else WARM_TICKS - 2):
+        self.slow = not self.steps and (time.process_time() - begin) / self.agents * 1e9 > SLOW_NS
+        for _ in range(0 if self.slow or self.steps else WARM_TICKS - 2):
             self.step()
 
     def take_turn(self) -> None:
         """Step and note the time."""
-        steps = 1 if self.slow else STEPS
-        if not self.slow:
+        steps = self.steps or (1 if self.slow else STEPS)
+        if not self.slow and not self.steps:
             self.step()
         if self.more:
             self.more(1)  # of steps that are not timed
@@ -140,6 +143,23 @@ def ratio(above: list[float], below: list[float]) -> dict[str, float]:
         "ratio": round(float(median), 2),
         "ratio_low": round(float(low), 2),
         "ratio_high": round(float(high), 2),
+    }
+
+
+def spread(above: list[float], below: list[float]) -> dict[str, float]:
+    """Return the median of ratios round by round, the least and the most.
+
+    Parameters
+    ----------
+    above, below : list of float
+        Times of one and of the other by rounds; rounds that one of them does not have are left out.
+    """
+    rounds = min(len(above), len(below))
+    ratios = np.array(above[:rounds]) / np.array(below[:rounds])
+    return {
+        "ratio": round(float(np.median(ratios)), 3),
+        "ratio_least": round(float(ratios.min()), 3),
+        "ratio_most": round(float(ratios.max()), 3),
     }
 
 

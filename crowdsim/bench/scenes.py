@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from crowdsim.bench.crowds import TICK, Walker, crowd
-from crowdsim.bench.paths import measure_paths
+from crowdsim.bench.paths import jupedsim_paths, our_paths, pillar_hall, points_in
 from crowdsim.bench.peers import PEERS
-from crowdsim.bench.rounds import Runner, installed, take_turns
-from crowdsim.bench.rows import spread, times_of
+from crowdsim.bench.rounds import Runner, installed, spread, take_turns
 
 # The models beside which peers are set; see `crowdsim.bench.peers`.
 OURS = ("orca", "toi", "hrvo", "sampled-hrvo")
 TICK_WARM = 20  # Ticks of the whole tick before it is timed: paths are planned in the first ones.
 TICK_PEER = "doStep beside our whole tick"  # What the peer's row of that scene is called.
+TICK_BLOCK = 40  # Ticks of a turn there: what is recorded is written in blocks.
+WHOLE_TICK, MESH_PATHS = "orca, whole tick", "mesh paths"  # What our rows of those scenes are called.
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,12 @@ class Scene:
     run: Callable[
         [int, int, tuple[str, ...], dict[str, str], Callable[[str], None]], tuple[list[dict[str, Any]], float]
     ]
+
+
+def _row(product: str, model: str, threads: int = 1) -> dict[str, Any]:
+    """Return what a row says of what is measured."""
+    version = installed(product)
+    return {"product": product, "model": model, "version": version, "threads": threads, "tick_s": TICK}
 
 
 def measured(runners: list[Runner], rounds: int) -> tuple[list[dict[str, Any]], float]:
@@ -85,14 +93,8 @@ def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
         all_agents = crowd(agents, ground)
         runners = []
         for model in OURS:
-            row = {
-                "product": "crowdsim",
-                "model": model,
-                "version": installed("crowdsim"),
-                "threads": 1,
-                "tick_s": TICK,
-            }
             walker = Walker(all_agents, model)
+            row = _row("crowdsim", model)
             runners.append(Runner(row, len(all_agents), walker.step, close=walker.close))
         for peer in PEERS:
             if peer.product not in products:
@@ -108,13 +110,7 @@ def _steps(ground: str) -> Callable[..., tuple[list[dict[str, Any]], float]]:
                 # whatever a peer does not like about the crowd: its row is missing, with the reason
                 missing[f"{peer.product} {peer.model} on {ground} ground"] = f"refused the crowd: {error}"
                 continue
-            row = {
-                "product": peer.product,
-                "model": peer.model,
-                "version": peer.version(),
-                "threads": 1,
-                "tick_s": peer.tick,
-            }
+            row = _row(peer.product, peer.model) | {"tick_s": peer.tick}
             runners.append(Runner({**row, "beside": peer.beside, "alike": peer.alike}, len(fewer), step))
         note("taking turns")
         with warnings.catch_warnings():
@@ -130,14 +126,11 @@ def _whole_tick(
     """Measure all that a run does in a tick, its recording included,
     beside RVO2's bare step with the same agents.
     """
-    from crowdsim.bench.rounds import busy_seconds
     from crowdsim.bench.square import document, rvo2_of
     from crowdsim.recording.locks import scratch_folder
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.simulation.simulation import Simulation
 
-    block = 40
-    times: dict[str, list[float]] = {"ours": [], "rvo2": []}
     note("building the square")
     with (
         scratch_folder() as folder,
@@ -145,50 +138,46 @@ def _whole_tick(
     ):
         for _ in range(TICK_WARM):
             ours.step()
-        rvo2 = None
+        row = _row("crowdsim", WHOLE_TICK, ours.team.threads)
+        runners = [Runner(row, agents, ours.step, steps=TICK_BLOCK)]
         if "pyrvo" in products:
             try:
                 rvo2 = rvo2_of(ours)
             except ImportError:
                 missing["pyrvo"] = "not installed (pip install pyrvo)"
+            else:
+
+                def wish(_: int) -> dict[str, float]:
+                    for number, velocity in enumerate(ours.agents.preferred_velocity.tolist()):
+                        rvo2.set_agent_pref_velocity(number, velocity)
+                    return {}
+
+                row = _row("pyrvo", f"RVO2, {TICK_PEER}") | {"beside": WHOLE_TICK, "alike": "less"}
+                runners.append(Runner(row, agents, rvo2.do_step, wish, steps=TICK_BLOCK))
         note("taking turns")
-        busy, own, begin = busy_seconds(), time.process_time(), time.perf_counter()
-        for _ in range(rounds):
-            times["ours"].append(_timed(ours.step, block, agents))
-            if rvo2 is not None:
-                wish = ours.agents.preferred_velocity
-                for row in range(len(wish)):
-                    rvo2.set_agent_pref_velocity(row, wish[row].tolist())
-                times["rvo2"].append(_timed(rvo2.do_step, block, agents))
-        others = max(
-            0.0, (busy_seconds() - busy - (time.process_time() - own)) / (time.perf_counter() - begin)
-        )
-    rows: list[dict[str, Any]] = [
-        {
-            "product": "crowdsim",
-            "model": "orca, whole tick",
-            "version": installed("crowdsim"),
-            **times_of(times["ours"], agents, ours.team.threads),
-        }
-    ]
-    if times["rvo2"]:
-        peer: dict[str, Any] = {
-            "product": "pyrvo",
-            "model": f"RVO2, {TICK_PEER}",
-            "version": installed("pyrvo"),
-            "beside": "orca, whole tick",
-            "alike": "less",
-        }
-        rows.append({**peer, **times_of(times["rvo2"], agents, 1), **spread(times["rvo2"], times["ours"])})
-    return rows, others
+        return measured(runners, rounds)
 
 
-def _timed(step: Callable[[], Any], steps: int, agents: int) -> float:
-    """Return the processor time of some steps, ns an agent and step."""
-    begin = time.process_time()
-    for _ in range(steps):
-        step()
-    return (time.process_time() - begin) / steps / agents * 1e9
+def _paths(
+    agents: int, rounds: int, products: tuple[str, ...], missing: dict[str, str], note: Callable[[str], None]
+) -> tuple[list[dict[str, Any]], float]:
+    """Measure paths of so many points, ours beside those of JuPedSim's router."""
+    ground = pillar_hall()
+    places = points_in(ground, 2 * agents)
+    note("building the mesh")
+    ours = our_paths(ground, places[:agents], places[agents:])
+    runners = [Runner(_row("crowdsim", MESH_PATHS), agents, ours, steps=1)]
+    if "jupedsim" in products:
+        try:
+            theirs = jupedsim_paths(ground, places[:agents], places[agents:])
+        except ImportError:
+            missing["jupedsim"] = "not installed (pip install jupedsim)"
+        else:
+            row = _row("jupedsim", "RoutingEngine") | {"beside": MESH_PATHS, "alike": "kind"}
+            row["longer"] = round(float(np.mean(theirs() / ours())), 4)
+            runners.append(Runner(row, agents, theirs, steps=1))
+    note("taking turns")
+    return measured(runners, rounds)
 
 
 SCENES = (
@@ -209,7 +198,7 @@ SCENES = (
         300,
         9,
         5,
-        measure_paths,
+        _paths,
     ),
     Scene(
         "tick",

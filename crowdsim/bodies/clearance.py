@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.geometry.wall_frame import wall_frame
-from crowdsim.geometry.walls import Walls
+from crowdsim.geometry.walls import Walls, wall_frame
 from crowdsim.kernels.decorator import kernel, lean_kernel
 
 # A push may leave a disc this much nearer to a wall than its radius: rounding of the walk along walls would

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from crowdsim.cli.shell import OutputLost, complain, guarded, output, print_error, say
-from crowdsim.cli.verbs import VERBS
+from crowdsim.cli.verbs import FUNCTIONS, VERBS
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.scenario.tree import suggestion
 
@@ -24,11 +24,12 @@ class VerbGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command of one verb, or None."""
-        verb = VERBS.get(cmd_name)
-        if verb is None:
+        if cmd_name not in VERBS:
             return None
-        function = getattr(importlib.import_module(f"crowdsim.cli.{verb.module}"), verb.function)
-        return _command(cmd_name, function)
+        module = importlib.import_module(f"crowdsim.cli.{cmd_name}")
+        app = _plain_app()
+        app.command(cmd_name)(guarded(getattr(module, FUNCTIONS.get(cmd_name, cmd_name))))
+        return typer.main.get_command(app)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first argument names; an unknown one is answered with the nearest."""
@@ -44,7 +45,7 @@ class VerbGroup(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of verbs into the help."""
         with formatter.section("Verbs"):
-            formatter.write_dl([(name, verb.about) for name, verb in VERBS.items()])
+            formatter.write_dl([*VERBS.items()])
 
 
 def _plain_app(*, completes: bool = False, **options: Any) -> typer.Typer:
@@ -52,12 +53,6 @@ def _plain_app(*, completes: bool = False, **options: Any) -> typer.Typer:
     return typer.Typer(
         add_completion=completes, rich_markup_mode=None, pretty_exceptions_enable=False, **options
     )
-
-
-def _command(name: str, function: Any) -> Any:
-    app = _plain_app()
-    app.command(name)(guarded(function))
-    return typer.main.get_command(app)
 
 
 def _print_version(wanted: bool) -> None:

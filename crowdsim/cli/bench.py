@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json as json_module
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from crowdsim.cli.options import new_output
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
 
 HISTORY = Path("benchmarks") / "history" / "bench.jsonl"
@@ -46,7 +47,7 @@ def bench(
     Processor times of one machine say little about another; ratios of the same round do. Products that are
     not installed are named.
     """
-    from crowdsim.bench.document import as_text, history_rows, read_history, run_bench
+    from crowdsim.bench.document import as_text, read_history, run_bench
     from crowdsim.bench.document import keep as keep_document
 
     if history:
@@ -61,18 +62,7 @@ def bench(
                 "one or the other."
             )
         entries = read_history(file)
-        if json:
-            say_json(entries)
-            return int(ExitCode.OK)
-        headers, rows = history_rows(entries[-MOST_SHOWN:])
-        for entry in entries[-MOST_SHOWN:]:
-            machine = entry["machine"]
-            say(
-                f"{machine['date'][:16]}  {machine['processor']}, {machine['cores']} cores, load "
-                f"{machine['load'][0]:g}{', quick' if entry['quick'] else ''}"
-            )
-        say()
-        say(table(headers, rows))
+        tell(entries, json, lambda: _history_text(entries[-MOST_SHOWN:]))
         return int(ExitCode.OK)
     if out is not None:
         new_output(out, (".json",), "a benchmark", force=force)
@@ -88,10 +78,20 @@ def bench(
             )
     if keep:
         keep_document(document, file)
-    if json:
-        say_json(document)
-    else:
-        say(as_text(document, table))
-        for target in (*([out] if out is not None else []), *([file] if keep else [])):
-            say(f"kept in {target}")
+    kept = [*([out] if out is not None else []), *([file] if keep else [])]
+    lines = [as_text(document, table), *(f"kept in {target}" for target in kept)]
+    tell(document, json, lambda: "\n".join(lines))
     return int(ExitCode.OK)
+
+
+def _history_text(entries: Sequence[dict[str, Any]]) -> str:
+    """Return how the ratios went, below a line for each machine."""
+    from crowdsim.bench.document import history_rows
+
+    machines = [(entry, entry["machine"]) for entry in entries]
+    heads = [
+        f"{machine['date'][:16]}  {machine['processor']}, {machine['cores']} cores, load "
+        f"{machine['load'][0]:g}{', quick' if entry['quick'] else ''}"
+        for entry, machine in machines
+    ]
+    return "\n".join([*heads, "", table(*history_rows(entries))])

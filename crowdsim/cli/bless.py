@@ -10,7 +10,7 @@ import typer
 
 from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain, say, say_json
+from crowdsim.cli.shell import complain, tell
 from crowdsim.cli.verify import require_recorded_plugins, require_replayable
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode, RecordingError
 
@@ -62,10 +62,9 @@ def bless(
     Exit codes: 0 kept, or unchanged; 4 the name is taken by another run, or the file would be too large; 6
     the run is no longer what was recorded.
     """
-    from crowdsim.recording.files import new_file
     from crowdsim.recording.locks import scratch_folder
     from crowdsim.recording.opening import open_run
-    from crowdsim.regression.golden_recordings import what_changed
+    from crowdsim.regression.golden_recordings import keep_golden
     from crowdsim.regression.golden_runs import record_golden
     from crowdsim.scenario.load import parse_scenario
 
@@ -85,37 +84,30 @@ def bless(
             scenario, made, seconds=kept, until=until, threads=threads, progress=progress.follow
         )
         _require_same(recorded, made)
-        is_new, changed = not target.exists(), "" if not target.exists() else what_changed(target, made)
+        is_new, changed = keep_golden(made, target, force=force)
         if changed and not force:
             complain(f"{target}: another run has this name\n{changed}")
             raise RecordingError(
                 f"{target}: is left as it was. Keep the new run under another name (--name), or replace the "
                 "old one with --force."
             )
-        if is_new or changed:
-            with new_file(target, force=force) as copy:
-                copy.write_bytes(made.read_bytes())
         size = made.stat().st_size
-    if json:
-        facts = {
-            "ticks": ran.ticks,
-            "later_ticks": [*ran.later],
-            "bytes": size,
-            "is_new": is_new,
-            "changed": changed or None,
-        }
-        say_json({"ok": True, "golden": str(target), **facts})
-        return int(ExitCode.OK)
-    if not is_new and not changed:
-        say(f"{target}: unchanged")
-        return int(ExitCode.OK)
-    if changed:
-        say(f"changed:\n{changed}")
+    facts = {
+        "ok": True,
+        "golden": str(target),
+        "ticks": ran.ticks,
+        "later_ticks": [*ran.later],
+        "bytes": size,
+        "is_new": is_new,
+        "changed": changed or None,
+    }
     further = f", digests until tick {max(ran.later):,}" if ran.later else ""
-    say(
+    words = (
         f"{target}: every column of {ran.ticks:,} ticks ({ran.ticks * scenario.tick:g} s){further}; "
         f"{size / 1e3:,.0f} kB"
     )
+    changes = f"changed:\n{changed}\n" if changed else ""
+    tell(facts, json, lambda: changes + words if is_new or changed else f"{target}: unchanged")
     return int(ExitCode.OK)
 
 

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import table, tell, without_nan
+from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.printable import without_nan
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crowdsim.cli.options import new_picture
-from crowdsim.cli.shell import table, tell, without_nan
+from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
+from crowdsim.printable import counted, without_nan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,12 +162,12 @@ def as_text(name: str, facts: dict[str, Any], *, all_groups: bool) -> str:
     deadlocked = [each for each in facts["groups"] if each["is_deadlock"]]
     others = len(facts["groups"]) - len(deadlocked)
     text = (
-        f"{name}: {_count(len(deadlocked), 'deadlock')}, {facts['deadlocked_ever']:,} of "
+        f"{name}: {counted(len(deadlocked), 'deadlock')}, {facts['deadlocked_ever']:,} of "
         f"{facts['agents']:,} agents in {facts['run_s']:g} s"
     )
     text += f"\n{facts['stuck_ever']:,} were stuck for a time ({MEANINGS[facts['stuck_by']]})"
     if others:
-        text += f"; {_count(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + (
+        text += f"; {counted(others, 'group')} got on by {'itself' if others == 1 else 'themselves'}" + (
             "" if all_groups else " (--all lists them)"
         )
     if facts["stuck_by"] == "displacement":
@@ -220,7 +221,3 @@ def _named(heads: list[str]) -> str:
     return ", ".join(heads[:MOST_NAMED]) + (
         f" and {len(heads) - MOST_NAMED:,} more" if len(heads) > MOST_NAMED else ""
     )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import table, tell, without_nan
+from crowdsim.cli.shell import table, tell
 from crowdsim.cli.verdict import aligned, is_verdict, left_text, result_of, verdict_rows
-from crowdsim.printable import visible
+from crowdsim.printable import visible, without_nan
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
@@ -149,10 +149,11 @@ def as_text(facts: dict[str, Any]) -> str:
 
 def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the plain values of a verdict that another program wrote; tables in it are for programs."""
-    words = []
-    for key, value in result.items():
-        if isinstance(value, (str, int, float)) and value != "":
-            words.append(f"{key} {f'{value:.6g}' if isinstance(value, float) else value}")
+    words = [
+        f"{key} {f'{value:.6g}' if isinstance(value, float) else value}"
+        for key, value in result.items()
+        if isinstance(value, (str, int, float)) and value != ""
+    ]
     return [("verdict", ", ".join(words))] if words else []
 
 

@@ -32,6 +32,22 @@ LABELS = {  # of `summary`, as people read them
     "score_2_each": "the same with accelerations",
 }  # fmt: skip
 
+# Of tables: of each column its head, and with how many digits its numbers are shown.
+EXITS = {
+    "people": ("people", 0), "share": ("share", 2), "first_s": ("first s", 1), "median_s": ("median s", 1),
+    "last_s": ("last s", 1), "mean_travel_s": ("mean travel s", 1), "flow_per_s": ("flow 1/s", 2),
+}  # fmt: skip
+LINES = {
+    "length_m": ("length m", 2), "forwards": ("forwards", 0), "backwards": ("backwards", 0),
+    "first_s": ("first s", 1), "last_s": ("last s", 1), "flow_per_s": ("flow 1/s", 3),
+    "specific_flow_per_m_s": ("flow 1/(m s)", 3),
+}  # fmt: skip
+AREAS = {
+    "people": ("people", 0), "most": ("most", 0), "densest_per_m2": ("densest 1/m2", 2),
+    "mean_density_per_m2": ("mean 1/m2", 2), "mean_speed_m_s": ("mean m/s", 2),
+    "mean_stay_s": ("mean stay s", 1),
+}  # fmt: skip
+
 
 def measure(
     run: Annotated[
@@ -117,71 +133,17 @@ def as_text(facts: dict[str, Any]) -> str:
     ]
     parts = [f"{facts['file']}\n\n" + table(("measure", "value"), rows, right=(1,))]
     if facts["exits"]:
-        columns = {
-            "people": 0,
-            "share": 2,
-            "first_s": 1,
-            "median_s": 1,
-            "last_s": 1,
-            "mean_travel_s": 1,
-            "flow_per_s": 2,
-        }
-        heads = (
-            "reached",
-            "kind",
-            "people",
-            "share",
-            "first s",
-            "median s",
-            "last s",
-            "mean travel s",
-            "flow 1/s",
-        )
         most_used = sorted(facts["exits"], key=lambda each: -each["people"])[:MOST_SHOWN]
         more = len(facts["exits"]) - len(most_used)
         shown = [each for each in facts["exits"] if each in most_used] if more else facts["exits"]
         parts.append(
-            _part(heads, shown, ("goal", "kind"), columns)
+            _part({"goal": "reached", "kind": "kind"}, EXITS, shown)
             + (f"\n{more:,} more, less used: --csv or --json has them" if more else "")
         )
     if facts["lines"]:
-        columns = {
-            "length_m": 2,
-            "forwards": 0,
-            "backwards": 0,
-            "first_s": 1,
-            "last_s": 1,
-            "flow_per_s": 3,
-            "specific_flow_per_m_s": 3,
-        }
-        line_heads = (
-            "line",
-            "length m",
-            "forwards",
-            "backwards",
-            "first s",
-            "last s",
-            "flow 1/s",
-            "flow 1/(m s)",
-        )
-        parts.append(_part(line_heads, facts["lines"], ("line",), columns))
+        parts.append(_part({"line": "line"}, LINES, facts["lines"]))
     if facts["areas"]:
-        columns = {
-            "people": 0,
-            "most": 0,
-            "densest_per_m2": 2,
-            "mean_density_per_m2": 2,
-            "mean_speed_m_s": 2,
-            "mean_stay_s": 1,
-        }
-        parts.append(
-            _part(
-                ("area", "people", "most", "densest 1/m2", "mean 1/m2", "mean m/s", "mean stay s"),
-                facts["areas"],
-                ("area",),
-                columns,
-            )
-        )
+        parts.append(_part({"area": "area"}, AREAS, facts["areas"]))
     if "files" in facts:
         folder = Path(facts["files"][0]).parent
         parts.append(
@@ -191,12 +153,14 @@ def as_text(facts: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _part(
-    heads: Sequence[str], rows: Sequence[dict[str, Any]], names: Sequence[str], columns: dict[str, int]
-) -> str:
+def _part(names: dict[str, str], columns: dict[str, tuple[str, int]], rows: Sequence[dict[str, Any]]) -> str:
     """Return a table of names, and of numbers with so many digits."""
+    heads = [*names.values(), *(head for head, _ in columns.values())]
     shown = [
-        [*(row[name] for name in names), *(_shown(row[column], digits) for column, digits in columns.items())]
+        [
+            *(row[name] for name in names),
+            *(_shown(row[name], digits) for name, (_, digits) in columns.items()),
+        ]
         for row in rows
     ]
     return table(heads, shown, right=range(len(names), len(heads)))

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from crowdsim.cli.options import RECORDINGS, new_output, require_name
-from crowdsim.cli.shell import say, say_json
+from crowdsim.cli.shell import tell
 
 
 def migrate(
@@ -31,17 +31,16 @@ def migrate(
     if out is not None:
         new_output(out, RECORDINGS, "a recording", source=path)
     found = migrate_file(path, out, force=force)
-    if json:
-        say_json(
-            {
-                "ok": True,
-                "kind": found.kind,
-                "version": found.version,
-                "today": found.today,
-                "path": str(found.path) if found.path else None,
-            }
-        )
-    elif found.path is None:
-        say(f"{path}: is a {found.kind} of today's version of the format already (version {found.today})")
-    else:
-        say(f"{found.path}: version {found.today} of {path}, which has version {found.version}")
+    facts = {
+        "ok": True,
+        "kind": found.kind,
+        "version": found.version,
+        "today": found.today,
+        "path": str(found.path) if found.path else None,
+    }
+    text = (
+        f"{path}: is a {found.kind} of today's version of the format already (version {found.today})"
+        if found.path is None
+        else f"{found.path}: version {found.today} of {path}, which has version {found.version}"
+    )
+    tell(facts, json, lambda: text)

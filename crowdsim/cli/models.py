@@ -78,7 +78,12 @@ def models(
     from crowdsim.comparison.comparison import HEADERS, legend, markdown_table, over_seeds, table_row
     from crowdsim.sweep.design import seeds_of
 
-    target = _target(picture, scenarios, force=force) if picture is not None else None
+    target = None
+    if picture is not None:  # an error comes before anything runs
+        from crowdsim.pictures.run import pyplot
+
+        target = new_output(picture, PICTURES, "a picture", source=scenarios[0], force=force)
+        pyplot()
     names = _names(wanted)
     each_seed: list[int | None] = [*(seeds_of(seeds) if seeds.strip() else ())] or [None]
     runs = [
@@ -160,15 +165,6 @@ def _run_all(
             outcomes.append(run_scene(scenario, model, threads=threads, trace=trace))
             traces += [trace] if trace is not None else []
     return outcomes, traces
-
-
-def _target(picture: Path, scenarios: list[Path], *, force: bool) -> Path:
-    """Return where the picture goes, if it can be drawn there: an error comes before anything runs."""
-    from crowdsim.pictures.run import pyplot
-
-    target = new_output(picture, PICTURES, "a picture", source=scenarios[0], force=force)
-    pyplot()
-    return target
 
 
 def _loaded(

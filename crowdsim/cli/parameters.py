@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from crowdsim.cli.options import Plugins, load_plugins
-from crowdsim.cli.shell import say, say_json, wrapped
+from crowdsim.cli.shell import tell, wrapped
 from crowdsim.errors import CrowdsimError
 
 
@@ -33,20 +33,14 @@ def parameters(
             f'No tunable number has a name that begins with "{which}". '
             f"{suggestion(which, known) or 'Known are ' + ', '.join(known) + '.'}"
         )
-    if json:
-        say_json(rows)
-        return
-    for row in rows:
-        say(_headline(row))
-        say(
-            wrapped(
-                f"{row['why'][:1].upper()}{row['why'][1:]}."
-                + (f" Source: {row['source']}." if row["source"] else ""),
-                "    ",
-            )
-        )
-    for note in _notes(rows):
-        say(wrapped(note, ""))
+    lines = [line for row in rows for line in (_headline(row), wrapped(_reason(row), "    "))]
+    lines += [wrapped(note, "") for note in _notes(rows)]
+    tell(rows, json, lambda: "\n".join(lines))
+
+
+def _reason(row: dict[str, Any]) -> str:
+    source = f" Source: {row['source']}." if row["source"] else ""
+    return f"{row['why'][:1].upper()}{row['why'][1:]}.{source}"
 
 
 def _notes(rows: list[dict[str, Any]]) -> list[str]:

@@ -87,16 +87,12 @@ class Progress(AbstractContextManager["Progress"]):
         lines = (f"{times}  {len(simulation.world.agents):,} agents  {speed}", f"{times}  {speed}", times)
         self._write(line_of(lines, simulation.tick / stop.ticks, _columns()))
 
-    def show_now_and_then(self, simulation: Simulation) -> None:
-        """Show where a simulation is, if the last time was long enough ago."""
-        if self._enabled and time.monotonic() - self._marks[-1][0] >= SHOW_SECONDS:
-            self.show(simulation)
-
     def follow(self, simulation: Simulation) -> None:
         """Watch a simulation from the first call on, and show where it is now and then."""
         if not self._marks:
             self.start(simulation)
-        self.show_now_and_then(simulation)
+        if self._enabled and time.monotonic() - self._marks[-1][0] >= SHOW_SECONDS:
+            self.show(simulation)
 
     def line(self, texts: Sequence[str], share: float) -> None:
         """Show a bar with the first text that leaves room for it (`line_of`)."""

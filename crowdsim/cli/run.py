@@ -85,9 +85,11 @@ def run(
     the recording could not be kept; 5 it is kept under another name, since a finished recording has the
     wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
     """
-    if no_record:
-        _refuse_idle_options(
-            out=out is not None, trace=trace, force=force, checkpoint_every=checkpoint_every is not None
+    given = {"--out": out, "--trace": trace, "--force": force, "--checkpoint-every": checkpoint_every}
+    idle = [name for name, value in given.items() if value not in (None, False)]
+    if no_record and idle:  # doing nothing of what was asked would be found out too late
+        raise CrowdsimError(
+            f"--no-record leaves nothing to do for {' and '.join(idle)}. Leave out one or the other."
         )
     if out is not None:
         new_output(out, RECORDINGS, "a recording")
@@ -197,17 +199,6 @@ def note_cut_off(target: Path) -> None:
                 f"note: another run with this name was cut off at {run.longest.until_s:g} s. {steps[0][1]} "
                 f"{steps[0][0]}"
             )
-
-
-def _refuse_idle_options(**given: bool) -> None:
-    """Refuse options about a recording where there will be none:
-    doing nothing of what was asked would be found out too late.
-    """
-    idle = [f"--{name.replace('_', '-')}" for name, is_given in given.items() if is_given]
-    if idle:
-        raise CrowdsimError(
-            f"--no-record leaves nothing to do for {' and '.join(idle)}. Leave out one or the other."
-        )
 
 
 def _default_output(name: str) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json as json_module
-import math
 import os
 import re
 import shutil
@@ -104,15 +103,6 @@ def tell(facts: Any, as_json: bool, text: Callable[[], str]) -> None:
         say(text())
 
 
-def without_nan(value: Any) -> Any:
-    """Return plain values with None for numbers that JSON does not know."""
-    if isinstance(value, dict):
-        return {key: without_nan(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [without_nan(each) for each in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 def terminal_width() -> int:
     """Return how many characters a line of output may have; 120 where it is not a terminal."""
     return max(60, shutil.get_terminal_size((120, 24)).columns)
@@ -161,16 +151,15 @@ def wrapped(text: str, indent: str) -> str:
     ).replace("\0", " ")
 
 
-def problem_rows(error: ScenarioError) -> list[dict[str, Any]]:
-    """Return the problems of a scenario as plain values for JSON."""
-    return [asdict(problem) for problem in error.problems]
-
-
 def print_error(error: CrowdsimError, *, as_json: bool = False) -> None:
     """Print what went wrong: as text to standard error, or as JSON to standard output."""
     notes = notes_of(error)
     if as_json and not isinstance(error, OutputLost):
-        problems = problem_rows(error) if isinstance(error, ScenarioError) else [{"message": str(error)}]
+        problems = (
+            [asdict(problem) for problem in error.problems]
+            if isinstance(error, ScenarioError)
+            else [{"message": str(error)}]
+        )
         say_json({"ok": False, "problems": problems, **({"notes": notes} if notes else {})})
         return
     complain("\n".join([str(error), *notes]))

@@ -20,8 +20,7 @@ from crowdsim.errors import CrowdsimError, ExitCode
 if TYPE_CHECKING:
     from crowdsim.sweep.folder import Folder
     from crowdsim.sweep.plan import Plan
-    from crowdsim.sweep.pools import Pool
-    from crowdsim.sweep.supervise import Report
+    from crowdsim.sweep.supervise import Pool, Report
 
 MOST_LISTED = 40  # runs that --dry-run lists; --json has them all
 MOST_FAILURES = 10
@@ -255,7 +254,7 @@ def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry:
     from crowdsim.sweep.supervise import waiting
 
     todo, known = waiting(plan, folder, record=record, retry=retry)
-    expected = estimate(plan, todo, known, record=record)
+    expected = estimate(todo, known, record=record)
     is_waiting = {run.id for run in todo}
     if json:
         runs = [

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from crowdsim.cli.options import AllowDir, Plugins, Seed, SetValues, known_folders, load_plugins, with_seed
-from crowdsim.cli.shell import complain_of, problem_rows, say, say_json
+from crowdsim.cli.shell import complain_of, tell
 from crowdsim.errors import ExitCode, ScenarioError
+
+if TYPE_CHECKING:
+    from crowdsim.setup.examine import Facts
 
 
 def validate(
@@ -36,21 +39,21 @@ def validate(
     built = build_world(loaded)
     problems, facts = examine(built)
     notes = [*notes_left(loaded), *locked_in(built)]
-    if json:
-        rows = [problem_rows(ScenarioError(found)) if found else [] for found in (problems, notes)]
-        say_json({"ok": not problems, "problems": rows[0], "notes": rows[1], **asdict(facts)})
-        return int(ExitCode.USAGE if problems else ExitCode.OK)
-    complain_of(notes)
-    if problems:
-        raise ScenarioError(problems)
-    say(f"{scenario}: nothing is wrong")
-    say(
+    if not json:
+        complain_of(notes)
+        if problems:
+            raise ScenarioError(problems)
+    found = {"problems": [asdict(each) for each in problems], "notes": [asdict(each) for each in notes]}
+    tell({"ok": not problems, **found, **asdict(facts)}, json, lambda: _as_text(scenario, facts))
+    return int(ExitCode.USAGE if problems else ExitCode.OK)
+
+
+def _as_text(scenario: Path, facts: Facts) -> str:
+    return (
+        f"{scenario}: nothing is wrong\n"
         f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} "
-        f"polygons, {facts.walls:,} walls)"
-    )
-    say(
+        f"polygons, {facts.walls:,} walls)\n"
         f"paths of {facts.shortest_way_m:.1f} to {facts.longest_way_m:.1f} m; at most {facts.ticks:,} ticks "
-        f"and {facts.frames:,} frames"
+        f"and {facts.frames:,} frames\n"
+        f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if all agents stay to the end"
     )
-    say(f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if all agents stay to the end")
-    return int(ExitCode.OK)

@@ -104,84 +104,46 @@ def _in_short(result: Mapping[str, Any]) -> str:
 
 def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, str]]:
     """Return the results of a run as names and values; see `verdict_text`."""
-    rows = [
-        (
-            "ended",
-            f"{result['ended']} at {result['simulated_s']:g} s ({result['ticks']:,} ticks of {tick_s:g} s)",
-        )
-    ]
-    last = f", the last at {result['last_arrival_s']:g} s" if result["last_arrival_s"] is not None else ""
-    rows.append(
-        (
-            "arrived",
-            (
-                f"{result['arrived']:,} of "
-                f"{result['agents'] - result['standing'] + _standing_arrivals(result):,}{last}"
-            ),
-        )
-    )
-    if result["arrivals"]:
-        rows.append(("  by goal", _by_goal(result["arrivals"])))
-    if result["not_arrived"]:
-        rows.append(
-            ("not arrived", ", ".join(f"{count:,} {reason}" for reason, count in result["reasons"].items()))
-        )
-    if result.get("deadlocked"):
-        rows.append(
-            (
-                "deadlocks",
-                ", ".join(f"{count:,} {cause}" for cause, count in result["deadlocked"].items())
-                + " (stuck for 30 s)",
-            )
-        )
-    if flow := _greatest_flow(result):
-        rows.append(("flow", _flow_words(result, flow)))
-    if result["standing"]:
-        rows.append(("standing", f"{result['standing']:,} without a further goal"))
-    rows.append(
-        (
-            "overlaps",
-            f"deepest {_length(result['deepest_overlap_m'])}" if result["deepest_overlap_m"] else "none",
-        )
-    )
-    if result["symmetries_broken"]:
-        rows.append(("symmetry", f"broken {_times(result['symmetries_broken'])}"))
-    if result["strays"]:
-        rows.append(
-            ("pushed away", f"{_times(result['strays'])} so far off the path that a new one was asked for")
-        )
-    if result.get("nudges"):
-        rows.append(("asked aside", _times(result["nudges"])))
-    if result.get("replans"):
-        rows.append(
-            ("new paths", ", ".join(f"{_times(count)} {cause}" for cause, count in result["replans"].items()))
-        )
-    if result.get("steered"):
-        rows.append(("steered", f"{_times(result['steered'])} by a program"))
-    pressure = (
-        f", at most {result['most_requests_open']:,} open at once" if result.get("most_requests_open") else ""
-    )
-    rows.append(
-        (
-            "paths",
-            f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s{pressure}",
-        )
-    )
-    factor = (
-        f"{(result['simulated_s'] - result.get('begun_s', 0.0)) / result['wall_s']:.1f}"
-        if result["wall_s"] > 0.0
-        else "-"
-    )
-    rows.append(
-        (
-            "time",
-            f"{result['wall_s']:.2f} s, {factor} x real time; worst tick {result['worst_tick_ms']:.1f} ms",
-        )
-    )
-    slowest = list(result["ms_per_tick"].items())[:SLOWEST_SHOWN]
-    if slowest:
-        rows.append(("  slowest", ", ".join(f"{name} {ms:.2f} ms" for name, ms in slowest) + " a tick"))
-    return rows
+    last, pressure = result["last_arrival_s"], result.get("most_requests_open")
+    # those that stand and have arrived somewhere are counted among the arrived too
+    standing_arrivals = result["arrived"] + result["not_arrived"] + result["standing"] - result["agents"]
+    with_goal = result["agents"] - result["standing"] + max(0, standing_arrivals)
+    simulated_s = result["simulated_s"] - result.get("begun_s", 0.0)
+    factor = f"{simulated_s / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"
+    deadlocked, reasons = _counts(result.get("deadlocked", {})), _counts(result["reasons"])
+    replans = [f"{_times(count)} {cause}" for cause, count in result.get("replans", {}).items()]
+    slowest = [f"{name} {ms:.2f} ms" for name, ms in [*result["ms_per_tick"].items()][:SLOWEST_SHOWN]]
+    rows = {
+        "ended": f"{result['ended']} at {result['simulated_s']:g} s "
+        f"({result['ticks']:,} ticks of {tick_s:g} s)",
+        "arrived": f"{result['arrived']:,} of {with_goal:,}"
+        + (f", the last at {last:g} s" if last is not None else ""),
+        "  by goal": _by_goal(result["arrivals"]),
+        "not arrived": reasons if result["not_arrived"] else "",
+        "deadlocks": f"{deadlocked} (stuck for 30 s)" if deadlocked else "",
+        "flow": _flow_words(result),
+        "standing": f"{result['standing']:,} without a further goal" if result["standing"] else "",
+        "overlaps": f"deepest {_length(result['deepest_overlap_m'])}"
+        if result["deepest_overlap_m"]
+        else "none",
+        "symmetry": f"broken {_times(result['symmetries_broken'])}" if result["symmetries_broken"] else "",
+        "pushed away": f"{_times(result['strays'])} so far off the path that a new one was asked for"
+        if result["strays"]
+        else "",
+        "asked aside": _times(result["nudges"]) if result.get("nudges") else "",
+        "new paths": ", ".join(replans),
+        "steered": f"{_times(result['steered'])} by a program" if result.get("steered") else "",
+        "paths": f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s"
+        + (f", at most {pressure:,} open at once" if pressure else ""),
+        "time": f"{result['wall_s']:.2f} s, {factor} x real time; "
+        f"worst tick {result['worst_tick_ms']:.1f} ms",
+        "  slowest": f"{', '.join(slowest)} a tick" if slowest else "",
+    }
+    return [(name, text) for name, text in rows.items() if text]
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
 
 
 def aligned(rows: Rows) -> str:
@@ -224,10 +186,12 @@ def _greatest_flow(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return max(result.get("flows", []), key=lambda flow: flow["per_m_s"], default=None)
 
 
-def _flow_words(result: Mapping[str, Any], flow: Mapping[str, Any]) -> str:
+def _flow_words(result: Mapping[str, Any]) -> str:
     from crowdsim.measures.exit_flow import PEOPLE_PER_M_S  # loads numpy, which --help must not
 
-    low, high = PEOPLE_PER_M_S
+    flow, (low, high) = _greatest_flow(result), PEOPLE_PER_M_S
+    if flow is None:
+        return ""
     law = "; not calibrated for flow" if result.get("speed_law") == "none" else ""
     return (
         f"{flow['per_m_s']:.2g} persons/(m s) through {visible(flow['exit'])}, {flow['width_m']:.2f} m "
@@ -323,8 +287,3 @@ def _length(metres: float) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
-
-
-def _standing_arrivals(result: Mapping[str, Any]) -> int:
-    """Return how many of the standing have arrived somewhere: they are counted among the arrived too."""
-    return max(0, result["arrived"] + result["not_arrived"] + result["standing"] - result["agents"])

@@ -9,7 +9,7 @@ import typer
 
 from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.shell import complain_of, say, say_json
+from crowdsim.cli.shell import complain_of, tell
 from crowdsim.cli.verdict import result_of
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, DivergenceError, ExitCode
@@ -87,17 +87,13 @@ def verify(
             found = difference(recorded, fresh, later, ran)
         digest = f"{recorded.run_digest:016x}"
         reasons = [*_writing_systems(recorded, found), *other_versions(recorded), *notes] if found else []
-    if json:
-        say_json(
-            {"ok": not found, "ticks": ticks, "digest": digest, "difference": str(found) if found else None}
-        )
-        return int(ExitCode.DIFFERENT if found else ExitCode.OK)
-    if found:
+    if found and not json:
         raise DivergenceError("\n".join([f"{run}: not identical", str(found), *reasons]))
-    if not quiet:
-        further = f", and in the digests of later ticks until {max(later):,}" if later else ""
-        say(f"{run}: identical over {ticks:,} ticks, digest {digest}{further}")
-    return int(ExitCode.OK)
+    facts = {"ok": not found, "ticks": ticks, "digest": digest, "difference": str(found) if found else None}
+    further = f", and in the digests of later ticks until {max(later):,}" if later else ""
+    if json or not quiet:
+        tell(facts, json, lambda: f"{run}: identical over {ticks:,} ticks, digest {digest}{further}")
+    return int(ExitCode.DIFFERENT if found else ExitCode.OK)
 
 
 def require_replayable(recorded: Recording) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from crowdsim.avoidance.guard import ModelError
 from crowdsim.comparison.counts import RunCounts, Trace
+from crowdsim.printable import without_nan
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.paths import ideal_times
 from crowdsim.simulation.simulation import Simulation
@@ -88,7 +89,7 @@ class Outcome:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values for JSON: what is not a number is None."""
-        return _plain(asdict(self))
+        return dict(without_nan(asdict(self)))
 
 
 def run_scene(
@@ -131,6 +132,8 @@ def run_scene(
         ns, ticks = dict(zip(run.probes.names, run.probes.total.tolist(), strict=True)), max(1, run.tick)
         agent_ticks = max(1.0, sums["agents"])
         counts.close_trace([group.name for group in scenario.groups])
+        optimal = counts.optimal_lengths()
+        known = optimal > 0.0  # and not nan; an agent at its goal from the start has walked none
         return Outcome(
             scenario=scenario.name,
             model=model,
@@ -139,7 +142,7 @@ def run_scene(
             arrived=int(np.count_nonzero(there)),
             last_arrival_s=float(arrived.max() * tick) if there.any() else np.nan,
             time_over_ideal=float(ratio.mean()) if there.any() else np.nan,
-            path_over_optimal=_path_over_optimal(counts),
+            path_over_optimal=_mean(counts.length[known] / optimal[known]),
             longest_ideal_s=float(ideal[np.isfinite(ideal)].max()) if np.isfinite(ideal).any() else np.nan,
             stuck_agent_s=sums["stuck"] * tick,
             overlaps=counts.overlaps,
@@ -153,13 +156,6 @@ def run_scene(
             avoid_us_per_agent_tick=ns["Avoid"] / 1e3 / agent_ticks,
             failed=failed,
         )
-
-
-def _path_over_optimal(counts: RunCounts) -> float:
-    """Return the mean of walked over shortest paths; an agent at its goal from the start has walked none."""
-    optimal = counts.optimal_lengths()
-    known = optimal > 0.0  # and not nan
-    return _mean(counts.length[known] / optimal[known])
 
 
 def _mean(values: Any) -> float:
@@ -201,7 +197,7 @@ class OverSeeds:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values for JSON: what is not a number is None."""
-        return _plain(asdict(self))
+        return dict(without_nan(asdict(self)))
 
 
 def over_seeds(outcomes: Sequence[Outcome]) -> OverSeeds:
@@ -232,13 +228,6 @@ def over_seeds(outcomes: Sequence[Outcome]) -> OverSeeds:
         },
         failed="; ".join(dict.fromkeys(outcome.failed for outcome in outcomes if outcome.failed)),
     )
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with None for what is not a number, as JSON has none."""
-    if isinstance(value, dict):
-        return {key: _plain(each) for key, each in value.items()}
-    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 # arrived of those with a goal; time over ideal; length over that of the shortest path; stuck agent-seconds;

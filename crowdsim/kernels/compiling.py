@@ -20,7 +20,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numba
 from llvmlite import binding
@@ -41,8 +41,12 @@ _MADE_AT_RUN_TIME = (".numba.unresolved$", "numba.dynamic.globals")
 _NO_MODULE = ModuleType("<dynamic>")
 
 
-class Store(Protocol):
-    """Where machine code is kept, by the types of the arguments."""
+class Store:
+    """Where machine code is kept, by the types of the arguments.
+
+    This one keeps nothing: it is for functions whose sources are not, or no longer, what a file says:
+    notebook cells, modules loaded again after an edit.
+    """
 
     def load(self, args: tuple[Any, ...]) -> Any:
         """Return what was saved, or None."""
@@ -52,6 +56,7 @@ class Store(Protocol):
 
     def claim(self, args: tuple[Any, ...], *, wait: bool) -> contextlib.AbstractContextManager[bool]:
         """Have other processes wait, or wait for them; false if another compiles this and we do not wait."""
+        return contextlib.nullcontext(True)
 
 
 class _Library(codegen.JITCodeLibrary):

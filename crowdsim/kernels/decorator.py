@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import llvmlite
@@ -96,7 +97,7 @@ def kernel_folder(file: Path) -> Path:
     return cache_directory() / f"{_processor()}-{key_of(file.resolve())}"
 
 
-class KernelStore:
+class KernelStore(Store):
     """Machine code of one function, in files of the cache: one for each set of argument types, named by them.
 
     numba's own store numbers files in an index that it reads, changes and writes: of two processes that
@@ -183,28 +184,12 @@ def _claims(process: int, folder: Path) -> Any:
     return None
 
 
-class _NoStore:
-    """For functions whose sources are not, or no longer, what a file says:
-    notebook cells, modules loaded again after an edit.
-    """
-
-    def load(self, args: tuple[Any, ...]) -> Any:
-        """Return None."""
-
-    def save(self, args: tuple[Any, ...], data: Any) -> None:
-        """Keep nothing."""
-
-    def claim(self, args: tuple[Any, ...], *, wait: bool) -> contextlib.AbstractContextManager[bool]:
-        """Return that it is ours."""
-        return contextlib.nullcontext(True)
-
-
 def _store_of(options: dict[str, Any], function: Callable[..., Any]) -> Store:
     file = Path(inspect.getfile(function))
     return (
         KernelStore(function, options)
         if file.is_file() and not edited_since_start(file.resolve())
-        else _NoStore()
+        else Store()
     )
 
 
@@ -257,6 +242,34 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     place that calls it.
     """
     return _compiled(function, _nrt=False, forceinline=True)
+
+
+def lean_kernel_of(template: Callable[..., Any], name: str, **parts: Any) -> Any:
+    """Return a lean kernel that does what a function says, in which some names stand for parts.
+
+    Parameters
+    ----------
+    template : callable
+        Plain function; what it calls by the names of `parts` need not be there.
+    name : str
+        The name that the kernel is bound to in the module that asks for it, two calls up. Its compiled code
+        is kept under the sources of that module.
+    **parts
+        Kernels. The module has to import their modules, or to define them: an edit there compiles the kernel
+        anew.
+    """
+    assert isinstance(template, FunctionType)
+    caller = sys._getframe(2)
+    code = template.__code__.replace(
+        co_filename=caller.f_code.co_filename, co_name=name, co_qualname=name, co_firstlineno=caller.f_lineno
+    )
+    function = FunctionType(code, {**template.__globals__, **parts}, name)
+    function.__module__, function.__qualname__, function.__doc__ = (
+        caller.f_globals["__name__"],
+        name,
+        template.__doc__,
+    )
+    return lean_kernel(function)
 
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Any:

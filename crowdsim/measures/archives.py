@@ -67,7 +67,7 @@ def read_archive(path: Path) -> Archive:
     }
     seconds = LEAST_SECONDS + SECONDS_A_MEGABYTE * (path.stat().st_size >> 20)
     with tempfile.TemporaryFile() as found:
-        reader = subprocess.Popen(
+        code = subprocess.run(
             [
                 sys.executable,
                 "-m",
@@ -81,11 +81,8 @@ def read_archive(path: Path) -> Archive:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
-        )
-        try:
-            code = reader.wait()
-        finally:
-            reader.kill()
+            check=False,
+        ).returncode
         if code:
             why = (
                 f"it takes more than {seconds} s"

@@ -87,10 +87,8 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
     known = ~np.isnan(speed)
     frames = len(tracks.frame_s)
     people = np.bincount(frame, minlength=frames)
-    with_speed, total = (
-        np.bincount(frame[known], minlength=frames),
-        np.bincount(frame[known], weights=speed[known], minlength=frames),
-    )
+    with_speed = np.bincount(frame[known], minlength=frames)
+    total = np.bincount(frame[known], weights=speed[known], minlength=frames)
     mean = np.divide(total, with_speed, out=np.full(frames, np.nan), where=with_speed > 0)
     table = pd.DataFrame(
         {
@@ -98,11 +96,11 @@ def area_states(source: Source, area: Area, *, over_s: float = SPEED_OVER_S) -> 
             "time_s": tracks.frame_s,
             "people": people,
             "density_per_m2": people / size,
+            "speed_m_s": mean,
+            "flow_per_m_s": np.where(people > 0, people / size * mean, 0.0),
         }
     )
-    return with_units(
-        table.assign(speed_m_s=mean, flow_per_m_s=np.where(people > 0, people / size * mean, 0.0))
-    )
+    return with_units(table)
 
 
 def area_stays(source: Source, area: Area) -> pd.DataFrame:
@@ -169,11 +167,12 @@ def steady_state(states: pd.DataFrame, *, skip_begin_s: float, skip_end_s: float
         "frames": float(len(part)),
         "density_per_m2": density.mean(),
         "density_sd_per_m2": density.std(),
+        "speed_m_s": speed.mean(),
+        "speed_sd_m_s": speed.std(),
+        "from_s": begin,
+        "until_s": end,
     }
-    return pd.Series(
-        {**values, "speed_m_s": speed.mean(), "speed_sd_m_s": speed.std(), "from_s": begin, "until_s": end},
-        name="steady state",
-    )
+    return pd.Series(values, name="steady state")
 
 
 def rows_inside(tracks: Tracks, area: Area) -> NDArray[np.int64]:

@@ -219,12 +219,14 @@ def collisions(
     )
     each = each.reindex(tracks.seen).fillna(0.0)
     group = tracks.people.set_index("id")["group"].reindex(tracks.seen).to_numpy()
-    table = pd.DataFrame(
-        {"id": tracks.seen, "group": group, "collisions": each["collisions"].to_numpy().astype(np.int64)}
-    )
-    return with_units(
-        table.assign(in_collision_s=each["in_collision_s"].to_numpy(), deepest_m=each["deepest_m"].to_numpy())
-    )
+    columns = {
+        "id": tracks.seen,
+        "group": group,
+        "collisions": each["collisions"].to_numpy().astype(np.int64),
+        "in_collision_s": each["in_collision_s"].to_numpy(),
+        "deepest_m": each["deepest_m"].to_numpy(),
+    }
+    return with_units(pd.DataFrame(columns))
 
 
 def steering_scores(
@@ -276,9 +278,9 @@ def steering_scores(
             "collisions": hits["collisions"],
             "time_s": paths["duration_s"],
             "energy": sums[0],
+            "acceleration": sums[1],
         }
     )
-    table["acceleration"] = sums[1]
     table["score"] = COLLISION_WEIGHT * table["collisions"] + table["time_s"] + table["energy"]
     table["score_2"] = table["score"] + table["acceleration"]
     return with_units(table)

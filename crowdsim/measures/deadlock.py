@@ -21,9 +21,10 @@ from crowdsim.measures.deadlock_causes import NOBODY, WALL, Diagnosed, Moment, d
 from crowdsim.measures.deadlock_graph import BEHIND, CONTACT, YIELD, linked_parts
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.measures.deadlock_stuck import DEADLOCK_SECONDS, STUCK_SECONDS, look_every
+from crowdsim.measures.tracks import with_units
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
-from crowdsim.world.causes import Cause
+from crowdsim.world.events import Cause
 
 Source: TypeAlias = "str | os.PathLike[str] | Recording | Recorded"
 LOOK_SECONDS = 5.0  # Between two moments of a run that are diagnosed.
@@ -58,13 +59,13 @@ def stuck_spells(recording: Source) -> pd.DataFrame:
         (m); is_long: it was still stuck after 30 s. One row for each time, ascending by begin, then entity.
     """
     run = _recorded(recording)
-    spells = run.spells
+    spells, last_tick = run.spells, run.recording.commit.last_tick
     table = spells[["entity"]].assign(
         agent=[run.label.get(each, str(each)) for each in spells["entity"].tolist()],
         still_since_s=(spells["begin_tick"] * run.tick_s - STUCK_SECONDS).clip(lower=0.0).round(9),
         stuck_s=(spells["begin_tick"] * run.tick_s).round(9),
         end_s=(spells["end_tick"] * run.tick_s).where(spells["is_over"]).round(9),
-        duration_s=(_last_tick_of(run, spells) * run.tick_s).round(9),
+        duration_s=((np.minimum(spells["end_tick"], last_tick) - spells["begin_tick"]) * run.tick_s).round(9),
         x=spells["x"],
         y=spells["y"],
     )
@@ -73,14 +74,7 @@ def stuck_spells(recording: Source) -> pd.DataFrame:
         spells["begin_tick"] + int(np.ceil(DEADLOCK_SECONDS / (every * run.tick_s) - 1e-9)) * every
     )
     table["is_long"] = look_of_deadlock < spells["end_tick"]
-    times = dict.fromkeys(("still_since_s", "stuck_s", "end_s", "duration_s"), "s")
-    table.attrs["units"] = {"entity": "", "agent": "", **times, "x": "m", "y": "m", "is_long": ""}
-    return table
-
-
-def _last_tick_of(run: Recorded, spells: pd.DataFrame) -> pd.Series:
-    """Return for how many ticks each spell lasted; one that goes on until the recording ends."""
-    return np.minimum(spells["end_tick"], run.recording.commit.last_tick) - spells["begin_tick"]
+    return with_units(table, x="m", y="m")
 
 
 def why_stuck(recording: Source, time_s: float | None = None) -> pd.DataFrame:
@@ -141,11 +135,7 @@ def waiting_graph(recording: Source, time_s: float | None = None) -> pd.DataFram
             "gap_m": waits.gap,
         }
     )
-    table.attrs["units"] = {
-        **dict.fromkeys(("entity", "agent", "other", "other_agent", "kind"), ""),
-        "gap_m": "m",
-    }
-    return table
+    return with_units(table)
 
 
 def __getattr__(name: str) -> Any:
@@ -220,12 +210,7 @@ def deadlocks(recording: Source) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=columns).sort_values(
         ["since_s", "x", "y"], ignore_index=True, kind="stable"
     )
-    table.attrs["units"] = (
-        dict.fromkeys(columns, "")
-        | dict.fromkeys(("since_s", "until_s"), "s")
-        | dict.fromkeys(("x", "y", "gap_m"), "m")
-    )
-    return table
+    return with_units(table, x="m", y="m")
 
 
 def stuck_people(recording: Source) -> pd.DataFrame:
@@ -339,13 +324,7 @@ def _table_of(run: Recorded, moment: Moment, diagnosed: Diagnosed) -> pd.DataFra
         "gap_m": [gap.width if gap is not None else np.nan for gap in gaps], "gap_x": middle[:, 0],
         "gap_y": middle[:, 1],
     })  # fmt: skip
-    units = (
-        dict.fromkeys(table.columns, "")
-        | dict.fromkeys(("time_s", "stuck_for_s"), "s")
-        | dict.fromkeys(("x", "y", "gap_m", "gap_x", "gap_y"), "m")
-    )
-    table.attrs["units"] = units
-    return table
+    return with_units(table, **dict.fromkeys(("x", "y", "gap_x", "gap_y"), "m"))
 
 
 def name_of(run: Recorded, entity: int) -> str:

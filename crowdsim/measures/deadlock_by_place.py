@@ -83,7 +83,7 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
     ground = tracks.ground if ground is None else ground
     wanted = goal_of[np.searchsorted(tracks.seen, person)]
     remaining = (
-        _as_the_crow_flies(place, goals, wanted)
+        shapely.distance(shapely.points(place), np.array(goals, dtype=object)[wanted])
         if ground is None
         else _over_ground(ground, place, goals, wanted)
     )
@@ -109,15 +109,6 @@ def _goals(tracks: Tracks, goal: Any) -> tuple[list[Any], NDArray[np.int64]]:
     seen = tracks.seen.tolist()
     ends = shapely.points(tracks.x[last], tracks.y[last]).tolist()
     return [given.get(each, end) for each, end in zip(seen, ends, strict=True)], np.arange(len(last))
-
-
-def _as_the_crow_flies(
-    place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    found: NDArray[np.float64] = shapely.distance(
-        shapely.points(place), np.array(goals, dtype=object)[wanted]
-    )
-    return found
 
 
 def _over_ground(

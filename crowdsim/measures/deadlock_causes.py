@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.measures.deadlock_graph import Waits, find_waits, linked_parts, strong_parts
+from crowdsim.measures.deadlock_graph import find_waits, linked_parts, strong_parts
 from crowdsim.measures.deadlock_places import (
     GAP_REACH_M,
     SHUT_IN_REACH_M,
@@ -20,8 +20,8 @@ from crowdsim.measures.deadlock_places import (
     lines_cut,
 )
 from crowdsim.scenario.model import Goal
-from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.events import NOT_DIAGNOSED, Cause
 from crowdsim.world.world import World
 
 # A path request that is open longer starves its agent; the verdict of a run warns from then on too.
@@ -130,7 +130,29 @@ class Moment:
         return to / np.where(length < 1e-3, 1.0, length)[:, None]
 
 
-@dataclass(frozen=True)
+def diagnose(moment: Moment) -> Diagnosed:
+    """Return why agents are stuck at a moment, for all that are.
+
+    Parameters
+    ----------
+    moment : Moment
+
+    Returns
+    -------
+    Diagnosed
+
+    Notes
+    -----
+    An agent with a reason of its own (no path, no answer, a wall before it) waits for no other. The others
+    wait for those that they would walk into and those that avoidance gives way to. Rings of agents that wait
+    for each other are strongly connected parts of this graph. A ring that waits for none outside, an agent
+    that waits for none, one right behind an agent that stays, and rings of agents that go against each other,
+    are heads: their cause is found from what is there. All others have the cause of the head that they wait
+    for; of several heads, one that does not get on comes before one that does.
+    """
+    return Diagnosed(moment)
+
+
 class Diagnosed:
     """The causes of those that are stuck, by row of the moment; rows of others are not diagnosed.
 
@@ -158,43 +180,6 @@ class Diagnosed:
     waits : Waits
     """
 
-    cause: NDArray[np.uint8]
-    waits_for: NDArray[np.int64]
-    head: NDArray[np.int64]
-    is_head: NDArray[np.bool_]
-    ring: NDArray[np.int64]
-    group: NDArray[np.int64]
-    gap: list[Gap | None]
-    front_tick: NDArray[np.int64]
-    waits: Waits
-
-
-def diagnose(moment: Moment) -> Diagnosed:
-    """Return why agents are stuck at a moment, for all that are.
-
-    Parameters
-    ----------
-    moment : Moment
-
-    Returns
-    -------
-    Diagnosed
-
-    Notes
-    -----
-    An agent with a reason of its own (no path, no answer, a wall before it) waits for no other. The others
-    wait for those that they would walk into and those that avoidance gives way to. Rings of agents that wait
-    for each other are strongly connected parts of this graph. A ring that waits for none outside, an agent
-    that waits for none, one right behind an agent that stays, and rings of agents that go against each other,
-    are heads: their cause is found from what is there. All others have the cause of the head that they wait
-    for; of several heads, one that does not get on comes before one that does.
-    """
-    return _Reasoning(moment).result()
-
-
-class _Reasoning:
-    """One diagnosis in the making."""
-
     def __init__(self, moment: Moment) -> None:
         self.moment = moment
         count = len(moment.entity)
@@ -213,10 +198,6 @@ class _Reasoning:
         self.looked_shut_in = 0
         self.by_x = np.argsort(moment.position[:, 0], kind="stable")
         self.sorted_x, self.widest = moment.position[self.by_x, 0], float(moment.radius.max(initial=0.0))
-
-    def result(self) -> Diagnosed:
-        """Return what was found."""
-        moment = self.moment
         stuck = moment.is_stuck
         own = self._own_causes()
         self.waits = waits = find_waits(
@@ -237,22 +218,10 @@ class _Reasoning:
             if is_open[members[0]]:
                 self._explain(members)
         links = linked_parts(len(stuck), waits.source, waits.target)
-        group = np.zeros(len(stuck), dtype=np.int64)
-        rows = np.flatnonzero(stuck)
+        self.group = np.zeros(len(stuck), dtype=np.int64)
         least: dict[int, int] = {}
-        for row in rows.tolist():
-            group[row] = least.setdefault(int(links[row]), int(moment.entity[row]))
-        return Diagnosed(
-            self.cause,
-            self.waits_for,
-            self.head,
-            self.is_head,
-            self.ring,
-            group,
-            self.gap,
-            self.front_tick,
-            waits,
-        )
+        for row in np.flatnonzero(stuck).tolist():
+            self.group[row] = least.setdefault(int(links[row]), int(moment.entity[row]))
 
     def _own_causes(self) -> NDArray[np.uint8]:
         """Return (n,) uint8: the causes of those that are stuck for a reason of their own."""

@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
+from crowdsim.measures.obstacles import open_areas
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import joins_of
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
-from crowdsim.world.causes import Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.events import Cause
 
 NEEDED = (
     "activity",
@@ -71,30 +72,18 @@ class Recorded:
 
     @cached_property
     def label(self) -> dict[int, str]:
-        """What a user calls each agent, by entity: ``#7`` by its id, else ``crowd[3]``."""
-        rows = zip(
-            *(self.roster[name].tolist() for name in ("entity", "scenario_id", "group_name", "index")),
-            strict=True,
-        )
-        return {
-            entity: f"#{identity}" if identity >= 0 else f"{group}[{index}]"
-            for entity, identity, group, index in rows
-        }
+        """What a user calls each agent, by entity."""
+        return self.recording.labels()
 
     @cached_property
     def spells(self) -> pd.DataFrame:
         """When agents were stuck; see `crowdsim.measures.deadlock.stuck_spells`."""
         own = self.events[self.events["kind"].isin(("STUCK", "UNSTUCK", "ARRIVAL", "RETIRED"))]
-        last, rows, begun = self.recording.commit.last_tick, [], {}
-        for tick, entity, kind, x, y in own[["tick", "entity", "kind", "x", "y"]].itertuples(index=False):
-            if kind == "STUCK":
-                begun[entity] = (tick, x, y)
-            elif entity in begun:
-                begin, at_x, at_y = begun.pop(entity)
-                rows.append((entity, begin, tick, True, at_x, at_y))
-        rows += [(entity, begin, last + 1, False, x, y) for entity, (begin, x, y) in begun.items()]
-        table = pd.DataFrame(rows, columns=["entity", "begin_tick", "end_tick", "is_over", "x", "y"])
-        return table.astype({"entity": int, "begin_tick": int, "end_tick": int, "is_over": bool}).sort_values(
+        then = own.groupby("entity")[["tick", "kind"]].shift(-1)  # what came next of the same agent
+        begins = (own["kind"] == "STUCK") & (then["kind"] != "STUCK")
+        end = then["tick"].fillna(self.recording.commit.last_tick + 1).astype(int)
+        table = own.assign(begin_tick=own["tick"], end_tick=end, is_over=then["tick"].notna())[begins]
+        return table[["entity", "begin_tick", "end_tick", "is_over", "x", "y"]].sort_values(
             ["begin_tick", "entity"], ignore_index=True
         )
 
@@ -228,12 +217,8 @@ class Recorded:
         """Return the ground of each floor as it was at the end of a tick:
         without areas that were closed, and obstacles that were closed ground.
         """
-        geometry, past = self.scenario.geometry, self.events[self.events["tick"] <= tick]
-        is_open = [area.available for area in geometry.areas]
-        for kind, area in past.loc[
-            past["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]
-        ].itertuples(index=False):
-            is_open[int(area)] = kind == "AREA_OPENED"
+        geometry = self.scenario.geometry
+        is_open = open_areas(geometry.areas, self.events, tick)
         shut: list[tuple[int, Any]] = [(-1, each.polygon) for each in closed_areas(geometry.areas, is_open)]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
         shut += [

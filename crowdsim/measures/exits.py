@@ -67,7 +67,8 @@ def exit_use(source: Source) -> pd.DataFrame:
         If it is of measured people, which have no goals.
     """
     tracks = _with_goals(source)
-    kinds = _goal_kinds(tracks)
+    # of the goals at which people can arrive
+    kinds = {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}
     came = arrivals(tracks)
     by_goal = {
         name: (part["time_s"].to_numpy(), float(part["travel_s"].mean()))
@@ -149,11 +150,6 @@ def _with_goals(source: Source) -> Tracks:
             "line_crossings, or crowdsim measure --line."
         )
     return tracks
-
-
-def _goal_kinds(tracks: Tracks) -> dict[str, str]:
-    """Return the kind of each goal at which people can arrive, by name."""
-    return {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}
 
 
 def _without_goal(tracks: Tracks) -> int:

@@ -185,10 +185,7 @@ def _fault(columns: dict[str, NDArray[Any]]) -> str:
         return f"has more than {MOST_ROWS:,} rows. Cut it into parts."
     for name in ("id", "frame"):
         numbers = columns[name]
-        if numbers.dtype.kind == "f":
-            wrong = ~((np.abs(numbers) <= MOST_NUMBER) & (np.floor(numbers) == numbers))
-        else:
-            wrong = (numbers < -MOST_NUMBER) | (numbers > MOST_NUMBER)
+        wrong = ~((numbers >= -MOST_NUMBER) & (numbers <= MOST_NUMBER) & (np.floor(numbers) == numbers))
         if wrong.any():
             return (
                 f"{name} is {numbers[wrong][0]}, but the first two columns, id and frame, are whole numbers "

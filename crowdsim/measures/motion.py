@@ -64,8 +64,9 @@ def speeds(source: Source, *, over_s: float = SPEED_OVER_S) -> pd.DataFrame:
         "time_s": tracks.time_s,
         "velocity_x_m_s": velocity_x,
         "velocity_y_m_s": velocity_y,
+        "speed_m_s": speed,
     }
-    return with_units(pd.DataFrame({**columns, "speed_m_s": speed}))
+    return with_units(pd.DataFrame(columns))
 
 
 def row_speeds(
@@ -83,10 +84,8 @@ def row_speeds(
     before, after = np.maximum(rows - half, earliest), np.minimum(rows + half, latest)
     took = tracks.time_s[after] - tracks.time_s[before]
     took[took <= 0.0] = np.nan
-    velocity_x, velocity_y = (
-        (tracks.x[after] - tracks.x[before]) / took,
-        (tracks.y[after] - tracks.y[before]) / took,
-    )
+    velocity_x = (tracks.x[after] - tracks.x[before]) / took
+    velocity_y = (tracks.y[after] - tracks.y[before]) / took
     squares = velocity_x**2 + velocity_y**2
     if tracks.z.any():
         squares += ((tracks.z[after] - tracks.z[before]) / took) ** 2

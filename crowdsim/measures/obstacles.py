@@ -1,13 +1,15 @@
-"""Where obstacles that move were in a recorded run:
-they are no rows of its trajectories, since their timetables say it exactly.
+"""What changed on the ground in a recorded run: where obstacles that move were, which are no rows of its
+trajectories, since their timetables say it exactly; and which areas were open.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
+from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import Scenario
 
 
@@ -28,21 +30,29 @@ def places_of_obstacles(scenario: Scenario, frames: pd.DataFrame) -> pd.DataFram
         axis points), is_closed (whether paths were looked for round it); ascending by frame. Frames in which
         an obstacle was not there have no row of it.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for frame, tick in zip(frames["frame"].tolist(), frames["tick"].tolist(), strict=True):
         for index, obstacle in enumerate(scenario.obstacles):
             if obstacle.is_there(tick):
                 (x, y), along = obstacle.place(tick), obstacle.direction(tick)
-                row = {
-                    "frame": frame,
-                    "obstacle": index,
-                    "name": obstacle.name,
-                    "x": x,
-                    "y": y,
-                    "direction_x": along[0],
-                    "direction_y": along[1],
-                }
-                rows.append({**row, "is_closed": obstacle.is_closed(tick)})
+                rows.append((frame, index, obstacle.name, x, y, *along, obstacle.is_closed(tick)))
     return pd.DataFrame(
         rows, columns=["frame", "obstacle", "name", "x", "y", "direction_x", "direction_y", "is_closed"]
     )
+
+
+def open_areas(areas: Sequence[ToggledArea], events: pd.DataFrame, tick: int) -> list[bool]:
+    """Return which areas were open at the end of a tick of a run that began with the scenario.
+
+    Parameters
+    ----------
+    areas : sequence of ToggledArea
+    events : DataFrame
+        As `Recording.events` returns them.
+    tick : int
+    """
+    turns = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")) & (events["tick"] <= tick)]
+    is_open = [area.available for area in areas]
+    for kind, area in zip(turns["kind"], turns["value"], strict=True):
+        is_open[area] = kind == "AREA_OPENED"
+    return is_open

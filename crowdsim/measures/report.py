@@ -15,7 +15,6 @@ from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_f
 from crowdsim.measures.motion import path_lengths, speed_over_time
 from crowdsim.measures.shortest_paths import detours
 from crowdsim.measures.sources import Source, tracks_of
-from crowdsim.measures.tracks import Tracks
 
 
 def all_tables(
@@ -52,7 +51,8 @@ def all_tables(
     }
     if tracks.has_events:
         tables |= {"detours": detours(tracks), "arrivals": arrivals(tracks), "exits": exit_use(tracks)}
-    if radius_m is not None or _knows_radii(tracks):
+    knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
+    if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
         tables["scores"] = steering_scores(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
     for line in lines:
@@ -96,12 +96,14 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
         "fps": tracks.fps,
         "from_s": ends[0],
         "until_s": ends[1],
+        "mean_length_m": paths["length_m"].mean(),
+        "mean_speed_m_s": paths["mean_speed_m_s"].mean(),
     }
-    values |= {"mean_length_m": paths["length_m"].mean(), "mean_speed_m_s": paths["mean_speed_m_s"].mean()}
     if "detours" in tables:
         arrived = paths[paths["has_arrived"]]
-        values |= {"arrived": len(arrived), "last_arrival_s": arrived["end_s"].max()}
         values |= {
+            "arrived": len(arrived),
+            "last_arrival_s": arrived["end_s"].max(),
             "mean_detour": tables["detours"]["detour"].mean(),
             "mean_time_over_ideal": tables["detours"]["time_over_ideal"].mean(),
         }
@@ -111,8 +113,6 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
             "overlaps": len(found),
             "overlap_s": found["duration_s"].sum(),
             "deepest_overlap_m": found["deepest_m"].max() if len(found) else 0.0,
-        }
-        values |= {
             "collisions_each": scores["collisions"].mean(),
             "score_each": scores["score"].mean(),
             "score_2_each": scores["score_2"].mean(),
@@ -152,7 +152,3 @@ def area_summary(area: Area, states: pd.DataFrame, stays: pd.DataFrame) -> dict[
         "mean_speed_m_s": float(busy["speed_m_s"].mean()),
         "mean_stay_s": float(stays["stay_s"].mean()),
     }
-
-
-def _knows_radii(tracks: Tracks) -> bool:
-    return not bool(np.isnan(tracks.of_people("radius_m").astype(np.float64)).any())

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import shapely
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, needed
 from crowdsim.measures.areas import Area
 from crowdsim.measures.lines import Line
 from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
@@ -36,7 +36,9 @@ def pedpy_trajectory(source: Source) -> Any:
     CrowdsimError
         If PedPy is not installed.
     """
-    return _trajectory(tracks_of(source))
+    tracks = tracks_of(source)
+    columns = {"id": tracks.person, "frame": tracks.frame, "x": tracks.x, "y": tracks.y}
+    return _pedpy().TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
 
 
 def pedpy_ground(source: Source, around: Any = None) -> Any:
@@ -57,8 +59,7 @@ def pedpy_ground(source: Source, around: Any = None) -> Any:
     CrowdsimError
         If PedPy is not installed, or the ground is not known.
     """
-    pedpy, tracks = _pedpy(), tracks_of(source)
-    return pedpy.WalkableArea(_piece(tracks, around))
+    return _pedpy().WalkableArea(_piece(tracks_of(source), around))
 
 
 def densities(
@@ -165,25 +166,20 @@ def passages(
     pedpy, tracks = _pedpy(), tracks_of(source)
     if len(line.points) != 2:
         raise CrowdsimError(f'PedPy measures at lines with two points; "{line.name}" has {len(line.points)}.')
-    data = _trajectory(tracks)
     curve, crossing = pedpy.compute_n_t(
-        traj_data=data, measurement_line=pedpy.MeasurementLine(list(line.points))
+        traj_data=pedpy_trajectory(tracks), measurement_line=pedpy.MeasurementLine(list(line.points))
     )
-    flow = _no_flow()
+    flow = pd.DataFrame({"flow_per_s": np.zeros(0), "mean_speed_m_s": np.zeros(0)})
     if len(crossing):
-        step = max(1, round(every_s * tracks.fps))
         found = pedpy.compute_flow(
             nt=curve,
             crossing_frames=crossing,
             individual_speed=_speeds(tracks, over_s),
-            delta_frame=step,
+            delta_frame=max(1, round(every_s * tracks.fps)),
             frame_rate=tracks.fps,
         )
-        flow = (
-            found.rename(columns={"flow": "flow_per_s", "mean_speed": "mean_speed_m_s"})
-            if len(found)
-            else flow
-        )
+        if len(found):
+            flow = found.rename(columns={"flow": "flow_per_s", "mean_speed": "mean_speed_m_s"})
     curve = curve.rename(columns={"cumulative_pedestrians": "total", "time": "time_s"})[
         ["frame", "time_s", "total"]
     ]
@@ -194,32 +190,18 @@ def _speeds(tracks: Tracks, over_s: float) -> pd.DataFrame:
     return pd.DataFrame({"id": tracks.person, "frame": tracks.frame, "speed": row_speeds(tracks, over_s)[2]})
 
 
-def _no_flow() -> pd.DataFrame:
-    return pd.DataFrame({"flow_per_s": np.zeros(0), "mean_speed_m_s": np.zeros(0)})
-
-
 def _pedpy() -> Any:
-    try:
-        import pedpy
-    except ImportError:
-        raise CrowdsimError(
-            "Densities by Voronoi cells are computed by PedPy, which is not installed: pip install "
-            '"crowdsim[pedpy]".'
-        ) from None
-    return pedpy
-
-
-def _trajectory(tracks: Tracks) -> Any:
-    pedpy = _pedpy()
-    columns = {"id": tracks.person, "frame": tracks.frame, "x": tracks.x, "y": tracks.y}
-    return pedpy.TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
+    return needed(
+        "pedpy",
+        "Densities by Voronoi cells are computed by PedPy, which is not installed: pip install "
+        '"crowdsim[pedpy]".',
+    )
 
 
 def _on_ground(tracks: Tracks, piece: Any) -> Any:
     """Return the rows of people on a piece of ground;
     those outside by no more than rounding are put on its edge.
     """
-    pedpy = _pedpy()
     shapely.prepare(piece)
     points = shapely.points(tracks.x, tracks.y)
     outside = np.flatnonzero(~shapely.covers(piece, points))
@@ -235,7 +217,7 @@ def _on_ground(tracks: Tracks, piece: Any) -> Any:
     if not keep.any():
         raise CrowdsimError(f"{tracks.name}: nobody is on the ground that is given.")
     columns = {"id": tracks.person[keep], "frame": tracks.frame[keep], "x": x[keep], "y": y[keep]}
-    return pedpy.TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
+    return _pedpy().TrajectoryData(data=pd.DataFrame(columns), frame_rate=tracks.fps)
 
 
 def _piece(tracks: Tracks, around: Any) -> Any:

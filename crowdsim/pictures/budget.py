@@ -98,9 +98,11 @@ def draw_budget_in(figure: Any, recording: Recording, milliseconds: float | None
     total = costs.sum(axis=1)
     # Rare ticks in which the machine did something else would press all the others flat; the title says how
     # long the longest is.
-    above.set_ylim(0.0, max(2.0 * float(np.percentile(total, 95)), 2.0 * (milliseconds or 0.0)) or 1.0)
-    above.set_ylabel(
-        "ms a tick" if len(shown) == len(costs) else f"ms, longest of {-(-len(costs) // len(shown))} ticks"
+    above.set(
+        ylim=(0.0, max(2.0 * float(np.percentile(total, 95)), 2.0 * (milliseconds or 0.0)) or 1.0),
+        ylabel="ms a tick"
+        if len(shown) == len(costs)
+        else f"ms, longest of {-(-len(costs) // len(shown))} ticks",
     )
     above.legend(loc="upper right", fontsize=8, ncols=3)
     above.set_title(
@@ -124,8 +126,7 @@ def _draw_queue(axes: Any, ticks: Any, tick_s: float) -> None:
         time_s, open_requests if has_queue else work, step="post", color="#4c78a8", alpha=0.5, linewidth=0
     )
     axes.set_ylabel("requests open" if has_queue else "expansions", color="#35608f")
-    axes.set_ylim(bottom=0.0)
-    axes.set_xlabel("simulated time, s")
+    axes.set(ylim=(0.0, None), xlabel="simulated time, s")
     done = f"{work.sum():,.0f} expansions in all, at most {work.max(initial=0):,.0f} a tick"
     if not has_queue:
         axes.set_title(f"nobody waited: every request was answered in its tick; {done}", fontsize=9)

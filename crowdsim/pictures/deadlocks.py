@@ -12,7 +12,7 @@ from crowdsim.measures.deadlock import name_of
 from crowdsim.measures.deadlock_causes import WALL, Diagnosed, Moment, diagnose
 from crowdsim.measures.deadlock_recorded import Recorded
 from crowdsim.pictures.run import draw_goals, draw_ground, finish, panels, pyplot
-from crowdsim.world.causes import NOT_DIAGNOSED, Cause
+from crowdsim.world.events import NOT_DIAGNOSED, Cause
 
 AROUND_M = 2.0  # Ground that is shown round those that are stuck.
 LEAST_SIDE_M = 6.0  # Of what is shown, so that one can tell where it is.
@@ -78,8 +78,7 @@ def draw_deadlocks(recorded: Recorded, out: Path, time_s: float, *, dpi: int = 1
         _draw_waits(axes, moment, found, here)
         _draw_gaps(axes, found, here)
         _draw_names(axes, recorded, moment, here)
-        axes.set_xlim(low[0], high[0])
-        axes.set_ylim(low[1], high[1])
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         if len(floors) > 1:
             axes.set_title(recorded.scenario.geometry.floor_names[floor], fontsize=9)
     _draw_legend(all_axes[0], moment, found)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -30,82 +30,7 @@ MOST_BINS = 1_000_000  # Of all cells of a plan: larger plans have larger cells,
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
-@dataclass
-class Trails:
-    """Where some people went.
-
-    Attributes
-    ----------
-    rows : dict of str to array
-        frame, id, x, y and, where floors were recorded, layer: in order of frame.
-    shown, total : int
-        How many people have a trail, and how many there are.
-    step : int
-        Every how manyeth frame was taken.
-    """
-
-    rows: dict[str, NDArray[Any]]
-    shown: int
-    total: int
-    step: int
-
-
-@dataclass
-class Density:
-    """Highest classic density over a few seconds, by place.
-
-    Attributes
-    ----------
-    highest : (floors, up, across) float64, 1/m2
-        In the square round each cell; nan where the cell's centre is no ground.
-    x, y : (across + 1,), (up + 1,) float64, m
-        Edges of the cells.
-    square_m : float, m
-        Side of the squares.
-    over_s : float, s
-        Time over which densities are means.
-    """
-
-    highest: NDArray[np.float64]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    square_m: float
-    over_s: float
-
-
-@dataclass
-class Speeds:
-    """How fast people were.
-
-    Attributes
-    ----------
-    time_s : (f,) float64, s
-    people : (f,) int64
-        Whose speed is known then.
-    mean : (f,) float64, m/s
-    quantiles : (f, 5) float64, m/s
-        By `SHARES`.
-    over_s : float, s
-        Speeds are displacements over so long, by that time.
-    """
-
-    time_s: NDArray[np.float64]
-    people: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    quantiles: NDArray[np.float64]
-    over_s: float
-
-
-@dataclass
-class LookedThrough:
-    """What one pass over a recording gave; None for what was not asked for."""
-
-    trails: Trails | None = None
-    density: Density | None = None
-    speeds: Speeds | None = None
-
-
-def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[Any]) -> LookedThrough:
+def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[Any]) -> SimpleNamespace:
     """Go through a recording once.
 
     Parameters
@@ -118,16 +43,19 @@ def look_through(recording: Recording, wanted: Sequence[str], grounds: Sequence[
 
     Returns
     -------
-    LookedThrough
+    SimpleNamespace
+        What was asked for, by these names: `Trails`, `Density`, `Speeds`.
     """
-    makers: dict[str, Any] = {"trails": _TrailMaker, "density": _DensityMaker, "speeds": _SpeedMaker}
-    used = {name: maker(recording, grounds) for name, maker in makers.items() if name in wanted}
+    kinds: dict[str, Any] = {"trails": Trails, "density": Density, "speeds": Speeds}
+    used = {name: kind(recording, grounds) for name, kind in kinds.items() if name in wanted}
     knows_floors = len(grounds) > 1 and any(column.name == "layer" for column in recording.layout.columns)
     if used:
         for frame, rows in frames_of(recording, ["x", "y", *(["layer"] if knows_floors else [])]):
-            for maker in used.values():
-                maker.add(frame, rows)
-    return LookedThrough(**{name: maker.result() for name, maker in used.items()})
+            for each in used.values():
+                each.add(frame, rows)
+    for each in used.values():
+        each.finish()
+    return SimpleNamespace(**used)
 
 
 def frames_of(recording: Recording, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
@@ -143,7 +71,19 @@ def frames_of(recording: Recording, columns: Sequence[str]) -> Iterator[tuple[in
         first = last
 
 
-class _TrailMaker:
+class Trails:
+    """Where some people went.
+
+    Attributes
+    ----------
+    rows : dict of str to array
+        frame, id, x, y and, where floors were recorded, layer: in order of frame.
+    shown, total : int
+        How many people have a trail, and how many there are.
+    step : int
+        Every how manyeth frame was taken.
+    """
+
     def __init__(self, recording: Recording, _: Sequence[Any]) -> None:
         entities = recording.roster()["entity"].to_numpy()
         self.total = len(entities)
@@ -159,16 +99,31 @@ class _TrailMaker:
             some = self.chosen[rows["id"]]
             self.parts.append({name: values[some] for name, values in rows.items()})
 
-    def result(self) -> Trails:
+    def finish(self) -> None:
+        """Put together what was taken in."""
         names = self.parts[0] if self.parts else ("frame", "id", "x", "y")
-        rows = {
+        self.rows: dict[str, NDArray[Any]] = {
             name: np.concatenate([part[name] for part in self.parts]) if self.parts else np.zeros(0)
             for name in names
         }
-        return Trails(rows, len(np.unique(rows["id"])), self.total, self.step)
+        self.shown = len(np.unique(self.rows["id"]))
 
 
-class _DensityMaker:
+class Density:
+    """Highest classic density over a few seconds, by place.
+
+    Attributes
+    ----------
+    highest : (floors, up, across) float64, 1/m2
+        In the square round each cell; nan where the cell's centre is no ground.
+    x, y : (across + 1,), (up + 1,) float64, m
+        Edges of the cells.
+    square_m : float, m
+        Side of the squares.
+    over_s : float, s
+        Time over which densities are means.
+    """
+
     def __init__(self, recording: Recording, grounds: Sequence[Any]) -> None:
         left, bottom, right, top = shapely.total_bounds(np.array(list(grounds), dtype=object))
         self.bin = max(BIN_M, float(np.sqrt(len(grounds) * (right - left) * (top - bottom) / MOST_BINS)))
@@ -177,12 +132,10 @@ class _DensityMaker:
             int(np.ceil((right - left) / self.bin)) + 1,
             int(np.ceil((top - bottom) / self.bin)) + 1,
         )
-        x, y = (
-            self.left + self.bin * np.arange(self.across + 1),
-            self.bottom + self.bin * np.arange(self.up + 1),
-        )
-        self.x, self.y = x.astype(np.float64), y.astype(np.float64)
-        centre_x, centre_y = np.meshgrid(0.5 * (x[1:] + x[:-1]), 0.5 * (y[1:] + y[:-1]))
+        self.square_m, self.over_s = 4.0 * self.bin, OVER_S
+        self.x = self.left + self.bin * np.arange(self.across + 1)
+        self.y = self.bottom + self.bin * np.arange(self.up + 1)
+        centre_x, centre_y = np.meshgrid(0.5 * (self.x[1:] + self.x[:-1]), 0.5 * (self.y[1:] + self.y[:-1]))
         for ground in grounds:
             shapely.prepare(ground)
         self.inside = np.array([shapely.contains_xy(ground, centre_x, centre_y) for ground in grounds])
@@ -212,19 +165,18 @@ class _DensityMaker:
             self._close()
 
     def _close(self) -> None:
-        if self.taken:
-            for floor, counts in enumerate(self.counts):
-                self.highest[floor] = np.maximum(
-                    self.highest[floor], _in_squares(counts) / self.taken / self.area[floor]
-                )
-            self.counts[:] = 0.0
-            self.taken = 0
+        for floor, counts in enumerate(self.counts):
+            self.highest[floor] = np.maximum(
+                self.highest[floor], _in_squares(counts) / self.taken / self.area[floor]
+            )
+        self.counts[:] = 0.0
+        self.taken = 0
 
-    def result(self) -> Density:
-        # a rest that is too short would be noise
-        if self.taken >= self.frames // 2 or not self.highest.any():
+    def finish(self) -> None:
+        """Take in the frames at the end; a rest that is too short would be noise."""
+        if self.taken and (self.taken >= self.frames // 2 or not self.highest.any()):
             self._close()
-        return Density(np.where(self.inside, self.highest, np.nan), self.x, self.y, 4.0 * self.bin, OVER_S)
+        self.highest[~self.inside] = np.nan
 
 
 def _in_squares(cells: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -237,11 +189,25 @@ def _in_squares(cells: NDArray[np.float64]) -> NDArray[np.float64]:
     return sum(weight * down[:, place : place + cells.shape[1]] for place, weight in enumerate(along))
 
 
-class _SpeedMaker:
+class Speeds:
+    """How fast people were.
+
+    Attributes
+    ----------
+    time_s : (f,) float64, s
+    people : (f,) int64
+        Whose speed is known then.
+    mean : (f,) float64, m/s
+    quantiles : (f, 5) float64, m/s
+        By `SHARES`.
+    over_s : float, s
+        Speeds are displacements over so long, by that time.
+    """
+
     def __init__(self, recording: Recording, _: Sequence[Any]) -> None:
         entities = recording.roster()["entity"].to_numpy()
         size = int(entities.max(initial=0)) + 1
-        self.time_s = recording.frames()["time_s"].to_numpy()
+        self.frame_s = recording.frames()["time_s"].to_numpy()
         self.back = 2 * half_window(recording.fps, SPEED_OVER_S)
         self.kept: deque[tuple[float, NDArray[np.float64]]] = deque(maxlen=self.back + 1)
         self.blank = np.full((size, 2), np.nan)
@@ -252,7 +218,7 @@ class _SpeedMaker:
         place = self.kept[0][1] if len(self.kept) == self.back + 1 else self.blank.copy()
         place[:] = np.nan
         place[rows["id"], 0], place[rows["id"], 1] = rows["x"], rows["y"]
-        self.kept.append((float(self.time_s[frame]), place))
+        self.kept.append((float(self.frame_s[frame]), place))
         if len(self.kept) <= self.back:
             return
         (begin, before), (end, after) = self.kept[0], self.kept[-1]
@@ -264,7 +230,10 @@ class _SpeedMaker:
                 (0.5 * (begin + end), len(speed), float(speed.mean()), *np.quantile(speed, SHARES).tolist())
             )
 
-    def result(self) -> Speeds:
+    def finish(self) -> None:
+        """Put together what was taken in."""
         table = np.array(self.found).reshape(-1, 3 + len(SHARES))
-        span = self.back * float(np.median(np.diff(self.time_s))) if len(self.time_s) > 1 else SPEED_OVER_S
-        return Speeds(table[:, 0], table[:, 1].astype(np.int64), table[:, 2], table[:, 3:], span)
+        self.time_s, self.people = table[:, 0], table[:, 1].astype(np.int64)
+        self.mean, self.quantiles = table[:, 2], table[:, 3:]
+        apart_s = np.diff(self.frame_s)
+        self.over_s = self.back * float(np.median(apart_s)) if len(apart_s) else SPEED_OVER_S

@@ -6,6 +6,7 @@ What other pictures of plans need is here too: colours, panels, ground, goals, d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from typing import Any
 import numpy as np
 import shapely
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import needed
+from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.geometry import Geometry, ToggledArea
@@ -64,7 +66,6 @@ def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: i
     scenario = scenario_of_run(recording.header, str(recording.path))
     geometry = scenario.geometry
     trails = look_through(recording, ["trails"], geometry.grounds).trails
-    assert trails is not None
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     notes = draw_trails(all_axes, recording, scenario, trails)
     title = "  |  ".join([title_of(recording), *notes])
@@ -106,12 +107,12 @@ def draw_trails(
     trails : Trails
     """
     geometry = scenario.geometry
-    arrivals = _arrivals(recording)
     events = recording.events()
+    arrivals = Counter(events.loc[events["kind"] == "ARRIVAL", "value"].tolist())
     # by a program: where they were is not said by their timetables
     sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())
     moving = [obstacle for number, obstacle in enumerate(scenario.obstacles) if number not in sent]
-    open_at_the_end = _open_areas(recording, [area.available for area in geometry.areas])
+    open_at_the_end = open_areas(geometry.areas, events, recording.commit.last_tick)
     stuck = 0
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
@@ -143,16 +144,9 @@ def pyplot() -> Any:
     CrowdsimError
         If it is not installed.
     """
-    try:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise CrowdsimError(
-            "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
-        ) from None
-    return plt
+    without = "drawing needs matplotlib, which is not installed: pip install 'crowdsim[plot]'"
+    needed("matplotlib", without).use("Agg")
+    return needed("matplotlib.pyplot", without)
 
 
 def _size(bounds: Sequence[float]) -> tuple[float, float]:
@@ -211,10 +205,8 @@ def draw_ground(axes: Any, ground: Any) -> None:
                 zorder=0,
             )
         )
-    axes.set_aspect("equal")
+    axes.set(aspect="equal", xlabel="x (m)", ylabel="y (m)")
     axes.autoscale_view()
-    axes.set_xlabel("x (m)")
-    axes.set_ylabel("y (m)")
 
 
 def draw_walls(axes: Any, ground: Any) -> None:
@@ -244,42 +236,24 @@ def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool =
                 axes.fill(
                     x, y, color=EXIT, alpha=0.25 if goal.kind == "exit" else 0.12, linewidth=0, zorder=1
                 )
-            if not named:
-                continue
             place = goal.area.representative_point()
             label = f"{goal.name} {count:,}" if goal.kind == "exit" or count else goal.name
-            axes.annotate(
-                label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5
-            )
+            if named:
+                axes.annotate(
+                    label, (place.x, place.y), ha="center", va="center", fontsize=8, color="#14532d", zorder=5
+                )
         elif goal.point is not None and not goal.is_inline:
             axes.plot(*goal.point, "x", color=EXIT, zorder=5)
-            if not named:
-                continue
-            axes.annotate(
-                goal.name,
-                goal.point,
-                xytext=(3, 3),
-                textcoords="offset points",
-                fontsize=7,
-                color="#14532d",
-                zorder=5,
-            )
-
-
-def _arrivals(recording: Recording) -> dict[int, int]:
-    events = recording.events()
-    counts = events.loc[events["kind"] == "ARRIVAL", "value"].value_counts()
-    return dict(zip(counts.index.astype(int).tolist(), counts.tolist(), strict=True))
-
-
-def _open_areas(recording: Recording, available: list[bool]) -> list[bool]:
-    """Return which areas were open at the end."""
-    events = recording.events()
-    for kind, area in events.loc[
-        events["kind"].isin(("AREA_OPENED", "AREA_CLOSED")), ["kind", "value"]
-    ].itertuples(index=False):
-        available[int(area)] = kind == "AREA_OPENED"
-    return available
+            if named:
+                axes.annotate(
+                    goal.name,
+                    goal.point,
+                    xytext=(3, 3),
+                    textcoords="offset points",
+                    fontsize=7,
+                    color="#14532d",
+                    zorder=5,
+                )
 
 
 def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
@@ -400,7 +374,8 @@ def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, lay
             axes.plot(
                 *obstacle.outline(tick).exterior.xy, color=OBSTACLE, linewidth=0.5, alpha=0.6, zorder=3.2
             )
-        for outline in _different([obstacle.outline(tick) for tick in stands]):
+        different = {outline.wkb: outline for outline in map(obstacle.outline, stands)}
+        for outline in different.values():
             axes.fill(*outline.exterior.xy, color=OBSTACLE, alpha=0.45, linewidth=0, zorder=3.3)
         if obstacle.last_tick < 0 or last_tick < obstacle.last_tick:
             axes.plot(*obstacle.outline(last).exterior.xy, color=OBSTACLE, linewidth=1.4, zorder=3.4)
@@ -413,10 +388,3 @@ def draw_obstacles(axes: Any, obstacles: Sequence[Obstacle], last_tick: int, lay
             color=OBSTACLE,
             zorder=5,
         )
-
-
-def _different(outlines: Sequence[Any]) -> list[Any]:
-    found: dict[bytes, Any] = {}
-    for outline in outlines:
-        found.setdefault(outline.wkb, outline)
-    return list(found.values())

@@ -26,6 +26,7 @@ from crowdsim.pictures.run import (
     panels,
     pyplot,
 )
+from crowdsim.printable import counted
 from crowdsim.setup.build import Built
 from crowdsim.setup.paths import Line, lines_of
 
@@ -99,7 +100,7 @@ def draw_scenario(
     title = "  |  ".join(
         [
             scenario.name,
-            f"{_counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons",
+            f"{counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons",
             *_notes(layers, radius, lines, built),
         ]
     )
@@ -111,13 +112,9 @@ def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: B
     if "paths" in layers:
         shown = len({line.row for line in lines})
         found.append(
-            _counted(shown, "path") + (f" of {len(built.agents):,}" if shown < len(built.agents) else "")
+            counted(shown, "path") + (f" of {len(built.agents):,}" if shown < len(built.agents) else "")
         )
     return found
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _graph_of(mesh: NavMesh) -> Any:

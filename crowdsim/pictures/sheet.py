@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pandas as pd
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.budget import draw_budget_in
-from crowdsim.pictures.looked_through import Density, LookedThrough, Speeds, look_through
+from crowdsim.pictures.looked_through import Density, Speeds, look_through
 from crowdsim.pictures.run import (
     colours_of,
     dashes_of,
@@ -70,11 +71,13 @@ def arrivals_by_group(recording: Recording) -> pd.DataFrame:
     parts = []
     for name, times, size in lines:
         moments, counts = np.unique(times, return_counts=True)
-        whole = (
-            np.concatenate([[0.0], moments, [end]]),
-            np.concatenate([[0], np.cumsum(counts), [len(times)]]),
-        )
-        parts.append(pd.DataFrame({"time_s": whole[0], "group": name, "arrived": whole[1], "of": size}))
+        columns = {
+            "time_s": np.concatenate([[0.0], moments, [end]]),
+            "group": name,
+            "arrived": np.concatenate([[0], np.cumsum(counts), [len(times)]]),
+            "of": size,
+        }
+        parts.append(pd.DataFrame(columns))
     return (
         pd.concat(parts, ignore_index=True)
         if parts
@@ -99,9 +102,7 @@ def draw_arrivals(axes: Any, recording: Recording) -> None:
         axes.step(
             part["time_s"], part["arrived"], where="post", linestyle=dashes[str(name)], label=label, **look
         )
-    axes.set_xlabel("simulated time (s)")
-    axes.set_ylabel("arrived (people)")
-    axes.set_ylim(bottom=0)
+    axes.set(xlabel="simulated time (s)", ylabel="arrived (people)", ylim=(0, None))
     axes.margins(x=0.01)
     axes.set_title("arrivals", fontsize=10)
     axes.grid(alpha=0.25)
@@ -143,9 +144,7 @@ def draw_speeds(axes: Any, speeds: Speeds) -> None:
     )
     axes.plot(speeds.time_s, speeds.quantiles[:, 2], color=blue, linewidth=1.6, label="median")
     axes.plot(speeds.time_s, speeds.mean, color="#D55E00", linewidth=1.2, linestyle="--", label="mean")
-    axes.set_xlabel("simulated time (s)")
-    axes.set_ylabel("speed (m/s)")
-    axes.set_ylim(bottom=0.0)
+    axes.set(xlabel="simulated time (s)", ylabel="speed (m/s)", ylim=(0.0, None))
     axes.margins(x=0.01)
     axes.grid(alpha=0.25)
     axes.set_title(f"speeds, over {speeds.over_s:.2g} s each", fontsize=10)
@@ -238,7 +237,7 @@ def draw_sheet(
 
 
 def _draw_panel(
-    part: Any, name: str, recording: Recording, scenario: Scenario, seen: LookedThrough
+    part: Any, name: str, recording: Recording, scenario: Scenario, seen: SimpleNamespace
 ) -> list[str]:
     """Draw one panel into a part of the figure; return what the title is to say."""
     geometry = scenario.geometry
@@ -251,14 +250,11 @@ def _draw_panel(
     elif name == "curve":
         draw_arrivals(part.subplots(), recording)
     elif name == "speeds":
-        assert seen.speeds is not None
         draw_speeds(part.subplots(), seen.speeds)
     else:
         axes = panels_in(part, len(geometry.grounds), geometry.walkable.bounds)
         if name == "trails":
-            assert seen.trails is not None
             return draw_trails(axes, recording, scenario, seen.trails)
-        assert seen.density is not None
         _draw_density(part, axes, scenario, seen.density)
     return []
 

@@ -56,11 +56,8 @@ def draw_velocities(
     _draw_candidates(axes, choice)
     _draw_samples(figure, axes, choice)
     _draw_ends(axes, choice)
-    axes.set_xlim(-half, half)
-    axes.set_ylim(-half, half)
-    axes.set_aspect("equal")
-    axes.set_xlabel("velocity along x (m/s)")
-    axes.set_ylabel("velocity along y (m/s)")
+    axes.set(xlim=(-half, half), ylim=(-half, half), aspect="equal")
+    axes.set(xlabel="velocity along x (m/s)", ylabel="velocity along y (m/s)")
     shown = f"{choice.label} of {choice.group}" if choice.group not in choice.label else choice.label
     axes.set_title(
         (
@@ -152,7 +149,7 @@ def _draw_obstacles(axes: Any, choice: ExplainedChoice, half: float) -> None:
         patch = Polygon(
             area,
             closed=True,
-            facecolor="none" if gave_way or hollow else (*_rgb(colour), 0.16),
+            facecolor="none" if gave_way or hollow else (colour, 0.16),
             edgecolor=colour,
             linewidth=BINDS_WIDTH if binds else WIDTH,
             linestyle=":" if gave_way or hollow else "-",
@@ -180,7 +177,7 @@ def _draw_half_planes(axes: Any, choice: ExplainedChoice, half: float) -> None:
         forbidden = clipped(square, point, normal)
         if len(forbidden) >= 3:
             axes.add_patch(
-                Polygon(forbidden, closed=True, facecolor=(*_rgb(colour), 0.05), edgecolor="none", zorder=1)
+                Polygon(forbidden, closed=True, facecolor=(colour, 0.05), edgecolor="none", zorder=1)
             )
         along = np.array([-normal[1], normal[0]]) * 4.0 * half
         line = np.array([point - along, point + along])
@@ -289,9 +286,3 @@ def _name(axes: Any, choice: ExplainedChoice, entity: int, place: NDArray[np.flo
             annotation_clip=True,
             zorder=4,
         )
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    return to_rgb(colour)

@@ -126,11 +126,6 @@ def near_the_origin(drawn: Drawn, most_m: float = 10_000.0) -> None:
     drawn.words.append(f"it lies far from the origin and was moved by ({-shift[0]:,.0f}, {-shift[1]:,.0f}) m")
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def was(number: int) -> str:
     """Return the verb that goes with a number of things."""
     return "was" if number == 1 else "were"

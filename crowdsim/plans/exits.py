@@ -12,7 +12,6 @@ out where they vanished in the opening, 2.4 with 2 m of ground behind it, 2.2 wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,9 @@ import shapely
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.exit_flow import openings_of
-from crowdsim.plans.drawn import Drawn, counted
+from crowdsim.plans.drawn import Drawn
 from crowdsim.plans.ground import BODY_M, LEAST_OPENING_M, MILLIMETRE, Found
+from crowdsim.printable import counted
 from crowdsim.scenario.plan_kinds import Kind
 
 DEPTH_M = 0.3  # How far an exit reaches to either side of the line that it is drawn as.
@@ -32,23 +32,7 @@ GUESSED_M = 1.2  # How wide an exit is that nobody drew: as wide as many buildin
 ROUNDING = 0.1 * MILLIMETRE
 
 
-@dataclass(frozen=True)
-class PlanExits:
-    """Exits, and where people start.
-
-    Attributes
-    ----------
-    exits : list of shapely Polygon
-        In the order of their places, from left to right, then upwards.
-    start : shapely Polygon or MultiPolygon
-        Where an agent's centre can be that can get to an exit, exits left out.
-    """
-
-    exits: list[Any]
-    start: Any
-
-
-def find_exits(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]]) -> PlanExits:
+def find_exits(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]]) -> tuple[list[Any], Any]:
     """Return the exits of a plan and where people can start.
 
     Parameters
@@ -58,6 +42,13 @@ def find_exits(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]])
     found : Found
     given : sequence of (float, float), m
         Points of exits that the user gave; then no others count.
+
+    Returns
+    -------
+    exits : list of shapely Polygon
+        In the order of their places, from left to right, then upwards.
+    start : shapely Polygon or MultiPolygon
+        Where an agent's centre can be that can get to an exit, exits left out.
 
     Raises
     ------
@@ -75,7 +66,7 @@ def find_exits(drawn: Drawn, found: Found, given: Sequence[tuple[float, float]])
         or [_guessed(drawn, found)]
     )
     exits.sort(key=lambda area: tuple(round(value, 3) for value in shapely.get_coordinates(area.centroid)[0]))
-    return PlanExits(exits, _start(drawn, found, exits))
+    return exits, _start(drawn, found, exits)
 
 
 def _square(ground: Any, x: float, y: float) -> Any:

@@ -12,7 +12,8 @@ import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError
-from crowdsim.plans.drawn import Drawn, counted, listed_names, was
+from crowdsim.plans.drawn import Drawn, listed_names, was
+from crowdsim.printable import counted
 from crowdsim.scenario.plan_kinds import Kind
 
 # Ends and outlines this near to each other were meant to meet; walls are thicker, and no agent passes.

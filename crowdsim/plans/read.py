@@ -7,6 +7,7 @@ piece.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
-from crowdsim.plans.drawn import MILLIMETRES_SPAN, Drawn, counted, in_metres, near_the_origin, was
+from crowdsim.plans.drawn import MILLIMETRES_SPAN, Drawn, in_metres, near_the_origin, was
 from crowdsim.plans.ground import Found
+from crowdsim.printable import counted
 from crowdsim.scenario.dxf import HEADER_UNITS, METRES, NO_OUTLINE, drawing_of, entities_of, outline_of
 from crowdsim.scenario.files import FileAccess, FileRefused
 from crowdsim.scenario.geometry_files import (
@@ -258,8 +260,9 @@ def ground_of_mesh(plan: Path) -> tuple[Drawn, Found, str, float]:
         raise CrowdsimError(f'"{plan}": there is no such file.')
     drawn, refused = Drawn(), ""
     for up in ("y", "z"):
+        name = json.dumps(there.name, ensure_ascii=False)
         text = (
-            f"version: 1\ngeometry: {{surface: {{obj_file: {_quoted(there.name)}, up: {up}}}}}\n"
+            f"version: 1\ngeometry: {{surface: {{obj_file: {name}, up: {up}}}}}\n"
             f"groups: [{{name: people, count: 1, height: 0}}]\n"
         )
         try:
@@ -298,7 +301,3 @@ def obj_beside(plan: Path, folder: Path, name: str) -> tuple[str, str | None]:
     if there.is_relative_to(here):
         return os.path.relpath(there, here), None
     return f"{name}.obj", there.read_text(encoding="utf-8", errors="replace")
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

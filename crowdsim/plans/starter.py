@@ -5,6 +5,7 @@ as short as can be, commented, with its ground in files beside it.
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,10 @@ import shapely
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.exit_flow import exit_width
-from crowdsim.plans.drawn import counted
 from crowdsim.plans.exits import LENGTH_M, find_exits, led_outside
 from crowdsim.plans.ground import OPENING_M, THICK_M, find_ground
 from crowdsim.plans.read import ground_of_mesh, obj_beside, read_plan
-from crowdsim.printable import visible
+from crowdsim.printable import counted, visible
 from crowdsim.scenario.plan_kinds import Kind
 from crowdsim.scenario.shapes import wkt_of
 
@@ -104,10 +104,8 @@ def starter_of(
             found = find_ground(drawn, opening=opening, wall=wall)
         where, level = f"walkable: {{wkt_file: {_quoted(f'{name}-ground.wkt')}}}", ""
     with _untangled(plan):
-        found_exits = find_exits(drawn, found, exits)
-        ground, areas, passages = (
-            (found.ground, found_exits.exits, 0) if level else led_outside(found.ground, found_exits.exits)
-        )
+        areas, start = find_exits(drawn, found, exits)
+        ground, areas, passages = (found.ground, areas, 0) if level else led_outside(found.ground, areas)
     if not level:
         files[f"{name}-ground.wkt"] = wkt_of(ground) + "\n"
     left, bottom, right, top = found.ground.bounds
@@ -121,15 +119,13 @@ def starter_of(
             f"{goes_on}, and agents leave at its end: those that are out still slow down those that follow"
         )
     if people is None:
-        people = max(1, min(MOST_PEOPLE, round(found_exits.start.area / PERSON_M2)))
+        people = max(1, min(MOST_PEOPLE, round(start.area / PERSON_M2)))
         words.append(
             f"{counted(people, 'person', 'people')} at random places, one for "
-            f"{found_exits.start.area / people:.2g} m2 (--people says otherwise)"
+            f"{start.area / people:.2g} m2 (--people says otherwise)"
         )
-    if people * BODY_M2 > found_exits.start.area:
-        raise CrowdsimError(
-            f"{people:,} people do not fit on {found_exits.start.area:,.1f} m2. Say fewer with --people."
-        )
+    if people * BODY_M2 > start.area:
+        raise CrowdsimError(f"{people:,} people do not fit on {start.area:,.1f} m2. Say fewer with --people.")
     words += [
         (
             f"people set off after {math.exp(PREMOVEMENT[0]):.0f} s (median; premovement), and walk slower "
@@ -140,7 +136,7 @@ def starter_of(
             "freeze them; then take speed_density: none"
         ),
     ]
-    files[f"{name}-start.wkt"] = wkt_of(found_exits.start) + "\n"
+    files[f"{name}-start.wkt"] = wkt_of(start) + "\n"
     files[f"{name}.yaml"] = _text(
         name, plan, words, where, level, areas, people, _longest_s(ground, areas, people)
     )
@@ -233,9 +229,8 @@ record:
 
 def _quoted(text: str) -> str:
     """Return a YAML text, in quotation marks where it needs them."""
-    if all(letter.isalnum() or letter in "-_." for letter in text) and not text[0].isdigit():
-        return text
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    is_plain = all(letter.isalnum() or letter in "-_." for letter in text) and not text[0].isdigit()
+    return text if is_plain else json.dumps(text, ensure_ascii=False)
 
 
 def _area(area: Any) -> str:

@@ -107,7 +107,12 @@ def first_difference(
         found = with_values(recorded, fresh, with_trace(recorded, fresh, found))
     traced = first_trace_difference(recorded, fresh, before, names)
     if traced is not None:
-        traced = with_values(recorded, fresh, _with_consequence(traced, found))
+        consequence = (
+            "every digested column is the same at the end of every tick"
+            if found is None
+            else f"what is digested at the end of a tick differs from tick {found.tick} on: {found.what}"
+        )
+        traced = with_values(recorded, fresh, replace(traced, what=f"{traced.what}; {consequence}"))
     earliest = _earliest(
         traced, first_row(recorded, fresh, before, names), found, _other_end(recorded, fresh, names)
     )
@@ -126,21 +131,6 @@ def _other_end(recorded: Recording, fresh: Recording, names: Names) -> Differenc
         return None
     return Difference(
         min(one, other) + 1, "", f"the last tick is {one} ({names[0]}) and {other} ({names[1]})", names=names
-    )
-
-
-def _with_consequence(traced: Difference, found: Difference | None) -> Difference:
-    """Say of a difference that no digest of its tick shows what became of it."""
-    if found is None:
-        return replace(
-            traced, what=f"{traced.what}; every digested column is the same at the end of every tick"
-        )
-    return replace(
-        traced,
-        what=(
-            f"{traced.what}; what is digested at the end of a tick differs from tick {found.tick} on: "
-            f"{found.what}"
-        ),
     )
 
 
@@ -213,20 +203,10 @@ def _facts(recording: Recording, scenarios: bool) -> dict[str, Any]:
             recording.run_digest
         )
     if scenarios:
-        found |= {
-            f"scenario: line {number}": line
-            for number, line in enumerate(_without_record(header.scenario), start=1)
-        }
+        # without the last section of the canonical text, which says what is recorded
+        lines = header.scenario.partition("\nrecord:")[0].splitlines()
+        found |= {f"scenario: line {number}": line for number, line in enumerate(lines, start=1)}
     return found
-
-
-def _without_record(text: str) -> list[str]:
-    """Return the lines of a scenario in canonical text without its last section,
-    which says what is recorded.
-    """
-    lines = text.splitlines()
-    begin = next((number for number, line in enumerate(lines) if line.startswith("record:")), len(lines))
-    return lines[:begin]
 
 
 def _flat(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -311,44 +291,32 @@ def compare_places(recorded: Recording, fresh: Recording, tolerance: float) -> C
             f"{recorded.path} and {fresh.path} have no frame of the same tick, so there is nothing to "
             "compare."
         )
-    starts = [recording.frame_starts() for recording in (recorded, fresh)]
     deepest = 0.0
     for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
         rows = [
-            recording.rows(int(start[frame]), int(start[frame + 1]), ["x", "y", "z"])
-            for recording, start, frame in zip((recorded, fresh), starts, (one, other), strict=True)
+            recording.frame_rows(frame, ["x", "y", "z"])
+            for recording, frame in ((recorded, one), (fresh, other))
         ]
-        apart, distance = _apart(tick, rows[0], rows[1], tolerance)
-        if apart is not None:
+        apart = _farthest(tick, rows[0], rows[1])
+        if not apart.distance <= tolerance:  # a place that is no number is farther, too
             return Closeness(tick, deepest, apart)
-        deepest = max(deepest, distance)
+        deepest = max(deepest, apart.distance)
     return Closeness(int(common[-1]), deepest, None)
 
 
-def _apart(
-    tick: int, one: dict[str, NDArray[np.float64]], other: dict[str, NDArray[np.float64]], tolerance: float
-) -> tuple[Apart | None, float]:
+def _farthest(tick: int, one: dict[str, NDArray[np.float64]], other: dict[str, NDArray[np.float64]]) -> Apart:
+    """Return the agent that is farthest from its other place; 0 m where nobody is in a frame."""
     lonely = np.setxor1d(one["id"], other["id"], assume_unique=True)
     places = [np.column_stack([rows[name] for name in "xyz"]) for rows in (one, other)]
+    entity, distance = 0, 0.0
     if len(lonely):
-        entity = int(lonely[0])
-        here = [
-            _place_in(place, rows["id"] == entity) for place, rows in zip(places, (one, other), strict=True)
-        ]
-        return Apart(tick, entity, math.inf, (here[0], here[1])), math.inf
-    if not len(one["id"]):
-        return None, 0.0
-    distance = np.sqrt(((places[0] - places[1]) ** 2).sum(axis=1))
-    row = int(distance.argmax())
-    if distance[row] <= tolerance:
-        return None, float(distance[row])
-    chosen = np.arange(len(distance)) == row
-    return Apart(
-        tick,
-        int(one["id"][row]),
-        float(distance[row]),
-        (_place_in(places[0], chosen), _place_in(places[1], chosen)),
-    ), float(distance[row])
+        entity, distance = int(lonely[0]), math.inf
+    elif len(one["id"]):
+        apart = np.sqrt(((places[0] - places[1]) ** 2).sum(axis=1))
+        row = int(apart.argmax())
+        entity, distance = int(one["id"][row]), float(apart[row])
+    here = _place_in(places[0], one["id"] == entity)
+    return Apart(tick, entity, distance, (here, _place_in(places[1], other["id"] == entity)))
 
 
 def _place_in(places: NDArray[np.float64], chosen: NDArray[np.bool_]) -> tuple[float, float, float]:
@@ -387,12 +355,12 @@ def _walked(recording: Recording) -> tuple[float, float, int]:
     """Return the metres that all agents walked between recorded frames, the seconds that they took,
     and how many were seen.
     """
-    starts, ticks = recording.frame_starts(), recording.table("frames/tick")
+    ticks = recording.table("frames/tick")
     metres = seconds = 0.0
     seen: set[int] = set()
     before: dict[str, NDArray[np.float64]] | None = None
     for frame in range(recording.commit.frames):
-        rows = recording.rows(int(starts[frame]), int(starts[frame + 1]), ["x", "y", "z"])
+        rows = recording.frame_rows(frame, ["x", "y", "z"])
         seen.update(rows["id"].tolist())
         if before is not None:
             _, one, other = np.intersect1d(before["id"], rows["id"], assume_unique=True, return_indices=True)

@@ -181,7 +181,8 @@ def _first_of_frames(
         return wrong
     common, *frames = np.intersect1d(ticks[0], ticks[1], return_indices=True)
     for tick, one, other in zip(common.tolist(), *(index.tolist() for index in frames), strict=True):
-        found = _differing_values(*_frame_rows(recorded, fresh, one, other), first=(), agents=())
+        rows = recorded.frame_rows(one), fresh.frame_rows(other)
+        found = _differing_values(*rows, first=(), agents=())
         if found:
             return Difference(tick, "", _AGREE, values=found, values_tick=tick, names=names)
     return None
@@ -234,7 +235,7 @@ def _first_in_blocks(
         first = start + min(int(found[0]) for found in differing)
         frame = int(np.searchsorted(starts, first, side="right")) - 1
         tick, one = int(ticks[frame]), first - int(starts[frame])
-        left, right = _frame_rows(recorded, fresh, frame, frame)
+        left, right = recorded.frame_rows(frame), fresh.frame_rows(frame)
         for name in ("frame", "id"):
             if left[name][one] != right[name][one]:
                 what = (
@@ -253,16 +254,6 @@ def _first_in_blocks(
     return None
 
 
-def _frame_rows(
-    recorded: Recording, fresh: Recording, one: int, other: int
-) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    found = []
-    for recording, frame in ((recorded, one), (fresh, other)):
-        starts = recording.frame_starts()
-        found.append(recording.rows(int(starts[frame]), int(starts[frame + 1])))
-    return found[0], found[1]
-
-
 def frame_from(recording: Recording, tick: int) -> int:
     """Return the first frame that shows `tick` or a later one; the number of frames if there is none."""
     return int(np.searchsorted(recording.table("frames/tick"), tick))
@@ -275,8 +266,7 @@ def entities_at(recording: Recording, tick: int, rows: int) -> tuple[int, ...]:
     frame = frame_from(recording, tick)
     if frame == recording.commit.frames:
         return ()
-    starts = recording.frame_starts()
-    found = recording.rows(int(starts[frame]), int(starts[frame + 1]), [])["id"]
+    found = recording.frame_rows(frame, [])["id"]
     return tuple(found.tolist()) if len(found) == rows else ()
 
 
@@ -296,7 +286,8 @@ def with_values(recorded: Recording, fresh: Recording, found: Difference) -> Dif
     if ticks[0] != ticks[1]:
         return found
     first = _WIDER.get(found.column, (found.column, f"{found.column}_x", f"{found.column}_y"))
-    values = _differing_values(*_frame_rows(recorded, fresh, *frames), first=first, agents=found.entities)
+    rows = recorded.frame_rows(frames[0]), fresh.frame_rows(frames[1])
+    values = _differing_values(*rows, first=first, agents=found.entities)
     return replace(found, values=values, values_tick=ticks[0] if values else -1)
 
 

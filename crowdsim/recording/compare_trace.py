@@ -109,7 +109,10 @@ def first_trace_difference(
     if not (recorded.layout.trace and fresh.layout.trace):
         return None
     traces = _Trace(recorded), _Trace(fresh)
-    if _are_equal(*traces):
+    one, other = traces
+    if (one.systems, one.columns) == (other.systems, other.columns) and (
+        np.array_equal(one.index, other.index) and np.array_equal(one.digests, other.digests)
+    ):
         return None
     states: tuple[_State, _State] = {}, {}
     for tick in np.union1d(traces[0].index["tick"], traces[1].index["tick"]).tolist():
@@ -119,16 +122,6 @@ def first_trace_difference(
         if found is not None:
             return _with_agents(found, recorded)
     return None
-
-
-def _are_equal(one: _Trace, other: _Trace) -> bool:
-    """Return whether two traces are the same, if that can be seen without looking at each entry."""
-    is_same_layout = (one.systems, one.columns) == (other.systems, other.columns)
-    return (
-        is_same_layout
-        and np.array_equal(one.index, other.index)
-        and np.array_equal(one.digests, other.digests)
-    )
 
 
 def _difference_in(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import h5py
 import numpy as np
@@ -89,10 +89,6 @@ class DatasetSpec:
         return self.row_bytes * self.chunk_rows
 
 
-def _units(units: Mapping[str, str]) -> str:
-    return json.dumps(units)
-
-
 def chunk_rows_for(agents: int) -> int:
     """Return how many rows a chunk of the trajectory has where so many agents are in a frame, at most."""
     rows = 1 << max(0, CHUNK_FRAMES * agents - 1).bit_length()
@@ -118,50 +114,63 @@ def list_datasets(
         [("tick", "<i8"), *((count.name, np.dtype(count.dtype).newbyteorder("<")) for count in layout.counts)]
     )
     tick_units = {"tick": "tick", **{count.name: count.unit for count in layout.counts}}
-    datasets = {
-        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, _units(TRAJECTORY_UNITS))
-    }
-    for column in layout.columns:
-        width = column.width if column.width > 1 else 0
-        dtype, resolution = column.stored_dtype(exact), 0.0 if exact else column.resolution
-        datasets[f"agents/{column.name}"] = DatasetSpec(
-            dtype, "rows", agent_chunk_rows, column.unit, width, column.about, resolution=resolution
-        )
-    datasets["frames/start"] = DatasetSpec(
-        integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*"
-    )
-    datasets["frames/tick"] = DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows")
-    datasets["events"] = DatasetSpec(EVENT_DTYPE, "events", unit=_units(EVENT_UNITS))
-    datasets["roster"] = DatasetSpec(ROSTER_DTYPE, "agents", unit=_units(ROSTER_UNITS))
-    datasets["ticks"] = DatasetSpec(ticks, "ticks", unit=_units(tick_units))
-    if layout.systems:
-        about = "clock readings, parallel to ticks"
-        datasets["timings"] = DatasetSpec(
-            integer, "ticks", unit="ns", width=len(layout.systems), about=about, columns=layout.systems
-        )
-    if layout.digests:
-        datasets["digests"] = DatasetSpec(
+    found = {
+        "trajectory": DatasetSpec(TRAJECTORY_DTYPE, "rows", agent_chunk_rows, json.dumps(TRAJECTORY_UNITS)),
+        **{
+            f"agents/{column.name}": DatasetSpec(
+                column.stored_dtype(exact),
+                "rows",
+                agent_chunk_rows,
+                column.unit,
+                column.width if column.width > 1 else 0,
+                column.about,
+                resolution=0.0 if exact else column.resolution,
+            )
+            for column in layout.columns
+        },
+        "frames/start": DatasetSpec(
+            integer, "frames", unit="row", about="first row of each frame in trajectory and agents/*"
+        ),
+        "frames/tick": DatasetSpec(integer, "frames", unit="tick", about="tick that each frame shows"),
+        "events": DatasetSpec(EVENT_DTYPE, "events", unit=json.dumps(EVENT_UNITS)),
+        "roster": DatasetSpec(ROSTER_DTYPE, "agents", unit=json.dumps(ROSTER_UNITS)),
+        "ticks": DatasetSpec(ticks, "ticks", unit=json.dumps(tick_units)),
+        "timings": DatasetSpec(
+            integer,
+            "ticks",
+            unit="ns",
+            width=len(layout.systems),
+            about="clock readings, parallel to ticks",
+            columns=layout.systems,
+        ),
+        "digests": DatasetSpec(
             digest,
             "ticks",
             width=len(layout.digests),
             about="XXH64 of each column, parallel to ticks",
             columns=layout.digests,
-        )
-    if layout.trace:
-        datasets["trace/index"] = DatasetSpec(
+        ),
+        "trace/index": DatasetSpec(
             TRACE_DTYPE, "trace", about="which digests belong to which tick, system and column"
-        )
-        datasets["trace/digests"] = DatasetSpec(
+        ),
+        "trace/digests": DatasetSpec(
             digest, "trace_digests", AGENT_CHUNK_ROWS, about="XXH64 of each block of 64 agents"
-        )
-    if layout.explain:
-        datasets["explanations"] = DatasetSpec(
-            EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, _units(EXPLANATION_UNITS)
-        )
-    datasets["verdict"] = DatasetSpec(
-        np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
-    )
-    return datasets
+        ),
+        "explanations": DatasetSpec(
+            EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, json.dumps(EXPLANATION_UNITS)
+        ),
+        "verdict": DatasetSpec(
+            np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
+        ),
+    }
+    kept = {
+        "timings": layout.systems,
+        "digests": layout.digests,
+        "trace/index": layout.trace,
+        "trace/digests": layout.trace,
+        "explanations": layout.explain,
+    }
+    return {name: spec for name, spec in found.items() if kept.get(name, True)}
 
 
 LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 and newer read it.
@@ -169,23 +178,9 @@ LIBRARY_VERSIONS = ("v110", "v110")  # The oldest format with SWMR; HDF5 1.10 an
 PAGE_BYTES = 4096
 
 
-class Blank(NamedTuple):
-    """The bytes of a file.
-
-    Attributes
-    ----------
-    recording : bytes
-        As it is to be.
-    in_the_making : bytes
-        With a journal beside its datasets.
-    """
-
-    recording: bytes
-    in_the_making: bytes
-
-
-def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetSpec]) -> Blank:
-    """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode.
+def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetSpec]) -> tuple[bytes, bytes]:
+    """Return an HDF5 file with the header and all datasets, ready to be written and opened in SWMR mode:
+    as it is to be, and as it is in the making, with a journal beside its datasets.
 
     Parameters
     ----------
@@ -227,7 +222,7 @@ def blank_recording(header: Header, text: bytes, datasets: Mapping[str, DatasetS
             "journal", shape=(0,), maxshape=(None,), chunks=(CHUNK_BYTES,), dtype="u1", track_times=False
         )
         file.flush()
-        return Blank(recording, bytes(file.id.get_file_image()))
+        return recording, bytes(file.id.get_file_image())
 
 
 def write_facts(file: h5py.File, header: Header) -> None:

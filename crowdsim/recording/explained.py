@@ -65,13 +65,7 @@ def choice_at(recording: Recording, agent: str, time_s: float) -> ExplainedChoic
     RecordingError
         If the recording is damaged.
     """
-    roster = recording.roster()
-    labels = {
-        int(entity): f"#{own}" if own >= 0 else f"{group}[{index}]"
-        for entity, own, group, index in zip(
-            roster["entity"], roster["scenario_id"], roster["group_name"], roster["index"], strict=True
-        )
-    }
+    roster, labels = recording.roster(), recording.labels()
     if not recording.layout.explain:
         way_out = f"Run the scenario again with --set 'record.explain=[{agent.split('[')[0]}]'."
         raise CrowdsimError(f"{recording.path}: nobody's choices are explained in it. {way_out}")

@@ -17,7 +17,6 @@ import h5py
 import numpy as np
 import pandas as pd
 import shapely
-from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.files import freeze_file, new_file, reason_of
@@ -135,13 +134,11 @@ def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
     recorded = {column.name for column in recording.layout.columns}
     known_by = "heading" if "heading" in recorded else "velocity" if "velocity" in recorded else ""
     starts = recording.frame_starts()
-    known = np.zeros(0, dtype=np.int64)
-    looks = np.zeros((0, 2))
+    known = np.sort(recording.table("roster")["entity"])
+    looks = np.tile(np.array([1.0, 0.0]), (len(known), 1))
     for start, stop in itertools.pairwise(starts):
         arrays = recording.rows(int(start), int(stop), ["x", "y", *([known_by] if known_by else [])])
         entity = arrays["id"]
-        if not np.isin(entity, known, assume_unique=True).all():
-            known, looks = _with_newcomers(known, looks, entity)
         at = np.searchsorted(known, entity)
         # a heading is a unit vector but for its rounding; an agent that does not move keeps looking where it
         # went
@@ -157,15 +154,6 @@ def _sqlite_rows(recording: Recording) -> Iterator[Iterator[tuple[Any, ...]]]:
             ),
             strict=True,
         )
-
-
-def _with_newcomers(
-    known: NDArray[np.int64], looks: NDArray[np.float64], entity: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    merged = np.union1d(known, entity)
-    grown = np.tile(np.array([1.0, 0.0]), (len(merged), 1))
-    grown[np.searchsorted(merged, known)] = looks
-    return merged, grown
 
 
 def export_pedpy(recording: Recording, out: Path, *, force: bool = False) -> list[Path]:

@@ -26,13 +26,9 @@ MAXIMUM_HEADER_BYTES = 64 * 2**20
 _PACKAGES = ("crowdsim", "numpy", "numba", "llvmlite", "h5py", "esper", "shapely", "isal")
 
 
-def software_versions() -> dict[str, str]:
-    """Return the versions of Python, of the packages that a run depends on, and of the HDF5 library."""
-    return dict(_software_versions())
-
-
 @functools.cache  # reading them takes 9 ms, and they stay what they are while a process lives
-def _software_versions() -> dict[str, str]:
+def software_versions() -> Mapping[str, str]:
+    """Return the versions of Python, of the packages that a run depends on, and of the HDF5 library."""
     import h5py
 
     found = {"python": platform.python_version()}
@@ -325,31 +321,30 @@ def _layout(raw: dict[str, Any]) -> Layout:
     return Layout(**_typed(Layout, given))
 
 
+# of fields: which values have the type, and what others are called; the value itself, where that is short
+_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "str": ((str,), ""),
+    "int": ((int,), ""),
+    "float": ((int, float), ""),
+    "bool": ((bool,), ""),
+    "tuple": ((list, tuple), "no list"),
+    "Mapping": ((dict,), "no table"),
+}
+
+
 def _typed(owner: type, raw: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of `owner` that `raw` has, lists as tuples;
     a value of another type than the field's is a TypeError.
     """
-    kinds: dict[str, tuple[type, ...]] = {
-        "str": (str,),
-        "int": (int,),
-        "float": (int, float),
-        "bool": (bool,),
-    }
     found: dict[str, Any] = {}
     for item in fields(owner):
         if item.name not in raw:
             continue
         value, kind = raw[item.name], str(item.type)
-        if kind.startswith("tuple"):
-            if not isinstance(value, (list, tuple)):
-                raise TypeError(f"{item.name} is no list")
-            value = tuple(value)
-            if kind == "tuple[str, ...]" and not all(isinstance(entry, str) for entry in value):
-                raise TypeError(f"{item.name} holds something that is no text")
-        elif kind.startswith("Mapping"):
-            if not isinstance(value, dict):
-                raise TypeError(f"{item.name} is no table")
-        elif not isinstance(value, kinds[kind]) or (isinstance(value, bool) and kind != "bool"):
-            raise TypeError(f"{item.name} is {value!r}")
-        found[item.name] = value
+        expected, what = _KINDS[kind.partition("[")[0]]
+        if not isinstance(value, expected) or (isinstance(value, bool) and kind != "bool"):
+            raise TypeError(f"{item.name} is {what or repr(value)}")
+        if kind == "tuple[str, ...]" and not all(isinstance(entry, str) for entry in raw[item.name]):
+            raise TypeError(f"{item.name} holds something that is no text")
+        found[item.name] = tuple(value) if isinstance(value, list) else value
     return found

@@ -36,8 +36,11 @@ def create_locked(path: Path) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
-            with _without_locks():
+            try:
                 fcntl.flock(handle, fcntl.LOCK_EX)
+            except OSError as error:
+                if error.errno not in _NO_LOCKS:
+                    raise
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(handle), path.stat()):
                     return handle
@@ -83,15 +86,6 @@ def taken(path: Path) -> Iterator[bool]:
         yield is_ours
     finally:
         os.close(handle)
-
-
-@contextlib.contextmanager
-def _without_locks() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
 
 
 _NAME = re.compile(r"\.crowdsim-[0-9a-f]{16}\.scratch")

@@ -6,7 +6,7 @@ Nothing else reads old versions, so that the rest of the package knows one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.checkpoint import MAGIC, read_checkpoint
-from crowdsim.recording.commit import Commit
 from crowdsim.recording.files import new_file
-from crowdsim.recording.header import Header, Layout
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.recover import copy_rows
 from crowdsim.recording.schema import FORMAT_VERSION
@@ -101,64 +99,32 @@ def _version_of(path: Path) -> int:
     raise errors[0]
 
 
-class _Thinned:
-    """A recording of version 1, whose trace shows only what changed."""
-
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
-        index, digests = recording.table("trace/index"), recording.table("trace/digests")
-        last: dict[int, NDArray[np.uint64]] = {}
-        kept, parts, start = [], [], 0
-        for entry in index:
-            values = digests[int(entry["start"]) : int(entry["start"] + entry["count"])]
-            column = int(entry["column"])
-            if len(values) and column in last and np.array_equal(last[column], values):
-                continue
-            last[column] = values
-            entry["start"] = start
-            kept.append(entry)
-            parts.append(values)
-            start += len(values)
-        self._tables: Mapping[str, NDArray[Any]] = {
-            "trace/index": np.array(kept, dtype=index.dtype),
-            "trace/digests": np.concatenate([*parts, digests[:0]]),
-        }
-
-    @property
-    def header(self) -> Header:
-        return self._recording.header
-
-    @property
-    def layout(self) -> Layout:
-        return self._recording.layout
-
-    def counts(self) -> Commit:
-        """Return the row counts of what is left."""
-        return replace(
-            self._recording.commit,
-            trace=len(self._tables["trace/index"]),
-            trace_digests=len(self._tables["trace/digests"]),
-        )
-
-    def table(self, name: str, start: int = 0, stop: int | None = None) -> NDArray[Any]:
-        return (
-            self._tables[name][start:stop]
-            if name in self._tables
-            else self._recording.table(name, start, stop)
-        )
+def _thinned(recording: Recording) -> dict[str, NDArray[Any]]:
+    """Return the trace of a recording of version 1 with what changed alone."""
+    index, digests = recording.table("trace/index"), recording.table("trace/digests")
+    last: dict[int, NDArray[np.uint64]] = {}
+    kept, parts, start = [], [digests[:0]], 0
+    for entry in index:
+        values = digests[int(entry["start"]) : int(entry["start"] + entry["count"])]
+        column = int(entry["column"])
+        if len(values) and column in last and np.array_equal(last[column], values):
+            continue
+        last[column] = values
+        entry["start"] = start
+        kept.append(entry)
+        parts.append(values)
+        start += len(values)
+    return {"trace/index": np.array(kept, dtype=index.dtype), "trace/digests": np.concatenate(parts)}
 
 
 def _from_1(source: Path, target: Path) -> None:
     """Leave out what the trace of version 1 repeats; nothing else has changed since."""
     with Recording(source, 1) as old:
-        rows: Any = _Thinned(old) if old.layout.trace else old
-        counts = rows.counts() if old.layout.trace else old.commit
-        verdict = old.table("verdict")
+        changed = _thinned(old) if old.layout.trace else {}
         storage = Storage(target, old.header, old.layout)
         try:
-            copy_rows(rows, storage, counts)
-            storage.append("verdict", len(verdict), verdict)
-            storage.finish(replace(counts, number=1))
+            copy_rows(old, storage, old.commit, {**changed, "verdict": old.table("verdict")})
+            storage.finish(replace(old.commit, number=1))
         except BaseException:
             storage.freeze()
             raise

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from enum import IntEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,7 +41,6 @@ from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
-    EVENT_DTYPE,
     EVENT_UNITS,
     EXPLANATION_DTYPE,
     EXPLANATION_UNITS,
@@ -232,14 +232,7 @@ class Recording(AbstractContextManager["Recording"]):
         """Return what happened: tick, entity, kind (name of `EventKind`), value, x, y;
         see there for what they mean.
         """
-        table = self._read("events", 0, self.commit.events)
-        arrays = {name: table[name] for name in EVENT_DTYPE.fields or ()}
-        data = self._frame(arrays, dict(EVENT_UNITS))
-        names = {int(kind): kind.name for kind in EventKind}
-        data["kind"] = (
-            data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
-        )
-        return data
+        return self._of_kinds(self._read("events", 0, self.commit.events), EVENT_UNITS, EventKind)
 
     def explanations(self) -> pd.DataFrame:
         """Return what stood behind the velocities of the agents that `record.explain` names,
@@ -254,13 +247,7 @@ class Recording(AbstractContextManager["Recording"]):
             if self.layout.explain
             else np.zeros(0, dtype=EXPLANATION_DTYPE)
         )
-        data = self._frame(
-            {name: explained[name] for name in EXPLANATION_DTYPE.names or ()}, dict(EXPLANATION_UNITS)
-        )
-        names = {int(kind): kind.name for kind in Reason}
-        data["kind"] = (
-            data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
-        )
+        data = self._of_kinds(explained, EXPLANATION_UNITS, Reason)
         data["binds"] = data["binds"].astype(bool)
         return data
 
@@ -272,6 +259,12 @@ class Recording(AbstractContextManager["Recording"]):
         groups = self.header.groups
         data["group_name"] = [groups[index] if 0 <= index < len(groups) else "" for index in data["group"]]
         return data
+
+    def labels(self) -> dict[int, str]:
+        """Return what a user calls each agent, by entity: ``#7`` by its id, else ``crowd[3]``."""
+        roster = self.roster()
+        rows = roster[["entity", "scenario_id", "group_name", "index"]].itertuples(index=False)
+        return {entity: f"#{own}" if own >= 0 else f"{group}[{index}]" for entity, own, group, index in rows}
 
     def ticks(self) -> pd.DataFrame:
         """Return the declared counts of every tick, with the time in seconds."""
@@ -317,6 +310,11 @@ class Recording(AbstractContextManager["Recording"]):
                     else {field: np.ascontiguousarray(array[:, k]) for k, field in enumerate(fields)}
                 )
         return found
+
+    def frame_rows(self, frame: int, columns: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Return the rows of one frame; see `rows`."""
+        starts = self.frame_starts()
+        return self.rows(int(starts[frame]), int(starts[frame + 1]), columns)
 
     def frame_starts(self) -> NDArray[np.int64]:
         """Return the first row of every frame and, last, the number of rows:
@@ -512,6 +510,15 @@ class Recording(AbstractContextManager["Recording"]):
             return found.rows(start, stop)
         rest = self._rest(name)[max(start - stored, 0) : stop - stored]
         return rest if start >= stored else np.concatenate((found.rows(start, stored), rest))
+
+    def _of_kinds(self, table: NDArray[Any], units: Mapping[str, str], kinds: type[IntEnum]) -> pd.DataFrame:
+        """Return rows as a DataFrame, with the names of kinds in the place of their numbers."""
+        data = self._frame({name: table[name] for name in units}, units)
+        names = {int(kind): kind.name for kind in kinds}
+        data["kind"] = (
+            data["kind"].map(lambda number: names.get(number, f"UNKNOWN_{number}")).astype("category")
+        )
+        return data
 
     def _per_tick(self, name: str, columns: Sequence[str], unit: str) -> pd.DataFrame:
         arrays: dict[str, NDArray[Any]] = {"tick": self._read("ticks", 0, self.commit.ticks)["tick"]}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
@@ -32,7 +34,7 @@ from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_rows
 from crowdsim.recording.schema import RunState, digest_text
-from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage, clock_ns
+from crowdsim.recording.storage import METADATA_RESERVE_BYTES, Storage
 
 
 @dataclass(frozen=True)
@@ -228,9 +230,7 @@ def copy_recording(
             copy_rows(recording, storage, counts)
             storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
             ending = int(recording.commit.state if state is None else state)
-            storage.finish(
-                replace(counts, number=1, state=ending, verdict_bytes=len(text), clock_ns=clock_ns())
-            )
+            storage.finish(replace(counts, number=1, state=ending, clock_ns=time.time_ns()))
         except BaseException:
             storage.remove()
             raise
@@ -246,7 +246,12 @@ def _require_room(recording: Recording, target: Path) -> None:
         )
 
 
-def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
+def copy_rows(
+    recording: Recording,
+    storage: Storage,
+    counts: Commit,
+    instead: Mapping[str, NDArray[Any]] | None = None,
+) -> None:
     """Append the rows of a recording that `counts` counts, all but the verdict,
     to a file with the same datasets, a chunk at a time.
 
@@ -255,8 +260,14 @@ def copy_rows(recording: Recording, storage: Storage, counts: Commit) -> None:
     recording : Recording
     storage : Storage
     counts : Commit
+    instead : mapping of str to array, optional
+        Rows of some datasets, of which all are appended in the place of the recording's.
     """
+    given = instead or {}
     for name, spec in list_datasets(recording.layout, exact=recording.header.exact).items():
+        if name in given:
+            storage.append(name, len(given[name]), given[name])
+            continue
         rows = int(getattr(counts, spec.counter)) if name != "verdict" else 0
         for start in range(0, rows, spec.chunk_rows):
             table = recording.table(name, start, min(start + spec.chunk_rows, rows))

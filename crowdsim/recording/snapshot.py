@@ -41,30 +41,19 @@ def lookup3(data: bytes) -> int:
     while len(data) - at > 12:
         x, y, z = struct.unpack_from("<3I", data, at)
         a, b, c = (a + x) & mask, (b + y) & mask, (c + z) & mask
-        a = ((a - c) & mask) ^ rotate(c, 4)
-        c = (c + b) & mask
-        b = ((b - a) & mask) ^ rotate(a, 6)
-        a = (a + c) & mask
-        c = ((c - b) & mask) ^ rotate(b, 8)
-        b = (b + a) & mask
-        a = ((a - c) & mask) ^ rotate(c, 16)
-        c = (c + b) & mask
-        b = ((b - a) & mask) ^ rotate(a, 19)
-        a = (a + c) & mask
-        c = ((c - b) & mask) ^ rotate(b, 4)
-        b = (b + a) & mask
+        for bits in (4, 6, 8, 16, 19, 4):  # each of the three in turn, twice
+            a = ((a - c) & mask) ^ rotate(c, bits)
+            c = (c + b) & mask
+            a, b, c = b, c, a
         at += 12
     if at == len(data):
         return c
     x, y, z = struct.unpack("<3I", data[at:].ljust(12, b"\0"))
     a, b, c = (a + x) & mask, (b + y) & mask, (c + z) & mask
-    c = ((c ^ b) - rotate(b, 14)) & mask
-    a = ((a ^ c) - rotate(c, 11)) & mask
-    b = ((b ^ a) - rotate(a, 25)) & mask
-    c = ((c ^ b) - rotate(b, 16)) & mask
-    a = ((a ^ c) - rotate(c, 4)) & mask
-    b = ((b ^ a) - rotate(a, 14)) & mask
-    return ((c ^ b) - rotate(b, 24)) & mask
+    for bits in (14, 11, 25, 16, 4, 14, 24):
+        c = ((c ^ b) - rotate(b, bits)) & mask
+        a, b, c = b, c, a
+    return b
 
 
 class Snapshot(io.RawIOBase):

@@ -21,7 +21,6 @@ import contextlib
 import errno
 import os
 import platform
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -92,7 +91,7 @@ class Storage:
         self._flushed = 0  # chunks, and bytes of the journal, whose places the file knows
         self._known_room = 0
         text = to_json(header, layout)
-        datasets = list_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
+        self._specs = datasets = list_datasets(layout, exact=header.exact, agent_chunk_rows=agent_chunk_rows)
         # What must stay free so that all collected rows can be written and the file be closed: every
         # dataset's incomplete chunk, once at the end, and twice in the journal, where a new part is written
         # before the old one is given up.
@@ -131,11 +130,6 @@ class Storage:
 
     def _require_a_place(self) -> None:
         folder = self.path.parent
-        if not folder.is_dir():
-            raise RecordingError(
-                f"{self.path.parent}: there is no such folder for the recording. Make it, or choose another "
-                "output path."
-            )
         if not os.access(folder, os.W_OK):
             raise RecordingError(
                 f"{folder}: the recording cannot be written here, since the folder is read-only for this "
@@ -178,9 +172,13 @@ class Storage:
         except (OSError, RuntimeError) as error:
             raise self._failed("written", error) from error
 
+    def rows(self) -> dict[str, int]:
+        """Return how many rows were appended, by the fields of `Commit` that count them."""
+        return {self._specs[name].counter: dataset.rows for name, dataset in self.datasets.items()}
+
     def commit(self, commit: Commit) -> None:
         """Write everything that was appended, what fills no chunk into the journal,
-        and then the record that says so.
+        and then a record that says so: `commit` with the rows of the datasets.
         """
         assert self._journal is not None, "rows are committed before the end only where there is a journal"
         with self._guard("written"):
@@ -189,7 +187,7 @@ class Storage:
             fits = self._journal.fits(sum(rest.size for rest in new), sum(rest.size for rest in needed))
             word = self._journal.write(new if fits else needed, anew=not fits)
             self._journalled = {name: dataset.rows for name, dataset in self.datasets.items()}
-            self._record(replace(commit, journal=word))
+            self._record(replace(commit, **self.rows(), journal=word))
 
     @property
     def waste_bytes(self) -> int:
@@ -197,11 +195,12 @@ class Storage:
         return self._journal.size if self._journal is not None else 0
 
     def finish(self, commit: Commit) -> None:
-        """Write everything that was appended, and the record that says so,
+        """Write everything that was appended, and a record that says so as in `commit`,
         close the file and force it to the disk; it is still held, until `unlock`.
 
         A file of which much was journal is written anew without it, where there is room.
         """
+        commit = replace(commit, **self.rows(), journal=0)
         if (
             self.waste_bytes > WASTE_SHARE * self.size()
             and self.size() + self.reserve_bytes < self.free_bytes()
@@ -211,14 +210,14 @@ class Storage:
                 self._write_anew(copy, commit)
                 self._require_its_place()
                 copy.replace(self.path)
-                self.committed = replace(commit, journal=0)
+                self.committed = commit
                 self.freeze(is_held=True)
                 return
         with self._guard("written"):
             self._require_its_place()
             for dataset in self.datasets.values():
                 dataset.write_rest()
-            self._record(replace(commit, journal=0))
+            self._record(commit)
         self._close()
 
     def _write_anew(self, path: Path, commit: Commit) -> None:
@@ -229,7 +228,7 @@ class Storage:
         try:
             for name, dataset in self.datasets.items():
                 dataset.copy_to(file[name])
-            file["commit"].id.write_direct_chunk((commit.number % 2, 0), replace(commit, journal=0).pack())
+            file["commit"].id.write_direct_chunk((commit.number % 2, 0), commit.pack())
             file.close()
         finally:
             freeze_file(file)
@@ -365,8 +364,3 @@ def _name_of(handle: int) -> Path | None:
 
 def _megabytes(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
-
-
-def clock_ns() -> int:
-    """Return the time of a commit, ns since 1970."""
-    return time.time_ns()

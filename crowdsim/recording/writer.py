@@ -37,7 +37,7 @@ from crowdsim.recording.schema import (
     RunState,
     digest_text,
 )
-from crowdsim.recording.storage import Storage, clock_ns
+from crowdsim.recording.storage import Storage
 
 # Rows that are committed at once, before they are packed: two seconds of a very large or fast run. Larger
 # loses more in a kill.
@@ -106,7 +106,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self.partial, self._storage = self._begun(agents)
         self.kept: Kept | None = None  # where the finished file is
         self.failure: RecordingError | None = None  # why nothing more can be written
-        self._now = Commit()  # counts everything appended; a copy of it becomes the next commit
+        self._now = Commit()  # of everything appended; the next commit, but for the rows of the datasets
         self._committed_at = time.monotonic()
         self._waiting_bytes = 0  # appended since the last commit
         self._tick_bytes = 0  # appended in this tick
@@ -114,7 +114,6 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self._is_closed = False  # let go, or thrown away
         self._tick_row = np.zeros(1, dtype=self._storage.datasets["ticks"].dtype)
         self._scratch = np.empty(0)
-        self._fold = 0
         self._trace_number = {name: number for number, name in enumerate(self.layout.trace_columns)}
         self._traced: dict[int, NDArray[np.uint64]] = {}  # what the trace last saw of each column
         self._trace_entries: list[tuple[int, ...]] = []  # of this tick
@@ -168,7 +167,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         RecordingError
             If the earlier recording has other columns, does not reach `last_tick`, or is damaged.
         """
-        if self._now != Commit():
+        if any(self._storage.rows().values()):
             raise ValueError("begin_with comes before everything else")
         if (recording.layout, recording.header.exact) != (self.layout, self.header.exact):
             raise RecordingError(
@@ -183,8 +182,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         counts = counts_until(recording, last_tick)
         self._is_halfway = True
         copy_rows(recording, self._storage, counts)
-        self._now = replace(counts, number=0, state=int(RunState.RUNNING), verdict_bytes=0, clock_ns=0)
-        self._fold = counts.run_digest
+        self._now = Commit(last_tick=counts.last_tick, run_digest=counts.run_digest)
         if self.layout.trace:
             index = recording.table("trace/index", 0, counts.trace)
             for column, entry in {int(each["column"]): each for each in index}.items():  # the last of each
@@ -203,7 +201,6 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             In ascending order of `entity`.
         """
         self._append_table("roster", agents, ROSTER_DTYPE)
-        self._now = replace(self._now, agents=self._now.agents + len(agents))
 
     def events(self, events: NDArray[Any]) -> None:
         """Keep what happened to agents.
@@ -214,7 +211,6 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             In the order in which they happened; ticks never fall.
         """
         self._append_table("events", events, EVENT_DTYPE)
-        self._now = replace(self._now, events=self._now.events + len(events))
 
     def frame(
         self,
@@ -254,14 +250,12 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         self._charge(count * self._storage.row_bytes)
         self._is_halfway = True
         append = self._storage.append
-        append("frames/start", 1, self._now.rows)
+        append("frames/start", 1, self._storage.datasets["trajectory"].rows)
         append("frames/tick", 1, tick)
         append("trajectory", count, frame, entity, np.asarray(x), np.asarray(y), z)
         for column, array in zip(self.layout.columns, arrays, strict=True):
             append(f"agents/{column.name}", count, self._rounded(column, array))
-        self._now = replace(
-            self._now, frames=frame + 1, rows=self._now.rows + count, last_tick=max(self._now.last_tick, tick)
-        )
+        self._now = replace(self._now, last_tick=max(self._now.last_tick, tick))
         self._is_halfway = False
 
     def tick(
@@ -295,6 +289,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             self._keep_trace()
         self._charge(TICK_BYTES)
         self._is_halfway = True
+        digest = self._now.run_digest
         row = self._tick_row
         row[:] = 0
         row["tick"] = tick
@@ -307,13 +302,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         if self.layout.digests:
             given = np.asarray(digests, dtype=np.uint64).reshape(1, -1)
             append("digests", 1, given)
-            self._fold = run_digest(given, self._fold)
-        self._now = replace(
-            self._now,
-            ticks=self._now.ticks + 1,
-            last_tick=max(self._now.last_tick, tick),
-            run_digest=self._fold,
-        )
+            digest = run_digest(given, digest)
+        self._now = replace(self._now, last_tick=max(self._now.last_tick, tick), run_digest=digest)
         self._is_halfway = False
         self._largest_tick, self._tick_bytes = max(self._largest_tick, self._tick_bytes), 0
         if (
@@ -350,15 +340,11 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         entries, digests = np.array(self._trace_entries, dtype=TRACE_DTYPE), np.concatenate(self._trace_parts)
         self._trace_entries, self._trace_parts = [], []
         self._charge(digests.nbytes + entries.nbytes)
-        entries["start"] = self._now.trace_digests + np.cumsum(entries["count"]) - entries["count"]
+        first = self._storage.datasets["trace/digests"].rows
+        entries["start"] = first + np.cumsum(entries["count"]) - entries["count"]
         self._is_halfway = True
         self._storage.append("trace/index", len(entries), entries)
         self._storage.append("trace/digests", len(digests), digests)
-        self._now = replace(
-            self._now,
-            trace=self._now.trace + len(entries),
-            trace_digests=self._now.trace_digests + len(digests),
-        )
         self._is_halfway = False
 
     def explanations(self, tick: int, reasons: NDArray[Any]) -> None:
@@ -375,13 +361,12 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         for name in reasons.dtype.names or ():
             rows[name] = reasons[name]
         self._append_table("explanations", rows, EXPLANATION_DTYPE)
-        self._now = replace(self._now, explanations=self._now.explanations + len(rows))
 
     def commit(self) -> None:
         """Make everything so far safe from a kill."""
         self._refuse_if_over()
         self._is_halfway = True
-        self._now = replace(self._now, number=self._now.number + 1, clock_ns=clock_ns())
+        self._now = replace(self._now, number=self._now.number + 1, clock_ns=time.time_ns())
         self._storage.commit(self._now)
         self._committed_at, self._waiting_bytes = time.monotonic(), 0
         self._is_halfway = False
@@ -453,7 +438,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
                 "state": state.name.lower(),
                 "reason": reason,
                 "result": plain(verdict),
-                "run_digest": digest_text(self._fold),
+                "run_digest": digest_text(self._now.run_digest),
             }
             text = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
             if len(text) > VERDICT_BYTES:
@@ -469,13 +454,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             else:
                 self._is_halfway = True
                 self._storage.append("verdict", len(text), np.frombuffer(text, dtype=np.uint8))
-                self._now = replace(
-                    self._now,
-                    state=int(state),
-                    verdict_bytes=len(text),
-                    number=self._now.number + 1,
-                    clock_ns=clock_ns(),
-                )
+                number = self._now.number + 1
+                self._now = replace(self._now, state=int(state), number=number, clock_ns=time.time_ns())
                 self._storage.finish(self._now)
             self._is_ended = True
         try:
@@ -528,8 +508,9 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
     def _check_frame(
         self, frame: int, tick: int, entity: NDArray[np.int64], arrays: list[NDArray[Any]]
     ) -> None:
-        if frame != self._now.frames:
-            raise ValueError(f"frame {frame} was given, but the next one is {self._now.frames}")
+        frames = self._storage.datasets["frames/tick"].rows
+        if frame != frames:
+            raise ValueError(f"frame {frame} was given, but the next one is {frames}")
         if len(entity) > 1 and not (entity[1:] > entity[:-1]).all():
             raise ValueError(f"frame {frame}: entity ids are not ascending")
         for column, array in zip(self.layout.columns, arrays, strict=True):
@@ -561,7 +542,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         before the first tick, refuse what there is no room for.
         """
         self._refuse_if_over()
-        if self._now.ticks == 0 and not self._storage.has_room(count):
+        if self._storage.datasets["ticks"].rows == 0 and not self._storage.has_room(count):
             room = self._storage.free_bytes()
             self.failure = RecordingError(
                 f"{self.out}: the disk is full: the first frame needs {count / 1e6:,.1f} MB beside the "
@@ -581,8 +562,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         kept = self.abandon("the disk is full")
         self.failure = RecordingError(
             f"{kept.path}: the disk is full ({free / 1e6:,.1f} MB free, {written:,} bytes written), so the "
-            "run was stopped. The recording is whole until "
-            f"tick {self._now.last_tick} ({self._now.frames} frames) and marked as interrupted. Make room, "
+            f"run was stopped. The recording is whole until tick {self._now.last_tick} "
+            f"({self.committed.frames} frames) and marked as interrupted. Make room, "
             "or record fewer frames a second (`record.rate`)."
         )
         raise self.failure

@@ -21,6 +21,7 @@ import numpy as np
 from crowdsim.errors import RecordingError
 from crowdsim.recording.compare import aggregates, first_difference
 from crowdsim.recording.datasets import LIBRARY_VERSIONS, create_dataset, list_datasets, write_facts
+from crowdsim.recording.files import new_file
 from crowdsim.recording.header import plain, to_json
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
@@ -132,6 +133,24 @@ def pack_golden(source: Path, target: Path, verdict: Mapping[str, Any], later: M
             file["trajectory"].attrs["fps"] = header.fps
             slots = np.frombuffer(commit.pack() * 2, dtype="<u8").reshape(2, COMMIT_WORDS)
             file.create_dataset("commit", data=slots, chunks=(1, COMMIT_WORDS), track_times=False)
+
+
+def keep_golden(made: Path, target: Path, *, force: bool) -> tuple[bool, str]:
+    """Give a golden recording its place; one that is there is replaced if it differs and `force` is set.
+
+    Returns
+    -------
+    bool
+        There was none.
+    str
+        How it differs from the one that was there, in words; empty if it does not.
+    """
+    is_new = not target.exists()
+    changed = "" if is_new else what_changed(target, made)
+    if is_new or (changed and force):
+        with new_file(target, force=force) as copy:
+            copy.write_bytes(made.read_bytes())
+    return is_new, changed
 
 
 def what_changed(old: Path, new: Path) -> str:

@@ -131,26 +131,21 @@ class Golden:
     def _bless(
         self, path: Path, scenario: Scenario, seconds: float | None, until: float | None, threads: int
     ) -> None:
-        from crowdsim.recording.files import new_file
         from crowdsim.recording.locks import scratch_folder
-        from crowdsim.regression.golden_recordings import what_changed
+        from crowdsim.regression.golden_recordings import keep_golden
         from crowdsim.regression.golden_runs import record_golden
 
         path.parent.mkdir(parents=True, exist_ok=True)
         with scratch_folder() as scratch:
             made = scratch / path.name
             record_golden(scenario, made, seconds=seconds, until=until, threads=threads)
-            is_new = not path.exists()
-            changed = "new" if is_new else what_changed(path, made)
-            if changed:
-                with new_file(path, force=True) as copy:
-                    copy.write_bytes(made.read_bytes())
+            is_new, changed = keep_golden(made, path, force=True)
             said = (
                 f"{made.stat().st_size / 1e3:,.0f} kB, "
                 f"{'new' if is_new else 'changed' if changed else 'unchanged'}"
             )
         self._item.user_properties.append(
-            (_BLESSED, f"{self._shown(path)}: {said}" + (f"\n{changed}" if changed and not is_new else ""))
+            (_BLESSED, f"{self._shown(path)}: {said}" + (f"\n{changed}" if changed else ""))
         )
 
     def _claim(self, path: Path) -> None:

@@ -86,12 +86,15 @@ def resolve_events(
         key = "open" if shape.open is not None else "close"
         name = getattr(shape, key)
         if name not in names:
-            known = (
-                f"{suggestion(name, names)} Known are {listed(names)}.".strip()
-                if names
-                else "Declare it under geometry.areas."
+            problems.add(
+                (*path, key),
+                f'there is no area "{name}"',
+                (
+                    f"{suggestion(name, names)} Known are {listed(names)}.".strip()
+                    if names
+                    else "Declare it under geometry.areas."
+                ),
             )
-            problems.add((*path, key), f'there is no area "{name}"', known)
             continue
         event = Event(names.index(name), shape.open is not None)
         if shape.at is not None:
@@ -235,10 +238,9 @@ def resolve_terrain(
     Where areas overlap, the last in the list counts, as on a plan that is painted over. Only ground counts.
     """
     if shape.terrain and geometry.patches:
-        words = "terrain on a mesh in space is not offered"
         problems.add(
             ("geometry", "terrain"),
-            words,
+            ("terrain on a mesh in space is not offered"),
             "Draw the ground as walkable or as storeys, or leave it out.",
             key=True,
         )
@@ -277,9 +279,10 @@ def resolve_terrain(
             any(each.name in floor and floor[each.name].area.is_empty for floor in found)
             and not problems.found
         ):
-            way_out = "Where areas overlap, the last one counts: list it later."
             problems.add(
-                ("geometry", "terrain", index), f'later terrain covers all of "{each.name}"', way_out
+                ("geometry", "terrain", index),
+                f'later terrain covers all of "{each.name}"',
+                ("Where areas overlap, the last one counts: list it later."),
             )
     terrain = tuple(tuple(floor[name] for name in sorted(floor)) for floor in found)
     return replace(geometry, terrain=terrain if any(terrain) else ())

@@ -279,10 +279,9 @@ def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
         overlaps |= (distance < (widest[pairs[0]] + widest[pairs[1]]) * (1.0 - 1e-9))[which]
     if overlaps.any():
         group, row, at = given[int(np.flatnonzero(overlaps)[0])]
-        message = f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another"
         notes.add(
             ("groups",),
-            message,
+            (f"{int(overlaps.sum()):,} of {len(given):,} given positions overlap another"),
             f"The first is {agent_name(group, row)} at {_at(at)}. They start by being pushed apart.",
             key=True,
         )

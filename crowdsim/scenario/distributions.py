@@ -131,8 +131,9 @@ def complaint(
         if not sum(distribution.weights) > 0.0:
             return "all weights are 0", "Give at least one value a weight above 0."
     if low > high or (low == high and distribution.kind not in ("number", "choice")):
-        way_out = "Exchange low and high." if low > high else f"For a fixed value write the number: {low:g}."
-        return f"low is {low:g} {unit}, but high is {high:g} {unit}: nothing lies between them", way_out
+        return f"low is {low:g} {unit}, but high is {high:g} {unit}: nothing lies between them", (
+            "Exchange low and high." if low > high else f"For a fixed value write the number: {low:g}."
+        )
     if low < least or (positive and low <= least):
         words = f"must be {'above' if positive else 'at least'} {least:g} {unit}"
         if distribution.kind == "number":

@@ -137,12 +137,15 @@ def _version_is_right(root: Node, problems: Problems) -> bool:
     node = root.value.get("version")
     if node is None:
         known = [key for key in root.value if key in schema.ScenarioShape.model_fields]
-        way_out = (
-            "Write version: 1 on the first line."
-            if known
-            else 'This does not look like a scenario; begin with "crowdsim new my_scenario.yaml".'
+        problems.add(
+            (),
+            'the key "version" is missing',
+            (
+                "Write version: 1 on the first line."
+                if known
+                else 'This does not look like a scenario; begin with "crowdsim new my_scenario.yaml".'
+            ),
         )
-        problems.add((), 'the key "version" is missing', way_out)
         return bool(known)
     if node.value is UNUSABLE:
         return True

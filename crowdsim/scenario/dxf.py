@@ -244,13 +244,12 @@ def _areas(points: NDArray[np.float64], is_closed: bool, wall: float | None, whe
     if is_closed:
         return [shapely.Polygon(points)]
     if wall is None:
-        way_out = "Close it, or say how thick lines are as walls: wall: 0.1."
         raise GeometryRefused(
             (
                 f"{where} is open: it runs from ({points[0][0]:g}, {points[0][1]:g}) to ({points[-1][0]:g}, "
                 f"{points[-1][1]:g}) m"
             ),
-            way_out,
+            ("Close it, or say how thick lines are as walls: wall: 0.1."),
         )
     if np.ptp(points, axis=0).max() <= CLOSED_M:
         raise GeometryRefused(f"{where} has no length", "Delete it.")

@@ -135,11 +135,11 @@ class FileAccess:
         except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
             raise FileRefused(f"the file cannot be found: {error}") from None
         if not inside:
-            message = (
-                f"{clipped(str(target), PATH_SHOWN)} lies outside the scenario's folder "
-                f"{clipped(str(self.folder.resolve()), PATH_SHOWN)}"
-            )
             raise FileRefused(
-                message, f"Move it there, or permit its folder with --allow-dir {target.parent}"
+                (
+                    f"{clipped(str(target), PATH_SHOWN)} lies outside the scenario's folder "
+                    f"{clipped(str(self.folder.resolve()), PATH_SHOWN)}"
+                ),
+                f"Move it there, or permit its folder with --allow-dir {target.parent}",
             )
         return target

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -263,14 +263,9 @@ def resolve_geometry(shape: schema.GeometryShape, reader: AreaReader, problems: 
     found = ground_of_areas(
         shape.walkable, shape.obstacles, ("geometry",), reader, shape.resolved, problems, toggles=True
     )
-    if found is None:
-        return None
-    return Geometry(
-        found.ground,
-        found.obstacles,
-        areas=found.areas,
-        layout=found.layout or written_layout(shape, problems),
-    )
+    if found is None or found.layout is not None:
+        return found
+    return replace(found, layout=written_layout(shape, problems))
 
 
 def written_layout(shape: schema.GeometryShape, problems: Problems) -> GridLayout | None:
@@ -299,26 +294,6 @@ def written_layout(shape: schema.GeometryShape, problems: Problems) -> GridLayou
     return GridLayout(tuple(areas), Raster(x, y, float(raster.cell_size), raster.width, raster.depth, kept))
 
 
-@dataclass(frozen=True, eq=False)
-class FoundGround:
-    """The ground of one floor.
-
-    Attributes
-    ----------
-    ground : shapely Polygon or MultiPolygon
-    obstacles : tuple of NamedPolygon
-    areas : tuple of ToggledArea
-        Those that grid maps bring along, ascending by name.
-    layout : GridLayout or None
-        None where crowdsim has written the areas: then it has written the layout, too.
-    """
-
-    ground: Any
-    obstacles: tuple[NamedPolygon, ...]
-    areas: tuple[ToggledArea, ...] = ()
-    layout: GridLayout | None = None
-
-
 def ground_of_areas(
     walkable_areas: Any,
     obstacle_areas: Any,
@@ -328,8 +303,11 @@ def ground_of_areas(
     problems: Problems,
     *,
     toggles: bool = False,
-) -> FoundGround | None:
+) -> Geometry | None:
     """Return the ground of one floor and its obstacles, or None where there are problems.
+
+    Areas are those that grid maps bring along. There is no layout where crowdsim has written the areas: then
+    it has written the layout, too.
 
     Parameters
     ----------
@@ -396,10 +374,11 @@ def ground_of_areas(
         )
         return None
     if resolved:
-        return FoundGround(ground, tuple(given))
+        return Geometry(ground, tuple(given))
     theirs = {id(piece.polygon) for piece, _ in named}
     rest = [piece.polygon for piece in walkable if id(piece.polygon) not in theirs]
-    return FoundGround(ground, tuple(given), _shared_areas(named, rest), _layout(named, rest, maps))
+    areas, layout = _shared_areas(named, rest), _layout(named, rest, maps)
+    return Geometry(ground, tuple(given), areas=areas, layout=layout)
 
 
 def _named_areas(
@@ -423,10 +402,12 @@ def _named_areas(
             elif not name:  # nothing can close it
                 continue
             elif not _NAME.match(name) or len(name) > MAX_KEY_LENGTH:
-                way_out = (
-                    f"Names begin with no blank and no bracket, and have at most {MAX_KEY_LENGTH} characters."
+                problems.add(
+                    path,
+                    f'{where}: "{clipped(name)}" is no name that events could use',
+                    "Names begin with no blank and no bracket, and have at most "
+                    f"{MAX_KEY_LENGTH} characters.",
                 )
-                problems.add(path, f'{where}: "{clipped(name)}" is no name that events could use', way_out)
             elif name in known:
                 problems.add(
                     path,

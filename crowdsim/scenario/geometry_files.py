@@ -103,13 +103,13 @@ def pieces_of_wkt(text: str) -> list[Piece]:
             geometry = shapely.from_wkt(text.strip())
     except shapely.errors.ShapelyError as error:
         reason = str(error).rpartition("Exception: ")[2].strip()
-        way_out = (
-            "Repeat the first point of each ring at its end."
-            if "closed linestring" in reason
-            else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'
-        )
         raise GeometryRefused(
-            f'this is no well-known text ("{clipped(text.strip())}"): {reason}', way_out
+            f'this is no well-known text ("{clipped(text.strip())}"): {reason}',
+            (
+                "Repeat the first point of each ring at its end."
+                if "closed linestring" in reason
+                else 'For example "POLYGON ((0 0, 10 0, 10 8, 0 0))".'
+            ),
         ) from None
     parts = list(_polygons(geometry))
     many = len(parts) > 1
@@ -357,11 +357,13 @@ def _map_of_cells(text: str) -> GridMap:
     try:
         cells = cells_from_text(text)
     except NavigationError as error:
-        way_out = (
-            "A grid map is JSON with areas, or text with a head (cellSize 0.4, minX, minZ, gridWidth, "
-            "gridDepth) and rows of 1 and 0."
-        )
-        raise GeometryRefused(f"this is no grid map: {str(error).removesuffix('.')}", way_out) from None
+        raise GeometryRefused(
+            f"this is no grid map: {str(error).removesuffix('.')}",
+            (
+                "A grid map is JSON with areas, or text with a head (cellSize 0.4, minX, minZ, gridWidth, "
+                "gridDepth) and rows of 1 and 0."
+            ),
+        ) from None
     numbers = _numbers_in(cells.numbers)
     defaults = GridParameters()
     kept = numbers.get("agent_radius", defaults.agent_radius) + numbers.get(

@@ -107,10 +107,11 @@ def _check_one(
     other = next(((at, file, there) for at, file, there in said if there != value), None)
     if other is not None:
         at, file, there = other
-        words = (
-            f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}"
+        problems.add(
+            at,
+            (f"{file} says {_THEIRS[name]} {number_text(there)}, but {said[0][1]} says {number_text(value)}"),
+            f"Say which counts: navigation: {{{name}: {number_text(value)}, ...}}.",
         )
-        problems.add(at, words, f"Say which counts: navigation: {{{name}: {number_text(value)}, ...}}.")
 
 
 def _given(root: Node, path: Path, name: str) -> Any:

@@ -93,8 +93,14 @@ def load_scenario(
         )
     path, target = given, Path(given)
     if target.suffix.lower() in _PLANS and target.is_file():
-        way_out = f"Make a scenario of it: {command('new', '--plan', target, '--run')}"
-        raise ScenarioError(Problem("", "this is a floor plan, not a scenario", way_out, str(path)))
+        raise ScenarioError(
+            Problem(
+                "",
+                "this is a floor plan, not a scenario",
+                (f"Make a scenario of it: {command('new', '--plan', target, '--run')}"),
+                str(path),
+            )
+        )
     try:
         text = read_text(target)
     except FileRefused as refused:
@@ -372,10 +378,9 @@ def _check_heights(navigations: Mapping[KeyPath, Chosen], has_floors: bool, prob
         for key in ("unseen_from", "shun"):
             wrong = [point for point in chosen.values.get(key, ()) if len(point) != 2 + has_floors]
             if wrong and has_floors:
-                message = f"the point {list(wrong[0])} has no height, and this geometry has several floors"
                 problems.add(
                     (*path, key),
-                    message,
+                    (f"the point {list(wrong[0])} has no height, and this geometry has several floors"),
                     "Write [x, y, height]: its floor is the one that is nearest to that height there.",
                     key=True,
                 )
@@ -420,11 +425,11 @@ def _refuse_idle_numbers(
         and not bodies.values["replanning"]
         and not on_cells
     ):
-        message = (
-            f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"
-        )
         problems.add(
-            ("bodies", "replan_cooldown"), message, "Give replanning, or leave replan_cooldown out.", key=True
+            ("bodies", "replan_cooldown"),
+            (f"replan_cooldown does nothing while replanning is false, under {listed(dict.fromkeys(kinds))}"),
+            "Give replanning, or leave replan_cooldown out.",
+            key=True,
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.geometry.cover import BEYOND_M, cover
 from crowdsim.scenario.geometry import FloorNames, Geometry
 from crowdsim.scenario.limits import MAX_DISCS
-from crowdsim.scenario.schema_obstacles import DiscShape, ObstacleShape, WaypointShape
+from crowdsim.scenario.schema import DiscShape, ObstacleShape, WaypointShape
 from crowdsim.scenario.shapes import GRID_M, circle_corners
 from crowdsim.scenario.timetable import AS_DRAWN, Timetable, Turning, ticks_in
 from crowdsim.scenario.tree import Path, Problems, number_text
@@ -173,9 +173,8 @@ def resolve_obstacles(
             continue
         layer = floors.layer(shape, path, shapely.Point(timetable.points[0]))
         if layer >= 0 and geometry.floors[layer].flight is not None:
-            at = "storey" if shape.storey is not None else "height"
             problems.add(
-                (*path, at),
+                (*path, ("storey" if shape.storey is not None else "height")),
                 f'"{geometry.floor_names[layer]}" leads up, and obstacles move on level ground',
                 "Name a storey.",
                 key=True,
@@ -376,13 +375,12 @@ def _check_path(timetable: Timetable, ground: Any, path: Path, problems: Problem
     if off.is_empty:
         return
     x, y = shapely.get_coordinates(off)[0].tolist()
-    message = (
-        f"the path leaves the walkable ground at ({number_text(round(x, 3) + 0.0)}, "
-        f"{number_text(round(y, 3) + 0.0)})"
-    )
     problems.add(
         (*path, "path"),
-        message,
+        (
+            f"the path leaves the walkable ground at ({number_text(round(x, 3) + 0.0)}, "
+            f"{number_text(round(y, 3) + 0.0)})"
+        ),
         "Keep its points and the straight lines between them on ground that one can walk on.",
     )
 

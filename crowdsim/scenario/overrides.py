@@ -110,11 +110,10 @@ def _with(
         if index is None:
             names = [name for item in node.value if (name := _name_of(item)) is not None]
             known = f"Known are {listed(names)}." if names else ""
-            hint = f"{suggestion(part, names)} {known}".strip()
             problems.add(
                 above,
                 f'has no item "{clipped(part)}": it is a list of {len(node.value)}, counted from 0',
-                hint,
+                (f"{suggestion(part, names)} {known}".strip()),
                 place=place,
             )
             return None

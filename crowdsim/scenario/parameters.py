@@ -403,11 +403,10 @@ def _checked(
                     key=True,
                 )
     if "weight" in given and values.get("heuristic") == "zero" and values["weight"] > 1.0:
-        way_out = "Leave the weight out, or take another heuristic."
         problems.add(
             (*above, "weight"),
             f"the weight is {values['weight']:g}, but the heuristic is zero, and that times anything is zero",
-            way_out,
+            ("Leave the weight out, or take another heuristic."),
         )
     return _one_budget(values, given, problems, above) if "milliseconds" in values else values
 
@@ -420,8 +419,12 @@ def _one_budget(
     """
     if not values["milliseconds"]:
         if "slice" in given:
-            problem = "slices are searched between two looks at the clock, but no clock decides here"
-            problems.add((*above, "slice"), problem, "Give milliseconds beside it.", key=True)
+            problems.add(
+                (*above, "slice"),
+                ("slices are searched between two looks at the clock, but no clock decides here"),
+                "Give milliseconds beside it.",
+                key=True,
+            )
         return {name: value for name, value in values.items() if name not in ("milliseconds", "slice")}
     if values["work"]:
         problems.add(

@@ -92,13 +92,10 @@ def _ticks_per_frame(rate: float | None, tick: float, problems: Problems) -> int
         for ticks in (lower, higher)
         if ticks >= 1
     ]
-    message = (
-        f"{rate:g} frames a second leave {exact:.4g} ticks of {tick:g} s between two frames, which is not a "
-        "whole number"
-    )
     problems.add(
         ("record", "rate"),
-        message,
+        f"{rate:g} frames a second leave {exact:.4g} ticks of {tick:g} s between two frames, "
+        "which is not a whole number",
         f"The nearest {'rates are' if len(choices) > 1 else 'rate is'} {' and '.join(choices)}.",
     )
     return nearest
@@ -121,12 +118,15 @@ def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
             problems.add(path, f'"{name}" is listed twice', "Keep one of the two.")
         elif name not in known:
             always = name in ("entity", "id", "position", "x", "y", "z")
-            hint = (
-                "It is in every row anyway; leave it out."
-                if always
-                else f"{suggestion(name, known)} Known are {listed(known, most=30)}.".strip()
+            problems.add(
+                path,
+                f'"{name}" is no column that can be chosen',
+                (
+                    "It is in every row anyway; leave it out."
+                    if always
+                    else f"{suggestion(name, known)} Known are {listed(known, most=30)}.".strip()
+                ),
             )
-            problems.add(path, f'"{name}" is no column that can be chosen', hint)
     return tuple(name for name in known if name in wanted)
 
 
@@ -177,13 +177,12 @@ def _check_size(record: Record, stop: Stop, groups: Sequence[Group], problems: P
     size = frames * -(-recorded // record.every) * row
     if size > MAX_RECORDING_BYTES:
         rows = f"{frames:,} frames of {-(-recorded // record.every):,} agents"
-        message = (
-            f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most "
-            f"{MAX_RECORDING_BYTES / 2**30:,.0f} GiB"
-        )
         problems.add(
             ("record",),
-            message,
+            (
+                f"{rows} are up to {size / 2**30:,.0f} GiB, but there may be at most "
+                f"{MAX_RECORDING_BYTES / 2**30:,.0f} GiB"
+            ),
             "Record fewer frames (rate), columns (columns) or agents (agents: {every: 10}), or stop earlier.",
         )
 

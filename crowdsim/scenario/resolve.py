@@ -154,12 +154,15 @@ class GoalTable:
         if self.problems.is_full:
             self.problems.uncollected += 1
             return False
-        way_out = (
-            f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip()
-            if self.known
-            else "Declare it under goals."
+        self.problems.add(
+            path,
+            f'there is no goal "{name}"',
+            (
+                f"{suggestion(name, self.known)} Known are {listed(self.known)}.".strip()
+                if self.known
+                else "Declare it under goals."
+            ),
         )
-        self.problems.add(path, f'there is no goal "{name}"', way_out)
         return False
 
     def visits(self, shape: Any, path: Path) -> tuple[Visit, ...]:

@@ -102,8 +102,11 @@ def _check_names(shape: schema.GeometryShape, problems: Problems) -> None:
     ):
         for index, name in enumerate(names):
             if name in known:
-                way_out = "Storeys and connections share names; give another one."
-                problems.add(("geometry", kind, index, "name"), f'there is a floor "{name}" already', way_out)
+                problems.add(
+                    ("geometry", kind, index, "name"),
+                    f'there is a floor "{name}" already',
+                    ("Storeys and connections share names; give another one."),
+                )
             known.add(name)
 
 
@@ -122,7 +125,7 @@ def _storey(
     if found is None:
         return None
     layouts.append(found.layout)
-    return Floor(shape.name, found.ground, Plane((0.0, 0.0, float(shape.elevation) + 0.0)), found.obstacles)
+    return Floor(shape.name, found.walkable, Plane((0.0, 0.0, float(shape.elevation) + 0.0)), found.obstacles)
 
 
 def _connection(
@@ -146,11 +149,14 @@ def _connection(
         return None
     rise = storeys[ends[1]].elevation - storeys[ends[0]].elevation
     if not rise > 0.0:
-        words = (
-            f'"{shape.upper}" at {storeys[ends[1]].elevation:g} m is not above "{shape.lower}" at '
-            f"{storeys[ends[0]].elevation:g} m"
+        problems.add(
+            (*path, "upper"),
+            (
+                f'"{shape.upper}" at {storeys[ends[1]].elevation:g} m is not above "{shape.lower}" at '
+                f"{storeys[ends[0]].elevation:g} m"
+            ),
+            "Swap lower and upper, and foot and head.",
         )
-        problems.add((*path, "upper"), words, "Swap lower and upper, and foot and head.")
         return None
     foot, head = _on_grid(shape.foot), _on_grid(shape.head)
     if shapely.LineString([foot[0], head[0]]).crosses(shapely.LineString([foot[1], head[1]])):
@@ -208,10 +214,9 @@ def _complaint(foot: Any, head: Any, rise: float) -> tuple[str, str] | None:
     run = abs(runs[0] + runs[1]) / 2.0
     if run * STEEPEST < rise:
         steep = f"{math.degrees(math.atan2(rise, run)):.0f} degrees" if run > PARALLEL_M else "upright"
-        way_out = (
+        return f"it rises {rise:.3g} m over {run:.3g} m in plan, {steep}", (
             f"It may rise by {STEEPEST:g} m a metre at most: move the head away, or check the elevations."
         )
-        return f"it rises {rise:.3g} m over {run:.3g} m in plan, {steep}", way_out
     return None
 
 
@@ -251,11 +256,14 @@ def _with_headroom(
             if shared > _LEAST_AREA_M2 and over > 0.0:
                 blocks.append(other.ground)
             elif shared > _LEAST_AREA_M2 and storey.name < other.name:
-                words = (
-                    f'"{storey.name}" and "{other.name}" are both at {storey.elevation:g} m and share '
-                    f"{shared:.3g} m2"
+                problems.add(
+                    ("geometry", "storeys"),
+                    (
+                        f'"{storey.name}" and "{other.name}" are both at {storey.elevation:g} m and share '
+                        f"{shared:.3g} m2"
+                    ),
+                    "Cut one of them back, or make them one storey.",
                 )
-                problems.add(("geometry", "storeys"), words, "Cut one of them back, or make them one storey.")
         taken = [block for block in blocks if block is not None]
         ground = storey.ground
         if taken:
@@ -264,11 +272,10 @@ def _with_headroom(
             )
         if ground.is_empty:
             index = next(number for number, each in enumerate(shape.storeys) if each.name == storey.name)
-            way_out = "Raise what stands above, or lower the clearance."
             problems.add(
                 ("geometry", "storeys", index),
                 f"nothing of it has {clearance:g} m of height above it",
-                way_out,
+                ("Raise what stands above, or lower the clearance."),
             )
             continue
         found.append(replace(storey, ground=ground))

@@ -88,18 +88,17 @@ def resolve_surface(
         notes.add((*_PATH, given[0]), repair)
     if not patches:
         is_file = surface.obj_file is not None and surface.up == "y"
-        turned = (
-            "Is z up in the file? Then say up: z."
-            if is_file
-            else "Polygons run counter-clockwise seen from above."
-        )
         problems.add(
             _PATH,
             (
                 f"no face looks up, rises by at most {surface.steepest:g} m a metre, and has "
                 f"{shape.clearance:g} m of height above it"
             ),
-            turned,
+            (
+                "Is z up in the file? Then say up: z."
+                if is_file
+                else "Polygons run counter-clockwise seen from above."
+            ),
         )
         return None
     return _as_floors(patches, _floors_of(patches, float(shape.clearance)), float(shape.clearance))

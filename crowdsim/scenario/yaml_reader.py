@@ -271,11 +271,10 @@ class _Composer:
             if isinstance(part.value, dict):
                 top.merged.append(part)
             else:
-                message = "<< takes a mapping or a list of mappings"
                 self.problems.append(
                     Problem(
                         item_text(self._path()),
-                        message,
+                        ("<< takes a mapping or a list of mappings"),
                         "Write <<: *name, where &name is a mapping.",
                         *node.place,
                     )

@@ -321,11 +321,14 @@ def _misfits(
         for each in np.unique(group[homeless]):
             own = scenario.groups[each]
             needed = float(radius[homeless & (group == each)].max()) + WALL_MARGIN_M
-            message = (
-                f'"{own.name}": no point of the region was found that is {needed:.3g} m from all walls (the '
-                "radius and 1 cm)"
+            problems.append(
+                _problem(
+                    own,
+                    f'"{own.name}": no point of the region was found that is {needed:.3g} m from all walls '
+                    "(the radius and 1 cm)",
+                    "Widen the region, or make the radius smaller.",
+                )
             )
-            problems.append(_problem(own, message, "Widen the region, or make the radius smaller."))
         if (rows & (status == packing.CROWDED)).any():
             problems += _too_many(
                 scenario,
@@ -362,12 +365,15 @@ def _too_many(
         f"{outcome}"
     )
     fitting = int(wanted * USUAL_DENSEST * size / covered)
-    way_out = (
-        f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {wanted:,} need about "
-        f"{covered / USUAL_DENSEST:.3g} m2."
-    )
     return [
-        _problem(scenario.groups[each], f'"{scenario.groups[each].name}": {message}', way_out)
+        _problem(
+            scenario.groups[each],
+            f'"{scenario.groups[each].name}": {message}',
+            (
+                f"About {fitting:,} fit there ({USUAL_DENSEST:.0%} covered); {wanted:,} need about "
+                f"{covered / USUAL_DENSEST:.3g} m2."
+            ),
+        )
         for each in np.unique(group[rows])
     ]
 

@@ -39,13 +39,13 @@ from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
-from crowdsim.scenario.areas import closed_at_the_begin, ground_without
+from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.scenario.parameters import Chosen
+from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, resolve_agents
-from crowdsim.setup.mesh_parts import mesh_parts
 from crowdsim.setup.things import give_things
 from crowdsim.world.world import World
 
@@ -335,6 +335,30 @@ def _built_mesh(
     )
 
 
+def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:
+    """Return the parts that a mesh has while areas are closed:
+    first what is left of the ground, then what lies inside each area.
+
+    Parameters
+    ----------
+    ground : shapely Polygon or MultiPolygon, m
+    closed : sequence of shapely Polygon or MultiPolygon, m
+    exits : shapely geometry, or None
+        Boundary of the ground inside it is open; between a closed area and the rest of the ground there is a
+        wall all the same.
+    """
+    left, islands = parted_ground(ground, closed)
+    grounds = [each for each in (left, *islands) if not each.is_empty]
+    if exits is None:
+        return [MeshPart(each) for each in grounds]
+    found = []
+    for number, each in enumerate(grounds):
+        others = shapely.union_all([other for place, other in enumerate(grounds) if place != number])
+        own = shapely.difference(exits, others.buffer(EXIT_GAP_M, join_style="mitre"), grid_size=GRID_M)
+        found.append(MeshPart(each, None if own.is_empty else own))
+    return found
+
+
 def _exits(scenario: Scenario, layer: int) -> Any:
     """Return the areas of the exits on a floor, or None."""
     exits = [goal.area for goal in scenario.goals if goal.kind == "exit" and goal.layer == layer]
@@ -362,17 +386,13 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     )
 
 
-def planner_of(
-    built: Built, chosen: Chosen, world: World | None = None, standing: Sequence[NamedPolygon] = ()
-) -> Any:
+def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = ()) -> Any:
     """Return a planner as one of `Scenario.navigations` says.
 
     Parameters
     ----------
     built : Built
     chosen : Chosen
-    world : World, optional
-        Where it searches; by default the one that was built.
     standing : sequence of NamedPolygon
         Obstacles that have come, for cells; a mesh has them cut out.
 
@@ -386,7 +406,7 @@ def planner_of(
     ScenarioError
         If it cannot work on this ground.
     """
-    world, kind = world or built.world, planner_kind(chosen.name)
+    world, kind = built.world, planner_kind(chosen.name)
     _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
         planner = kind.make(

@@ -17,7 +17,7 @@ from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
 from crowdsim.navigation.mesh.build import MeshBuild
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
-from crowdsim.scenario.areas import closed_areas, ground_without
+from crowdsim.scenario.areas import closed_areas, closed_at_the_begin, ground_without
 from crowdsim.scenario.geometry import ToggledArea, joins_of
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
@@ -47,7 +47,7 @@ class BuiltGround(NamedTuple):
     goals: GoalPieces
 
 
-class _Grounds(ABC, Generic[C, G]):
+class AnyGrounds(ABC, Generic[C, G]):
     """Builds grounds and has the last ones at hand.
 
     What is built depends on what is closed alone, not on what was open before; so a run that goes on from a
@@ -118,6 +118,11 @@ class _Grounds(ABC, Generic[C, G]):
             count += 1
             yield "made"
 
+    @staticmethod
+    @abstractmethod
+    def work_of(ground: G, before: G) -> int:
+        """Return what building a ground counts as where work decides."""
+
     @abstractmethod
     def _build_in_steps(self, closed: Sequence[C]) -> Steps[G]:
         """Build a ground in steps."""
@@ -129,7 +134,7 @@ class _Grounds(ABC, Generic[C, G]):
         return _key(closed)
 
 
-class _WholeGrounds(_Grounds[C, BuiltGround]):
+class _WholeGrounds(AnyGrounds[C, BuiltGround]):
     """Grounds whose mesh is built as a whole."""
 
     def __init__(self, built: Built, closed: Sequence[C] = ()) -> None:
@@ -220,7 +225,7 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
         return tuple((layer, area.wkb) for layer, area in self._cut(closed))
 
 
-class TiledGrounds(_Grounds[Any, dict[int, TileMesh]]):
+class TiledGrounds(AnyGrounds[Any, dict[int, TileMesh]]):
     """Grounds of tiles, by number: each tile is built only where it is another than before.
     In closed areas there is no ground.
 
@@ -328,3 +333,15 @@ def grounds_by_the_clock(
         if len(found) == MOST_KNOWN:
             break
     return found
+
+
+def foreseen_grounds(built: Built) -> Grounds | FloorGrounds | TiledGrounds:
+    """Return the grounds of a scenario; those of one floor that the clock demands are built already."""
+    scenario, areas = built.scenario, built.scenario.geometry.areas
+    if scenario.geometry.floors:
+        return FloorGrounds(built)
+    at_first = [each.polygon for each in closed_at_the_begin(areas)]
+    grounds = Grounds(built, at_first) if built.world.tiles is None else TiledGrounds(built)
+    for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
+        grounds.foresee(closed)
+    return grounds

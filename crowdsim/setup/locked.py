@@ -365,9 +365,5 @@ def locked_in(built: Built) -> list[Problem]:
     """Return notes of agents that are locked in for good by what happens while a scenario runs;
     see `Locks.notes`.
     """
-    return Locks(built).notes() if _may_lock(built.scenario) else []
-
-
-def _may_lock(scenario: Scenario) -> bool:
-    """Return whether anything is ever closed that was open."""
-    return any(not event.opens for event in scenario.events) or bool(scenario.obstacles)
+    may_close = built.scenario.obstacles or any(not event.opens for event in built.scenario.events)
+    return Locks(built).notes() if may_close else []

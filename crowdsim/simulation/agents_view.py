@@ -70,20 +70,19 @@ class AgentsView:
         """
         import pandas as pd
 
-        agents = self
         table: dict[str, Any] = {"agent": self.label}
         units = {"agent": ""}
         for name in ("position", "velocity", "heading", "preferred_velocity", "next_corner"):
             for axis, suffix in enumerate("xy"):
-                table[f"{name}_{suffix}"] = getattr(agents, name)[:, axis].copy()
+                table[f"{name}_{suffix}"] = getattr(self, name)[:, axis].copy()
                 units[f"{name}_{suffix}"] = self._columns.columns[name].unit
         for name in ("radius", "desired_speed", "goal", "layer", "blocker"):
-            table[name] = getattr(agents, name).copy()
+            table[name] = getattr(self, name).copy()
             units[name] = self._columns.columns[name].unit
-        table["goal_name"] = [self._goals[goal] if goal >= 0 else "" for goal in agents.goal.tolist()]
-        table["activity"] = [AgentState(value).name.lower() for value in agents.activity.tolist()]
-        table["path_status"] = [PathStatus(value).name.lower() for value in agents.path_status.tolist()]
-        table["is_stuck"] = agents.is_stuck.astype(bool)
-        data = pd.DataFrame(table, index=pd.Index(np.asarray(agents.entity).copy(), name="entity"))
+        table["goal_name"] = [self._goals[goal] if goal >= 0 else "" for goal in self.goal.tolist()]
+        table["activity"] = [AgentState(value).name.lower() for value in self.activity.tolist()]
+        table["path_status"] = [PathStatus(value).name.lower() for value in self.path_status.tolist()]
+        table["is_stuck"] = self.is_stuck.astype(bool)
+        data = pd.DataFrame(table, index=pd.Index(np.asarray(self.entity).copy(), name="entity"))
         data.attrs["units"] = dict.fromkeys(table, "") | units
         return data

@@ -7,7 +7,6 @@ machine; so what each tick granted is recorded, and a recorded run can be run ag
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -18,79 +17,24 @@ from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
-from crowdsim.simulation.slicer import DEFAULT_SLICE, ClockMeter, GrantMeter, Meter, Slicer, WorkMeter
-from crowdsim.systems.base.slices import Spent
+from crowdsim.systems.base.slices import (
+    DEFAULT_SLICE,
+    Budget,
+    ClockMeter,
+    GrantMeter,
+    Meter,
+    Slicer,
+    Spent,
+    WorkMeter,
+)
 
 # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve
 # the searches for long.
 RECENT_TICKS = 20
-NOTHING = Spent(0, 0, 0, 0)
 GRANTED = "expansions_granted"  # the count of each tick that a run is run again from
 
 
-class Account(ABC):
-    """What is done of long work before planning begins, and on whose account: base of the budgets.
-
-    Parameters
-    ----------
-    tasks : Slicer
-    planning, ground : int
-        Places of the planning system, and of the one that changes the ground, in the readings of a tick.
-    clock : callable
-        Returns nanoseconds.
-    """
-
-    def __init__(
-        self, tasks: Slicer, planning: int, ground: int, clock: Callable[[], int] = time.perf_counter_ns
-    ) -> None:
-        self.tasks = tasks
-        self._planning, self._ground, self._clock = planning, ground, clock
-        self._meter: Meter | None = None  # of a tick with slices before planning began
-        self._early, self._early_ns, self._began = NOTHING, 0, 0
-
-    @abstractmethod
-    def _meter_of(self, tick: int) -> Meter:
-        """Return what says when the slices of a tick are over."""
-
-    def hurry(self, tick: int, name: str) -> None:
-        """Let a task have slices before planning begins, on its account."""
-        began = self._clock()
-        if self._meter is None:
-            self._meter = self._meter_of(tick)
-        spent = self.tasks.run(tick, self._meter, name)
-        self._early = _both(self._early, spent)
-        self._early_ns += self._clock() - began
-
-    def begin(self) -> None:
-        """Note that planning begins: what it takes from now on is on its account."""
-        self._began = self._clock()
-
-    def spend(self, tick: int) -> Spent:
-        """Let the tasks have the slices of this tick that are left; return all of them."""
-        meter, early = self._meter, self._early
-        if meter is None:
-            return self.tasks.run(tick, self._meter_of(tick))
-        self._meter, self._early = None, NOTHING
-        return _both(early, self.tasks.run(tick, meter))
-
-    def note(self, readings: NDArray[np.int64]) -> None:
-        """Take the clock readings of a tick that is over, ns, shape (systems,),
-        and put those of what hurried on the account of planning.
-        """
-        if self._early_ns:
-            readings[self._planning] += self._early_ns
-            readings[self._ground] -= self._early_ns
-            self._early_ns = 0
-
-
-def _both(early: Spent, late: Spent) -> Spent:
-    """Return the sum of two parts of a tick."""
-    return Spent(
-        early.slices + late.slices, early.granted + late.granted, early.used + late.used, late.oldest_ticks
-    )
-
-
-class WorkBudget(Account):
+class WorkBudget(Budget):
     """So much work a tick.
 
     Parameters
@@ -98,7 +42,7 @@ class WorkBudget(Account):
     tasks : Slicer
     work : int, >= 1, expansions
     planning, ground : int
-        See `Account`.
+        See `Budget`.
     """
 
     counts_answers = False
@@ -111,7 +55,7 @@ class WorkBudget(Account):
         return WorkMeter(self.work)
 
 
-class ClockBudget(Account):
+class ClockBudget(Budget):
     """So many milliseconds a tick, for all systems together.
 
     Long work gets what the others leave: the milliseconds less the largest cost of all other systems over the
@@ -124,7 +68,7 @@ class ClockBudget(Account):
     tasks : Slicer
     milliseconds : float, ms
     planning, ground, clock
-        See `Account`.
+        See `Budget`.
     """
 
     counts_answers = True
@@ -172,7 +116,7 @@ class ClockBudget(Account):
         self._others.append(int(readings.sum() - readings[self._planning]))
 
 
-class RecordedBudget(Account):
+class RecordedBudget(Budget):
     """As much work in each tick as a recorded run granted.
 
     Parameters
@@ -181,7 +125,7 @@ class RecordedBudget(Account):
     granted : mapping of int to int
         Work granted, by tick.
     planning, ground : int
-        See `Account`.
+        See `Budget`.
     """
 
     counts_answers = True
@@ -228,9 +172,6 @@ def recorded_grants(recording: Recording) -> dict[int, int]:
     return {int(tick): int(granted) for tick, granted in zip(ticks["tick"], ticks[GRANTED], strict=True)}
 
 
-AnyBudget = WorkBudget | ClockBudget | RecordedBudget
-
-
 def milliseconds_of(scenario: Scenario) -> float:
     """Return the milliseconds that a tick of a scenario may take;
     0 where work decides, the same in every run.
@@ -240,7 +181,7 @@ def milliseconds_of(scenario: Scenario) -> float:
 
 def budget_of(
     scenario: Scenario, *, planning: int, ground: int, granted: Mapping[int, int] | None = None
-) -> AnyBudget:
+) -> Budget:
     """Return the budget of a scenario.
 
     Parameters

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from crowdsim.setup.things import Door, MovingObstacle
 from crowdsim.simulation.inputs import obstacle_of, rows_of, velocities_of
 from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
+from crowdsim.systems.base.own import OwnSystem
 from crowdsim.systems.base.system import System
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
@@ -27,6 +28,8 @@ from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
+
+S = TypeVar("S", bound=System)
 
 
 class Interventions:
@@ -40,6 +43,23 @@ class Interventions:
     ledger: Ledger
     systems: list[System]
     _verdict: Verdict | None
+
+    def system(self, kind: type[S]) -> S:
+        """Return the system of a class, for example one of your own.
+
+        Raises
+        ------
+        CrowdsimError
+            If the tick has none.
+        """
+        for system in self.systems:
+            own = system.system if isinstance(system, OwnSystem) else system
+            if isinstance(own, kind):
+                return own
+        raise CrowdsimError(
+            f"the tick has no system {kind.__name__}; it has "
+            f"{', '.join(system.name for system in self.systems)}."
+        )
 
     @property
     def time(self) -> float:
@@ -150,7 +170,7 @@ class Interventions:
         """
         self._refuse_if_finished("change agents")
         rows = self._rows(entity)
-        set_radii(self.built, self._plan, rows, radius)
+        set_radii(self.built, self.system(Plan), rows, radius)
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
 
     def set_area_available(self, name: str, available: bool) -> None:
@@ -212,7 +232,9 @@ class Interventions:
         if known is None and any(area.name == name for area in self.scenario.geometry.areas):
             raise CrowdsimError(f'"{name}" is the name of an area. Choose another one for the obstacle.')
         place = np.asarray(position, dtype=np.float64).tolist()
-        self._send({"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more})
+        values = {"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more}
+        send_obstacle(self.world, obstacle_of(self.scenario, values))
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def move_obstacle(self, name: str, path: ArrayLike, speed: float, *, loop: bool = False) -> None:
         """Send an obstacle along a path from where it is;
@@ -287,10 +309,6 @@ class Interventions:
             raise CrowdsimError(f'there is no obstacle "{name}" now. {known}')
         return found.obstacle
 
-    def _send(self, values: Mapping[str, Any]) -> None:
-        send_obstacle(self.world, obstacle_of(self.scenario, values))
-        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
-
     def remove_tile(self, column: int, row: int) -> None:
         """Take a tile of the ground out in the next tick, before anything else happens in it,
         or as soon as the budget allows.
@@ -328,10 +346,6 @@ class Interventions:
         self._order_tile(column, row, goes=False)
 
     def _order_tile(self, column: int, row: int, *, goes: bool) -> None:
-        self._gates.order_tile(self._tile(column, row), goes=goes)
-        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
-
-    def _tile(self, column: int, row: int) -> int:
         self._refuse_if_finished("change the ground")
         tiles = self.world.tiles
         if tiles is None:
@@ -346,15 +360,8 @@ class Interventions:
                 f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without "
                 "ground do not count."
             )
-        return tile
-
-    @property
-    def _gates(self) -> Gates:
-        return next(system for system in self.systems if isinstance(system, Gates))
-
-    @property
-    def _plan(self) -> Plan:
-        return next(system for system in self.systems if isinstance(system, Plan))
+        self.system(Gates).order_tile(tile, goes=goes)
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         return rows_of(entity, self.world.agents.entity[: self.world.agent_count], self.built.agents.label)

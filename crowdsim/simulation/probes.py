@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.simulation.recorder import Recorder
-from crowdsim.systems.base.system import System
-from crowdsim.systems.base.tick import Tick
+from crowdsim.systems.base.system import System, Tick
 from crowdsim.world.entities import Processor
 
 

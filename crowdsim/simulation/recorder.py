@@ -31,6 +31,7 @@ from crowdsim.scenario.shapes import wkt_of
 from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
 from crowdsim.simulation.budget import milliseconds_of
+from crowdsim.systems.base.own import systems_of
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.record import digest_names
 from crowdsim.world.columns import AgentColumns
@@ -46,8 +47,6 @@ class Recorder:
     out : Path
     systems : sequence of classes of systems
         In their order.
-    own : sequence of classes of systems
-        Those that are not crowdsim's own.
     threads : int
     force : bool
         Replace a finished file of that name.
@@ -65,11 +64,11 @@ class Recorder:
     """
 
     def __init__(
-        self, built: Built, out: Path, systems: Sequence[type[System]], own: Sequence[type[System]] = (), *,
+        self, built: Built, out: Path, systems: Sequence[type[System]], *,
         threads: int, force: bool, goes_on: bool = False, first_tick: int = 0, run_id: str = ""
     ) -> None:  # fmt: skip
         self.until: int | None = None
-        scenario = built.scenario
+        scenario, own = built.scenario, systems_of(built.scenario)
         self.every = scenario.record.ticks_per_frame
         self.trace = scenario.record.trace
         farthest_m = float(np.abs(shapely.bounds(scenario.geometry.walkable)).max())

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,9 +37,9 @@ from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.simulation.warm import warm_ground, warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.base.own import OwnSystem, in_order, systems_of, with_systems
-from crowdsim.systems.base.setup import Setup
+from crowdsim.systems.base.system import Setup
 from crowdsim.systems.gates import Gates
-from crowdsim.systems.ground.things import discs_going_on, will_any_open
+from crowdsim.systems.ground.things import will_any_open
 from crowdsim.systems.paths.of_groups import paths_of_groups
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
@@ -48,7 +48,6 @@ from crowdsim.world.checks import check_agents
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
 
-S = TypeVar("S", bound=System)
 # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
 PROGRESS_SECONDS = 0.2
 
@@ -142,7 +141,6 @@ class Simulation(Interventions):
                     self.built,
                     Path(out),
                     order,
-                    self._own_kinds,
                     threads=self.team.threads,
                     force=force,
                     goes_on=goes_on,
@@ -171,7 +169,7 @@ class Simulation(Interventions):
         self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
         self._watch = self.system(Watch)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
-        self.world.run_in_turn(
+        self.world.entities.run_in_turn(
             [Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)]
         )
         self.world.spawn(self.built.columns(), self.built.polygon)
@@ -204,23 +202,6 @@ class Simulation(Interventions):
         16 hexadecimal digits.
         """
         return digest_text(self.system(Record).fold)
-
-    def system(self, kind: type[S]) -> S:
-        """Return the system of a class, for example one of your own.
-
-        Raises
-        ------
-        CrowdsimError
-            If the tick has none.
-        """
-        for system in self.systems:
-            own = system.system if isinstance(system, OwnSystem) else system
-            if isinstance(own, kind):
-                return own
-        raise CrowdsimError(
-            f"the tick has no system {kind.__name__}; it has "
-            f"{', '.join(system.name for system in self.systems)}."
-        )
 
     @property
     def agents(self) -> AgentsView:
@@ -263,7 +244,7 @@ class Simulation(Interventions):
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
         tick.counts["agents"] = self.world.agent_count
-        self.world.process(tick)
+        self.world.entities.process(tick)
         readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number
         events = self.world.events.take()
@@ -372,7 +353,7 @@ class Simulation(Interventions):
         ):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
             if not moves_in and not (
-                np.any(agents.goal >= 0) and (self._gates.expects or will_any_open(self.world))
+                np.any(agents.goal >= 0) and (self.system(Gates).expects or will_any_open(self.world))
             ):
                 return (
                     "all arrived"
@@ -385,18 +366,12 @@ class Simulation(Interventions):
 
     def verdict(self, ended: str = "") -> Verdict:
         """Return what the run has resulted in so far."""
-        probes = self.probes
-        ms = dict(probes.slowest(len(probes.names)))
         return self.ledger.verdict(
             ended or self.why_over() or "not over",
-            self.world.tick,
-            self.world.agents,
+            self.probes,
             wall_s=self._wall_s,
-            ms_per_tick=ms,
-            worst_tick_ms=probes.worst_tick_ns / 1e6,
             digest=self.digest,
             first_tick=self._first_tick,
-            going_on=discs_going_on(self.world),
         )
 
     def finish(self, ended: str = "") -> Verdict:

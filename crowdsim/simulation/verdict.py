@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,9 +16,10 @@ from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.navigation.planners import OWN
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.setup.build import Built
-from crowdsim.world.causes import NOT_DIAGNOSED, Cause
+from crowdsim.simulation.probes import Probes
+from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
-from crowdsim.world.events import EventKind
+from crowdsim.world.events import NOT_DIAGNOSED, Cause, EventKind
 
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 
@@ -271,31 +273,20 @@ class Ledger:
         numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
         self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
 
-    def verdict(
-        self,
-        ended: str,
-        tick: int,
-        agents: AgentColumns,
-        *,
-        wall_s: float,
-        ms_per_tick: dict[str, float],
-        worst_tick_ms: float,
-        digest: str,
-        first_tick: int,
-        going_on: Sequence[int] = (),
-    ) -> Verdict:
-        """Return what the run resulted in; `going_on` are the entities of obstacles that will yet go on."""
+    def verdict(self, ended: str, probes: Probes, *, wall_s: float, digest: str, first_tick: int) -> Verdict:
+        """Return what the run resulted in so far."""
+        world, agents, tick = self._built.world, self._built.world.agents, self._built.world.tick
         scenario, numbers = self._built.scenario, self._numbers
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
         found = diagnose(
             present_moment(
-                self._built.world,
+                world,
                 tick,
                 scenario.tick,
                 scenario.goals,
                 len(self._built.agents),
                 agents.is_stuck == 1,
-                going_on,
+                discs_going_on(world),
             )
         )
         finds_all = np.array(
@@ -306,16 +297,12 @@ class Ledger:
             for row in walkers.tolist()
         ]
         deadlocked = self._deadlocked
-        counts: dict[str, int] = {}
-        for reason in reasons:
-            counts[reason] = counts.get(reason, 0) + 1
         order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
-        arrived = int(self._has_arrived.sum())
         return Verdict(
             scenario=scenario.name,
             ended=ended,
             agents=len(self._built.agents),
-            arrived=arrived,
+            arrived=int(self._has_arrived.sum()),
             standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
             arrivals={
                 goal.name: int(count)
@@ -323,7 +310,7 @@ class Ledger:
                 if count or goal.kind == "exit"
             },
             not_arrived=len(walkers),
-            reasons=dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+            reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),
             left=[
                 self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]]))
                 for i in order[:MOST_NAMED]
@@ -339,8 +326,8 @@ class Ledger:
             strays=int(numbers["strays"]),
             expansions=int(numbers["expansions"]),
             longest_wait_s=self._seconds(numbers["longest_wait_ticks"]),
-            ms_per_tick=ms_per_tick,
-            worst_tick_ms=worst_tick_ms,
+            ms_per_tick=dict(probes.slowest(len(probes.names))),
+            worst_tick_ms=probes.worst_tick_ns / 1e6,
             digest=digest,
             steered=int(numbers["steered"]),
             nudges=int(numbers["nudges"]),

@@ -25,7 +25,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from crowdsim.errors import ClusterError, CrowdsimError
+from crowdsim.errors import ClusterError, CrowdsimError, needed
 from crowdsim.sweep.cluster_worker import end_sweep, execute, mark_of, plugin_digest, refusal
 from crowdsim.sweep.code import code_version, package_versions
 from crowdsim.sweep.folder import Folder, write_whole
@@ -70,13 +70,11 @@ class Cluster(AbstractContextManager["Cluster"]):
     """
 
     def __init__(self, where: str, *, patience: float, scratch: Path | None = None) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise CrowdsimError(
-                "clusters need dask: pip install 'crowdsim[cluster]'. On this machine, --workers N needs "
-                "nothing more."
-            ) from None
+        distributed = needed(
+            "distributed",
+            "clusters need dask: pip install 'crowdsim[cluster]'. On this machine, --workers N needs "
+            "nothing more.",
+        )
         self.address = address_of(where)
         self._scratch, self._patience = scratch, patience
         self._sweep = f"crowdsim-{uuid.uuid4().hex}"
@@ -90,7 +88,7 @@ class Cluster(AbstractContextManager["Cluster"]):
         self._quiet.enter_context(_quiet())
         try:
             asyncio.run(asyncio.wait_for(_greet(self.address), CONNECT_SECONDS))
-            self._client = Client(self.address, timeout=CONNECT_SECONDS, set_as_default=False)
+            self._client = distributed.Client(self.address, timeout=CONNECT_SECONDS, set_as_default=False)
         except Exception as error:  # What there is at an address may be anything.
             self._quiet.close()
             reason = " ".join(str(error).split()) or type(error).__name__

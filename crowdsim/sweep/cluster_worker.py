@@ -16,7 +16,6 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +204,7 @@ def _look_after() -> None:
 
 async def end_sweep(sweep: str) -> None:
     """End all runs of a sweep on this worker; return when they have ended."""
-    await asyncio.get_running_loop().run_in_executor(None, partial(_end, sweep))
+    await asyncio.get_running_loop().run_in_executor(None, _end, sweep)
 
 
 def _end(sweep: str) -> None:

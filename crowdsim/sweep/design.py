@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, needed
 from crowdsim.scenario.tree import clipped
 from crowdsim.world.random import uniform01
 
@@ -124,13 +124,10 @@ def sobol(ranges: Mapping[str, Range], samples: int, seed: int) -> list[Point]:
             f"a Sobol sequence is in balance at powers of two: take {below:,} or {2 * below:,} samples "
             f"instead of {samples:,}."
         )
-    try:
-        from scipy.stats import qmc
-    except ImportError:
-        raise CrowdsimError(
-            "Sobol sequences need scipy: pip install 'crowdsim[design]'. A Latin hypercube needs nothing "
-            "more."
-        ) from None
+    qmc = needed(
+        "scipy.stats.qmc",
+        "Sobol sequences need scipy: pip install 'crowdsim[design]'. A Latin hypercube needs nothing more.",
+    )
     try:
         engine = qmc.Sobol(len(ranges), scramble=True, rng=np.random.default_rng(seed))
     except TypeError:  # scipy before 1.15

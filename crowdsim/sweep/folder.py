@@ -101,16 +101,16 @@ class Folder:
         RecordingError
             If it cannot be made.
         """
-        try:
-            for name in ("results", "recordings", "logs", ".scratch"):
-                (self.path / name).mkdir(parents=True, exist_ok=True)
-            lock = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise RecordingError(
-                f"{self.path}: the folder of the sweep cannot be made ({error.strerror}). Choose another "
-                "place with --out DIR."
-            ) from None
-        try:
+        with contextlib.ExitStack() as held:
+            try:
+                for name in ("results", "recordings", "logs", ".scratch"):
+                    (self.path / name).mkdir(parents=True, exist_ok=True)
+                lock = held.enter_context((self.path / ".lock").open("a"))
+            except OSError as error:
+                raise RecordingError(
+                    f"{self.path}: the folder of the sweep cannot be made ({error.strerror}). Choose another "
+                    "place with --out DIR."
+                ) from None
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -119,12 +119,8 @@ class Folder:
                     "place with --out DIR."
                 ) from None
             self._clear_scratch()
-            try:
-                yield
-            finally:
-                self._clear_scratch()
-        finally:
-            os.close(lock)
+            held.callback(self._clear_scratch)
+            yield
 
     def _clear_scratch(self) -> None:
         for left in self.scratch.iterdir():

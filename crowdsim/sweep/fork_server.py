@@ -91,8 +91,7 @@ class Server:
                     while self._woken.recv(4096):
                         pass
             self._bury()
-            self._end_late()
-            self._end_unwanted(readable)
+            self._end_some(readable)
             if self._requests in readable and not self._take():
                 break
         for number in self._children:
@@ -150,18 +149,15 @@ class Server:
             each.close()
         _be_run(task)
 
-    def _end_late(self) -> None:
+    def _end_some(self, readable: Collection[Any]) -> None:
+        """End the runs that take too long, and those whose askers have gone:
+        on their sockets nothing comes but the end.
+        """
         now = time.monotonic()
         for number, child in self._children.items():
-            if not child.is_late and now >= child.deadline:
-                child.is_late = True
+            if child.reply in readable or (now >= child.deadline and not child.is_late):
                 _kill(number)
-
-    def _end_unwanted(self, readable: Collection[Any]) -> None:
-        """End the runs whose askers have gone: on their sockets nothing comes but the end."""
-        for number, child in self._children.items():
-            if child.reply in readable:
-                _kill(number)
+            child.is_late |= now >= child.deadline
 
     def _bury(self) -> None:
         """Answer how runs ended that have."""

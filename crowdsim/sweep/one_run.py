@@ -10,17 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from crowdsim.errors import CrowdsimError, Problem, ScenarioError
+from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.sweep.folder import Folder, finished_result, move_whole, write_json
-
-
-def _as_in_the_file(problem: Problem) -> Problem:
-    """Return a problem of the text that a run is given without its place there:
-    lines, and the order of groups, are others in the user's file.
-    """
-    return replace(problem, item="" if "[" in problem.item else problem.item, line=0, column=0)
 
 
 def do_run(task: Mapping[str, Any]) -> None:
@@ -44,7 +37,13 @@ def do_run(task: Mapping[str, Any]) -> None:
         scenario = parse_scenario(task["text"], file=task["file"], sets=[f"seed={task['seed']}"])
         simulation = Simulation(scenario, threads=task["threads"], out=out)
     except ScenarioError as error:
-        raise ScenarioError([_as_in_the_file(problem) for problem in error.problems]) from None
+        # lines, and the order of groups, are others in the user's file than in the text that a run is given
+        raise ScenarioError(
+            [
+                replace(each, item="" if "[" in each.item else each.item, line=0, column=0)
+                for each in error.problems
+            ]
+        ) from None
     with simulation:
         begun = time.perf_counter()
         verdict = simulation.run()

@@ -5,6 +5,7 @@ each run has an id that follows from what it is; and what they take.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,15 +47,14 @@ class Source:
 
     def command(self, point: Point, seed: int, record: bool) -> str:
         """Return the shell command that does one run of the sweep by itself."""
-        words: list[str | Path] = [self.scenario]
-        for option in (*self.sets, *options_of(point)):
-            words += ["--set", option]
-        words += ["--seed", str(seed)]
-        for folder in self.allow_dirs:
-            words += ["--allow-dir", folder]
-        for plugin in self.plugins:
-            words += ["--plugin", plugin]
-        return command("run", *words, *([] if record else ["--no-record"]))
+        options: list[tuple[str | Path, ...]] = [
+            *(("--set", option) for option in (*self.sets, *options_of(point))),
+            ("--seed", str(seed)),
+            *(("--allow-dir", folder) for folder in self.allow_dirs),
+            *(("--plugin", plugin) for plugin in self.plugins),
+            () if record else ("--no-record",),
+        ]
+        return command("run", self.scenario, *itertools.chain.from_iterable(options))
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,12 @@ class Run:
     values : dict of str to str, int, float, bool or None
         The same as they stand in the table.
     seed : int
-    variant : int
-        Index of the combination in `Plan.texts` and `Plan.kinds`.
+    text : str
+        The resolved scenario, in which the seed counts for nothing.
+    kind : str
+        Which kernels it needs. Workers make them ready once for each kind.
+    load : tuple of (int, int, int)
+        Agents, ticks at most, frames at most.
     """
 
     number: int
@@ -81,7 +85,9 @@ class Run:
     point: Point
     values: dict[str, Any]
     seed: int
-    variant: int
+    text: str
+    kind: str
+    load: tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -93,12 +99,6 @@ class Plan:
     name : str
     source : Source
     runs : tuple of Run
-    texts : tuple of str
-        By combination: the resolved scenario, in which the seed counts for nothing.
-    kinds : tuple of str
-        By combination: which kernels it needs. Workers make them ready once for each kind.
-    loads : tuple of (int, int, int)
-        By combination: agents, ticks at most, frames at most.
     notes : tuple of str
         What is no mistake but might not be meant.
     """
@@ -106,9 +106,6 @@ class Plan:
     name: str
     source: Source
     runs: tuple[Run, ...]
-    texts: tuple[str, ...]
-    kinds: tuple[str, ...]
-    loads: tuple[tuple[int, int, int], ...]
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -161,15 +158,12 @@ def plan_sweep(
     if seeds and any("seed" in point for point in points):
         raise CrowdsimError("the seed is varied twice, as a key and by seeds. Keep one of the two.")
     code = code_version()
-    texts: list[str] = []
-    kinds: list[str] = []
-    loads: list[tuple[int, int, int]] = []
     runs: list[Run] = []
     mistakes: dict[Problem, tuple[Point, int]] = {}
     notes: dict[str, None] = {}
-    for variant, point in enumerate(points):
+    for number, point in enumerate(points):
         if progress is not None:
-            progress(variant, len(points))
+            progress(number, len(points))
         try:
             scenario = source.load(point)
         except ScenarioError as error:
@@ -181,33 +175,18 @@ def plan_sweep(
         if scenario.budget.values.get("milliseconds"):
             notes["milliseconds decide how far searches get: these runs will differ each time"] = None
         text = replace(scenario, seed=0).canonical()
-        texts.append(text)
-        kinds.append(kernels_of(scenario))
-        loads.append(
-            (
-                scenario.agent_count,
-                scenario.stop.ticks,
-                scenario.stop.ticks // scenario.record.ticks_per_frame + 1,
-            )
-        )
+        frames = scenario.stop.ticks // scenario.record.ticks_per_frame + 1
+        resolved = text, kernels_of(scenario), (scenario.agent_count, scenario.stop.ticks, frames)
         scenario_key = hashlib.blake2b(
             f"{code} {_plugins_of(scenario)} {text}".encode(), digest_size=20
         ).hexdigest()
         values = {key: _plain_value(value) for key, value in point.items() if key != "seed"}
         for seed in seeds or [scenario.seed]:
             identity = hashlib.blake2b(f"{scenario_key} {seed}".encode(), digest_size=10).hexdigest()
-            runs.append(Run(len(runs), identity, point, values, seed, variant))
+            runs.append(Run(len(runs), identity, point, values, seed, *resolved))
     if mistakes:
         raise _told(mistakes, len(points))
-    return Plan(
-        name or source.scenario.stem,
-        source,
-        tuple(runs),
-        tuple(texts),
-        tuple(kinds),
-        tuple(loads),
-        tuple(notes),
-    )
+    return Plan(name or source.scenario.stem, source, tuple(runs), tuple(notes))
 
 
 def _bare(problem: Problem) -> Problem:
@@ -298,14 +277,11 @@ class Estimate:
     measured_on: int
 
 
-def estimate(
-    plan: Plan, todo: Sequence[Run], known: Sequence[Mapping[str, Any]], *, record: bool
-) -> Estimate:
+def estimate(todo: Sequence[Run], known: Sequence[Mapping[str, Any]], *, record: bool) -> Estimate:
     """Return what runs will take.
 
     Parameters
     ----------
-    plan : Plan
     todo : sequence of Run
     known : sequence of dict
         Results of other runs of the sweep.
@@ -317,7 +293,7 @@ def estimate(
     """
     most, ticks, rows = 0.0, 0.0, 0.0
     for run in todo:
-        agents, run_ticks, frames = plan.loads[run.variant]
+        agents, run_ticks, frames = run.load
         most += run_ticks * (agents * US_PER_AGENT_TICK / 1e6 + MS_PER_TICK / 1e3)
         ticks, rows = ticks + run_ticks, rows + agents * frames
     taken = [

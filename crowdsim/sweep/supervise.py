@@ -9,14 +9,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crowdsim.errors import ClusterError, CrowdsimError
 from crowdsim.sweep.code import code_version
 from crowdsim.sweep.folder import FINISHED, FORMAT, FORMAT_VERSION, Folder, write_json
 from crowdsim.sweep.plan import Plan, Run
-from crowdsim.sweep.pools import LocalPool, Pool
+from crowdsim.sweep.pools import LocalPool
 from crowdsim.sweep.tables import write_tables
+
+if TYPE_CHECKING:
+    from crowdsim.sweep.cluster import Cluster
+
+Pool: TypeAlias = "LocalPool | Cluster"  # what does the runs
 
 LOOK_SECONDS = 0.2  # Between two calls of a progress function.
 
@@ -87,8 +92,8 @@ def task_of(plan: Plan, run: Run, folder: Folder, limits: Limits, *, record: boo
         "id": run.id,
         "folder": str(folder.path.resolve()),
         "file": str(plan.source.scenario),
-        "text": plan.texts[run.variant],
-        "kind": plan.kinds[run.variant],
+        "text": run.text,
+        "kind": run.kind,
         "seed": run.seed,
         "plugins": [str(each.resolve()) for each in plan.source.plugins],
         "record": record,
@@ -182,8 +187,8 @@ def supervise(
     retry: bool = False,
     progress: Callable[[Report], None] | None = None,
 ) -> Report:
-    """Do the same with any pool of workers that see the folder, for example a
-    `crowdsim.sweep.cluster.Cluster`.
+    """Do the same with any pool of workers that see the folder: whatever has the methods of `LocalPool`,
+    for example a `crowdsim.sweep.cluster.Cluster`.
 
     Parameters
     ----------

@@ -19,11 +19,6 @@ from crowdsim.sweep.plan import Plan
 NOT_DONE = "not done"
 
 
-def table_suffix() -> str:
-    """Return the ending of tables: .parquet where it can be written, else .csv."""
-    return ".parquet" if importlib.util.find_spec("pyarrow") is not None else ".csv"
-
-
 def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the results of the runs of a plan so far, and their clock readings.
 
@@ -107,7 +102,7 @@ def write_tables(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[Pa
     RecordingError
         If one cannot be written.
     """
-    suffix = table_suffix()
+    suffix = ".parquet" if importlib.util.find_spec("pyarrow") is not None else ".csv"
     paths = []
     for name, table in zip(("runs", "timings"), tables_of(plan, folder, record=record), strict=True):
         path = folder.path / f"{name}{suffix}"

@@ -171,9 +171,13 @@ class RunServer:
         """Return how a run ended; None if the server ended before it."""
         mine, theirs = socket.socketpair()
         with mine:
-            with self._lock, theirs, _file_with(json.dumps(task).encode()) as file:
+            # a file in memory: a task may hold a map, and a datagram may not
+            task_file = os.fdopen(os.memfd_create("crowdsim-task"), "r+b")
+            with self._lock, theirs, task_file as file:
                 if self._is_closed:
                     raise Stopped
+                file.write(json.dumps(task).encode())
+                file.flush()
                 try:
                     socket.send_fds(self._started(), [b"run"], [file.fileno(), theirs.fileno()])
                 except OSError:
@@ -220,15 +224,6 @@ class RunServer:
         return self._socket
 
 
-@contextlib.contextmanager
-def _file_with(content: bytes) -> Any:
-    """Give a file in memory: a task may hold a map, and a datagram may not."""
-    with os.fdopen(os.memfd_create("crowdsim-task"), "r+b") as file:
-        file.write(content)
-        file.flush()
-        yield file
-
-
 def lost(identity: str, error: str) -> dict[str, Any]:
     """Return the result of a run that was tried as often as may be."""
     return {"id": identity, "status": "lost", "error": error, "measures": {}, "timings": {}}
@@ -245,7 +240,9 @@ def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | 
     elif answer["is_late"]:
         status, error = "timeout", f"took longer than {task['timeout']:g} s"
     elif answer["code"] < 0:
-        status, error = "killed", f"ended by {_signal_name(-answer['code'])}"
+        number = -answer["code"]
+        names = {each.value: each.name for each in signal.Signals}
+        status, error = "killed", f"ended by {names.get(number, f'signal {number}')}"
     else:
         status, error = "error", f"ended with code {answer['code']} and without a word"
         with contextlib.suppress(OSError, ValueError):
@@ -258,13 +255,6 @@ def _failed(task: Mapping[str, Any], scratch: Path, answer: Mapping[str, Any] | 
             else "asked for more memory than there is"
         )
     return {"id": task["id"], "status": status, "error": error, "measures": {}, "timings": {}}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _keep_log(log: Path, scratch: Path) -> None:

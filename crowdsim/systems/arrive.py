@@ -6,25 +6,17 @@ import numpy as np
 
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.navigation.goals.goals import arrived_many
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.goals.places import Places
 from crowdsim.systems.paths.lost_paths import LOST, lose_paths
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import Itinerary, World
+from crowdsim.world.world import Itinerary
 
 
-class Arrive(System):
-    """Notice arrivals; the next goal of the agent's list becomes its goal.
-
-    Parameters
-    ----------
-    world : World
-    places : Places
-        Of agents that stay.
-    """
+class Arrive(TickSystem):
+    """Notice arrivals; the next goal of the agent's list becomes its goal. Agents that stay get places."""
 
     reads = (
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer",
@@ -44,14 +36,9 @@ class Arrive(System):
     )
     counts = ("arrivals",)
 
-    def __init__(self, world: World, places: Places) -> None:
-        super().__init__(world)
-        self._places = places
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Arrive:
-        """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, Places(setup.world, setup.of_bodies(PlaceParameters), setup.scenario.seed))
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self._places = Places(setup.world, setup.of_bodies(PlaceParameters), setup.scenario.seed)
 
     def process(self, tick: Tick) -> None:
         """Test each agent that walks; structure changes (leaving the world) wait for Retire."""

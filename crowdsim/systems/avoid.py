@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,29 +20,22 @@ from crowdsim.avoidance.model import (
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick, shares_in_plan
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
 from crowdsim.world.columns import AgentState, Diagnosis
-from crowdsim.world.world import World
 
 
-class Avoid(System):
+class Avoid(TickSystem):
     """Let the models choose a velocity for each agent that walks.
 
     Every model sees the whole crowd as it was at the end of the last tick, and chooses for its own agents:
     each avoids agents of all models alike, and the order of the models changes nothing.
 
-    Parameters
+    Attributes
     ----------
-    world : World
-    models : sequence of AvoidanceModel
-    model_of_group : (groups,) int
-        Index into `models` for each group.
-    labels : sequence of str
-        What a user calls each agent, by entity - 1; for errors.
-    explained : (agents,) bool, optional
-        By entity - 1: the agents with choices that are explained in every tick; may be set anew between
-        ticks.
+    models : tuple of AvoidanceModel
+    explained : (agents,) bool or None
+        By entity - 1: the agents with choices that are explained in every tick, those that the scenario names
+        where the run is recorded; may be set anew between ticks.
     """
 
     reads = (
@@ -65,33 +57,16 @@ class Avoid(System):
     writes = ("chosen_velocity", "diagnosis", "blocker", "neighbour_reach", "neighbour_count", "samples")
     counts = ("relaxed", "infeasible")
 
-    def __init__(
-        self,
-        world: World,
-        models: Sequence[AvoidanceModel],
-        model_of_group: Sequence[int],
-        labels: Sequence[str] = (),
-        explained: NDArray[np.bool_] | None = None,
-    ) -> None:
-        super().__init__(world)
-        self.explained = explained
-        self.models = tuple(models)
-        self._model_of_group = np.array(model_of_group, dtype=np.int64)
-        self._labels = labels
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Avoid:
-        """Make the system with the models of the groups;
-        choices are explained where the scenario names agents and the run is recorded.
-        """
-        scenario, built = setup.scenario, setup.built
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        scenario, agents = setup.scenario, setup.built.agents
         wanted = scenario.record.explain
-        explained = (
-            chosen_rows(scenario, built.agents, wanted) if wanted and setup.recorder is not None else None
+        self.explained = (
+            chosen_rows(scenario, agents, wanted) if wanted and setup.recorder is not None else None
         )
-        return cls(
-            setup.world, avoidance_models(scenario), model_of_group(scenario), built.agents.label, explained
-        )
+        self.models = tuple(avoidance_models(scenario))
+        self._model_of_group = np.array(model_of_group(scenario), dtype=np.int64)
+        self._labels = agents.label
 
     def process(self, tick: Tick) -> None:
         """Show the models the crowd, and take what each chose for its own agents."""

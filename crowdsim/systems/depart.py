@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Tick, TickSystem
 from crowdsim.world.columns import AgentState
 
 
-class Depart(System):
+class Depart(TickSystem):
     """Let agents walk whose premovement time has passed."""
 
     reads = ("activity", "start_tick")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,18 @@ from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.setup.obstacle_state import arrays_of, obstacle_from
 from crowdsim.setup.things import ABSENT, Disc, MovingObstacle
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.ground.ground_change import polygons_of, put_out
-from crowdsim.systems.ground.make_room import nearest_free
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
+from crowdsim.systems.ground.ground_change import nearest_free, polygons_of, put_out
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
 
 
-class Drive(System):
+class Drive(TickSystem):
     """Move obstacles as their timetables say; agents see them at once, searches when they stand.
 
     An obstacle is one disc, or several that cover a polygon, each a row after those of the agents. Nothing
     that agents do changes where it is.
-
-    Parameters
-    ----------
-    world : World
-    grounds : sequence of shapely Polygon or MultiPolygon, m
-        On which agents can be put that are where an obstacle appears, floor by floor.
 
     Notes
     -----
@@ -51,15 +41,11 @@ class Drive(System):
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")
 
-    def __init__(self, world: World, grounds: Sequence[Any]) -> None:
-        super().__init__(world)
-        self._grounds = tuple(grounds)
-        self._given = tuple(each.obstacle for _, each in world.query(MovingObstacle))
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Drive:
-        """Make the system for the obstacles that are in the world."""
-        return cls(setup.world, setup.scenario.geometry.grounds)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        # floor by floor, where agents can be put that are where an obstacle appears
+        self._grounds = setup.scenario.geometry.grounds
+        self._given = tuple(each.obstacle for _, each in self._obstacles())
 
     def _obstacles(self) -> list[tuple[int, MovingObstacle]]:
         """Return the obstacles with their entities; events have their places in this list."""

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.paths.progress import NOTED
-from crowdsim.world.world import World
 
 
-class Follow(System):
-    """Set preferred velocities.
-
-    Parameters
-    ----------
-    world : World
-    paths : sequence of Paths
-        Those of `crowdsim.systems.plan.Plan`.
-    """
+class Follow(TickSystem):
+    """Set preferred velocities along the paths that `Plan` keeps, too."""
 
     reads = (
         "entity",
@@ -58,14 +46,9 @@ class Follow(System):
     )
     counts = ("guessing",)
 
-    def __init__(self, world: World, paths: Sequence[Paths]) -> None:
-        super().__init__(world)
-        self.paths = tuple(paths)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Follow:
-        """Make the system for the paths of all groups."""
-        return cls(setup.world, setup.paths)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.paths = setup.paths
 
     def process(self, tick: Tick) -> None:
         """Lead the agents of each planner."""

@@ -10,14 +10,11 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps, at_once
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.areas import closed_at_the_begin
-from crowdsim.setup.agents import chosen_rows
-from crowdsim.setup.grounds import FloorGrounds, Grounds, TiledGrounds, grounds_by_the_clock
+from crowdsim.setup.grounds import FloorGrounds, TiledGrounds, foreseen_grounds
 from crowdsim.setup.things import Door
-from crowdsim.systems.base.ground_changes import Closed, GroundChange
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
 from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
 from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
@@ -30,20 +27,13 @@ from crowdsim.world.events import EventKind
 SAME_PLACE_M = 1e-6
 
 
-class Gates(System):
+class Gates(TickSystem):
     """Change the ground when an event says so:
     a closed area is a wall for walking, avoidance, contacts and planning, for all at once.
 
     Obstacles that stand are read from the world, see `Drive`; planners hear of each change when it is put in,
-    `World.planning`.
-
-    Parameters
-    ----------
-    setup : Setup
-    grounds : Grounds, FloorGrounds or TiledGrounds
-        Ground is built as a task of the slicer, see `Rebuild`; a ground that was foreseen is put in at once.
-    triggers : Triggers
-        For events that wait for agents.
+    `World.planning`. Ground is built as a task of the slicer, see `Rebuild`; a ground that the clock demands
+    is built before the first tick, and put in at once.
     """
 
     reads = (
@@ -57,54 +47,24 @@ class Gates(System):
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
-    def __init__(
-        self, setup: Setup, grounds: Grounds | FloorGrounds | TiledGrounds, triggers: Triggers
-    ) -> None:
-        super().__init__(setup.world)
-        budget, events = setup.budget, setup.scenario.events
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         self._team = setup.team
-        self._obstacles: tuple[Closed, ...] = ()  # that are closed ground
-        self.events, self.grounds = events, grounds
+        self._obstacles: tuple[Shut, ...] = ()  # that are closed ground
+        self.events, self.grounds = setup.scenario.events, foreseen_grounds(setup.built)
         self._tick = 0
         self._put_in_at = -1  # the last tick in which the world was put on other ground
         self._rebuild = Rebuild(
-            grounds,
-            budget,
+            self.grounds,
+            setup.budget,
             self._cut_out_by,
             self._put_in,
-            self._join_tiles if isinstance(grounds, TiledGrounds) else None,
+            self._join_tiles if isinstance(self.grounds, TiledGrounds) else None,
         )
         self._joined: NewGround | None = None  # of the order that is put in next
-        self._tiles = TileOrders(setup.world, budget, self._put_in_tiles)
-        self._is_over = np.zeros(len(events), dtype=np.bool_)
-        self._triggers = triggers
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Gates:
-        """Make the system; grounds that the clock demands are built before the first tick."""
-        built, scenario, areas = setup.built, setup.scenario, setup.scenario.geometry.areas
-        grounds: Grounds | FloorGrounds | TiledGrounds
-        if scenario.geometry.floors:
-            grounds = FloorGrounds(built)
-        else:
-            grounds = (
-                TiledGrounds(built)
-                if setup.world.tiles is not None
-                else Grounds(built, [each.polygon for each in closed_at_the_begin(areas)])
-            )
-            for closed in grounds_by_the_clock(
-                areas, scenario.events, scenario.obstacles, scenario.stop.ticks
-            ):
-                grounds.foresee(closed)
-
-        def chosen(agents: int | str) -> NDArray[np.bool_]:
-            return chosen_rows(scenario, built.agents, (agents,))
-
-        meetings = [
-            None if event.met is None else (chosen(event.met[0]), chosen(event.met[1]))
-            for event in scenario.events
-        ]
-        return cls(setup, grounds, Triggers(setup.world, scenario.events, meetings))
+        self._tiles = TileOrders(setup.world, setup.budget, self._put_in_tiles)
+        self._is_over = np.zeros(len(self.events), dtype=np.bool_)
+        self._triggers = Triggers(setup.built)
 
     @property
     def _doors(self) -> list[Door]:
@@ -167,7 +127,7 @@ class Gates(System):
             0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number)
         )
 
-    def _change(self, tick: int, obstacles: tuple[Closed, ...]) -> None:
+    def _change(self, tick: int, obstacles: tuple[Shut, ...]) -> None:
         """Have ground built for what is wanted where that is not what there is, one after the other,
         and put in what is done.
 
@@ -202,12 +162,12 @@ class Gates(System):
             else (*closed_areas_of(self.world, order.available.tolist()), *order.obstacles)
         )
 
-    def _cut_out(self, closed: Sequence[Closed]) -> list[Any]:
+    def _cut_out(self, closed: Sequence[Shut]) -> list[Any]:
         """Return closed things as the grounds take them:
         as polygons, on floors with the number of the floor.
         """
         return (
-            [(each.layer, each.area) for each in closed]
+            [(each.layer, each.polygon) for each in closed]
             if isinstance(self.grounds, FloorGrounds)
             else polygons_of(closed)
         )
@@ -239,7 +199,7 @@ class Gates(System):
         what = self.closed()
         if isinstance(self.grounds, TiledGrounds):
             names, shut = _names(before), polygons_of(what)
-            new = shapely.union_all([each.area for each in what if each.name not in names])
+            new = shapely.union_all([each.polygon for each in what if each.name not in names])
             tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
             joined, self._joined = self._joined, None
             if self.grounds.is_foreseen(shut):  # nothing was done in steps
@@ -258,7 +218,7 @@ class Gates(System):
     def _tell_of(self, tick: int, change: GroundChange) -> None:
         self.world.planning.stand_on(tick, change, self._team)
 
-    def closed(self) -> tuple[Closed, ...]:
+    def closed(self) -> tuple[Shut, ...]:
         """Return what is closed now: areas, and obstacles that stand."""
         return (*closed_areas_of(self.world), *self._obstacles)
 
@@ -310,15 +270,15 @@ class Gates(System):
         self._tell_of(self.world.tick, GroundChange(what, False, is_new=False))
 
 
-def _names(closed: Sequence[Closed]) -> set[str]:
+def _names(closed: Sequence[Shut]) -> set[str]:
     return {each.name for each in closed}
 
 
-def _is_same(closed: Sequence[Closed], other: Sequence[Closed]) -> bool:
+def _is_same(closed: Sequence[Shut], other: Sequence[Shut]) -> bool:
     """Return whether the same things are closed, each where it was."""
     if not closed and not other:
         return True
-    places = {each.name: each.area for each in other}
+    places = {each.name: each.polygon for each in other}
     return _names(closed) == set(places) and all(
-        shapely.equals_exact(each.area, places[each.name], SAME_PLACE_M) for each in closed
+        shapely.equals_exact(each.polygon, places[each.name], SAME_PLACE_M) for each in closed
     )

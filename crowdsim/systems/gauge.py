@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.progress import Measured, Progress, note_progress
-from crowdsim.setup.groups import guessing_groups
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.paths.progress import NOTED
 from crowdsim.world.columns import AgentState, PathStatus
-from crowdsim.world.world import World
 
 # Between two looks. Longer misses what an arc adds, shorter costs more than 1 % of the tick.
 GAUGE_SECONDS = 0.2
 _LEVEL = np.zeros((0, 2))
 
 
-class Gauge(System):
+class Gauge(TickSystem):
     """Note by how much the least remaining length of each agent has fallen;
     Watch finds out from it which are stuck.
 
     It stands after Follow, since then the direction of each agent belongs to its position. What a new path
     does to it stands in `crowdsim.systems.paths.progress`.
-
-    Parameters
-    ----------
-    world : World
-    tick_length : float, s
-    guesses : (groups,) bool
-        Groups with agents that walk on guesses while they wait for their paths; others go on along the paths
-        that they had, or stand.
     """
 
     reads = (
@@ -48,14 +36,14 @@ class Gauge(System):
     )
     writes = NOTED
 
-    def __init__(self, world: World, tick_length: float, guesses: NDArray[np.bool_]) -> None:
-        super().__init__(world)
-        self.every, self.guesses, self._tick = max(1, int(GAUGE_SECONDS / tick_length + 1e-9)), guesses, 0
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Gauge:
-        """Make the system, which has to know the groups that guess."""
-        return cls(setup.world, setup.scenario.tick, guessing_groups(setup.scenario))
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        scenario = setup.scenario
+        self.every, self._tick = max(1, int(GAUGE_SECONDS / scenario.tick + 1e-9)), 0
+        # groups with agents that walk on guesses while they wait for their paths; others go on along the
+        # paths that they had, or stand
+        kinds = [scenario.navigation_of(group) for group in scenario.groups]
+        self.guesses = np.array([each.values["while_waiting"] == "guess" for each in kinds], dtype=np.bool_)
 
     @property
     def is_idle(self) -> bool:

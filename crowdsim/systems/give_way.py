@@ -10,24 +10,14 @@ from numpy.typing import NDArray
 from crowdsim.bodies.nudge import BlockedParameters
 from crowdsim.bodies.priority import PriorityParameters, count_waiting, find_right_of_way, make_room
 from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import ticks_of
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
 
 
-class GiveWay(System):
+class GiveWay(TickSystem):
     """Let agents that have waited less make room for those that come towards them and have waited longer,
     where the scenario says so.
-
-    Parameters
-    ----------
-    world : World
-    parameters : PriorityParameters
-    held_share : float
-        Share of its preferred speed, in that direction, below which an agent waits.
     """
 
     reads = (
@@ -46,18 +36,13 @@ class GiveWay(System):
     writes = ("preferred_velocity", "waited_ticks")
     counts = ("giving_way",)
 
-    def __init__(self, world: World, parameters: PriorityParameters, held_share: float) -> None:
-        super().__init__(world)
-        self.parameters, self.held_share = parameters, held_share
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters = setup.of_bodies(PriorityParameters)
+        # of its preferred speed, in that direction, below which an agent waits
+        self.held_share = setup.of_bodies(BlockedParameters).held_share
         # agents that made room in the last tick: an event is noted when that begins
         self._last: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> GiveWay:
-        """Make the system as the section `bodies` asks for it."""
-        return cls(
-            setup.world, setup.of_bodies(PriorityParameters), setup.of_bodies(BlockedParameters).held_share
-        )
 
     @property
     def is_idle(self) -> bool:

@@ -15,15 +15,11 @@ from crowdsim.navigation.local_grid.detours import (
     find_local_paths,
 )
 from crowdsim.navigation.local_grid.search import LEADS_ROUND, NO_PATH, NOT_ASKED
-from crowdsim.setup.groups import shares_round_stationary
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import ticks_of
+from crowdsim.scenario.model import Scenario
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, standing, ticks_of
 from crowdsim.systems.paths.lost_paths import wish_to_replan
 from crowdsim.systems.paths.shut_portals import forget_old, forget_open, remember_shut
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause, has_path
-from crowdsim.world.world import World
 
 _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
 # Of the grid for paths that lead round stationary agents, where the scenario has no local grid: as large as
@@ -32,7 +28,7 @@ _ROUND_CELLS, _ROUND_CELL_M = 64, 0.15
 _HAS_PATH = (PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS, PathStatus.NEAREST_REACHABLE)
 
 
-class GoRound(System):
+class GoRound(TickSystem):
     """Turn preferred velocities to where the local grid leads:
     of all agents, or of those alone that are to go round stationary agents.
 
@@ -42,16 +38,6 @@ class GoRound(System):
 
     Without local grids, the paths of some groups lead round stationary agents (`round_standers`): their
     walkers look where one cuts the line to their next corner, and go through where no path leads round it.
-
-    Parameters
-    ----------
-    world : World
-    parameters : LocalGridParameters
-    replans : bool
-        Whether agents ask for new paths.
-    shares : (groups,) float64, optional
-        `obstacle_radius_share` of groups on corridors with paths that lead round stationary agents;
-        EVERY_LINE of others. None do by default; with local grids they change nothing.
     """
 
     reads = (
@@ -75,34 +61,16 @@ class GoRound(System):
     writes = ("preferred_velocity", "local_way", "replan_wish", "priced_portal", "priced_until")
     counts = ("local_grids", "led_round", "no_local_way")
 
-    def __init__(
-        self,
-        world: World,
-        parameters: LocalGridParameters,
-        replans: bool,
-        shares: NDArray[np.float64] | None = None,
-    ) -> None:
-        super().__init__(world)
-        self.parameters, self.replans = parameters, replans
-        self._shares = (
-            None
-            if parameters.local_grid or shares is None or np.all(shares == EVERY_LINE)
-            else np.append(shares, EVERY_LINE)
-        )
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters = parameters = setup.of_bodies(LocalGridParameters)
+        self.replans = setup.of_bodies(ReplanParameters).replanning
+        shares = _shares_of_groups(setup.scenario)
+        is_for_some = not parameters.local_grid and np.any(shares != EVERY_LINE)
+        self._shares = np.append(shares, EVERY_LINE) if is_for_some else None
         own = (int(parameters.local_grid_cells), float(parameters.local_grid_cell))
         self._side, self._cell = own if parameters.local_grid else (_ROUND_CELLS, _ROUND_CELL_M)
         self._standing = CellIndex(_CELL_M)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> GoRound:
-        """Make the system for all agents, or for those with paths that lead round stationary agents."""
-        replans = setup.of_bodies(ReplanParameters).replanning
-        return cls(
-            setup.world,
-            setup.of_bodies(LocalGridParameters),
-            replans,
-            shares_round_stationary(setup.scenario),
-        )
 
     @property
     def is_idle(self) -> bool:
@@ -199,3 +167,15 @@ class GoRound(System):
             at_least=64,
         )  # fmt: skip
         return waypoint, outcome
+
+
+def _shares_of_groups(scenario: Scenario) -> NDArray[np.float64]:
+    """Return (groups,) float64: `obstacle_radius_share` of those on corridors that go round stationary agents
+    between corners too, EVERY_LINE of others.
+    """
+    chosen = [scenario.navigation_of(group) for group in scenario.groups]
+    shares = [
+        each.values["obstacle_radius_share"] if each.values.get("round_standers") else EVERY_LINE
+        for each in chosen
+    ]
+    return np.array(shares, dtype=np.float64)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from crowdsim.geometry.cells import CellIndex
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.world.world import World
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 
 # About half the radius that holds ten neighbours at 1 a square metre; results do not depend on it.
 CELL_M = 1.5
 
 
-class Index(System):
+class Index(TickSystem):
     """Build the neighbour index of the positions at the begin of the tick."""
 
     reads = ("position", "layer", "surface")
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         self.index = CellIndex(CELL_M)
 
     def process(self, tick: Tick) -> None:

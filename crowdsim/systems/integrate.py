@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from crowdsim.bodies.integrate import integrate
-from crowdsim.systems.base.system import System, Tick, shares_in_plan
+from crowdsim.systems.base.system import Tick, TickSystem, shares_in_plan
 
 
-class Integrate(System):
+class Integrate(TickSystem):
     """Write where each agent would be at the end of the tick."""
 
     reads = ("position", "chosen_velocity", "maximum_speed", "surface")

@@ -3,37 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import BlockedParameters, NudgeParameters, count_blocked
 from crowdsim.bodies.replan import ReplanParameters
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.world.columns import AgentColumns, AgentState
-from crowdsim.world.world import World
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, on_their_way, standing
 
 
-def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
-    """Return (n,) bool: agents that walk, or step aside."""
-    return (agents.activity == AgentState.WALKING) | (agents.is_yielding != 0)
-
-
-def ticks_of(seconds: float, tick_length: float) -> int:
-    """Return a time in ticks, rounded up; what is a millionth of a tick more is rounding."""
-    return max(0, int(np.ceil(seconds / tick_length - 1e-6)))
-
-
-class Notice(System):
-    """Count for how long stationary agents have blocked walkers, for Replan and Nudge alone.
-
-    Parameters
-    ----------
-    world : World
-    parameters : BlockedParameters
-    is_wanted : bool
-        Whether one of these two is at work.
-    """
+class Notice(TickSystem):
+    """Count for how long stationary agents have blocked walkers, for Replan and Nudge alone."""
 
     reads = (
         "entity",
@@ -48,26 +25,22 @@ class Notice(System):
     writes = ("held_ticks",)
     counts = ("held_up",)
 
-    def __init__(self, world: World, parameters: BlockedParameters, is_wanted: bool) -> None:
-        super().__init__(world)
-        self.parameters, self.is_wanted = parameters, is_wanted
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Notice:
-        """Make the system; it is wanted where agents step aside or ask for new paths."""
-        wanted = setup.of_bodies(NudgeParameters).nudging or setup.of_bodies(ReplanParameters).replanning
-        return cls(setup.world, setup.of_bodies(BlockedParameters), wanted)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters = setup.of_bodies(BlockedParameters)
+        steps_aside, replans = setup.of_bodies(NudgeParameters), setup.of_bodies(ReplanParameters)
+        self._is_wanted = steps_aside.nudging or replans.replanning
 
     @property
     def is_idle(self) -> bool:
         """Whether the scenario goes without it."""
-        return not self.is_wanted
+        return not self._is_wanted
 
     def process(self, tick: Tick) -> None:
         """Look at what the last tick resulted in."""
         agents = self.world.agents
         tick.counts["held_up"] = 0.0
-        if not self.is_wanted:
+        if self.is_idle:
             return
         stands = standing(agents)
         if not np.any(stands):

@@ -12,29 +12,25 @@ from crowdsim.bodies.nudge import (
     find_touching,
     rows_of_entities,
 )
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import System, Tick, shares_in_plan
-from crowdsim.systems.notice import on_their_way, ticks_of
+from crowdsim.systems.base.system import (
+    Setup,
+    Tick,
+    TickSystem,
+    on_their_way,
+    shares_in_plan,
+    standing,
+    ticks_of,
+)
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
 
 
-class Nudge(System):
+class Nudge(TickSystem):
     """Ask stationary agents aside that a walker touches, or that block one, and lead those that step aside.
 
     Which agents are asked, by which, and where they go follows from the positions at the begin of the tick.
     An agent that steps aside counts as a walker: it asks those aside that stand in its way. Afterwards it
     stands, or waits, at the new place.
-
-    Parameters
-    ----------
-    world : World
-    parameters : NudgeParameters
-    held_time : float, s
-        For how long a walker has to be blocked.
-    tick_length : float, s
     """
 
     reads = (
@@ -57,24 +53,12 @@ class Nudge(System):
     writes = ("is_yielding", "yield_target", "yield_tick", "nudges", "preferred_velocity", "next_corner")
     counts = ("nudges_on_contact", "nudges_held_up", "nudges_refused", "yielding")
 
-    def __init__(
-        self, world: World, parameters: NudgeParameters, held_time: float, tick_length: float
-    ) -> None:
-        super().__init__(world)
-        self.parameters = parameters
-        self.held_ticks = max(1, ticks_of(held_time, tick_length))
-        self.patience = ticks_of(parameters.nudge_patience, tick_length)
-        self._does = parameters.nudging
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Nudge:
-        """Make the system as the section `bodies` asks for it."""
-        return cls(
-            setup.world,
-            setup.of_bodies(NudgeParameters),
-            setup.of_bodies(BlockedParameters).held_time,
-            setup.scenario.tick,
-        )
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters, tick = setup.of_bodies(NudgeParameters), setup.scenario.tick
+        self.held_ticks = max(1, ticks_of(setup.of_bodies(BlockedParameters).held_time, tick))
+        self.patience = ticks_of(self.parameters.nudge_patience, tick)
+        self._does = self.parameters.nudging
 
     @property
     def is_idle(self) -> bool:

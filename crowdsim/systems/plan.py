@@ -4,7 +4,6 @@ and agents are set on those that were found.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,26 +11,16 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
-from crowdsim.systems.base.ground_changes import GroundChange
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.slices import Budget, SearchTask, search
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import LOST
-from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.paths.paths import SearchTask, search
 from crowdsim.systems.paths.progress import TAKEN
-from crowdsim.world.world import World
 
 
-class Plan(System):
+class Plan(TickSystem):
     """Let agents that have no path ask for one, search within the budget, set them on what was found.
 
-    Parameters
-    ----------
-    world : World
-    paths : sequence of Paths
-        One for each planner; each group belongs to one of them.
-    budget : Budget
-        Says how far the searches of all planners get in a tick.
+    Others reach requests and paths by it, as `World.planning`.
 
     Notes
     -----
@@ -69,15 +58,10 @@ class Plan(System):
     )
     counts = SearchTask.counts
 
-    def __init__(self, world: World, paths: Sequence[Paths], budget: Budget) -> None:
-        super().__init__(world)
-        self.paths, self.budget = tuple(paths), budget
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Plan:
-        """Make the system, by which others reach requests and paths."""
-        setup.world.planning = made = cls(setup.world, setup.paths, setup.budget)
-        return made
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.paths, self.budget = setup.paths, setup.budget
+        setup.world.planning = self
 
     def process(self, tick: Tick) -> None:
         """Take requests, then search."""

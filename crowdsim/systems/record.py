@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.recording.digest import column_digests, digest, run_digest
 from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base.own import STATE, OwnSystem
-from crowdsim.systems.base.setup import KeepsFrames, Setup
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.world.world import World
+from crowdsim.systems.base.system import Setup, System, Tick, TickSystem
 
 # Columns that the digests cover: what later ticks depend on and what readers look at. What is left out
 # follows from these or never changes.
@@ -45,16 +43,10 @@ def state_digests(own: Sequence[OwnSystem]) -> NDArray[np.uint64]:
     return np.array(found, dtype=np.uint64)
 
 
-class Record(System):
+class Record(TickSystem):
     """Digest columns, and what systems of a user's own keep, and hand the frame to the recorder.
 
-    Parameters
-    ----------
-    world : World
-    recorder : KeepsFrames or None
-        None: digests only.
-    own : sequence of OwnSystem
-        Systems of a user's own: their columns and states are digested too.
+    Without a recorder it digests only.
 
     Attributes
     ----------
@@ -66,17 +58,12 @@ class Record(System):
 
     reads = DIGEST_COLUMNS
 
-    def __init__(self, world: World, recorder: KeepsFrames | None, own: Sequence[OwnSystem] = ()) -> None:
-        super().__init__(world)
-        self.recorder, self.own = recorder, tuple(own)
-        self._columns = (*DIGEST_COLUMNS, *(column.name for each in own for column in each.kind.columns))
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.recorder, self.own = setup.recorder, tuple(setup.own)
+        self._columns = (*DIGEST_COLUMNS, *(column.name for each in self.own for column in each.kind.columns))
         self.fold = 0
         self.last: NDArray[np.uint64] = np.zeros(len(self._columns) + len(self.own), dtype=np.uint64)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Record:
-        """Make the system; without a recorder it digests only."""
-        return cls(setup.world, setup.recorder, setup.own)
 
     def process(self, tick: Tick) -> None:
         """Digest, and record the frame."""

@@ -10,16 +10,12 @@ from crowdsim.bodies.nudge import BlockedParameters, find_blocked_lines
 from crowdsim.bodies.replan import ReplanParameters, find_near_lines
 from crowdsim.geometry.cells import CellIndex, Cells, Heights
 from crowdsim.navigation.grid.parameters import PathParameters
-from crowdsim.setup.groups import leads_round_stationary
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import ticks_of
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, standing, ticks_of
 from crowdsim.systems.paths.lost_paths import ask_anew, wish_to_replan
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
 
 _COUNTED = {
     ReplanCause.PEOPLE_AHEAD: "replans_people_ahead",
@@ -39,7 +35,14 @@ _CELL_M = 2.0  # Of the index of stationary agents; results do not depend on it.
 _LEVEL = Heights(np.zeros(0), np.zeros((0, 2)), np.inf)  # of ground that is level
 
 
-class Replan(System):
+def _leads_round_stationary(chosen: Chosen) -> bool:
+    """Return whether paths lead round stationary agents:
+    on grids always, on meshes where the scenario says so.
+    """
+    return bool(chosen.values.get("round_standers", True))
+
+
+class Replan(TickSystem):
     """Let agents ask for new paths: because of agents ahead, when blocked,
     when a path was shut or a goal moved.
 
@@ -48,19 +51,6 @@ class Replan(System):
     an agent that is bound by a wall in that line: it was pushed off its path. Agents on waypoints look for
     walls always, and want a new path if one all but stops them, too: nothing else leads them back, as a
     corridor does.
-
-    Parameters
-    ----------
-    world : World
-    parameters : ReplanParameters
-    held_time : float, s
-        For how long a walker has to be blocked.
-    obstacle_share : float
-        Share of its radius in which a stationary agent cuts a line: that which searches go round.
-    goes_round : (groups,) bool
-        Groups with searches that go round stationary agents. Others would find the same path again because of
-        agents ahead, and do not ask.
-    tick_length : float, s
     """
 
     reads = (
@@ -97,43 +87,23 @@ class Replan(System):
     )
     counts = ("replan_triggers", "replan_cuts", *_COUNTED.values())
 
-    def __init__(
-        self,
-        world: World,
-        parameters: ReplanParameters,
-        held_time: float,
-        obstacle_share: float,
-        goes_round: NDArray[np.bool_],
-        tick_length: float,
-    ) -> None:
-        super().__init__(world)
-        self.parameters, self.obstacle_share, self.goes_round = parameters, obstacle_share, goes_round
-        self.held_ticks = max(1, ticks_of(held_time, tick_length))
-        self.cooldown = max(1, ticks_of(parameters.replan_cooldown, tick_length))
-        self._standing = CellIndex(_CELL_M)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Replan:
-        """Make the system; it looks at those agents ahead that the paths of a group lead round."""
-        scenario = setup.scenario
-        heeds = np.array(
-            [leads_round_stationary(scenario.navigation_of(group)) for group in scenario.groups],
-            dtype=np.bool_,
-        )
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters, scenario = setup.of_bodies(ReplanParameters), setup.scenario
+        chosen = [scenario.navigation_of(group) for group in scenario.groups]
+        # groups with searches that go round stationary agents; others would find the same path again because
+        # of agents ahead, and do not ask
+        self.goes_round = np.array([_leads_round_stationary(each) for each in chosen], dtype=np.bool_)
         shares = [
-            float(chosen.values["obstacle_radius_share"])
-            for chosen in scenario.navigations
-            if leads_round_stationary(chosen)
+            float(each.values["obstacle_radius_share"])
+            for each in scenario.navigations
+            if _leads_round_stationary(each)
         ]
-        share = max(shares, default=PathParameters().obstacle_radius_share)
-        return cls(
-            setup.world,
-            setup.of_bodies(ReplanParameters),
-            setup.of_bodies(BlockedParameters).held_time,
-            share,
-            heeds,
-            scenario.tick,
-        )
+        # of its radius, in which a stationary agent cuts a line: that which searches go round
+        self.obstacle_share = max(shares, default=PathParameters().obstacle_radius_share)
+        self.held_ticks = max(1, ticks_of(setup.of_bodies(BlockedParameters).held_time, scenario.tick))
+        self.cooldown = max(1, ticks_of(self.parameters.replan_cooldown, scenario.tick))
+        self._standing = CellIndex(_CELL_M)
 
     def process(self, tick: Tick) -> None:
         """Look for causes, grant wishes."""

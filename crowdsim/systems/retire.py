@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Tick, TickSystem
 from crowdsim.world.columns import AgentState
 
 
-class Retire(System):
+class Retire(TickSystem):
     """Remove arrived agents in one batch: the one place in a tick where rows go."""
 
     reads = ("activity", "entity", "position", "corridor_start", "corridor_capacity")

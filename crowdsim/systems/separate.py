@@ -9,22 +9,15 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.contacts import DRIVEN
 from crowdsim.bodies.separate import SeparationParameters, Separator
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.world.columns import AgentColumns, AgentState
-from crowdsim.world.world import World
 
 
-class Separate(System):
+class Separate(TickSystem):
     """Push overlapping bodies apart on their tentative positions.
 
     A standing agent that is pushed stays where it was pushed: it has no place of its own that it would walk
     back to.
-
-    Parameters
-    ----------
-    world : World
-    parameters : SeparationParameters
     """
 
     reads = (
@@ -40,14 +33,9 @@ class Separate(System):
     writes = ("tentative_position",)
     counts = ("overlaps_before",)
 
-    def __init__(self, world: World, parameters: SeparationParameters) -> None:
-        super().__init__(world)
-        self._separator = Separator(parameters)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Separate:
-        """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, setup.of_bodies(SeparationParameters))
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self._separator = Separator(setup.of_bodies(SeparationParameters))
 
     def process(self, tick: Tick) -> None:
         """A few Jacobi passes over all contacts, taken where walls leave the bodies;
@@ -87,7 +75,7 @@ class Separate(System):
         tick.counts["overlaps_before"] = parted.before.count
 
 
-class Measure(System):
+class Measure(TickSystem):
     """Say how bodies overlap where walking has put them:
     where walls hold an agent up, that is not where pushes would have had it.
 
@@ -99,8 +87,8 @@ class Measure(System):
     reads = ("position", "radius", "layer", "surface", "is_immovable", "activity")
     counts = ("overlaps", "deepest_overlap_m")
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
         self._separator = Separator()
 
     def process(self, tick: Tick) -> None:

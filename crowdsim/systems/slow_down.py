@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from crowdsim.avoidance.density_speed import SpeedLaw
 from crowdsim.geometry.cells import CellIndex
 from crowdsim.setup.build import speed_law
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.index import CELL_M
 from crowdsim.world.columns import AgentState
-from crowdsim.world.world import World
 
 
-class SlowDown(System):
-    """Lower preferred speeds by the density ahead; without a law, do nothing.
-
-    Parameters
-    ----------
-    world : World
-    law : SpeedLaw or None
-    """
+class SlowDown(TickSystem):
+    """Lower preferred speeds by the density ahead; without a law, do nothing."""
 
     reads = ("position", "preferred_velocity", "activity", "is_driven", "surface", "layer")
     writes = ("preferred_velocity",)
     counts = ("slowed",)
 
-    def __init__(self, world: World, law: SpeedLaw | None) -> None:
-        super().__init__(world)
-        self.law = law
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.law = speed_law(setup.scenario)
         self._crowd = CellIndex(CELL_M)
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> SlowDown:
-        """Make the system with the law of the scenario."""
-        return cls(setup.world, speed_law(setup.scenario))
 
     @property
     def is_idle(self) -> bool:

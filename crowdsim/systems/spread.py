@@ -9,29 +9,17 @@ from crowdsim.bodies.places import PlaceParameters
 from crowdsim.bodies.spread import HEADS_THERE, SpreadParameters, crowds_of, find_crowds, lead_aside
 from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import Fronts, find_fronts
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick, shares_in_plan
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
 from crowdsim.world.columns import AgentState, has_path
-from crowdsim.world.world import World
 
 HEEDS_NONE = "none"  # The avoidance model with agents that walk through each other.
 
 
-class Spread(System):
+class Spread(TickSystem):
     """Lead agents that come to the rim of a region at the same time to places side by side.
 
     Only where they steer changes, not their paths. It stands after Gauge: progress is measured along the
     path.
-
-    Parameters
-    ----------
-    world : World
-    parameters : SpreadParameters
-    heeds : (groups,) bool
-        Groups with agents that heed others: those that walk through others need no place beside them.
-    moves_in : bool
-        Whether agents that stay at a region go on to places of their own in it (`Places`): those take its
-        ground, not the width of its rim.
     """
 
     reads = (
@@ -40,24 +28,17 @@ class Spread(System):
     )  # fmt: skip
     writes = ("preferred_velocity", "next_corner")
 
-    def __init__(
-        self, world: World, parameters: SpreadParameters, heeds: NDArray[np.bool_], moves_in: bool
-    ) -> None:
-        super().__init__(world)
-        self.parameters, self.heeds, self.moves_in = parameters, heeds, moves_in
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters = setup.of_bodies(SpreadParameters)
+        # groups with agents that heed others: those that walk through others need no place beside them
+        models = [setup.scenario.model_of(group) for group in setup.scenario.groups]
+        self.heeds = np.array([each.name != HEEDS_NONE for each in models], dtype=np.bool_)
+        # agents that stay at a region go on to places of their own in it (`Places`): those take its ground,
+        # not the width of its rim
+        self.moves_in = setup.of_bodies(PlaceParameters).moving_in
         self._on: tuple[object, object] = (None, None)  # the mesh and the goals that the fronts are of
         self._fronts: Fronts
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Spread:
-        """Make the system for the groups with agents that avoid others."""
-        scenario = setup.scenario
-        heeds = np.array(
-            [scenario.model_of(group).name != HEEDS_NONE for group in scenario.groups], dtype=np.bool_
-        )
-        return cls(
-            setup.world, setup.of_bodies(SpreadParameters), heeds, setup.of_bodies(PlaceParameters).moving_in
-        )
 
     @property
     def is_idle(self) -> bool:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from crowdsim.avoidance.symmetry import UNTOUCHED, SymmetryBreaker
 from crowdsim.avoidance.symmetry_switch import SymmetrySwitch
 from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Setup, System, Tick
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World

@@ -6,35 +6,22 @@ import numpy as np
 
 from crowdsim.bodies.turn import HALF_TURN_RAD, TurnParameters, turn_headings
 from crowdsim.geometry.directions import direction_at
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
-from crowdsim.systems.notice import on_their_way
+from crowdsim.systems.base.system import Setup, Tick, TickSystem, on_their_way
 from crowdsim.world.columns import Gait
-from crowdsim.world.world import World
 
 
-class Turn(System):
+class Turn(TickSystem):
     """Turn headings to where agents go, and set which stand and which walk.
 
     Nothing else depends on it: it is for pictures, and for readers of a run.
-
-    Parameters
-    ----------
-    world : World
-    parameters : TurnParameters
     """
 
     reads = ("activity", "is_yielding", "is_driven", "velocity", "preferred_velocity", "heading")
     writes = ("heading", "gait")
 
-    def __init__(self, world: World, parameters: TurnParameters) -> None:
-        super().__init__(world)
-        self.parameters = parameters
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Turn:
-        """Make the system as the section `bodies` asks for it."""
-        return cls(setup.world, setup.of_bodies(TurnParameters))
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.parameters = setup.of_bodies(TurnParameters)
 
     def process(self, tick: Tick) -> None:
         """An agent with a preferred velocity walks, also where others block it; one that walks turns."""

@@ -8,18 +8,17 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.walk import Walked, walk_many
 from crowdsim.navigation.mesh.mesh import locate_many
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.base.system import Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
 
 # Portals that pushes may add to a corridor before the agent asks for a new path: a few steps are walked back,
 # a longer detour is not.
 MOST_STRAYS = 6
 
 
-class Walk(System):
+class Walk(TickSystem):
     """Move agents on the surface and keep their corridors with them."""
 
     reads = (
@@ -54,10 +53,6 @@ class Walk(System):
         "path_status",
     )
     counts = ("at_walls", "strayed")
-
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self._position = np.zeros((0, 2))
 
     def process(self, tick: Tick) -> None:
         """Walk from position to tentative position."""

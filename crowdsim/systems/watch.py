@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,14 +17,11 @@ from crowdsim.measures.deadlock_stuck import (
     opens_later,
     wants_on,
 )
-from crowdsim.scenario.model import Event, Goal, Stop
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System, Tick
+from crowdsim.scenario.model import Goal
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.causes import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_REPORTED, Cause
 from crowdsim.world.columns import AgentState
-from crowdsim.world.events import EventKind
-from crowdsim.world.world import World
+from crowdsim.world.events import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_REPORTED, Cause, EventKind
 
 _IS_REPORTED = ~np.isin(np.arange(256), (Cause.QUEUE, *NOT_REPORTED))  # by what the column of causes holds
 # An agent in a queue, or in what may last but a moment, is looked at again every so many looks, and is
@@ -37,22 +32,12 @@ AGAIN_LOOKS = 5
 STUCK_A_LOOK = 100
 
 
-class Watch(System):
+class Watch(TickSystem):
     """Once a second, compare each agent's progress with that of ten seconds ago;
     find out why agents have been stuck for 30 s.
 
-    Parameters
-    ----------
-    world : World
-    tick_length : float, s
-    goals : sequence of Goal
-        Of the scenario.
-    events : sequence of Event
-        Of the scenario: while a door is still to open by the clock, an agent without a path is not stuck.
-    agents : int
-        How many the scenario has.
-    stop : Stop
-        When the run ends: agents that have been stuck for 30 s since the last look are reported then.
+    While a door is still to open by the clock, an agent without a path is not stuck. When the run ends, those
+    that have been stuck for 30 s since the last look are reported.
 
     Notes
     -----
@@ -80,32 +65,13 @@ class Watch(System):
     )
     counts = ("stuck", "deadlocked")
 
-    def __init__(
-        self,
-        world: World,
-        tick_length: float,
-        goals: Sequence[Goal],
-        events: Sequence[Event],
-        agents: int,
-        stop: Stop,
-    ) -> None:
-        super().__init__(world)
-        self.tick_length = tick_length
-        self.every, self.looks = look_every(tick_length)
-        self.goals, self.events, self.agents, self.stop = goals, events, agents, stop
-
-    @classmethod
-    def from_setup(cls, setup: Setup) -> Watch:
-        """Make the system for all agents that there will ever be."""
-        world, scenario = setup.world, setup.scenario
-        return cls(
-            world,
-            scenario.tick,
-            [goal for _, goal in world.query(Goal)],
-            scenario.events,
-            len(setup.built.agents),
-            scenario.stop,
-        )
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self.goals = [goal for _, goal in setup.world.query(Goal)]
+        self.agents = len(setup.built.agents)  # all that there will ever be
+        self.events, self.stop = setup.scenario.events, setup.scenario.stop
+        self.tick_length = setup.scenario.tick
+        self.every, self.looks = look_every(self.tick_length)
 
     def process(self, tick: Tick) -> None:
         """Compare; note which agents got stuck, got free, and are deadlocked."""

@@ -18,8 +18,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.renumber import places_in
 from crowdsim.saved import Saved
-from crowdsim.world.causes import NOT_REPORTED, Cause
 from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.events import NOT_REPORTED, Cause
 from crowdsim.world.world import FIRST_SALT, ONE_TILE, World
 
 # How far beside its polygon an agent can be: rounding where a mesh is cut anew. Walls keep agents within 1 cm

@@ -146,10 +146,11 @@ class Entities:
         for kind in kinds:
             self._found.pop(kind, None)
 
-    def add_processor(self, processor: Processor, priority: int) -> None:
-        """Register what runs in every tick; higher priorities come first."""
+    def run_in_turn(self, processors: Sequence[Processor]) -> None:
+        """Register what esper calls in every tick, in this order."""
         _enter(self._rows)
-        esper.add_processor(processor, priority)
+        for place, processor in enumerate(processors):
+            esper.add_processor(processor, len(processors) - place)
 
     def process(self, *arguments: Any) -> None:
         """Let esper call all processors in their order, with these arguments."""

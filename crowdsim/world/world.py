@@ -21,7 +21,7 @@ from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import MOST_TICKS, Arrays, Saved
 from crowdsim.world.columns import AgentColumns, AgentState
-from crowdsim.world.entities import FIRST_THING, Entities, Processor
+from crowdsim.world.entities import FIRST_THING, Entities
 from crowdsim.world.events import EventKind, EventLog
 
 C = TypeVar("C")
@@ -131,15 +131,6 @@ class World:
     def close(self) -> None:
         """Forget all entities and processors."""
         self.entities.close()
-
-    def run_in_turn(self, processors: Sequence[Processor]) -> None:
-        """Register what esper calls in every tick, in this order."""
-        for place, processor in enumerate(processors):
-            self.entities.add_processor(processor, len(processors) - place)
-
-    def process(self, tick: Any) -> None:
-        """Have esper call all processors with a tick."""
-        self.entities.process(tick)
 
     def create(self, *components: object) -> int:
         """Make an entity that has no row in the columns; return its number."""

@@ -19,8 +19,7 @@ from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, near_walls
 from crowdsim.avoidance.registry import model_named
 from crowdsim.avoidance.sampling import candidate_velocities, time_to_collision
 from crowdsim.avoidance.sampling.toi import directions
-from crowdsim.geometry.wall_frame import wall_frame
-from crowdsim.geometry.walls import walls_from_rings
+from crowdsim.geometry.walls import wall_frame, walls_from_rings
 from crowdsim.kernels.threads import Team
 from crowdsim.tunable import tunables
 from tests.avoidance.crowds import random_view, view_of

@@ -123,8 +123,8 @@ def get_ready() -> None:
     from crowdsim.simulation.checkpoints import code_version
     from crowdsim.simulation.simulation import Simulation
 
-    for verb in VERBS.values():
-        import_module(f"crowdsim.cli.{verb.module}")
+    for verb in VERBS:
+        import_module(f"crowdsim.cli.{verb}")
     Simulation(load_scenario(ROOT / "scenarios/head-on-corridor.yaml"), threads=1).step()
     code_version()  # with checkpoints these two are half of the time of a short run
     software_versions()

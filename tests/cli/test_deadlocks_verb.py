@@ -12,7 +12,7 @@ import pytest
 
 from crowdsim.recording.header import from_json, to_json
 from crowdsim.recording.opening import open_run
-from crowdsim.world.causes import Cause
+from crowdsim.world.events import Cause
 from tests.cli.command import crowdsim, environment
 from tests.crowds import ROOT, SCENARIOS
 

@@ -40,9 +40,9 @@ def called(*arguments: str) -> int:
 def test_help_lists_every_verb_with_a_line() -> None:
     found = command("--help")
     assert found.returncode == 0
-    for name, verb in VERBS.items():
+    for name, about in VERBS.items():
         assert f"  {name} " in found.stdout
-        assert verb.about.split()[0] in found.stdout
+        assert about.split()[0] in found.stdout
 
 
 def test_help_answers_at_once_and_loads_nothing_heavy() -> None:

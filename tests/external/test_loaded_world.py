@@ -14,6 +14,7 @@ from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.work import LEAST_GRANT
 from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import recorded_grants
+from crowdsim.systems.plan import Plan
 from tests.crowds import digests
 from tests.external.data import DATA, needs
 
@@ -30,7 +31,7 @@ def world(agents, goals, budget, **options):
 def test_a_slice_is_no_more_work_than_it_may_be_and_one_answer_for_each_slot_that_it_serves(goals):
     """With few goals the answers come out of trees that have grown, which takes no expansions at all."""
     with world(300, goals, {"work": 10**9}) as run:
-        agents, planner = run.world.agents, run._plan.paths[0].planner
+        agents, planner = run.world.agents, run.system(Plan).paths[0].planner
         for repeat, most in enumerate((100, 1000)):
             goal = ((np.arange(len(agents)) + repeat) % goals).astype(np.int32)
             planner.submit(1, agents.entity, agents.position, run.world.polygons(), goal, agents.radius)

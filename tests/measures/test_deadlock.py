@@ -20,8 +20,8 @@ from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, l
 from crowdsim.measures.deadlock_stuck import is_held_up, look_every, wants_on
 from crowdsim.measures.tracks import make_tracks
 from crowdsim.scenario.model import Goal
-from crowdsim.world.causes import NOT_DIAGNOSED, Cause
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.events import NOT_DIAGNOSED, Cause
 from tests.reference import deadlock as naive
 
 

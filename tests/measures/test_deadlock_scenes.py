@@ -15,7 +15,7 @@ from crowdsim.measures.deadlock_stuck import is_held_up, look_every, opens_later
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.causes import Cause
+from crowdsim.world.events import Cause
 
 SCENES = Path(__file__).resolve().parent.parent / "scenes"
 EXPECTED = yaml.safe_load((SCENES / "stuck" / "expected.yaml").read_text(encoding="utf-8"))

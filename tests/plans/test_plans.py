@@ -40,8 +40,8 @@ def looked_at(path: Path, **options):
     drawn = read_plan(path, **{key: options.pop(key) for key in ("unit", "kinds") if key in options})
     given_exits = options.pop("exits", ())
     found = find_ground(drawn, **options)
-    found_exits = find_exits(drawn, found, given_exits)
-    return found.ground, found_exits.exits, found_exits.start, drawn.words
+    exits, start = find_exits(drawn, found, given_exits)
+    return found.ground, exits, start, drawn.words
 
 
 def scenario(folder: Path, path: Path, **options):

@@ -1,4 +1,4 @@
-"""Naive twin of `crowdsim.simulation.slicer.Slicer`:
+"""Naive twin of `crowdsim.systems.base.slices.Slicer`:
 a list that is looked through from the beginning for every slice.
 
 Written from [Norberg 2004], section 3.3 (steps 1 to 8), with what the slicer adds: a task is due from a tick

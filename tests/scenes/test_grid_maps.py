@@ -12,6 +12,7 @@ from crowdsim.navigation.grid.files import grid_to_text, load_grid
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world, grid_of
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from tests.crowds import SCENARIOS
 from tests.reference import s2_grid
@@ -133,7 +134,7 @@ def test_areas_that_are_opened_and_closed_while_a_scenario_runs_leave_the_docume
         tmp_path, document, start="[3.0, 2.5]", goal="{region: {box: [0, 0, 6, 5]}}", more="avoidance: none"
     )
     with Simulation(found, threads=1) as run:
-        grid = run._plan.paths[0].planner.grid
+        grid = run.system(Plan).paths[0].planner.grid
         for _ in range(8):
             name = f"room {rng.integers(1, 5)}"
             open_now[name] = not open_now[name]

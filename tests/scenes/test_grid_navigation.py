@@ -156,7 +156,7 @@ def test_only_scenes_that_ask_for_guesses_need_what_leads_them():
     for kind in ("grid", "s2-grid"):
         for how, needs in (("keep", False), ("stay", False), ("guess", True), ("previous", True)):
             with simulation(room([]), sets=[f"navigation={{kind: {kind}, while_waiting: {how}}}"]) as run:
-                plan = run._plan.paths[0]
+                plan = run.system(Plan).paths[0]
                 assert (plan.guesses is not None) == needs == any("guesses/" in name for name in plan.state())
 
 

@@ -6,6 +6,7 @@ import pytest
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.plan import Plan
 from tests.crowds import SCENARIOS
 
 GRID = "navigation={kind: grid, cell_size: 0.1, object_padding: 0.02}"
@@ -35,7 +36,7 @@ def arrays_of(thing, depth=3):
 @pytest.mark.parametrize("scene", ["idle-crowd", "doorway-blocked"])
 def test_a_run_full_of_searches_round_standers_leaves_every_array_of_the_grid_as_it_was(scene):
     with Simulation(load_scenario(SCENARIOS / f"{scene}.yaml", sets=[GRID, "bodies.nudging=false"])) as run:
-        plan = run._plan.paths[0]
+        plan = run.system(Plan).paths[0]
         before = {name: array.copy() for name, array in arrays_of(plan.planner.grid).items()}
         assert len(before) >= 2
         for _ in range(200):

@@ -449,7 +449,7 @@ TWO_DOORS = {
 def test_guesses_on_a_grid_live_with_doors_widths_carts_other_planners_and_goals_that_change():
     assert_same_on_threads_and_from_saved_states(TWO_DOORS, 60, (5, 25, 40))
     with simulation(TWO_DOORS, sets=["stop.after=120"]) as run:
-        part = next(part for part in run._plan.paths if isinstance(part, WaypointPaths))
+        part = next(part for part in run.system(Plan).paths if isinstance(part, WaypointPaths))
         most = 0
         while len(run.agents) and run.time < 110.0:
             if run.tick in (12, 50):

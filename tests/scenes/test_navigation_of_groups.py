@@ -13,9 +13,9 @@ from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import WorkBudget
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.simulation.slicer import Slicer
-from crowdsim.systems.base.slices import SearchTask, search
+from crowdsim.systems.base.slices import Slicer
 from crowdsim.systems.base.system import Tick
+from crowdsim.systems.paths.paths import SearchTask, search
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.recording.opening import open_run
 from crowdsim.simulation.budget import RECENT_TICKS, ClockBudget, RecordedBudget, WorkBudget, recorded_grants
-from crowdsim.simulation.slicer import Slicer
-from crowdsim.systems.base.slices import Progress, Wish
+from crowdsim.systems.base.slices import Progress, Slicer, Wish
 from tests.crowds import BUSY, digests, simulation
 
 TICKS = 40

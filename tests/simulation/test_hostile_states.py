@@ -21,7 +21,7 @@ import pytest
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.saved import Saved, SavedError, ascends, fields_of
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.causes import NOT_DIAGNOSED
+from crowdsim.world.events import NOT_DIAGNOSED
 from tests.crowds import ROOT
 from tests.simulation.hostile_states import SCENES, changed, outcome, prepared
 

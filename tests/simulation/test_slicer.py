@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.simulation.slicer import ClockMeter, GrantMeter, Slicer, WorkMeter
-from crowdsim.systems.base.slices import Progress, Spent, Wish
+from crowdsim.systems.base.slices import ClockMeter, GrantMeter, Progress, Slicer, Spent, Wish, WorkMeter
 from tests.reference.slicer import NaiveSlicer
 
 

@@ -11,8 +11,7 @@ from crowdsim.geometry.steps import at_once
 from crowdsim.recording.opening import open_run
 from crowdsim.setup.grounds import Grounds, TiledGrounds
 from crowdsim.simulation.budget import ClockBudget, WorkBudget, recorded_grants
-from crowdsim.simulation.slicer import Slicer
-from crowdsim.systems.base.slices import Progress, Wish
+from crowdsim.systems.base.slices import Progress, Slicer, Wish
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.gates import Gates
 from crowdsim.systems.ground.building import HEAD_START, TASK
@@ -76,9 +75,11 @@ def test_until_the_ground_is_there_the_door_is_open_for_all_and_then_shut_for_al
             run.step()
         walls = len(run.world.walls.start)
         while TASK in run.budget.tasks:
-            assert run._gates.available.tolist() == [True, False] and len(run.world.walls.start) == walls
+            assert (
+                run.system(Gates).available.tolist() == [True, False] and len(run.world.walls.start) == walls
+            )
             run.step()
-        assert run._gates.available.tolist() == [False, True]
+        assert run.system(Gates).available.tolist() == [False, True]
         for _ in range(40):
             before = run.world.agents.entity.copy(), run.world.agents.position.copy()
             run.step()

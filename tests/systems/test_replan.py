@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from crowdsim.avoidance.model import WALL
+from crowdsim.bodies.nudge import BlockedParameters
 from crowdsim.bodies.replan import ReplanParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.systems.base.system import Tick
@@ -55,8 +56,16 @@ def process(agents, on_waypoints=False, **parameters):
         events=SimpleNamespace(note=note),
         on_corridors=lambda: np.full(len(agents), not on_waypoints),
     )
+    on_cells = SimpleNamespace(values={"obstacle_radius_share": 0.6})
+    scenario = SimpleNamespace(
+        groups=[None], navigations=[on_cells], navigation_of=lambda group: on_cells, tick=0.1
+    )
+    own = {
+        ReplanParameters: ReplanParameters(**parameters),
+        BlockedParameters: BlockedParameters(held_time=0.3),
+    }
     tick = Tick(NOW, 0.1, Team(1))
-    Lines(world, ReplanParameters(**parameters), 0.3, 0.6, np.ones(1, dtype=np.bool_), 0.1).process(tick)
+    Lines(SimpleNamespace(world=world, scenario=scenario, of_bodies=own.__getitem__)).process(tick)
     return {name: count for name, count in tick.counts.items() if count}, events
 
 

@@ -173,7 +173,7 @@ def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budge
         run.add_tile(1, 0)
         run.remove_tile(3, 2)
         states = []
-        while run._gates.expects:
+        while run.system(Gates).expects:
             states.append((run.tick, run.state()))
             run.step()
         last = run.tick
@@ -187,7 +187,7 @@ def test_a_run_that_was_saved_while_tiles_were_ordered_goes_on_bit_for_bit(budge
             )
             for _ in range(last - tick):
                 other.step()
-            assert not other._gates.expects and digests(other, 10) == expected
+            assert not other.system(Gates).expects and digests(other, 10) == expected
 
 
 def test_tiles_and_doors_are_built_one_after_the_other():
@@ -207,7 +207,7 @@ def test_tiles_and_doors_are_built_one_after_the_other():
         saved = run.tick, run.state()
         assert not run.world.tiles.is_stale(run.world.agents.surface).any()
         tile, happened = run.world.tiles.tile_named(0, 0), {}
-        while run._gates.expects:
+        while run.system(Gates).expects:
             for event in run.step():
                 if event.kind in (EventKind.AREA_CLOSED, EventKind.AREA_OPENED) or (
                     event.kind == EventKind.TILE_REMOVED and event.value == tile
@@ -220,7 +220,7 @@ def test_tiles_and_doors_are_built_one_after_the_other():
             < happened[EventKind.AREA_OPENED]
         )
         at_once.step()
-        assert not at_once._gates.expects
+        assert not at_once.system(Gates).expects
         assert all(
             np.array_equal(a, b, equal_nan=True)
             for a, b in zip(run.world.mesh, at_once.world.mesh, strict=True)
@@ -238,10 +238,10 @@ def test_walls_reach_as_far_as_they_have_to_where_bodies_became_wider_meanwhile(
         for name in ((2, 0), (3, 0), (2, 2), (3, 2)):
             run.remove_tile(*name)
         run.step()
-        assert run._gates.expects
+        assert run.system(Gates).expects
         reach = run.world.walls.reach
         run.set_radius(run.world.agents.entity[:1], 1.0)
-        while run._gates.expects:
+        while run.system(Gates).expects:
             run.step()
         tiles = run.world.tiles
         again = TiledMesh.from_state(tiles.state(whole=True))

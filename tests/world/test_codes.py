@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from crowdsim.codes import Code
-from crowdsim.world.causes import Cause
 from crowdsim.world.columns import (
     AgentColumns,
     AgentState,
@@ -20,7 +19,7 @@ from crowdsim.world.columns import (
     ReplanCause,
     Stepping,
 )
-from crowdsim.world.events import EventKind
+from crowdsim.world.events import Cause, EventKind
 from tests.crowds import ROOT
 
 

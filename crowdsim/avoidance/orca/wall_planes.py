@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.avoidance.orca.linear_programs import NORMAL_X, NORMAL_Y, OFFSET
-from crowdsim.geometry.wall_frame import (
+from crowdsim.geometry.walls import (
     ALONG_X,
     ALONG_Y,
     BEYOND_LEFT,

@@ -24,7 +24,7 @@ from crowdsim.avoidance.neighbour_model import (
 )
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS
-from crowdsim.geometry.wall_frame import (
+from crowdsim.geometry.walls import (
     ALONG_X,
     ALONG_Y,
     LEFT_CORNER,

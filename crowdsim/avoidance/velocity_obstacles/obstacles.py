@@ -16,7 +16,7 @@ import numpy as np
 
 from crowdsim.avoidance.neighbours import MOST_NEIGHBOURS
 from crowdsim.avoidance.orca.wall_planes import MOST_WALLS, collision, wall_height
-from crowdsim.geometry.wall_frame import ALONG_X, ALONG_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y
+from crowdsim.geometry.walls import ALONG_X, ALONG_Y, LEFT_X, LEFT_Y, RIGHT_X, RIGHT_Y
 from crowdsim.kernels.decorator import lean_kernel
 
 PLANES = 4  # Of one obstacle.

@@ -19,11 +19,14 @@ class Shut:
         Perhaps empty.
     is_ground : bool
         Ground that is shut; else an obstacle that stands on it.
+    layer : int
+        Floor on which it is closed, -1 where there are none.
     """
 
     name: str
     polygon: Any
-    is_ground: bool
+    is_ground: bool = False
+    layer: int = -1
 
 
 @dataclass(frozen=True)

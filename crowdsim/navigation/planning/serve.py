@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crowdsim.kernels.template import lean_kernel_of
+from crowdsim.kernels.decorator import lean_kernel_of
 
 
 def serve(first: int, last: int, search: Any, work: Any) -> None:

@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
@@ -134,7 +135,7 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
     roster = recording.roster().sort_values("entity", kind="stable")
     entities, radii = roster["entity"].to_numpy(), roster["radius"].to_numpy()
     top = max(0.2, float(roster["desired_speed"].quantile(0.95)) if len(roster) else 0.2)
-    starts, crowds = recording.frame_starts(), []
+    crowds = []
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], {})
@@ -160,7 +161,7 @@ def _stage(plt: Any, recording: Recording, scenario: Scenario) -> tuple[Any, Cal
 
     def film(frame: int, tick: int) -> None:
         """Show a frame."""
-        rows = recording.rows(int(starts[frame]), int(starts[frame + 1]), wanted)
+        rows = recording.frame_rows(frame, wanted)
         places = np.column_stack([rows["x"], rows["y"]])
         speeds = (
             np.hypot(rows["velocity_x"], rows["velocity_y"])
@@ -196,16 +197,15 @@ def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Ca
     events = recording.events()
     turns = events[events["kind"].isin(("AREA_OPENED", "AREA_CLOSED"))]
     sent = events[events["kind"] == "OBSTACLE_SENT"].groupby("value")["tick"].min().to_dict()
-    doors = []
-    for number, area in enumerate(scenario.geometry.areas):
-        own = turns[turns["value"] == number]
-        changes = list(zip(own["tick"].tolist(), (own["kind"] == "AREA_OPENED").tolist(), strict=True))
-        patches = [
+    areas = scenario.geometry.areas
+    doors = [
+        [
             axes.fill(*part.exterior.xy, zorder=3.5)[0]
             for axes in all_axes
             for part in shapely.get_parts(area.area)
         ]
-        doors.append((area.available, changes, patches))
+        for area in areas
+    ]
     obstacles = []
     for number, obstacle in enumerate(scenario.obstacles):
         axes = all_axes[obstacle.layer] if obstacle.layer >= 0 else all_axes[0]
@@ -219,10 +219,11 @@ def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Ca
 
     def put(tick: int) -> None:
         """Show them."""
-        for is_open, changes, patches in doors:
-            now = next((opened for at, opened in reversed(changes) if at <= tick), is_open)
+        for is_open, patches in zip(open_areas(areas, turns, tick), doors, strict=True):
             for patch in patches:
-                patch.set(facecolor="none" if now else CLOSED + "88", edgecolor=OPEN if now else CLOSED)
+                patch.set(
+                    facecolor="none" if is_open else CLOSED + "88", edgecolor=OPEN if is_open else CLOSED
+                )
         for obstacle, until, patch in obstacles:
             patch.set_visible(obstacle.is_there(tick) and tick < until)
             if patch.get_visible():

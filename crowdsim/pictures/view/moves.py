@@ -104,21 +104,10 @@ def differences(values: NDArray[np.int64], order: int, starts: NDArray[np.int64]
     (n,) int64
         At a start the number itself; at the row behind it, of order 2, the first difference.
     """
-    if order == 0 or len(values) == 0:
-        return values
-    first = np.diff(values, prepend=0)
-    first[starts] = values[starts]
-    if order == 1:
-        return first
-    second = np.diff(first, prepend=0)
-    second[starts] = first[starts]
-    behind = starts + 1
-    is_start = np.zeros(len(values), dtype=bool)
-    is_start[starts] = True
-    behind = behind[behind < len(values)]
-    behind = behind[~is_start[behind]]
-    second[behind] = first[behind]
-    return second
+    behind = np.arange(len(values)) - np.repeat(starts, np.diff(np.append(starts, len(values))))
+    for step in range(order):
+        values = np.where(behind <= step, values, np.diff(values, prepend=0))
+    return values
 
 
 def in_steps(metres: NDArray[np.float64], origin: float, step: float = STEP_M) -> NDArray[np.int64]:
@@ -252,7 +241,11 @@ def add_moves(
     note(f"packing {len(agent):,} places")
     for name, values in rows.items():
         packer.add(f"row_{name}", values, 2 if name in ("x", "y") else 1 if name != "state" else 0, starts)
-    _add_roster(packer, roster)
+    packer.add("agent_entity", roster["entity"].to_numpy(), 1)
+    for name in ("group", "index", "scenario_id", "spawn_tick", "start_tick"):
+        packer.add(f"agent_{name}", roster[name].to_numpy(), 1)
+    packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
+    packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))
     return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(agent)), "rows": len(agent)}
 
 
@@ -279,11 +272,3 @@ def _small(block: dict[str, NDArray[Any]], origin: tuple[float, float]) -> dict[
         if name in block:
             found[name] = block[name].astype(np.int32)
     return found
-
-
-def _add_roster(packer: Packer, roster: Any) -> None:
-    packer.add("agent_entity", roster["entity"].to_numpy(), 1)
-    for name in ("group", "index", "scenario_id", "spawn_tick", "start_tick"):
-        packer.add(f"agent_{name}", roster[name].to_numpy(), 1)
-    packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
-    packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))

@@ -19,9 +19,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.saved import Saved, SavedError, ascends
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.system import System
-from crowdsim.systems.base.tick import Tick
+from crowdsim.systems.base.system import Setup, System, Tick
 from crowdsim.tunable import tunables
 from crowdsim.world.declared import DeclaredColumns, columns_declared
 from crowdsim.world.registry import field_types, register, registered_systems

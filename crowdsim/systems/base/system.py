@@ -1,22 +1,125 @@
-"""What a system is: one step of the tick, with the columns that it reads and writes declared."""
+"""What a system is: one step of the tick, with the columns that it reads and writes declared;
+what it is made of, and what the systems of one tick share.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.cells import Cells
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.slopes import plan_shares
 from crowdsim.saved import Arrays, Saved
-from crowdsim.systems.base.setup import Setup
-from crowdsim.systems.base.tick import Tick
-from crowdsim.world.columns import Column
+from crowdsim.scenario.model import Scenario
+from crowdsim.setup.build import Built
+from crowdsim.systems.base.slices import Budget
+from crowdsim.world.columns import AgentColumns, AgentState, Column
 from crowdsim.world.entities import Processor
 from crowdsim.world.world import World
 
-__all__ = ["System", "Tick"]
+P = TypeVar("P")
+
+
+@dataclass
+class Tick:
+    """What the systems of one tick share.
+
+    Attributes
+    ----------
+    number : int
+    length : float, s
+    team : Team
+    counts : dict of str to float
+        What was counted in this tick, by name; recorded.
+    cells : Cells or None
+        The neighbour index, from Index on.
+    reasons : record array or None
+        What stood behind the choices of the agents that `record.explain` names, from Avoid on; see
+        `crowdsim.avoidance.explain`.
+    digests : (k,) uint64 or None
+        Digests of the state at the end of the tick, from Record on.
+    """
+
+    number: int
+    length: float
+    team: Team
+    counts: dict[str, float] = field(default_factory=dict)
+    cells: Cells | None = None
+    reasons: NDArray[Any] | None = None
+    digests: NDArray[np.uint64] | None = None
+
+
+@dataclass(frozen=True)
+class GroundChange:
+    """What systems that find paths have to know of a change of the ground.
+
+    Attributes
+    ----------
+    closed : tuple of Shut
+        Everything that is closed now.
+    has_opened : bool
+        Whether something was closed before that is not now: agents that had no path may have one.
+    is_new : bool
+        False where a saved state is taken back: agents have heard of it then.
+    """
+
+    closed: tuple[Shut, ...]
+    has_opened: bool
+    is_new: bool = True
+
+
+class KeepsFrames(Protocol):
+    """What `Record` gives frames to."""
+
+    def frame(self, tick: int, agents: AgentColumns) -> None:
+        """Record a frame if this tick has one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What systems are made from; each takes from it what it needs (`System.from_setup`).
+
+    Attributes
+    ----------
+    built : Built
+        The world, and the scenario that it was made from.
+    budget : Budget
+        Says how much long work a tick does.
+    team : Team
+    recorder : KeepsFrames or None
+        None where nothing is recorded.
+    paths : tuple of Paths
+        Of the groups, those of each kind of navigation apart.
+    own : sequence of OwnSystem
+        Systems of a user's own, which are made first.
+    """
+
+    built: Built
+    budget: Budget
+    team: Team
+    recorder: KeepsFrames | None
+    paths: tuple[Any, ...]
+    own: Sequence[Any] = ()
+
+    @property
+    def world(self) -> World:
+        """The world."""
+        return self.built.world
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario."""
+        return self.built.scenario
+
+    def of_bodies(self, kind: type[P]) -> P:
+        """Return those parameters of the section `bodies` that a system takes."""
+        return self.scenario.bodies.parameters(kind)
 
 
 @dataclass(frozen=True)
@@ -59,7 +162,7 @@ class System(Processor):
 
     @classmethod
     def from_setup(cls, setup: Setup) -> System:
-        """Make the system; those that need more than the world take it from the setup."""
+        """Make the system of what is set up."""
         return cls(setup.world)
 
     @property
@@ -95,6 +198,18 @@ class System(Processor):
         return float(np.count_nonzero(mask))
 
 
+class TickSystem(System):
+    """A system of crowdsim's own: made of all that is set up, not of the world alone."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup.world)
+
+    @classmethod
+    def from_setup(cls, setup: Setup) -> TickSystem:
+        """Make the system of what is set up."""
+        return cls(setup)
+
+
 def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how fast each agent goes in plan in the direction of `velocity`, (n, 2),
     as a share of its speed on level ground; shape (n,).
@@ -103,3 +218,21 @@ def shares_in_plan(world: World, tick: Tick, velocity: NDArray[np.float64]) -> N
     if not world.is_even:
         tick.team.run(plan_shares, len(velocity), world.mesh, world.polygons(), velocity, share)
     return share
+
+
+def standing(agents: AgentColumns) -> NDArray[np.bool_]:
+    """Return (n,) bool: agents that stand, for want of a goal or a path, or until their start;
+    those that step aside do not.
+    """
+    stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
+    return stays & (agents.is_yielding == 0) & (agents.is_driven == 0)
+
+
+def on_their_way(agents: AgentColumns) -> NDArray[np.bool_]:
+    """Return (n,) bool: agents that walk, or step aside."""
+    return (agents.activity == AgentState.WALKING) | (agents.is_yielding != 0)
+
+
+def ticks_of(seconds: float, tick_length: float) -> int:
+    """Return a time in ticks, rounded up; what is a millionth of a tick more is rounding."""
+    return max(0, int(np.ceil(seconds / tick_length - 1e-6)))

@@ -9,34 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
 from crowdsim.geometry.steps import Steps
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, SavedError
 from crowdsim.scenario.limits import MAX_FLOORS
-from crowdsim.systems.base.ground_changes import Closed
+from crowdsim.setup.grounds import AnyGrounds
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.ground.building import Building
-
-
-class AnyGrounds(Protocol):
-    """`crowdsim.setup.grounds.Grounds`, `FloorGrounds` or `TiledGrounds`."""
-
-    def is_foreseen(self, closed: Sequence[Any]) -> bool:
-        """Return whether a ground was built before the first tick."""
-
-    def steps(self, closed: Sequence[Any]) -> Steps[Any]:
-        """Build a ground in steps."""
-
-    def with_closed(self, closed: Sequence[Any]) -> Any:
-        """Return a ground."""
-
-    def work_of(self, ground: Any, before: Any) -> int:
-        """Return what building a ground counts as where work decides."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +31,14 @@ class Order:
     Attributes
     ----------
     available : (areas,) bool
-    obstacles : tuple of Closed
+    obstacles : tuple of Shut
         Those that stand.
     tick : int
         At which it was ordered.
     """
 
     available: NDArray[np.bool_]
-    obstacles: tuple[Closed, ...]
+    obstacles: tuple[Shut, ...]
     tick: int
 
 
@@ -81,7 +66,7 @@ class Rebuild(Building):
 
     def __init__(
         self,
-        grounds: AnyGrounds,
+        grounds: AnyGrounds[Any, Any],
         budget: Budget,
         cut_out_by: Callable[[Order | None], list[Any]],
         put_in: Callable[[Order], None],
@@ -144,9 +129,9 @@ class Rebuild(Building):
         saved.require(self._redo(done, owed), "order_progress", "says that more was done than there is to do")
 
 
-def packed(closed: Sequence[Closed]) -> dict[str, NDArray[Any]]:
+def packed(closed: Sequence[Shut]) -> dict[str, NDArray[Any]]:
     """Return closed things as named arrays."""
-    names, shapes = [each.name.encode() for each in closed], [shapely.to_wkb(each.area) for each in closed]
+    names, shapes = [each.name.encode() for each in closed], [shapely.to_wkb(each.polygon) for each in closed]
     sizes = np.array(
         [[len(name), len(shape)] for name, shape in zip(names, shapes, strict=True)], dtype=np.int64
     ).reshape(-1, 2)
@@ -158,7 +143,7 @@ def packed(closed: Sequence[Closed]) -> dict[str, NDArray[Any]]:
     }
 
 
-def unpacked(saved: Saved) -> tuple[Closed, ...]:
+def unpacked(saved: Saved) -> tuple[Shut, ...]:
     """Return what `packed` was given."""
     data = saved.take("bytes", "u1").tobytes()
     sizes = saved.take("sizes", "i8", (None, 2), low=0, high=len(data))
@@ -185,7 +170,7 @@ def unpacked(saved: Saved) -> tuple[Closed, ...]:
         isinstance(shape, shapely.Polygon | shapely.MultiPolygon) and _is_area(shape) for shape in shapes
     )
     saved.require(are_areas, "bytes", "holds a shape that is no area")
-    return tuple(Closed(name, shape, layer) for name, shape, layer in zip(names, shapes, layers, strict=True))
+    return tuple(Shut(names[k], shapes[k], layer=layers[k]) for k in range(count))
 
 
 def _is_area(shape: Any) -> bool:

@@ -6,27 +6,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.setup.things import Door, MovingObstacle
-from crowdsim.systems.base.ground_changes import Closed
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 
-def closed_areas_of(world: World, are_open: list[bool] | None = None) -> tuple[Closed, ...]:
+def closed_areas_of(world: World, are_open: list[bool] | None = None) -> tuple[Shut, ...]:
     """Return the areas that are closed now, or where others are open."""
     doors = [door for _, door in world.query(Door)]
-    shut = closed_areas(
-        [door.area for door in doors], are_open if are_open is not None else [door.is_open for door in doors]
-    )
-    return tuple(Closed(each.name, each.polygon, is_ground=True) for each in shut)
+    open_now = are_open if are_open is not None else [door.is_open for door in doors]
+    return tuple(closed_areas([door.area for door in doors], open_now))
 
 
-def standing_obstacles(world: World, tick: int) -> tuple[Closed, ...]:
+def standing_obstacles(world: World, tick: int) -> tuple[Shut, ...]:
     """Return the obstacles that stand and are closed ground in a tick, where they do."""
     return tuple(
-        Closed(each.obstacle.name, each.obstacle.outline(tick), each.obstacle.layer)
+        Shut(each.obstacle.name, each.obstacle.outline(tick), layer=each.obstacle.layer)
         for _, each in world.query(MovingObstacle)
         if each.is_closed
     )

@@ -19,8 +19,7 @@ from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import differences
 from crowdsim.navigation.tiles.renumber import Renumbered, places_in
 from crowdsim.navigation.tiles.tiled_mesh import NewTiles, TiledMesh
-from crowdsim.systems.ground.ground_change import put_out
-from crowdsim.systems.ground.make_room import nearest_free
+from crowdsim.systems.ground.ground_change import nearest_free, put_out
 from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
 from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind

@@ -9,10 +9,9 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.geometry.line_crossing import crosses_line
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
-from crowdsim.scenario.model import Event
-from crowdsim.world.world import World
+from crowdsim.setup.agents import chosen_rows
+from crowdsim.setup.build import Built
 
 
 class Triggers:
@@ -20,20 +19,19 @@ class Triggers:
 
     Parameters
     ----------
-    world : World
-    events : sequence of Event
-    meetings : sequence of ((agents,) bool, (agents,) bool), or None, for each event
-        Agents that come near, and those that they come near to, by entity - 1; for events that wait for that.
+    built : Built
+        The world, and the scenario with the events.
     """
 
-    def __init__(
-        self,
-        world: World,
-        events: Sequence[Event],
-        meetings: Sequence[tuple[NDArray[np.bool_], NDArray[np.bool_]] | None] = (),
-    ) -> None:
-        self.world, self.events = world, tuple(events)
-        self._meetings = tuple(meetings) or (None,) * len(self.events)
+    def __init__(self, built: Built) -> None:
+        self.world, self.events = built.world, built.scenario.events
+        # for events that wait for that: agents that come near, and those that they come near to, each as
+        # (agents,) bool by entity - 1
+        self._meetings = {
+            number: [chosen_rows(built.scenario, built.agents, (each,)) for each in event.met]
+            for number, event in enumerate(self.events)
+            if event.met is not None
+        }
         self._waits = [number for number, event in enumerate(self.events) if event.tick < 0]
         self._done: dict[int, NDArray[np.int64]] = {
             number: np.zeros(0, dtype=np.int64) for number in self._waits
@@ -53,11 +51,10 @@ class Triggers:
         if any(self.events[number].line is not None for number in waits):
             self._count_crossings([number for number in waits if self.events[number].line is not None])
         for number in waits:
-            meeting = self._meetings[number]
-            if meeting is not None:
-                self._done[number] = np.union1d(
-                    self._done[number], self._near(*meeting, self.events[number].within)
-                )
+            if number in self._meetings:
+                comers, others = self._meetings[number]
+                near = self._near(comers, others, self.events[number].within)
+                self._done[number] = np.union1d(self._done[number], near)
 
     def _count_crossings(self, waits: Sequence[int]) -> None:
         agents = self.world.agents
@@ -111,3 +108,35 @@ class Triggers:
         parts = np.split(done, np.cumsum(lengths)[:-1]) if len(lengths) else []
         self._entity, self._place = entity, place
         self._done = {number: part.copy() for number, part in zip(self._waits, parts, strict=True)}
+
+
+def crosses_line(
+    before: NDArray[np.float64], now: NDArray[np.float64], line: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Return which steps lead over a line, in either direction.
+
+    Parameters
+    ----------
+    before, now : (n, 2) float64, m
+    line : (2, 2) float64, m
+        Its ends.
+
+    Returns
+    -------
+    (n,) bool
+        A step that begins on the line leads over it only if it ends on the line's right: so one that stops on
+        it, and goes on or back, is counted at most once.
+    """
+    begin, end = line
+    is_left_before = _side(begin, end, before) >= 0.0
+    is_left_now = _side(begin, end, now) >= 0.0
+    parts = _turn(before, now, begin) * _turn(before, now, end) <= 0.0
+    return (is_left_before != is_left_now) & parts
+
+
+def _side(a: NDArray[np.float64], b: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (b[0] - a[0]) * (p[:, 1] - a[1]) - (b[1] - a[1]) * (p[:, 0] - a[0])
+
+
+def _turn(a: NDArray[np.float64], b: NDArray[np.float64], p: NDArray[np.float64]) -> NDArray[np.float64]:
+    return (b[:, 0] - a[:, 0]) * (p[1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (p[0] - a[:, 0])

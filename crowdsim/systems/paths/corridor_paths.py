@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,25 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
 from crowdsim.navigation.corridor.corridors import Corridors
-from crowdsim.navigation.corridor.guess import join_many, trail_along
+from crowdsim.navigation.corridor.guess import WaitParameters, join_many, trail_along
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_of
-from crowdsim.navigation.planning.protocol import Answers, Planner
+from crowdsim.navigation.local_grid.detours import LocalGridParameters
+from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.planning.work import pieces
 from crowdsim.saved import MOST, Arrays, Saved, ascends
-from crowdsim.systems.base.ground_changes import GroundChange
-from crowdsim.systems.base.slices import Budget, require_open
-from crowdsim.systems.base.standing import standing
-from crowdsim.systems.base.system import Tick, shares_in_plan
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, planner_of
+from crowdsim.systems.base.slices import Budget
+from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan, standing
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
-from crowdsim.systems.paths.corridor_blocks import make_room
 from crowdsim.systems.paths.lost_paths import ask_on_new_ground, drop_corridors
-from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.paths.paths import Paths, require_open
 from crowdsim.systems.paths.progress import take_path
-from crowdsim.systems.paths.straighten import led_round_free_vertices, straighten
+from crowdsim.systems.paths.straighten import led_round_free_vertices, make_room, straighten
 from crowdsim.world.checks import is_inside
 from crowdsim.world.columns import AgentState, PathStatus, has_path
-from crowdsim.world.world import World
 
 # Portals that a trail has room for before its block is exchanged for a larger one; no agent goes through so
 # many in a tick.
@@ -40,50 +38,45 @@ TRAIL_SLACK = 8
 class CorridorPaths(Paths):
     """Paths that are portals of the mesh, and the funnel through them.
 
-    Parameters
+    Attributes
     ----------
-    world, planner, budget, groups, name
-        See `Paths`.
-    make_planner : callable, optional
-        Makes a planner for a world whose mesh has changed.
-    while_waiting : str
-        What agents do while they wait for their path, see
-        `crowdsim.navigation.corridor.guess.WaitParameters`.
     price : float, m
         What a path costs besides through each portal that an agent remembers as shut.
     same_target : float, m
         A target this near to the one that an agent has a path to is no new request ([Pathfinding undated],
         section 7).
+    while_waiting : str
+        What agents do while they wait for their path, see
+        `crowdsim.navigation.corridor.guess.WaitParameters`.
+    corner_guesses : CornerGuesses or None
+        Of agents that guess over points of visibility.
     """
 
     def __init__(
         self,
-        world: World,
-        planner: Planner,
+        built: Built,
+        chosen: Chosen,
         budget: Budget,
-        groups: NDArray[np.bool_] | None = None,
-        name: str = "searches",
-        make_planner: Callable[[World], Planner] | None = None,
-        while_waiting: str = "guess",
-        price: float = 0.0,
-        same_target: float = TargetParameters.same_target,
+        groups: NDArray[np.bool_] | None,
+        name: str,
     ) -> None:
-        super().__init__(world, planner, budget, groups, name)
-        self.price, self.same_target, self.while_waiting, self._make_planner = (
-            price,
-            same_target,
-            while_waiting,
-            make_planner,
-        )
-        self.keeps_previous = while_waiting == "previous"
+        super().__init__(built, chosen, budget, groups, name)
+        bodies = built.scenario.bodies
+        remembers = bodies.values["local_grid"] and bodies.values["replanning"]
+        self.price = bodies.parameters(LocalGridParameters).local_grid_price if remembers else 0.0
+        self.same_target = chosen.parameters(TargetParameters).same_target
+        self.while_waiting = chosen.parameters(WaitParameters).while_waiting
+        self.keeps_previous = self.while_waiting == "previous"
         # by entity: the path it keeps to, as it was when the search began
         self._previous: dict[int, NDArray[np.int32]] = {}
-        self.corner_guesses: CornerGuesses | None = None  # of agents that guess over points of visibility
+        # Joining over corners finds the shortest path on from a guess, which may lead through agents that
+        # stand: a planner that goes round them has no terrain.
+        joins = hasattr(self.planner, "terrain") and self.while_waiting != "stay"
+        self.corner_guesses = CornerGuesses(self.world, lambda: self.planner.terrain) if joins else None
 
     def take_mesh(self) -> None:
         """Search on the mesh that the world has now; agents that wait for an answer have to ask again."""
-        assert self._make_planner is not None
-        self.planner = self._make_planner(self.world)
+        self.planner = planner_of(*self._found_by)
         self.searches.take(self.planner)
         self._previous.clear()
         if self.corner_guesses is not None:

@@ -5,6 +5,7 @@ whatever they are made of.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
-from crowdsim.systems.base.ground_changes import GroundChange
-from crowdsim.systems.base.slices import Budget, SearchTask
-from crowdsim.systems.base.system import Tick
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built, planner_of
+from crowdsim.systems.base.slices import Budget, Progress, Slicer, Wish
+from crowdsim.systems.base.system import GroundChange, Tick
 from crowdsim.systems.paths.lost_paths import ask_anew
 from crowdsim.systems.paths.progress import forget_path
 from crowdsim.world.columns import AgentState, PathStatus
@@ -22,37 +24,143 @@ from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 
+class SearchTask:
+    """The searches of one planner as a task: it is there while requests wait ([Norberg 2004], section 3.3).
+
+    Parameters
+    ----------
+    name : str
+        Of the task; one for each planner of a world.
+    planner : object
+        With `advance(budget, team, counts_answers)`, which returns answers, with their `work`, and the
+        expansions made, `waiting` and `oldest_tick`.
+    take : callable
+        Called with the tick and the answers of each slice that has some: what is done with them is on the
+        account of the slice.
+    tasks : Slicer
+    counts_answers : bool
+        Whether a slice is so much work, answers counted, or so many expansions.
+    """
+
+    counts = ("expansions", "expansions_granted", "slices", "requests_open", "oldest_request_ticks")
+
+    def __init__(
+        self,
+        name: str,
+        planner: Any,
+        take: Callable[[Tick, Any], None],
+        tasks: Slicer,
+        counts_answers: bool = False,
+    ) -> None:
+        self.name, self.expansions, self.counts_answers = name, 0, counts_answers
+        self._planner, self._take, self._tasks = planner, take, tasks
+        self._tick: Tick | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Requests without an answer."""
+        return int(self._planner.waiting)
+
+    def take(self, planner: Any) -> None:
+        """Search with another planner, which has no requests yet."""
+        self._planner = planner
+        self._tasks.remove(self.name)
+
+    def register(self, tick: Tick) -> None:
+        """Register the task if there is something to search for."""
+        self._tick, self.expansions = tick, 0
+        if self._planner.waiting and self.name not in self._tasks:
+            self._tasks.add(self.name, self._slice, due=tick.number)
+
+    def oldest_tick(self, now: int) -> int:
+        """Return the tick of the oldest request without an answer; `now` if there is none."""
+        return int(self._planner.oldest_tick(now))
+
+    def _slice(self, most: int) -> Progress:
+        tick, planner = self._tick, self._planner
+        assert tick is not None
+        answers, used = planner.advance(most, tick.team, counts_answers=self.counts_answers)
+        self.expansions += used
+        answered = len(answers.entity)
+        if answered:
+            self._take(tick, answers)
+            if self.counts_answers:
+                used += answers.work
+        if not planner.waiting:
+            return Progress(used, Wish.DONE)
+        return Progress(used, Wish.GO_ON if used or answered else Wish.NEXT_TICK)
+
+    def restored(self, tick: int) -> None:
+        """Register the task, or take it off, as the requests of a planner that was restored want it."""
+        self._tasks.remove(self.name)
+        if self._planner.waiting:
+            self._tasks.add(self.name, self._slice, due=tick)
+
+
+def search(tick: Tick, budget: Budget, tasks: Sequence[SearchTask]) -> None:
+    """Let all planners of a world search, with the slices of one tick for all of them, and count.
+
+    Parameters
+    ----------
+    tick : Tick
+    budget : Budget
+    tasks : sequence of SearchTask
+        All that there are: what is granted is granted once a tick.
+    """
+    for task in tasks:
+        task.register(tick)
+    spent = budget.spend(tick.number)
+    tick.counts["expansions"] = sum(task.expansions for task in tasks)
+    tick.counts["expansions_granted"] = spent.granted
+    tick.counts["slices"] = spent.slices
+    tick.counts["requests_open"] = sum(task.waiting for task in tasks)
+    tick.counts["oldest_request_ticks"] = tick.number - min(task.oldest_tick(tick.number) for task in tasks)
+
+
+def require_open(saved: Saved, world: World, entities: Sequence[int], mine: NDArray[np.bool_]) -> None:
+    """Refuse requests of others than agents that are there and that the planner plans for, (n,) bool."""
+    own = world.agents.entity[mine & (world.agents.activity != AgentState.OBSTACLE)]
+    strangers = np.setdiff1d(np.array(entities, dtype=np.int64), own)
+    saved.require(
+        not len(strangers),
+        "",
+        f"has a request of {strangers[:1].tolist()}, which is no agent that it plans for",
+    )
+
+
 class Paths(ABC):
     """The paths of the agents of some groups, found by one planner.
 
     Parameters
     ----------
-    world : World
-    planner : object
-        Answers requests; see `crowdsim.navigation.planning.protocol.Planner`.
+    built : Built
+    chosen : Chosen
+        How they are found, one of `Scenario.navigations`.
     budget : Budget
         Says how far its searches get in a tick.
-    groups : (groups,) bool, optional
-        Those that it plans for; all by default.
+    groups : (groups,) bool or None
+        Those that it plans for; None is all.
     name : str
         Of the searches as a task, one for each planner of a world.
 
     Attributes
     ----------
+    planner : object
+        Answers requests; see `crowdsim.navigation.planning.protocol.Planner`.
     searches : SearchTask
     """
 
     def __init__(
         self,
-        world: World,
-        planner: Any,
+        built: Built,
+        chosen: Chosen,
         budget: Budget,
-        groups: NDArray[np.bool_] | None = None,
-        name: str = "searches",
+        groups: NDArray[np.bool_] | None,
+        name: str,
     ) -> None:
-        self.world, self.groups = world, groups
-        self.planner: Any = planner
-        self.searches = SearchTask(name, planner, self._answered, budget.tasks, budget.counts_answers)
+        self.world, self.groups, self._found_by = built.world, groups, (built, chosen)
+        self.planner: Any = planner_of(built, chosen)
+        self.searches = SearchTask(name, self.planner, self._answered, budget.tasks, budget.counts_answers)
 
     def mine(self) -> NDArray[np.bool_]:
         """Return (n,) bool: which agents are of its groups."""

@@ -9,26 +9,30 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
+from crowdsim.navigation.goals.fronts import WIDEST_M
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.clearance import walked
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
-from crowdsim.navigation.grid.planner import GridPlanner, WaypointAnswers
+from crowdsim.navigation.grid.planner import WaypointAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
+from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.grid.walkers import Walkers
 from crowdsim.saved import MOST, Arrays, Saved, ascends
-from crowdsim.systems.base.ground_changes import Closed, GroundChange
-from crowdsim.systems.base.slices import Budget, require_open
-from crowdsim.systems.base.system import Tick
+from crowdsim.scenario.areas import closed_at_the_begin
+from crowdsim.scenario.parameters import Chosen
+from crowdsim.setup.build import Built
+from crowdsim.systems.base.slices import Budget
+from crowdsim.systems.base.system import GroundChange, Tick
 from crowdsim.systems.paths.cell_guesses import CellGuesses
 from crowdsim.systems.paths.lost_paths import WALKS, ask_on_new_ground, drop_corridors, lose_shut_paths
-from crowdsim.systems.paths.paths import Paths
+from crowdsim.systems.paths.paths import Paths, require_open
 from crowdsim.systems.paths.progress import take_length, take_path
 from crowdsim.world.columns import AgentState, PathStatus, has_path
-from crowdsim.world.world import World
 
 # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
 # cell are up to 8 % longer.
@@ -39,44 +43,38 @@ BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals ma
 class WaypointPaths(Paths):
     """Paths that are waypoints, and the walks of agents along them.
 
-    Parameters
-    ----------
-    world, planner, budget, groups, name
-        See `Paths`; the planner is a `GridPlanner`, its targets are those of `points_of`.
-    parameters : WalkParameters, optional
-    while_waiting : str
-        What agents do whose path is not there yet, see `CellWaitParameters`.
-    near : float, m
-        How far from the end of its path an agent is at most of which it is looked at whether it leads
-        straight there, though the cells have it bend.
+    The planner is a `GridPlanner`, its targets are those of `points_of`.
 
     Attributes
     ----------
     walkers : Walkers
         The walks of all agents in the world, row by row.
+    near : float, m
+        How far from the end of its path an agent is at most of which it is looked at whether it leads
+        straight there, though the cells have it bend.
+    guesses : CellGuesses or None
+        Of agents that do not just stand, or keep to their paths, while they wait (`CellWaitParameters`).
     """
 
     def __init__(
         self,
-        world: World,
-        planner: GridPlanner,
+        built: Built,
+        chosen: Chosen,
         budget: Budget,
-        groups: NDArray[np.bool_] | None = None,
-        name: str = "searches",
-        parameters: WalkParameters | None = None,
-        while_waiting: str = "keep",
-        near: float = 0.0,
+        groups: NDArray[np.bool_] | None,
+        name: str,
     ) -> None:
-        super().__init__(world, planner, budget, groups, name)
+        super().__init__(built, chosen, budget, groups, name)
         self._entity = np.zeros(0, dtype=np.int64)
-        self.walkers = Walkers(np.zeros((0, 2)), parameters)
-        self.stays, self.near = while_waiting == "stay", near
-        # of agents that do not just stand, or keep to their paths, while they wait
+        self.walkers = Walkers(np.zeros((0, 2)), chosen.parameters(WalkParameters))
+        reach = built.scenario.bodies.parameters(SpreadParameters).spread_reach
+        self.near = reach + WIDEST_M if reach > 0.0 else 0.0
+        waiting = chosen.parameters(CellWaitParameters).while_waiting
+        self.stays = waiting == "stay"
         self.guesses: CellGuesses | None = None
-        if while_waiting in ("guess", "previous"):
-            self.guesses = CellGuesses(world, planner, while_waiting == "previous", self.past_walls)
-        self._closed: list[Any] = []
-        self._chooser: Chooser | None = None
+        if waiting in ("guess", "previous"):
+            self.guesses = CellGuesses(self.world, self.planner, waiting == "previous", self.past_walls)
+        self.show(closed_at_the_begin(built.scenario.geometry.areas))
 
     def keep_up(self) -> None:
         """Number the walks like the rows of the agents, and stop those of agents that do not walk."""
@@ -121,12 +119,12 @@ class WaypointPaths(Paths):
         """The greatest radius (m) that paths can be found for."""
         return np.inf if self.planner.parameters.agent_radius > 0.0 else float(self.planner.grid.widest_body)
 
-    def show(self, closed: Sequence[Closed]) -> None:
+    def show(self, closed: Sequence[Shut]) -> None:
         """Show on the grid what is closed now."""
-        self.planner.grid.show([Shut(each.name, each.area, each.is_ground) for each in closed])
-        self._closed = [each.area for each in closed]
+        self.planner.grid.show(closed)
+        self._closed = [each.polygon for each in closed]
         self.planner.target = points_of(self.world.goals).point
-        self._chooser = None
+        self._chooser: Chooser | None = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Find paths on another ground from now on;

@@ -27,6 +27,7 @@ from crowdsim.navigation.planning.registry import register_planner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.scenario.load import parse_scenario, scenario_of_run
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, PathStatus
 from tests.navigation.toy import FILE, straight_line
 from tests.navigation.worlds import located
@@ -143,7 +144,7 @@ def test_a_run_with_a_plug_in_goes_on_from_a_saved_state_in_the_middle_of_a_sear
         Simulation(parse_scenario(SCENE, sets=["budget.work=1"])) as other,
     ):
         run.step()
-        assert run._plan.paths[0].planner.queue.is_active.any()
+        assert run.system(Plan).paths[0].planner.queue.is_active.any()
         other.restore(run.state())
         for _ in range(30):
             run.step()

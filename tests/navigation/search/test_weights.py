@@ -19,6 +19,7 @@ from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, EXPANSIONS, FOUND, HEURISTIC_WEIGHT
 from crowdsim.navigation.visibility.planner import VisibilityParameters, VisibilityPlanner
+from crowdsim.systems.plan import Plan
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.grid.worlds import OneSearch, random_grid
 from tests.navigation.planning.test_planner import ALL, crowd, take
@@ -179,7 +180,7 @@ def test_a_scenario_says_how_searches_are_drawn_for_each_planner():
             )
             digests(run, 3)
     with simulation({**BUSY, "navigation": {"kind": "mesh", "weight": 3, "share_searches": False}}) as run:
-        assert (run._plan.paths[0].planner._searches._slots.measure[:, HEURISTIC_WEIGHT] == 3.0).all()
+        assert (run.system(Plan).paths[0].planner._searches._slots.measure[:, HEURISTIC_WEIGHT] == 3.0).all()
     assert (
         PathParameters(heuristic="octile", weight=2.0).heuristic_weight == 2.0
         and HeuristicParameters(heuristic="zero").heuristic_weight == 0.0

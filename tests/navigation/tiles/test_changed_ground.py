@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.geometry.line_crossing import crosses_line
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, build_grid
@@ -18,7 +17,8 @@ from crowdsim.navigation.tiles.relocate import FARTHEST_M, relocate
 from crowdsim.navigation.tiles.renumber import find_unchanged
 from crowdsim.scenario.areas import parted_ground
 from crowdsim.scenario.shapes import circle_corners
-from crowdsim.setup.mesh_parts import mesh_parts
+from crowdsim.setup.build import mesh_parts
+from crowdsim.systems.ground.triggers import crosses_line
 
 RAYS = circle_corners((0.0, 0.0), 1.0, 32)
 

@@ -15,6 +15,7 @@ from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from crowdsim.navigation.visibility.search import Scratch
 from crowdsim.navigation.visibility.sight import NOWHERE
 from crowdsim.navigation.visibility.weights import make_weights
+from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from tests.crowds import digests, simulation
 from tests.navigation.corridor.test_corridors import is_connected
@@ -245,7 +246,7 @@ def test_saving_and_loading_while_agents_guess_over_corners_changes_nothing():
 def test_guesses_end_where_agents_leave_or_go_elsewhere():
     with simulation(STARVED) as run:
         run.step()
-        guesses = run._plan.paths[0].corner_guesses
+        guesses = run.system(Plan).paths[0].corner_guesses
         assert guesses._entity.tolist() == [1]
         run.set_goal(1, None)
         assert guesses._entity.tolist() == []
