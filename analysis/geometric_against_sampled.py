@@ -1,7 +1,7 @@
 """Geometric or sampled velocities: which avoid better? Both families over geometries, densities, seeds,
 time horizons and numbers of samples.
 
-    python analysis/geometric_against_sampled.py [--page docs/reference/geometric-against-sampled.md]
+    python analysis/geometric_against_sampled.py [--page docs/reference/models-table.md]
         [--workers 2] [--go-on] [--seeds 1:9] [--levels 1 2 3 4]
 
 Writes every run to runs.jsonl in --out; with --page it also puts its tables between the markers of that page

@@ -22,7 +22,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from crowdsim.setup.paths import lengths_of
+from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, on_circle, room, simulation
 from tests.external.test_steering_cases import CASES, document
@@ -73,9 +75,10 @@ def ideal_time(run: Simulation) -> float:
         place, polygon, total = built.agents.position[row], built.polygon[row], 0.0
         for goal, speed in zip(itinerary.goals, itinerary.speeds, strict=True):
             radius, goals = built.agents.radius[row : row + 1], np.array([goal], dtype=np.int32)
-            _, length, piece = lengths_of(world, place[None], np.array([polygon]), goals, radius)
-            total += length[0] / (speed if np.isfinite(speed) else built.agents.desired_speed[row])
-            place, polygon = world.goals.pole[piece[0]], world.goals.piece_polygon[piece[0]]
+            asked = Asked(world.mesh, world.goals, place[None], np.array([polygon]), goals, radius)
+            found = FoundCorridors(usual_planner(world.mesh, world.goals), asked)
+            total += found.lengths()[0] / (speed if np.isfinite(speed) else built.agents.desired_speed[row])
+            place, polygon = world.goals.pole[found.piece[0]], world.goals.piece_polygon[found.piece[0]]
         longest = max(longest, total)
     return longest
 

@@ -1,6 +1,6 @@
-"""Every model on every scene that judges models, as the Markdown of docs/reference/models-table.md.
+"""Every model on every scene that judges models, as the last part of docs/reference/models-table.md.
 
-    python -m benchmarks.models_table [--models orca,none] [--plugin FILE] [--out
+    python -m benchmarks.models_table [--models orca,none] [--plugin FILE] [--page
         docs/reference/models-table.md] [--quick]
 
 The forty steering cases are data that is no part of the project; without them their rows are left out, with a
@@ -38,6 +38,7 @@ from tests.standards import (
     speed_at,
 )
 
+HEADING = "## Every model on every scene\n"  # of the page's last part
 CIRCLES = ((8, 5.0), (16, 5.0), (24, 5.0), (40, 10.0), (80, 10.0))
 # Last arrivals (s) in the antipodal circles with 5 cm of noise: the original RVO2 library, and the original
 # HRVO library.
@@ -164,14 +165,14 @@ def label(model: str, sets: Sequence[str]) -> str:
 
 
 def sections(models: Sequence[str], quick: bool) -> list[str]:
-    """Return the page in pieces, each as soon as its runs are done."""
+    """Return that part in pieces, each as soon as its runs are done."""
     both = [(model, sets) for model in models for sets in ((), ("speed_density=weidmann",))]
     seeds = (1,) if quick else (1, 2, 3, 4, 5)
     found = []
 
     def add(title: str, about: str, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         print(f"done: {title}", file=sys.stderr, flush=True)
-        found.append(f"## {title}\n\n{about}\n\n{markdown_table(headers, rows)}\n")
+        found.append(f"### {title}\n\n{about}\n\n{markdown_table(headers, rows)}\n")
 
     cases = [row for model in models if (row := steering(model)) is not None]
     if cases:
@@ -196,7 +197,7 @@ def sections(models: Sequence[str], quick: bool) -> list[str]:
             cases,
         )
     else:
-        found.append("## Steering cases\n\nNot run: the cases are not part of the project.\n")
+        found.append("### Steering cases\n\nNot run: the cases are not part of the project.\n")
     heads = ("model", *(f"{count} (R {radius:g} m)" for count, radius in CIRCLES))
     theirs = [[name, *(f"{time:.1f}" for time in times)] for name, times in THEIR_CIRCLES.items()]
     about = (
@@ -253,14 +254,17 @@ def sections(models: Sequence[str], quick: bool) -> list[str]:
 
 
 def main() -> None:
-    """Run everything and print the page, or write it to --out."""
+    """Run everything and print the tables, or put them at the end of --page."""
     parser = argparse.ArgumentParser(description="every model on every scene that judges models")
     parser.add_argument("--models", default="", help="names, separated by commas; default: all")
     parser.add_argument("--plugin", action="append", default=[], help="file with a model of your own")
-    parser.add_argument("--out", type=Path, help="file to write; default: standard output")
+    parser.add_argument("--page", type=Path, help="page whose last part is made anew; default: none")
     parser.add_argument("--quick", action="store_true", help="one seed in place of five")
     chosen = parser.parse_args()
     load_plugins(chosen.plugin)
+    before = chosen.page.read_text(encoding="utf-8").partition(HEADING) if chosen.page else ("", HEADING, "")
+    if not before[1]:  # told now, not after all runs
+        raise SystemExit(f'{chosen.page} has no heading "{HEADING.strip()}".')
     models = [name for name in chosen.models.split(",") if name] or list(available_models())
     for name in models:
         model_named(name)
@@ -268,20 +272,17 @@ def main() -> None:
         " --quick" if chosen.quick else ""
     )
     head = (
-        "# How do the models compare?\n\n"
-        f"Made by `{command}` (Python {platform.python_version()}). No number here is a clock reading: all "
-        "are the same on every machine.\n"
-        "One scene of your own: `crowdsim models scenario.yaml --models orca,none`. What the models are: "
-        "[models.md](models.md).\n"
+        f"{HEADING}\nMade by `{command}` (Python {platform.python_version()}). No number here is a clock "
+        "reading: all are the same on every machine.\n"
     )
     try:
-        page = "\n".join([head, *sections(models, chosen.quick)])
+        part = "\n".join([head, *sections(models, chosen.quick)])
     except ModelError as error:
         raise SystemExit(str(error)) from None
-    if chosen.out is not None:
-        chosen.out.write_text(page, encoding="utf-8")
+    if chosen.page is not None:
+        chosen.page.write_text(before[0] + part, encoding="utf-8")
     else:
-        print(page)
+        print(part)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.search.slot_fields import FOUND_THROUGH_AGENTS
-from crowdsim.navigation.stationary.parameters import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
 
 ASKING, GOALS, RADIUS_M, REPEATS = 800, 4, 0.2, 7

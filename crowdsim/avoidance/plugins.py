@@ -1,7 +1,7 @@
 """Plug-ins: avoidance models, planners, and systems of the tick, from a user's own file,
 or from another installed package.
 
-A plug-in is a Python file that registers some of these (docs/learn/models.md, docs/guides/plug-ins.md).
+A plug-in is a Python file that registers some of these (docs/learn/models.md, docs/develop/extending.md).
 Loading it runs it: only files that the user names, and packages that the user has installed, are ever loaded;
 a scenario or a recording cannot name one.
 """

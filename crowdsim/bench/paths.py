@@ -46,9 +46,11 @@ def our_paths(
     """Return a function that finds the paths of points without width and returns their lengths, (n,) float64,
     m: search, and the string pulled tight.
     """
+    from crowdsim.navigation.planning.mesh_planner import usual_planner
+    from crowdsim.navigation.planning.portals import FoundCorridors
+    from crowdsim.navigation.planning.protocol import Asked
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.setup.build import build_world
-    from crowdsim.setup.paths import lengths_of
 
     agents = [
         {"position": place, "goals": {"point": goal, "arrive_within": 0.01}}
@@ -66,8 +68,9 @@ def our_paths(
         [built.world.itineraries[number].goals[0] for number in built.agents.itinerary.tolist()],
         dtype=np.int32,
     )
-    position, polygon, radius = built.agents.position.copy(), built.polygon.copy(), np.zeros(len(goal))
-    return lambda: lengths_of(built.world, position, polygon, goal, radius)[1]
+    mesh, goals = built.world.mesh, built.world.goals
+    asked = Asked(mesh, goals, built.agents.position, built.polygon, goal, np.zeros(len(goal)))
+    return lambda: FoundCorridors(usual_planner(mesh, goals), asked).lengths()
 
 
 def jupedsim_paths(

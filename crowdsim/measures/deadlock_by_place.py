@@ -20,8 +20,8 @@ from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.setup.paths import lengths_of
-from crowdsim.world.world import World
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
 
 # Speed of people where none is known: fast enough that all of `PROGRESS_M` is required of them.
 FAST_M_S = 1.0
@@ -112,43 +112,26 @@ def _goals(tracks: Tracks, goal: Any) -> tuple[list[Any], NDArray[np.int64]]:
 
 
 def _over_ground(
-    ground: Any, place: NDArray[np.float64], goals: list[Any], wanted: NDArray[np.int64]
+    ground: Any, place: NDArray[np.float64], shapes: list[Any], wanted: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return how long the shortest paths are over the ground, (n,) m;
     those seen beside it count from the ground nearest to them.
     """
-    built = build_mesh(ground)
-    shapes = [GoalShape(_onto(ground, each)) for each in goals]
-    world = World(
-        built.mesh,
-        built.walls,
-        cut_goals(built.mesh, shapes),
-        [str(number) for number in range(len(shapes))],
-        [],
-    )
-    try:
-        on = shapely.get_coordinates(
-            shapely.shortest_line(shapely.points(place), shapely.buffer(ground, -_RIM_M))
-        )[1::2]
-        beside = ~shapely.covers(ground, shapely.points(place))
-        here = np.where(beside[:, None], on, place)
-        polygon = np.empty(len(here), dtype=np.int64)
-        locate_many(0, len(here), world.mesh, here, np.zeros(len(here), dtype=np.int32), polygon)
-        asks = np.flatnonzero(polygon >= 0)
-        remaining = np.full(len(here), np.nan)
-        planner = MeshPlanner(world.mesh, world.goals, kind="optimal")
-        _, length, _ = lengths_of(
-            world,
-            here[asks],
-            polygon[asks],
-            wanted[asks].astype(np.int32),
-            np.zeros(len(asks)),
-            planner=planner,
-        )
-        remaining[asks] = np.where(np.isfinite(length), length, np.nan)
-        return remaining
-    finally:
-        world.close()
+    mesh = build_mesh(ground).mesh
+    goals = cut_goals(mesh, [GoalShape(_onto(ground, each)) for each in shapes])
+    on = shapely.get_coordinates(
+        shapely.shortest_line(shapely.points(place), shapely.buffer(ground, -_RIM_M))
+    )[1::2]
+    beside = ~shapely.covers(ground, shapely.points(place))
+    here = np.where(beside[:, None], on, place)
+    polygon = np.empty(len(here), dtype=np.int64)
+    locate_many(0, len(here), mesh, here, np.zeros(len(here), dtype=np.int32), polygon)
+    asks = np.flatnonzero(polygon >= 0)
+    remaining = np.full(len(here), np.nan)
+    asked = Asked(mesh, goals, here[asks], polygon[asks], wanted[asks].astype(np.int32), np.zeros(len(asks)))
+    length = FoundCorridors(MeshPlanner(mesh, goals, kind="optimal"), asked).lengths()
+    remaining[asks] = np.where(np.isfinite(length), length, np.nan)
+    return remaining
 
 
 def _onto(ground: Any, goal: Any) -> Any:

@@ -15,9 +15,10 @@ from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built, build_world
-from crowdsim.setup.paths import lengths_of
 
 
 def detours(source: Source) -> pd.DataFrame:
@@ -216,12 +217,10 @@ def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.flo
     locate_many(0, len(legs), world.mesh, position, np.ascontiguousarray(legs["layer"]), polygon)
     lost = legs["row"][polygon < 0]  # stood off the ground, where a camera or a push has put a person
     legs, position, polygon = legs[polygon >= 0], position[polygon >= 0], polygon[polygon >= 0]
-    radius = built.agents.radius[legs["person"] - 1]
-    planner = MeshPlanner(world.mesh, world.goals, kind="optimal")
-    goal = np.ascontiguousarray(legs["goal"])
-    asked = (world, position, polygon, goal, radius)
-    _, length, piece = lengths_of(*asked, planner=planner)
-    effort = length if world.is_even else lengths_of(*asked, planner=planner, in_time=True)[1]
+    goal, radius = np.ascontiguousarray(legs["goal"]), built.agents.radius[legs["person"] - 1]
+    asked = Asked(world.mesh, world.goals, position, polygon, goal, radius)
+    found = FoundCorridors(MeshPlanner(world.mesh, world.goals, kind="optimal"), asked)
+    length, effort, piece = found.lengths(), found.lengths(in_time=True), found.piece
     within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
     reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
     walked, took = np.maximum(0.0, length - reach), np.maximum(0.0, effort - reach) / legs["speed"]

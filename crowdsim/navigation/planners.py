@@ -3,40 +3,27 @@
 from __future__ import annotations
 
 import importlib
-from typing import NamedTuple
 
 from crowdsim.navigation.planning.registry import PlannerKind, kinds
 
-
-class Own(NamedTuple):
-    """A planner of crowdsim's own: the module that registers its kind,
-    and what scenarios are read by before that is imported, since it needs the compiler.
-    """
-
-    module: str
-    over_cells: bool = False
-
-
+# The modules that register crowdsim's own kinds of planners.
 OWN = {
-    "mesh": Own("crowdsim.navigation.planning.mesh_planner"),
-    "optimal": Own("crowdsim.navigation.planning.mesh_planner"),
-    "visibility": Own("crowdsim.navigation.visibility.planner"),
-    "grid": Own("crowdsim.navigation.grid.planner", over_cells=True),
-    "s2-grid": Own("crowdsim.navigation.grid.planner", over_cells=True),
+    "mesh": "crowdsim.navigation.planning.mesh_planner",
+    "optimal": "crowdsim.navigation.planning.mesh_planner",
+    "visibility": "crowdsim.navigation.visibility.planner",
+    "grid": "crowdsim.navigation.grid.planner",
+    "s2-grid": "crowdsim.navigation.grid.planner",
 }
+# Those that search cells, for which a grid is laid over the ground: scenarios are read by this, before what
+# registers them is imported, since that needs the compiler.
+OVER_CELLS = frozenset({"grid", "s2-grid"})
 
 
 def planner_kind(name: str) -> PlannerKind:
     """Return the kind of planner that has a name; KeyError if there is none."""
     if name in OWN:
-        importlib.import_module(OWN[name].module)
+        importlib.import_module(OWN[name])
     return kinds()[name]
-
-
-def leads_over_cells(name: str) -> bool:
-    """Return whether paths of a kind of planner lead over the cells of a grid; False where there is none."""
-    known = OWN.get(name) or kinds().get(name)
-    return known is not None and known.over_cells
 
 
 def planner_kinds() -> list[PlannerKind]:

@@ -28,7 +28,7 @@ from crowdsim.pictures.run import (
 )
 from crowdsim.printable import counted
 from crowdsim.setup.build import Built
-from crowdsim.setup.path_lines import Line, lines_of
+from crowdsim.setup.paths import Line, lines_of
 
 LAYERS = ("mesh", "portals", "widths", "visibility", "paths")
 MOST_PATHS = 200  # More are a solid colour.

@@ -155,7 +155,7 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
 def _layout(scenario: Scenario) -> dict[str, Any]:
     """Return the key with how a grid is laid over the ground, where a group finds paths on one."""
     layout = scenario.geometry.layout
-    if layout is None or not any(chosen.over_cells for chosen in scenario.navigations):
+    if layout is None or not any(chosen.needs_cells for chosen in scenario.navigations):
         return {}
     raster: dict[str, Any] | None = None
     if layout.raster is not None:

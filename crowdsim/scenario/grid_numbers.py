@@ -56,7 +56,7 @@ def check_numbers(
                 f"A storey has a height: storeys: [{{name: ground, elevation: {height}, walkable: ...}}]."
             )
             notes.add(path, f"{file} says floorY {height}, but the ground lies at height 0", way_out)
-    on_cells = {path: chosen for path, chosen in navigations.items() if chosen.over_cells}
+    on_cells = {path: chosen for path, chosen in navigations.items() if chosen.needs_cells}
     numbers = numbers_of(maps)
     if not numbers:
         return

@@ -30,7 +30,6 @@ from crowdsim.scenario.parameters import (
     SECTIONS,
     SYSTEMS,
     Chosen,
-    paths_lead_over_cells,
     resolve_section,
     tunables_of,
 )
@@ -420,7 +419,7 @@ def _refuse_idle_numbers(
         if why:
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
     # Over cells, an agent with a wall in the line to its next waypoint asks again with replanning off too.
-    on_cells = any(map(paths_lead_over_cells, kinds))
+    on_cells = any(chosen.needs_cells for chosen in navigations.values())
     if (
         bodies is not None
         and _is_changed(bodies, "bodies", "replan_cooldown")

@@ -97,9 +97,9 @@ class Chosen:
     values: Mapping[str, Any]
 
     @property
-    def over_cells(self) -> bool:
-        """Whether this is a kind of navigation whose paths lead over the cells of a grid."""
-        return paths_lead_over_cells(self.name)
+    def needs_cells(self) -> bool:
+        """Whether this is a kind of navigation for which cells are laid over the ground."""
+        return self.name in _imported("crowdsim.navigation.planners", "OVER_CELLS")
 
     def parameters(self, owner: type[Parameters]) -> Parameters:
         """Return an instance of the dataclass `owner` with the values that it declares."""
@@ -142,11 +142,6 @@ class BudgetParameters:
     )
 
 
-def paths_lead_over_cells(kind: str) -> bool:
-    """Return whether paths of a kind of navigation lead over the cells of a grid."""
-    return bool(_imported("crowdsim.navigation.planners", "leads_over_cells")(kind))
-
-
 def _imported(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
@@ -172,17 +167,9 @@ def _mesh() -> Owner:
 
 
 def _navigation() -> Mapping[str, Owner]:
-    corridor = (
-        _imported("crowdsim.navigation.corridor.guess", "WaitParameters"),
-        _imported("crowdsim.navigation.stationary.parameters", "StationaryParameters"),
-        _imported("crowdsim.navigation.goals.targets", "TargetParameters"),
-    )
     kinds = _imported("crowdsim.navigation.planners", "planner_kinds")()
     mesh: Any = _mesh()
-    return {
-        kind.name: (mesh, *kind.owners, *(() if kind.over_cells else corridor), *kind.options)
-        for kind in kinds
-    }
+    return {kind.name: (mesh, *kind.owners, *kind.space.owners, *kind.options) for kind in kinds}
 
 
 def _bodies() -> Mapping[str, Owner]:
@@ -327,9 +314,8 @@ def resolve_section(
         )
         problems.add(at, f'"{name}" is no known {section.selector}', _known_owners(section, name, owners))
         return None
-    defaults = (
-        grid_numbers if grid_numbers and section.name == "navigation" and paths_lead_over_cells(name) else {}
-    )
+    is_on_cells = section.name == "navigation" and Chosen(name, {}).needs_cells
+    defaults = grid_numbers if grid_numbers and is_on_cells else {}
     values = {
         tunable.name: defaults.get(tunable.name, tunable.default) for tunable in tunables_of(owners[name])
     }

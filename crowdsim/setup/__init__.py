@@ -7,6 +7,6 @@ before a run what is wrong with a scenario.
 Reading order: `build` (a scenario to a world), `agents` (the agents as arrays: `draws` of distributions,
 `placement` and `packing` of discs on the areas of `area_grid`), `grounds` and `mesh_parts` (the ground with
 any areas closed), `obstacle_state` (obstacles as named arrays). `examine` looks closer before a run: `paths`
-(what each agent would walk alone), `gaps` (what blocks agents), `locked` (which agents later events lock in).
-`path_lines` is for pictures.
+(what each agent would walk alone, for pictures too), `gaps` (what blocks agents), `locked` (which agents
+later events lock in).
 """

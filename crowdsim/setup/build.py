@@ -35,7 +35,7 @@ from crowdsim.navigation.mesh.surface_mesh import build_surface
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import CostParameters
 from crowdsim.navigation.planning.registry import PlannerGround
-from crowdsim.navigation.stationary.parameters import StationaryParameters
+from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
@@ -386,20 +386,20 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     )
 
 
-def planner_of(built: Built, chosen: Chosen, grid: Grid | None = None) -> Any:
+def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = ()) -> Any:
     """Return a planner as one of `Scenario.navigations` says.
 
     Parameters
     ----------
     built : Built
     chosen : Chosen
-    grid : Grid, optional
-        For a planner over cells; by default that of `grid_of`.
+    standing : sequence of NamedPolygon
+        Obstacles that have come, for cells; a mesh has them cut out.
 
     Returns
     -------
     Planner
-        Of any kind; its answers are `WaypointAnswers` if ``chosen.over_cells``, else `Answers`.
+        Of any kind; see `PlannerKind.space` for its answers.
 
     Raises
     ------
@@ -410,16 +410,14 @@ def planner_of(built: Built, chosen: Chosen, grid: Grid | None = None) -> Any:
     _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
         planner = kind.make(
-            PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen) if grid is None else grid),
-            chosen,
+            PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen, standing)), chosen
         )
     except NavigationError as error:
         raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
-    if kind.over_cells or not (standing := chosen.parameters(StationaryParameters)).round_stationary:
+    if not chosen.values.get("round_stationary"):
         return planner
-    return StationaryPlanner(
-        planner, world.mesh, world.goals, standing, chosen.values.get("costs", CostParameters.costs)
-    )
+    costs = chosen.values.get("costs", CostParameters.costs)
+    return StationaryPlanner(planner, world.mesh, world.goals, chosen.parameters(StationaryParameters), costs)
 
 
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
@@ -455,7 +453,7 @@ def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
     return groups[built.agents.group]
 
 
-def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
+def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[NamedPolygon] = ()) -> Grid:
     """Return the cells that agents find paths on, as they are at the beginning:
     those of [Pathfinding undated], from the areas and obstacles of the scenario.
 
@@ -464,6 +462,8 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
     built : Built
     chosen : Chosen, optional
         One of `Scenario.navigations`; by default the scenario's own.
+    standing : sequence of NamedPolygon
+        Obstacles that have come.
 
     Raises
     ------
@@ -512,6 +512,8 @@ def grid_of(built: Built, chosen: Chosen | None = None) -> Grid:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
     grid.add_bars(walls)
     grid.show(closed_at_the_begin(geometry.areas))
+    for each in standing:
+        grid.put_up(each.name, each.polygon)
     return grid
 
 

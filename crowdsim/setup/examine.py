@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
-from crowdsim.navigation.search.slot_fields import FOUND
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.model import Scenario
@@ -134,16 +133,16 @@ def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
     problems: list[Problem] = []
     while len(rows := legs.rows):
         goal = legs.goal
-        status, length, piece = finder.lengths_of(rows, position[rows], polygon[rows], goal)
+        found = finder.find(rows, position[rows], polygon[rows], goal)
         if legs.number == 0:
-            lengths += length[status == FOUND].tolist()
-        never = np.flatnonzero(status != FOUND)
+            lengths += found.lengths()[found.piece >= 0].tolist()
+        never = np.flatnonzero(found.piece < 0)
         never = never[~locks.ever_has_path(rows[never], position[rows[never]], goal[never])]
         for wanted in np.unique(goal[never]).tolist():
             without = rows[never[goal[never] == wanted]]
-            on_mesh = shut_out(finder, wanted, without, position, polygon, problems)
+            on_mesh = shut_out(built, wanted, without, position, polygon, problems)
             problems += _no_path(built, wanted, without[~on_mesh], position, polygon)
-        legs.go_on(np.where(status == FOUND, piece, -1))
+        legs.go_on(found.piece)
     return problems
 
 

@@ -1,5 +1,5 @@
 """Gaps that block agents: the narrowest place of the widest path,
-and doors that a grid closes though an agent fits through.
+and what a planner does not find though an agent fits through.
 """
 
 from __future__ import annotations
@@ -9,28 +9,29 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.grid.parameters import PathParameters
+from crowdsim.navigation.grid.parameters import CellParameters, PathParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner, usual_planner
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
+from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built
-from crowdsim.setup.paths import PathFinder, answers_of, lengths_of
 
 
 def shut_out(
-    finder: PathFinder,
+    built: Built,
     goal: int,
     rows: NDArray[np.int64],
     position: NDArray[np.float64],
     polygon: NDArray[np.int64],
     problems: list[Problem],
 ) -> NDArray[np.bool_]:
-    """Report agents without a path over their grid that have one over the mesh:
-    padding and cells close a door.
+    """Report agents that have a path over the mesh, but none that their own planner finds:
+    padding and cells close a door, or it does not look everywhere.
 
     Parameters
     ----------
-    finder : PathFinder
+    built : Built
     goal : int
     rows : (k,) int64
         Agents without a path, by place in the order of identity.
@@ -45,37 +46,34 @@ def shut_out(
     (k,) bool
         Which of them were reported.
     """
-    built = finder.built
-    agents, reported = built.agents, np.zeros(len(rows), dtype=np.bool_)
-    on_grid = np.array([finder.grid_under(row) is not None for row in rows.tolist()], dtype=np.bool_)
-    if not on_grid.any():
-        return reported
-    status, _, _ = lengths_of(
-        built.world,
-        position[rows],
-        polygon[rows],
-        np.full(len(rows), goal, dtype=np.int32),
-        agents.radius[rows],
-    )
-    reported = on_grid & (status == FOUND)
+    agents, scenario, mesh, goals = built.agents, built.scenario, built.world.mesh, built.world.goals
+    wanted = np.full(len(rows), goal, dtype=np.int32)
+    asked = Asked(mesh, goals, position[rows], polygon[rows], wanted, agents.radius[rows])
+    reported = FoundCorridors(usual_planner(mesh, goals), asked).piece >= 0
     for group in np.unique(agents.group[rows[reported]]).tolist():
         blocked = rows[reported & (agents.group[rows] == group)]
-        problems.append(_shut_door(finder, goal, blocked, position, polygon))
+        chosen = scenario.navigation_of(scenario.groups[group])
+        if "object_padding" in chosen.values:
+            problems.append(_shut_door(built, chosen, goal, blocked, position, polygon))
+            continue
+        message = (
+            f'{"has" if len(blocked) == 1 else "have"} no path to goal "{scenario.goals[goal].name}" that '
+            f"navigation {chosen.name} finds, and there is one over the mesh"
+        )
+        problems.append(problem_of(built, blocked.tolist(), message, "Take navigation: optimal, or mesh."))
     return reported
 
 
 def _shut_door(
-    finder: PathFinder,
+    built: Built,
+    chosen: Chosen,
     goal: int,
     rows: NDArray[np.int64],
     position: NDArray[np.float64],
     polygon: NDArray[np.int64],
 ) -> Problem:
     """Return the problem of agents of one group whose grid closes a path that they have over the mesh."""
-    built = finder.built
-    under = finder.grid_under(int(rows[0]))
-    assert under is not None
-    cells, paths = under[1].parameters, under[0].parameters(PathParameters)
+    cells, paths = chosen.parameters(CellParameters), chosen.parameters(PathParameters)
     widest = rows[np.argmax(built.agents.radius[rows])]
     radius = float(built.agents.radius[widest])
     size = paths.agent_radius or radius
@@ -149,13 +147,9 @@ def widest_path(
     widths = widths[widths < too_wide]
 
     def fits(width: float) -> bool:
-        of_one = (
-            np.array([1]),
-            position.reshape(1, 2),
-            np.array([polygon]),
-            np.array([goal], dtype=np.int32),
-        )
-        return bool(answers_of(planner, *of_one, np.array([width / 2.0])).status[0] == FOUND)
+        end, radius = np.array([goal], dtype=np.int32), np.array([width / 2.0])
+        asked = Asked(mesh, goals, position.reshape(1, 2), np.array([polygon]), end, radius)
+        return bool(FoundCorridors(planner, asked).piece[0] >= 0)
 
     if not fits(0.0):
         return None

@@ -17,12 +17,14 @@ from crowdsim.errors import Problem
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
-from crowdsim.navigation.search.slot_fields import FOUND
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
+from crowdsim.scenario.geometry import NamedPolygon
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built, goal_shape
 from crowdsim.setup.gaps import problem_of
 from crowdsim.setup.grounds import BuiltGround, FloorGrounds, Grounds, changes_by_the_clock
-from crowdsim.setup.paths import Legs, PathFinder, lengths_of
+from crowdsim.setup.paths import Legs, PathFinder
 from crowdsim.world.world import World
 
 # Of a group, up to which the agents that cannot be through in time are counted; agents with places of their
@@ -270,26 +272,17 @@ class Locks:
         if not parts:
             return 0
         with self._world(before) as (world, _, polygon_at):
-            areas = cut_goals(world.mesh, [GoalShape(shapely.union_all(parts))])
-            there = World(world.mesh, world.walls, areas, ["there"], [])
-            try:
-                polygon = polygon_at(rows, position)
-                asks = np.flatnonzero(polygon >= 0)
-                # no other kernels than the run needs
-                kind = scenario.navigation.name if scenario.navigation.name in ("mesh", "optimal") else "mesh"
-                status, length, _ = lengths_of(
-                    there,
-                    position[asks],
-                    polygon[asks],
-                    np.zeros(len(asks), dtype=np.int32),
-                    built.agents.radius[rows[asks]],
-                    planner=MeshPlanner(there.mesh, there.goals, kind=kind),
-                )
-            finally:
-                there.close()
-        own = rows[asks]
+            there = cut_goals(world.mesh, [GoalShape(shapely.union_all(parts))])
+            polygon = polygon_at(rows, position)
+            asks = np.flatnonzero(polygon >= 0)
+            own, goals = rows[asks], np.zeros(len(asks), dtype=np.int32)
+            asked = Asked(world.mesh, there, position[asks], polygon[asks], goals, built.agents.radius[own])
+            # no other kernels than the run needs
+            kind = scenario.navigation.name if scenario.navigation.name in ("mesh", "optimal") else "mesh"
+            length = FoundCorridors(MeshPlanner(world.mesh, there, kind=kind), asked).lengths()
+        # without a path inf
         ready = built.agents.start_tick[own] * scenario.tick + length / built.maximum_speed[own]
-        return int(np.count_nonzero((status != FOUND) | (ready > era.tick * scenario.tick)))
+        return int(np.count_nonzero(ready > era.tick * scenario.tick))
 
     def _has_path(
         self, era: Era, rows: NDArray[np.int64], position: NDArray[np.float64], goal: NDArray[np.int32]
@@ -305,12 +298,15 @@ class Locks:
                 for area, is_open in zip(built.scenario.geometry.areas, era.areas, strict=True)
             )
             scenario = replace(built.scenario, geometry=replace(built.scenario.geometry, areas=areas))
-            finder = PathFinder(replace(built, world=world, scenario=scenario, mesh_build=mesh_build))
-            for grid in finder.grids:
-                if grid is not None:
-                    for number, tick in era.obstacles:
-                        grid.put_up(scenario.obstacles[number].name, scenario.obstacles[number].outline(tick))
-            found[asks] = finder.lengths_of(rows[asks], position[asks], polygon[asks], goal[asks])[0] == FOUND
+            standing = [
+                NamedPolygon(scenario.obstacles[number].outline(tick), scenario.obstacles[number].name)
+                for number, tick in era.obstacles
+            ]
+            finder = PathFinder(
+                replace(built, world=world, scenario=scenario, mesh_build=mesh_build), standing
+            )
+            piece = finder.find(rows[asks], position[asks], polygon[asks], goal[asks]).piece
+            found[asks] = piece >= 0
         return found
 
     @contextmanager

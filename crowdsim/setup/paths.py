@@ -1,100 +1,21 @@
-"""The paths that agents would take if each were alone:
-whether there is one, how long it is, and to which piece of the goal it leads.
+"""The paths that agents would take if each were alone, found by the planners of their groups:
+whether there is one, how long it is, to which piece of the goal it leads, and its line for pictures.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.threads import Team
-from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
-from crowdsim.navigation.grid.grid import Grid
-from crowdsim.navigation.grid.search import FOUND as FOUND_ON_GRID
+from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import usual_planner
-from crowdsim.navigation.planning.protocol import Planner
-from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, agents_of, grid_of, planner_of
-from crowdsim.world.world import World
-
-_ALL = 1 << 40
-_Paths = tuple[NDArray[np.uint8], NDArray[np.float64], NDArray[np.int32]]
-
-
-def answers_of(planner: Any, *request: Any) -> Any:
-    """Return all answers of a planner to requests, as its `submit` takes them, without a budget."""
-    planner.submit(0, *request)
-    return planner.advance(_ALL, Team())[0]
-
-
-def answers_over_cells(
-    world: World,
-    planner: Any,
-    position: NDArray[np.float64],
-    polygon: NDArray[np.int64],
-    goal: NDArray[np.int32],
-    radius: NDArray[np.float64],
-) -> tuple[Any, Any]:
-    """Return what knows to which points of their goals agents can go, and the answers of a planner over
-    cells; their entities are places in these arrays, from 1 on.
-    """
-    chooser = planner.chooser(world.mesh, world.goals)
-    which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
-    asks = np.flatnonzero(which >= 0)
-    nowhere = np.zeros(len(asks), dtype=np.int64)
-    request = (asks + 1, position[asks], nowhere, which[asks], radius[asks], choices)
-    return chooser, answers_of(planner, *request)
-
-
-def lengths_of(
-    world: World,
-    position: NDArray[np.float64],
-    polygon: NDArray[np.int64],
-    goal: NDArray[np.int32],
-    radius: NDArray[np.float64],
-    *,
-    planner: Planner | None = None,
-    in_time: bool = False,
-) -> _Paths:
-    """Search for corridors and measure them, without a budget.
-
-    Parameters
-    ----------
-    world : World
-    position : (n, 2) float64, m
-    polygon : (n,) int64
-    goal : (n,) int32
-    radius : (n,) float64, m
-    planner : Planner, optional
-        An idle one; by default that of a scenario that does not say how paths are found.
-    in_time : bool
-        Give not lengths along the surface, but how far one would go in the same time on level ground.
-
-    Returns
-    -------
-    status : (n,) uint8
-        FOUND or UNREACHABLE.
-    length : (n,) float64, m
-        inf where there is no path.
-    piece : (n,) int32
-        Piece of the goal at the end; -1 where there is no path.
-    """
-    count = len(goal)
-    planner = planner or usual_planner(world.mesh, world.goals)
-    answers = answers_of(planner, np.arange(1, count + 1), position, polygon, goal, radius)
-    order = np.argsort(answers.entity, kind="stable")
-    status, piece = answers.status[order], answers.piece[order]
-    start, sizes = answers.start[:-1][order], np.diff(answers.start)[order].astype(np.int32)
-    length, effort = np.empty(count), np.empty(count)
-    corridors = (world.mesh, world.goals, answers.cells, start, sizes, polygon, piece, position, radius)
-    if world.is_even:
-        measure_corridors(*corridors, length)
-        return status, length, piece
-    measure_paths(*corridors, length, effort)
-    return status, effort if in_time else length, piece
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked, FoundPaths, Line
+from crowdsim.scenario.geometry import NamedPolygon
+from crowdsim.setup.build import Built, agents_of, planner_of
 
 
 class Legs:
@@ -147,12 +68,38 @@ class Legs:
         self._begin(rows)
 
 
+class FoundByGroups(FoundPaths):
+    """Paths of agents, (n,), that their groups' planners found:
+    each of `parts` has places in these n, ascending, and what was found for them.
+    """
+
+    def __init__(self, count: int, parts: Sequence[tuple[NDArray[np.int64], FoundPaths]]) -> None:
+        self._parts, self.piece = parts, np.full(count, -1, dtype=np.int32)
+        for mine, found in parts:
+            self.piece[mine] = found.piece
+
+    def lengths(self, *, in_time: bool = False) -> NDArray[np.float64]:
+        """Return how long the paths are; see `FoundPaths.lengths`."""
+        length = np.full(len(self.piece), np.inf)
+        for mine, found in self._parts:
+            length[mine] = found.lengths(in_time=in_time)
+        return length
+
+    def lines(self) -> list[Line]:
+        """Return the paths as lines, those of one planner after those of the other."""
+        return [
+            line._replace(row=int(mine[line.row])) for mine, found in self._parts for line in found.lines()
+        ]
+
+
 class PathFinder:
     """Asks for each agent the planner that its group has in the run.
 
     Parameters
     ----------
     built : Built
+    standing : sequence of NamedPolygon
+        Obstacles that have come, see `planner_of`.
 
     Raises
     ------
@@ -160,35 +107,25 @@ class PathFinder:
         If a planner cannot work on this ground.
     """
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: Built, standing: Sequence[NamedPolygon] = ()) -> None:
         self.built = built
-        self._whose = {
-            number: agents_of(built, chosen) for number, chosen in enumerate(built.scenario.navigations)
-        }
         self._planners = [
-            None if chosen.over_cells else planner_of(built, chosen) for chosen in built.scenario.navigations
-        ]
-        self.grids: list[Grid | None] = [
-            grid_of(built, chosen) if chosen.over_cells else None for chosen in built.scenario.navigations
+            (
+                planner_kind(chosen.name).space.find,
+                planner_of(built, chosen, standing=standing),
+                agents_of(built, chosen),
+            )
+            for chosen in built.scenario.navigations
         ]
 
-    def grid_under(self, row: int) -> tuple[Chosen, Grid] | None:
-        """Return the navigation and the cells of an agent by place in the order of identity;
-        None where it finds corridors.
-        """
-        for number, grid in enumerate(self.grids):
-            if grid is not None and self._whose[number][row]:
-                return self.built.scenario.navigations[number], grid
-        return None
-
-    def lengths_of(
+    def find(
         self,
         rows: NDArray[np.int64],
         position: NDArray[np.float64],
         polygon: NDArray[np.int64],
         goal: NDArray[np.int32],
-    ) -> _Paths:
-        """Search for paths and measure them, without a budget.
+    ) -> FoundPaths:
+        """Search for paths, without a budget.
 
         Parameters
         ----------
@@ -197,55 +134,38 @@ class PathFinder:
         position : (n, 2) float64, m
         polygon : (n,) int64
         goal : (n,) int32
-
-        Returns
-        -------
-        status, length, piece
-            See `lengths_of`. A path over cells that ends before the goal is none.
         """
-        count = len(rows)
-        status, length, piece = (
-            np.full(count, UNREACHABLE, dtype=np.uint8),
-            np.full(count, np.inf),
-            np.full(count, -1, dtype=np.int32),
-        )
-        radius = self.built.agents.radius[rows]
-        for number, chosen in enumerate(self.built.scenario.navigations):
-            mine = np.flatnonzero(self._whose[number][rows])
-            grid, planner = self.grids[number], self._planners[number]
-            if not len(mine):
-                continue
-            if grid is not None:
-                found = self._over(grid, chosen, position[mine], polygon[mine], goal[mine], radius[mine])
-            else:
-                found = lengths_of(
-                    self.built.world, position[mine], polygon[mine], goal[mine], radius[mine], planner=planner
+        world, radius, parts = self.built.world, self.built.agents.radius[rows], []
+        for find, planner, is_whose in self._planners:
+            mine = np.flatnonzero(is_whose[rows])
+            if len(mine):
+                asked = Asked(
+                    world.mesh, world.goals, position[mine], polygon[mine], goal[mine], radius[mine]
                 )
-            status[mine], length[mine], piece[mine] = found
-        return status, length, piece
+                parts.append((mine, find(planner, asked)))
+        return FoundByGroups(len(rows), parts)
 
-    def _over(
-        self,
-        grid: Grid,
-        chosen: Chosen,
-        position: NDArray[np.float64],
-        polygon: NDArray[np.int64],
-        goal: NDArray[np.int32],
-        radius: NDArray[np.float64],
-    ) -> _Paths:
-        """Search for paths over cells and measure them."""
-        planner = planner_of(self.built, chosen, grid=grid)
-        chooser, answers = answers_over_cells(self.built.world, planner, position, polygon, goal, radius)
-        status, length = np.full(len(goal), UNREACHABLE, dtype=np.uint8), np.full(len(goal), np.inf)
-        piece = np.full(len(goal), -1, dtype=np.int32)
-        found = answers.status == FOUND_ON_GRID
-        rows = answers.entity[found] - 1
-        status[rows], length[rows], piece[rows] = (
-            FOUND,
-            answers.length[found],
-            chooser.piece_at(goal[rows], answers.target[found]),
-        )
-        return status, length, piece
+
+def lines_of(built: Built, most: int) -> list[Line]:
+    """Return the paths of agents to their first goals; the row of a line is the agent's place in the order of
+    identity.
+
+    Parameters
+    ----------
+    built : Built
+    most : int
+        Of how many agents, evenly over all that have a goal; an agent without a path has no line.
+
+    Raises
+    ------
+    ScenarioError
+        If a planner cannot work on this ground.
+    """
+    legs = Legs(built)
+    shown = slice(None, None, max(1, -(-len(legs.rows) // most)))
+    rows, goal = legs.rows[shown], legs.goal[shown]
+    found = PathFinder(built).find(rows, legs.position[rows], legs.polygon[rows], goal)
+    return [line._replace(row=int(rows[line.row])) for line in found.lines()]
 
 
 def ideal_times(built: Built) -> NDArray[np.float64]:
@@ -267,11 +187,12 @@ def ideal_times(built: Built) -> NDArray[np.float64]:
     total = np.full(len(built.agents), np.nan)
     total[legs.rows] = 0.0
     within = np.array([goal.arrive_within for goal in built.scenario.goals] or [0.0])
+    mesh, goals = world.mesh, world.goals
     while len(rows := legs.rows):
-        _, length, piece = lengths_of(
-            world, legs.position[rows], legs.polygon[rows], legs.goal, built.agents.radius[rows], in_time=True
-        )
-        reach = np.where(piece >= 0, within[world.goals.piece_source[np.maximum(piece, 0)]], 0.0)
-        total[rows] += np.maximum(0.0, length - reach) / legs.speed
-        legs.go_on(piece)
+        position, polygon, radius = legs.position[rows], legs.polygon[rows], built.agents.radius[rows]
+        asked = Asked(mesh, goals, position, polygon, legs.goal, radius)
+        found = FoundCorridors(usual_planner(mesh, goals), asked)
+        reach = np.where(found.piece >= 0, within[goals.piece_source[np.maximum(found.piece, 0)]], 0.0)
+        total[rows] += np.maximum(0.0, found.lengths(in_time=True) - reach) / legs.speed
+        legs.go_on(found.piece)
     return total

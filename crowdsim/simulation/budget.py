@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.navigation.planners import planner_kind
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
 from crowdsim.systems.base.slices import (
@@ -30,10 +31,6 @@ from crowdsim.systems.base.slices import (
 # Ticks whose costs tell what the other systems will need. Fewer forget a rare peak, more let one peak starve
 # the searches for long.
 RECENT_TICKS = 20
-# Expansions a tick where the scenario names none, of small crowds. On the mesh: some 0.5 ms of one core, a
-# path over a thousand polygons in one tick; over cells: some 5 ms, a handful of paths over a large hall.
-MESH_LEAST = 2000
-CELLS_LEAST, CELLS_AN_AGENT = 50_000, 10
 GRANTED = "expansions_granted"  # the count of each tick that a run is run again from
 
 
@@ -216,11 +213,10 @@ def budget_of(
 
 
 def _default_work(scenario: Scenario) -> int:
-    """Return the expansions a tick that the planners of a scenario need for their agents;
-    an expansion of a grid is less work, and more are needed.
-    """
+    """Return the expansions a tick that the planners of a scenario need for their agents."""
     work = 0
     for chosen in scenario.navigations:
         agents = sum(group.count for group in scenario.groups if scenario.navigation_of(group) == chosen)
-        work += max(CELLS_LEAST, CELLS_AN_AGENT * agents) if chosen.over_cells else max(MESH_LEAST, agents)
+        space = planner_kind(chosen.name).space
+        work += max(space.least_work, space.work_an_agent * agents)
     return work

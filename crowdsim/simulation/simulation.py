@@ -82,7 +82,7 @@ class Simulation(Interventions):
     start : Start, optional
         Where the run begins, if not with all agents at the places of the scenario.
     systems : sequence of classes of systems
-        Of your own, beside those that the scenario names; see docs/guides/plug-ins.md.
+        Of your own, beside those that the scenario names; see docs/develop/extending.md.
 
     Raises
     ------

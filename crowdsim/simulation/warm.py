@@ -24,9 +24,10 @@ from crowdsim.kernels.ahead import make_ready
 from crowdsim.kernels.needed import needed_by, the_list
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planners import planner_kind
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.parameters import SECTIONS, paths_lead_over_cells
+from crowdsim.scenario.parameters import SECTIONS
 
 _TICKS = 24
 _SCENE = """
@@ -50,7 +51,6 @@ groups:
       - {position: [4.6, 3], goals: [{point: [6.4, 3], arrive_within: 0.1}]}
       - {position: [6.4, 3], goals: [{point: [4.6, 3], arrive_within: 0.1}]}
   - {name: standing, positions: [[6.8, 5]], premovement: 0.3, goals: [out]}
-budget: {work: 3}
 """
 _FLOORS = """
 version: 1
@@ -262,11 +262,12 @@ def all_scenes() -> list[Scene]:
 
 def crowd(model: str, kind: str, law: str, *, explaining: bool = False) -> Scene:
     """Return the scene of avoidance, navigation, and a law of speed and density."""
-    # so that paths over cells are found within these ticks
-    more = ("budget.work=500",) if paths_lead_over_cells(kind) else ()
+    work = planner_kind(kind).space.scarce_work
     explained = (f"avoidance={model}, explained",) if explaining else ()
     needs = (f"avoidance={model}", f"navigation={kind}", *(() if law == _NO_LAW else (law,)), *explained)
-    return Scene(needs, _SCENE, (f"avoidance={model}", f"navigation={kind}", law, *more), explaining)
+    return Scene(
+        needs, _SCENE, (f"avoidance={model}", f"navigation={kind}", law, f"budget.work={work}"), explaining
+    )
 
 
 def floors(kind: str) -> Scene:

@@ -38,7 +38,7 @@ def _leads_round_stationary(chosen: Chosen) -> bool:
     """Return whether paths lead round stationary agents:
     on grids always, on meshes where the scenario says so.
     """
-    return chosen.over_cells or bool(chosen.values["round_stationary"])
+    return bool(chosen.values.get("round_stationary", True))
 
 
 class Replan(TickSystem):

@@ -1,7 +1,7 @@
 """Systems of a user's own, by name, and what they have to be.
 
 The tick's own systems are listed in `crowdsim.systems`; these are registered by a program, or by a plug-in
-(docs/guides/plug-ins.md), and take part in a run where its scenario names them.
+(docs/develop/extending.md), and take part in a run where its scenario names them.
 """
 
 from __future__ import annotations

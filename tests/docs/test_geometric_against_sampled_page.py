@@ -15,7 +15,7 @@ import pytest
 from crowdsim.avoidance.registry import available_models, origin_of
 from tests.crowds import ROOT
 
-FILE = ROOT / "docs" / "reference" / "geometric-against-sampled.md"
+FILE = ROOT / "docs" / "reference" / "models-table.md"
 TABLE = re.compile(r"<!-- made: (\w+) -->\n(.*?)\n<!-- end: \1 -->", re.DOTALL)
 NUMBER = re.compile(r"(-|(\*\*)?[+-]?\d+(\.\d+)?( ± \d+(\.\d+)?)?(\*\*)?)( \(\d+ %\))?")
 

@@ -1,4 +1,4 @@
-"""docs/guides/plug-ins.md: its examples are the files that are tested, what it tells works,
+"""docs/develop/extending.md: its examples are the files that are tested, what it tells works,
 and its messages are those that are printed.
 """
 
@@ -19,7 +19,7 @@ from crowdsim.world import registry
 from tests.cli.test_mistakes import outcome
 from tests.crowds import BUSY, ROOT, SCENARIOS, simulation
 
-PAGE = (ROOT / "docs" / "guides" / "plug-ins.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "develop" / "extending.md").read_text(encoding="utf-8")
 FATIGUE = ROOT / "docs" / "examples" / "fatigue.py"
 
 
@@ -37,7 +37,7 @@ def tire(monkeypatch):
 
 def test_the_system_and_the_planner_of_the_page_are_the_files_that_are_tested():
     assert blocks("python") == [
-        file.read_text(encoding="utf-8") for file in (FATIGUE, FATIGUE.with_name("straight_line.py"))
+        file.read_text(encoding="utf-8") for file in (FATIGUE.with_name("straight_line.py"), FATIGUE)
     ]
 
 
@@ -45,7 +45,7 @@ def test_the_command_of_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(registry, "_systems", {})
     monkeypatch.setattr(plugins, "_files", {})
     monkeypatch.chdir(ROOT)
-    words = shlex.split(blocks("console")[0])[2:]
+    words = shlex.split(next(block for block in blocks("console") if FATIGUE.name in block))[2:]
     code, _, err = outcome(capsys, *words, "--set", "stop.after=3", "-o", str(tmp_path / "run.h5"), "-q")
     assert (code, err) == (3, "")
     with open_run(tmp_path / "run.h5") as run:
@@ -111,4 +111,4 @@ def test_the_messages_of_the_page_are_those_that_are_told(tire, number, process,
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", PAGE))))
 def test_the_links_of_the_page_lead_somewhere(link):
-    assert (ROOT / "docs" / "guides" / link).exists()
+    assert (ROOT / "docs" / "develop" / link).exists()

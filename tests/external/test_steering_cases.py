@@ -7,7 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from crowdsim.setup.paths import lengths_of
+from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
 from tests.crowds import simulation
 from tests.external.data import DATA, need
 
@@ -69,15 +71,11 @@ def ideal_time(run):
         itinerary = world.itineraries[built.agents.itinerary[row]]
         place, polygon, total = built.agents.position[row], built.polygon[row], 0.0
         for goal, speed in zip(itinerary.goals, itinerary.speeds, strict=True):
-            _, length, piece = lengths_of(
-                world,
-                place[None],
-                np.array([polygon]),
-                np.array([goal], dtype=np.int32),
-                built.agents.radius[row : row + 1],
-            )
-            total += max(0.0, length[0] - 0.5) / speed
-            place, polygon = world.goals.pole[piece[0]], world.goals.piece_polygon[piece[0]]
+            end, radius = np.array([goal], dtype=np.int32), built.agents.radius[row : row + 1]
+            asked = Asked(world.mesh, world.goals, place[None], np.array([polygon]), end, radius)
+            found = FoundCorridors(usual_planner(world.mesh, world.goals), asked)
+            total += max(0.0, found.lengths()[0] - 0.5) / speed
+            place, polygon = world.goals.pole[found.piece[0]], world.goals.piece_polygon[found.piece[0]]
         longest = max(longest, total)
     return longest
 

@@ -69,9 +69,8 @@ def test_every_agent_heads_for_the_exit_that_is_nearest_on_foot(name):
             load_scenario(SCENARIOS / f"{name}.yaml", sets=[f"navigation={kind}"] if kind else [])
         )
         goal = np.array([built.world.itineraries[k].goals[0] for k in built.agents.itinerary], dtype=np.int32)
-        found[kind] = PathFinder(built).lengths_of(
-            np.arange(len(goal)), built.agents.position, built.polygon, goal
-        )[1]
+        paths = PathFinder(built).find(np.arange(len(goal)), built.agents.position, built.polygon, goal)
+        found[kind] = paths.lengths()
     assert (found[""] <= found["visibility"] + 1e-4).all()
     # over middles of portals three in ten were a tenth too long, one 15 times
     assert (found["mesh"] <= 1.01 * found["visibility"] + 0.01).all()

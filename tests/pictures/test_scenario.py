@@ -12,7 +12,7 @@ import shapely
 from crowdsim.pictures.scenario import LAYERS, draw_scenario
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.setup.build import build_world
-from crowdsim.setup.path_lines import lines_of
+from crowdsim.setup.paths import lines_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 from tests.crowds import SCENARIOS

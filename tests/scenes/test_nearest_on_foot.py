@@ -12,7 +12,7 @@ import shapely
 from crowdsim.navigation.goals.targets import points_of
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.setup.build import build_world
-from crowdsim.setup.path_lines import lines_of
+from crowdsim.setup.paths import lines_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import PathStatus
 

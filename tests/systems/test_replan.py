@@ -56,7 +56,7 @@ def process(agents, on_waypoints=False, **parameters):
         events=SimpleNamespace(note=note),
         on_corridors=lambda: np.full(len(agents), not on_waypoints),
     )
-    on_cells = SimpleNamespace(over_cells=True, values={"obstacle_radius_share": 0.6})
+    on_cells = SimpleNamespace(values={"obstacle_radius_share": 0.6})
     scenario = SimpleNamespace(
         groups=[None], navigations=[on_cells], navigation_of=lambda group: on_cells, tick=0.1
     )

@@ -38,6 +38,7 @@ from crowdsim.navigation.grid.search import (
     END_X,
     END_Y,
     EXPANSIONS,
+    FOUND,
     OCTILE_WEIGHT,
     PENDING,
     STATUS,
@@ -49,6 +50,7 @@ from crowdsim.navigation.grid.sight import copy_waypoints, list_cells, pull_taut
 from crowdsim.navigation.grid.trees import CellTrees, trees_that_fit
 from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.protocol import ALL, Asked, FoundPaths, Line, SearchSpace
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
@@ -457,11 +459,47 @@ class GridPlanner(SlotPlanner):
         saved.require(requests["first"] <= requests["last"], "queue_request_first", "comes after the last")
 
 
+class FoundOverCells(FoundPaths):
+    """Paths over cells that an idle planner answers, without a budget; one that ends before the goal is none,
+    but has a line.
+    """
+
+    def __init__(self, planner: GridPlanner, asked: Asked) -> None:
+        mesh, goals, position, polygon, goal, radius = asked
+        chooser, count = planner.chooser(mesh, goals), len(goal)
+        which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
+        asks = np.flatnonzero(which >= 0)
+        planner.submit(0, asks + 1, position[asks], polygon[asks], which[asks], radius[asks], choices)
+        answers, _ = planner.advance(ALL, Team())
+        self._position, self._answers, found = position, answers, answers.status == FOUND
+        self.piece, self._length = np.full(count, -1, dtype=np.int32), np.full(count, np.inf)
+        rows = answers.entity[found] - 1
+        self.piece[rows] = chooser.piece_at(goal[rows], answers.target[found])
+        self._length[rows] = answers.length[found]
+
+    def lengths(self, *, in_time: bool = False) -> NDArray[np.float64]:
+        """Return how long the paths are; cells are level. See `FoundPaths.lengths`."""
+        return self._length
+
+    def lines(self) -> list[Line]:
+        """Return the lines over waypoints; those to the nearest reachable place, too."""
+        position, answers = self._position, self._answers
+        parts = zip((answers.entity - 1).tolist(), itertools.pairwise(answers.start.tolist()), strict=True)
+        return [
+            Line(row, 0, np.vstack([position[row], answers.waypoint[first:last]]))
+            for row, (first, last) in parts
+            if first < last
+        ]
+
+
+# An expansion of a grid is less work than one of a mesh, and more are needed: the least work is some 5 ms of
+# one core, a handful of paths over a large hall.
+CELLS = SearchSpace(FoundOverCells, 50_000, 10, 500, (WalkParameters, CellWaitParameters))
+
+
 def _make(ground: PlannerGround, values: Values) -> GridPlanner:
     return GridPlanner(ground.cells(), points_of(ground.goals).point, values.parameters(PathParameters))
 
 
 for _name, _own in (("grid", PathParameters), ("s2-grid", DocumentPathParameters)):
-    register_kind(
-        PlannerKind(_name, _make, (CellParameters, _own, WalkParameters, CellWaitParameters), over_cells=True)
-    )
+    register_kind(PlannerKind(_name, _make, CELLS, (CellParameters, _own)))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
@@ -289,9 +290,10 @@ register_kind(
     PlannerKind(
         "mesh",
         partial(_make, "mesh"),
+        PORTALS,
         (ShareParameters,),
         (CostParameters, HeuristicParameters),
         knows_terrain=True,
     )
 )
-register_kind(PlannerKind("optimal", partial(_make, "optimal"), (ShareParameters,)))
+register_kind(PlannerKind("optimal", partial(_make, "optimal"), PORTALS, (ShareParameters,)))

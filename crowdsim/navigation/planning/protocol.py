@@ -1,16 +1,20 @@
 """What every planner does: the protocol that the tick, the scenario and one contract test over all planners
-rely on.
+rely on; what it searches, and what paths it finds when it is asked outside of a tick.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.saved import Arrays, Saved
 
 # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes
@@ -137,3 +141,94 @@ class Planner(Protocol):
         SavedError
             If something in it cannot be.
         """
+
+
+ALL = 1 << 40  # a budget with which every search comes to its end
+
+
+class Asked(NamedTuple):
+    """Paths that are asked for, outside of a tick: of n agents, each as if it were alone.
+
+    Attributes
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    position : (n, 2) float64, m
+    polygon : (n,) int64
+    goal : (n,) int32
+    radius : (n,) float64, m
+    """
+
+    mesh: NavMesh
+    goals: GoalPieces
+    position: NDArray[np.float64]
+    polygon: NDArray[np.int64]
+    goal: NDArray[np.int32]
+    radius: NDArray[np.float64]
+
+
+class Line(NamedTuple):
+    """A part of a path, on one floor.
+
+    Attributes
+    ----------
+    row : int
+        Which of the agents that asked.
+    layer : int
+        Floor.
+    points : (k, 2) float64, m
+        Arcs round corners are chords of at most 22.5 degrees.
+    """
+
+    row: int
+    layer: int
+    points: NDArray[np.float64]
+
+
+class FoundPaths(ABC):
+    """What a planner found.
+
+    Attributes
+    ----------
+    piece : (n,) int32
+        Piece of the goal at the end; -1 where there is no path.
+    """
+
+    piece: NDArray[np.int32]
+
+    @abstractmethod
+    def lengths(self, *, in_time: bool = False) -> NDArray[np.float64]:
+        """Return how long the paths are, (n,) float64, m; inf where there is none.
+
+        Parameters
+        ----------
+        in_time : bool
+            Give not lengths along the surface, but how far one would go in the same time on level ground.
+        """
+
+    @abstractmethod
+    def lines(self) -> list[Line]:
+        """Return the paths as lines, those of each agent from its start on; none where it has no path."""
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """What planners search: portals of a mesh, or cells of a grid.
+
+    Attributes
+    ----------
+    find : callable
+        Asks an idle planner for paths, without a budget: makes `FoundPaths` of a planner and what is `Asked`.
+    least_work, work_an_agent : int
+        Expansions a tick if the scenario names none: of small crowds, and of larger ones for each agent.
+    scarce_work : int
+        Expansions a tick with which some agents of a small scene wait for a few ticks, and some get a path.
+    owners : tuple of dataclasses
+        The parameters that all planners of this space have, after their own.
+    """
+
+    find: Callable[[Any, Asked], FoundPaths]
+    least_work: int
+    work_an_agent: int
+    scarce_work: int
+    owners: tuple[type, ...]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 if TYPE_CHECKING:  # readers of scenarios import this, and need no compiler
     from crowdsim.navigation.goals.goals import GoalPieces
     from crowdsim.navigation.mesh.mesh import NavMesh
+    from crowdsim.navigation.planning.protocol import SearchSpace
 
 P = TypeVar("P", bound=type)
 
@@ -48,20 +49,21 @@ class PlannerKind:
         What scenarios call it.
     make : callable
         Makes one for a ground, with values.
+    space : SearchSpace
+        What it searches: `crowdsim.navigation.planning.portals.PORTALS`, whose answers are corridors on the
+        mesh (`Answers`), or `crowdsim.navigation.grid.planner.CELLS`, whose answers are waypoints over the
+        cells of a grid (`WaypointAnswers`).
     owners, options : tuple of dataclasses
-        Its parameters: those that are listed before, and after, what all planners that find corridors have.
-    over_cells : bool
-        Whether its answers are waypoints over the cells of a grid (`WaypointAnswers`), and not corridors on
-        the mesh (`Answers`).
+        Its parameters: those that are listed before, and after, what all planners of its space have.
     knows_terrain : bool
         Whether it finds quick paths where the ground has speeds of its own.
     """
 
     name: str
     make: Callable[[PlannerGround, Values], Any]
+    space: SearchSpace
     owners: tuple[type, ...] = ()
     options: tuple[type, ...] = ()
-    over_cells: bool = False
     knows_terrain: bool = False
 
 
@@ -83,6 +85,8 @@ def register_planner(planner: P) -> P:
     ValueError
         If another planner has the name already.
     """
+    from crowdsim.navigation.planning.portals import PORTALS  # needs the compiler
+
     name: str = planner.name  # type: ignore[attr-defined]
     known = _of_plugins.get(name)
     is_own = known is None and name in _kinds
@@ -100,7 +104,7 @@ def register_planner(planner: P) -> P:
     def make(ground: PlannerGround, values: Values) -> Any:
         return planner(ground.mesh, ground.goals, values.parameters(owner))
 
-    register_kind(PlannerKind(name, make, (owner,)))
+    register_kind(PlannerKind(name, make, PORTALS, (owner,)))
     return planner
 
 

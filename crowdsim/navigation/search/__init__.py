@@ -6,5 +6,6 @@ why there is none. `a_star` runs over points of portals (`portal_points`), `poly
 (`polyanya_intervals`, begun at the goal in `polyanya_goal`); both keep what they know in slots
 (`slot_fields`, `polyanya_slots`). `bottleneck_forest` says before a search whether an agent fits through at
 all; `sharing` lets requests for one goal share a search; `portal_prices` are what a request adds to portals;
-`heuristic_weight` is the weight of A*'s heuristic; `goal_entries` is where searches begin.
+`heuristic_weight` is the weight of A*'s heuristic, `round_stationary` what is known of stationary agents;
+`goal_entries` is where searches begin.
 """

@@ -42,10 +42,10 @@ from crowdsim.navigation.planning.slot_planner import SlotPlanner, bounds_of, in
 from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.search.a_star import chain_size
 from crowdsim.navigation.search.portal_prices import set_prices
+from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.search.slot_fields import EXPANSIONS, FOUND, FOUND_THROUGH_AGENTS, PENDING, STATUS
 from crowdsim.navigation.stationary.barriers import draw_barriers
 from crowdsim.navigation.stationary.near import list_stationary
-from crowdsim.navigation.stationary.parameters import StationaryParameters
 from crowdsim.navigation.stationary.passage import is_corridor_open
 from crowdsim.navigation.stationary.search import advance_round, begin_round, copy_round
 from crowdsim.navigation.stationary.slots import (

@@ -186,7 +186,7 @@ def corridors_that_stay(
     ----------
     old : NavMesh
     unchanged : Unchanged
-    cells : (m,) int32
+    portals : (m,) int32
         Corridor store, in the old numbers.
     block : (n,) int64
     length : (n,) int32

@@ -20,6 +20,7 @@ from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh
+from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
 from crowdsim.navigation.planning.request_queue import RequestQueue
@@ -281,4 +282,4 @@ def _make(ground: PlannerGround, values: Values) -> VisibilityPlanner:
     return VisibilityPlanner(ground.mesh, ground.goals, values.parameters(VisibilityParameters))
 
 
-register_kind(PlannerKind("visibility", _make, (VisibilityParameters,)))
+register_kind(PlannerKind("visibility", _make, PORTALS, (VisibilityParameters,)))

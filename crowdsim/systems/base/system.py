@@ -139,7 +139,7 @@ class System(Processor):
     counts : tuple of str
         Names that the system adds to `Tick.counts` in every tick.
     after, before : class of systems, str or None
-        Of a system of a user's own, one of both: where it stands in the tick (docs/guides/plug-ins.md).
+        Of a system of a user's own, one of both: where it stands in the tick (docs/develop/extending.md).
     columns : tuple of Column
         Of a system of a user's own: what it adds to the columns of agents.
     components : tuple of dataclasses

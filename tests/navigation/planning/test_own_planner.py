@@ -18,8 +18,9 @@ from crowdsim.avoidance.registry import origin_of
 from crowdsim.errors import NavigationError, ScenarioError
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.planner import CELLS
 from crowdsim.navigation.mesh.build import build_mesh
-from crowdsim.navigation.planners import OWN, leads_over_cells, planner_kind, planner_kinds
+from crowdsim.navigation.planners import OVER_CELLS, OWN, planner_kind, planner_kinds
 from crowdsim.navigation.planning import registry
 from crowdsim.navigation.planning.plain_planner import PlainPlanner
 from crowdsim.navigation.planning.registry import register_planner
@@ -88,7 +89,7 @@ def answered(planner, mesh, position, radius=0.2):
 
 def test_every_kind_of_planner_is_known_by_its_name_and_its_own_folder():
     assert [kind.name for kind in planner_kinds()] == list(OWN)
-    assert {kind.name for kind in planner_kinds() if kind.over_cells} == {"grid", "s2-grid"}
+    assert {kind.name for kind in planner_kinds() if kind.space is CELLS} == OVER_CELLS == {"grid", "s2-grid"}
 
 
 def test_a_straight_line_is_found_where_one_can_walk_along_it_and_nowhere_else():
@@ -231,7 +232,7 @@ def test_a_planner_that_breaks_its_promises_is_reported_by_name_and_agent(tmp_pa
 
 
 def test_the_page_shows_the_file_that_is_tested():
-    page = (FILE.parents[1] / "guides" / "plug-ins.md").read_text(encoding="utf-8")
+    page = (FILE.parents[1] / "develop" / "extending.md").read_text(encoding="utf-8")
     assert (
         f"```python\n{FILE.read_text(encoding='utf-8')}```" in page
         and PlainPlanner.__name__ in page
@@ -241,12 +242,6 @@ def test_the_page_shows_the_file_that_is_tested():
 
 def test_the_parameters_of_a_kind_are_listed_once():
     for kind in planner_kinds():
-        names = [field.name for owner in (*kind.owners, *kind.options) for field in dataclasses.fields(owner)]
+        owners = (*kind.owners, *kind.space.owners, *kind.options)
+        names = [field.name for owner in owners for field in dataclasses.fields(owner)]
         assert len(set(names)) == len(names), kind.name
-
-
-def test_what_scenarios_are_read_by_is_what_planners_register():
-    assert {kind.name: kind.over_cells for kind in planner_kinds()} == {
-        name: leads_over_cells(name) for name in OWN
-    }
-    assert not leads_over_cells("no planner")

@@ -8,8 +8,8 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
+from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS
-from crowdsim.navigation.stationary.parameters import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
 from tests.navigation.floors import two_storeys
 from tests.navigation.worlds import located
