@@ -17,7 +17,7 @@ from crowdsim.setup.paths import Legs, PathFinder, lines_of
 from tests.navigation.toy import FILE
 
 TOY = "straight-line"
-KINDS = (*OWN, TOY, "{kind: mesh, round_standers: true}", "{kind: grid, cell_size: 0.1, object_padding: 0}")
+KINDS = (*OWN, TOY, "{kind: mesh, round_stationary: true}", "{kind: grid, cell_size: 0.1, object_padding: 0}")
 PILLAR, END, RADIUS = shapely.box(5, 2, 6, 4), shapely.Point(11, 1), 0.2
 STARTS = [[1, 1], [1, 4.6], [8, 5], [21, 1]]  # free ahead; behind a pillar; free ahead; on another ground
 SCENE = f"""
