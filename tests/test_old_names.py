@@ -26,10 +26,11 @@ from crowdsim.recording.opening import open_run
 from crowdsim.recording.recover import copy_recording
 from crowdsim.recording.renamed import parameters_of_today, scenario_of_today
 from crowdsim.recording.schema import RunState
+from crowdsim.scenario import parameters
 from crowdsim.scenario.canonical import flow_text
 from crowdsim.scenario.json_schema import scenario_schema
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.scenario.parameters import owners_replaced, parameter_rows
+from crowdsim.scenario.parameters import parameter_rows
 from crowdsim.simulation.listeners import event_kind
 from crowdsim.systems import TICK_ORDER, System, register
 from crowdsim.tunable import param
@@ -243,12 +244,13 @@ def test_an_old_key_of_a_group_and_a_value_that_is_wrong_are_told_where_they_sta
             parse_scenario(text.replace(f"{old}: {flow_text(value)}", f"{old}: text"))
 
 
-def test_a_model_of_ones_own_keeps_a_parameter_that_has_an_old_name():
+def test_a_model_of_ones_own_keeps_a_parameter_that_has_an_old_name(monkeypatch):
     @dataclass(frozen=True)
     class Parameters:
         behind: float = param(0.5, "", low=0.0, high=1.0, why="none")
 
-    with owners_replaced({"avoidance": {"mine": Parameters}}):
+    with monkeypatch.context() as replaced:
+        replaced.setitem(parameters._replaced, "avoidance", {"mine": Parameters})
         scenario = parse_scenario(SCENE + "avoidance: {model: mine, behind: 0.25}\n")
         assert scenario.sections["avoidance"].values == {"behind": 0.25} and not scenario.notes
         text = scenario.canonical()

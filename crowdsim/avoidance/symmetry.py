@@ -46,12 +46,17 @@ LEAST_CLOSING = 1e-2
 # Agents that may hold each other fast in a ring; longer chains have always been found to contain shorter
 # ones.
 LONGEST_RING = 16
+AT_WALL = -1  # The blocker of an agent whose velocity a wall bound.
 GETS_ON = 0.5  # Share of the preferred speed, along the preferred direction, from which on an agent gets on.
 # Cosine of the angle between wishes from which on two come towards each other: 60 degrees at most from
 # head-on.
 OPPOSITE = 0.5
 # Fractions of multiples of this fill 0..1 evenly: each time an agent is touched it gets another draw.
 _GOLDEN = 0.6180339887498949
+_SILVER = 0.41421356237309515  # The same for how long it turns, so that the two draws have nothing in common.
+# Two that press in a doorway turn for times between these shares of a turn: where both come back at once,
+# both are where they were.
+SHORTEST_TURN, LONGEST_TURN = 0.5, 2.0
 
 
 class _Memory(NamedTuple):
@@ -68,8 +73,12 @@ class _Memory(NamedTuple):
         Entity that has held it up last, also while a wall binds it since; 0 is none.
     retreating : (n,) int32, ticks
         For how many ticks more than not it has gone back, up to twice the time that counts.
+    pressed : (n,) int32, ticks
+        As `blocked`, counted on while a wall binds it since.
     turning : (n,) int32, ticks
         How long its present turn still lasts.
+    side : (n,) int32
+        To which side it turned last since it has been pressed: 1 the declared one, 2 the other; 0 not yet.
     events : (n,) int32
         How often it was touched anew.
     """
@@ -78,10 +87,13 @@ class _Memory(NamedTuple):
     stalled: NDArray[np.int32]
     retreating: NDArray[np.int32]
     holder: NDArray[np.int64]
+    pressed: NDArray[np.int32]
     turning: NDArray[np.int32]
+    side: NDArray[np.int32]
     events: NDArray[np.int32]
 
 
+_HIGHEST = {"holder": MOST, "side": 2}
 _KINDS = {name: "i8" if name == "holder" else "i4" for name in _Memory._fields}
 
 
@@ -131,9 +143,9 @@ def follow_progress(
         Share of the preferred speed, along the preferred direction, below which an agent hardly moves.
     longest : (2,) int64, ticks
         What `stalled` and `retreating` grow to at most.
-    old, new : (n,) int32, three times: blocked, stalled and retreating, and int64: holder
-        Memory before and after: `blocked` grows by one or starts again at 0, `stalled` and `retreating` grow
-        or fall by one.
+    old, new : (n,) int32: blocked, stalled, retreating, pressed, and int64, as the fourth: holder
+        Memory before and after: `blocked` and `pressed` grow by one or start again at 0, `stalled` and
+        `retreating` grow or fall by one.
 
     Notes
     -----
@@ -145,13 +157,15 @@ def follow_progress(
         wish = wx * wx + wy * wy
         along = walked_velocity[row, 0] * wx + walked_velocity[row, 1] * wy
         wants = active[row] != 0 and wish > 0.0
-        new[0][row] = old[0][row] + 1 if wants and blocker[row] > 0 and along < slow * wish else 0
+        stands = wants and along < slow * wish
+        new[0][row] = old[0][row] + 1 if stands and blocker[row] > 0 else 0
         stalled = old[1][row] + 1 if along < GETS_ON * wish else old[1][row] - 1
         new[1][row] = min(max(stalled, 0), longest[0]) if wants else 0
         retreating = old[2][row] + 1 if along < 0.0 else old[2][row] - 1
         new[2][row] = min(max(retreating, 0), longest[1]) if wants else 0
         holder = blocker[row] if blocker[row] >= 0 else old[3][row]
         new[3][row] = holder if wants else 0
+        new[4][row] = old[4][row] + 1 if stands and holder > 0 else 0
 
 
 @kernel
@@ -163,15 +177,16 @@ def turn_away(
     preferred_velocity,
     active,
     blocker,
+    progress,
     draws,
     numbers,
-    blocked,
     old,
     new,
     out,
     touched,
 ):
-    """Turn the preferred velocities of agents that an exact symmetry or a ring of each other holds.
+    """Turn the preferred velocities of agents that an exact symmetry or a ring of each other holds,
+    or that press against each other where a wall binds one.
 
     Parameters
     ----------
@@ -183,14 +198,14 @@ def turn_away(
     active : (n,) uint8
     blocker : (n,) int64
         Of the last tick.
+    progress : (n,) arrays, five: blocked, stalled, retreating, holder and pressed
+        As `follow_progress` wrote them.
     draws : (n,) float64
         One uniform draw in 0..1 for each agent.
     numbers : (6,) float64
         Least and greatest tangent of half the turn out of an exact course, and out of a ring; ticks that
         agents of a ring must have been blocked; ticks that a turn out of a ring lasts.
-    blocked : (n,) int32, ticks
-        As `follow_progress` wrote it.
-    old, new : (n,) int32, twice: turning and events
+    old, new : (n,) int32, three times: turning, side and events
         Memory before and after.
     out : (n, 2) float64, m/s
         Receives the preferred velocities; those of agents not touched bit for bit.
@@ -200,13 +215,16 @@ def turn_away(
     Notes
     -----
     The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the
-    right. With `numbers` of both signs the sides are drawn. Twin: `tests/reference/symmetry.py`.
+    right. With `numbers` of both signs the sides are drawn. Of two that press in a doorway a post mostly
+    binds one, which makes them no ring: so they count by what held them up last. Where a wall binds an agent
+    after such a turn, its next one goes to the other side. Twin: `tests/reference/symmetry.py`.
     """
+    blocked, _, _, holder, pressed = progress
     least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
     for row in range(start, stop):
         wx, wy = preferred_velocity[row, 0], preferred_velocity[row, 1]
         out[row, 0], out[row, 1], touched[row] = wx, wy, UNTOUCHED
-        turning, events = old[0][row], old[1][row]
+        turning, side, events = old[0][row], old[1][row], old[2][row]
         if active[row] != 0 and (wx != 0.0 or wy != 0.0):
             if turning > 0:
                 turning -= 1
@@ -218,10 +236,21 @@ def turn_away(
                     and blocked[row] >= patience
                     and _in_ring(entity, blocker, blocked, patience, row, other)
                 ):
-                    touched[row], turning = MUTUAL, np.int32(lasts) - 1
+                    touched[row], turning, side = MUTUAL, np.int32(lasts) - 1, np.int32(1)
                     events += 1
                 elif other >= 0 and _is_exact(position, preferred_velocity, row, other):
                     touched[row] = EXACT
+                    events += 1
+            if touched[row] == UNTOUCHED and holder[row] > 0 and pressed[row] >= patience:
+                other = _row_of(entity, holder[row], row)
+                if (
+                    other >= 0
+                    and holder[other] == entity[row]
+                    and pressed[other] >= patience
+                    and (blocker[row] == AT_WALL or blocker[other] == AT_WALL)
+                ):
+                    touched[row], turning = MUTUAL, _ticks_of_turn(lasts, draws[row], events)
+                    side = np.int32(2 if side == 1 and blocker[row] == AT_WALL else 1)
                     events += 1
             if touched[row] != UNTOUCHED:
                 draw = draws[row] + events * _GOLDEN
@@ -231,11 +260,22 @@ def turn_away(
                 )
                 # tangent of half the angle: what is built of it has unit length without a root
                 half = low + (high - low) * draw
+                half = -half if touched[row] == MUTUAL and side == 2 else half
                 cosine, sine = (1.0 - half * half) / (1.0 + half * half), 2.0 * half / (1.0 + half * half)
                 out[row, 0], out[row, 1] = wx * cosine + wy * sine, wy * cosine - wx * sine
         else:
             turning = np.int32(0)
-        new[0][row], new[1][row] = turning, events
+        if turning == 0 and pressed[row] == 0:
+            side = np.int32(0)
+        new[0][row], new[1][row], new[2][row] = turning, side, events
+
+
+@inlined_kernel
+def _ticks_of_turn(lasts, draw, events):
+    """Return for how many further ticks an agent turns that presses against another in a doorway."""
+    drawn = draw + events * _SILVER
+    drawn -= np.floor(drawn)
+    return np.int32(lasts * (SHORTEST_TURN + (LONGEST_TURN - SHORTEST_TURN) * drawn))
 
 
 @inlined_kernel
@@ -438,17 +478,19 @@ class SymmetryBreaker:
             above=0.0,
             high=60.0,
             source="ours",
-            why="how long a turn out of a ring lasts; shorter falls back into it, longer leads astray",
+            why="how long a turn out of a ring lasts, half to twice of that in a doorway; shorter falls back "
+            "into it, longer leads astray",
         )
         retreat_time: float = param(
-            0.2,
+            0.5,
             "s",
             low=0.0,
             high=3600.0,
             source="ours",
             why="how fast the velocity against its own wish fades that an agent shows before an oncoming "
-            "one; longer lets an agent that once yielded be "
-            "pushed back far (3600: for good, 18 m in the lane scene)",
+            "one; longer lets an agent that once yielded be pushed back far (3600: for good, 18 m in the "
+            "lane scene), shorter makes crowds that meet in a corridor jam now and then under "
+            "sampled-hrvo (0.2: one in eight takes half as long again)",
         )
         retreat_after: float = param(
             0.4,
@@ -519,7 +561,7 @@ class SymmetryBreaker:
         self._follow(entity)
         own, memory, following = self.parameters, self._memory, self._next
         longest, numbers, _ = _numbers(own, tick_length)
-        before, after = memory[:4], following[:4]
+        before, after = memory[:5], following[:5]
         team.run(
             follow_progress,
             n,
@@ -532,7 +574,7 @@ class SymmetryBreaker:
             before,
             after,
         )
-        old, new = (memory.turning, memory.events), (following.turning, following.events)
+        old, new = memory[5:], following[5:]
         team.run(
             turn_away,
             n,
@@ -541,9 +583,9 @@ class SymmetryBreaker:
             preferred_velocity,
             active,
             blocker,
+            after,
             draws,
             numbers,
-            following.blocked,
             old,
             new,
             out,
@@ -610,7 +652,7 @@ class SymmetryBreaker:
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         self._memory = _Memory(
             *(
-                saved.take(name, kind, (len(entity),), low=0, high=MOST if kind == "i8" else None)
+                saved.take(name, kind, (len(entity),), low=0, high=_HIGHEST.get(name))
                 for name, kind in _KINDS.items()
             )
         )

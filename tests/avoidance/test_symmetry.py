@@ -66,7 +66,7 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
         blocker = rng.choice([-1, 0, *entity, *entity, *entity, 99], n)
         blocker = np.where(blocker == entity, 0, blocker)
         active = (rng.uniform(size=n) > 0.1).astype(np.uint8)
-        memory = {int(e): memory.get(int(e), [0, 0, 0, 0, 0, 0]) for e in entity}
+        memory = {int(e): memory.get(int(e), [0] * 8) for e in entity}
         agents = {
             int(e): {
                 "position": tuple(position[i]),
@@ -85,6 +85,8 @@ def test_adjust_agrees_with_reference_over_many_ticks(seed, side):
         assert breaker.state()["stalled"].tolist() == [memory[int(e)][3] for e in entity]
         assert breaker.state()["retreating"].tolist() == [memory[int(e)][4] for e in entity]
         assert breaker.state()["holder"].tolist() == [memory[int(e)][5] for e in entity]
+        assert breaker.state()["pressed"].tolist() == [memory[int(e)][6] for e in entity]
+        assert breaker.state()["side"].tolist() == [memory[int(e)][7] for e in entity]
         seen |= set(touched.tolist())
     assert seen == {UNTOUCHED, EXACT, MUTUAL}
 
@@ -155,6 +157,39 @@ def test_a_ring_must_hold_for_the_declared_time_before_it_is_turned():
     assert all(not adjust(other, [3, 5, 9], position, still, wish, [5, 9, -1])[1].any() for _ in range(20))
 
 
+def sides_of_two(of_the_first, parameters, ticks=200):
+    """Return (ticks, 2) across: where two that hold each other up turn to, if something else binds the first
+    from the second tick on.
+    """
+    breaker, wish = SymmetryBreaker(parameters), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    found = []
+    for tick in range(ticks):
+        blocker = [of_the_first if tick else 5, 3]
+        out, _ = adjust(
+            breaker, [3, 5], [[0.0, 0.0], [0.5, 0.1]], wish * 0.0, wish, blocker, draws=np.array([0.2, 0.7])
+        )
+        found.append(out[:, 1])
+    return np.array(found)
+
+
+def test_two_press_on_where_a_post_binds_one_that_the_other_held_up_before():
+    """As two that meet in a doorway: both used to stand there, since a chain that ends at a post is no
+    ring.
+    """
+    sides = sides_of_two(-1, SymmetryBreaker.Parameters(patience=0.5), 20)
+    assert (sides[:9] == 0.0).all() and (sides[9:, 0] < 0.0).any() and (sides[9:, 1] > 0.0).any()
+    # but not where another agent does, or where nothing does any more
+    assert not sides_of_two(99, SymmetryBreaker.Parameters(patience=0.5), 20).any()
+    assert not sides_of_two(0, SymmetryBreaker.Parameters(patience=0.5), 20).any()
+
+
+def test_two_at_a_post_turn_for_as_long_as_is_drawn_and_the_one_at_the_post_to_either_side():
+    sides = np.sign(sides_of_two(-1, SymmetryBreaker.Parameters(patience=0.5, detour_time=0.5))[10:])
+    first = np.diff(np.flatnonzero(np.diff(sides[:, 0])))
+    assert 6 <= first.min() < first.max() <= 21 and 0.3 < (sides[:, 0] > 0.0).mean() < 0.7
+    assert (sides[:, 1] > 0.0).all()  # no wall binds it: always to the declared side
+
+
 def test_memory_follows_agents_that_come_and_go_and_can_be_saved():
     breaker = SymmetryBreaker(SymmetryBreaker.Parameters(patience=0.5))
     wish = np.array([[1.0, 0.2], [-1.0, 0.3]])
@@ -197,7 +232,9 @@ def stand(
     velocity, preferred = np.array(velocity, dtype=np.float64), np.array(preferred, dtype=np.float64)
     active, out = np.ones(n, np.uint8) if active is None else active, np.full((n, 2), np.nan)
     breaker = SymmetryBreaker(SymmetryBreaker.Parameters(**parameters))
-    known = dict.fromkeys(("blocked", "stalled", "turning", "events"), np.zeros(n, np.int32))
+    known = dict.fromkeys(
+        ("blocked", "stalled", "pressed", "turning", "side", "events"), np.zeros(n, np.int32)
+    )
     known |= {"entity": entity, "retreating": np.full(n, 1000, np.int32), "holder": np.zeros(n, np.int64)}
     breaker.restore(
         known

@@ -627,6 +627,7 @@ def test_a_file_from_the_future_is_no_edit(package):
     assert {module.name for module in sources.closure(path)} == {
         "__init__.py",
         "front_doors.py",
+        "old_names.py",
         "decorator.py",
         "compiling.py",
         "front_end.py",

@@ -5,22 +5,23 @@ one tick of the symmetry breaker with dictionaries and angles.
 import math
 
 GOLDEN = 0.6180339887498949
+SILVER = math.sqrt(2.0) - 1.0
 
 
-def held(agent, slow):
-    """Whether an agent wants to move and hardly moves, because of somebody."""
+def stands(agent, by, slow):
+    """Whether an agent wants to move and hardly moves, because of another."""
     wish = agent["preferred"]
     along = agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]
     return (
         bool(agent["active"])
-        and agent["blocker"] > 0
+        and by > 0
         and math.hypot(*wish) > 0.0
         and along < slow * (wish[0] ** 2 + wish[1] ** 2)
     )
 
 
 def gets_on(agent):
-    """Whether an agent goes its own way at half its pace at least."""
+    """Whether an agent gets on at half its pace at least."""
     wish = agent["preferred"]
     return (agent["velocity"][0] * wish[0] + agent["velocity"][1] * wish[1]) / math.hypot(
         *wish
@@ -42,19 +43,19 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest
     """One tick.
 
     `agents` maps entity -> dict; `memory` maps entity -> [blocked, turning, events, stalled, retreating,
-    holder] and is changed. Returns entity -> (preferred, cause).
+    holder, pressed, side] and is changed. Returns entity -> (preferred, cause).
     """
     for entity, agent in agents.items():
-        memory[entity][0] = memory[entity][0] + 1 if held(agent, slow) else 0
+        holder = agent["blocker"] if agent["blocker"] != -1 else memory[entity][5]
+        memory[entity][0] = memory[entity][0] + 1 if stands(agent, agent["blocker"], slow) else 0
+        memory[entity][6] = memory[entity][6] + 1 if stands(agent, holder, slow) else 0
         wants = agent["active"] and agent["preferred"] != (0.0, 0.0)
         memory[entity][3] = (
             sorted((0, memory[entity][3] + (-1 if gets_on(agent) else 1), longest))[1] if wants else 0
         )
         back = sum(v * w for v, w in zip(agent["velocity"], agent["preferred"], strict=True)) < 0.0
         memory[entity][4] = sorted((0, memory[entity][4] + (1 if back else -1), far))[1] if wants else 0
-        memory[entity][5] = (
-            (agent["blocker"] if agent["blocker"] != -1 else memory[entity][5]) if wants else 0
-        )
+        memory[entity][5] = holder if wants else 0
 
     def in_ring(start):
         here = agents[start]["blocker"]
@@ -66,6 +67,16 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest
             here = agents[here]["blocker"]
         return False
 
+    def press(one):
+        """Whether an agent and another hold each other up, and a wall binds one of them now."""
+        other = memory[one][5]
+        return (
+            other in agents
+            and memory[other][5] == one
+            and min(memory[one][6], memory[other][6]) >= patience
+            and -1 in (agents[one]["blocker"], agents[other]["blocker"])
+        )
+
     result = {}
     for entity, agent in agents.items():
         wish, cause = agent["preferred"], 0
@@ -76,19 +87,27 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest
             cause = 2
         elif agent["blocker"] in agents:
             if memory[entity][0] >= patience and in_ring(entity):
-                cause, memory[entity][1] = 2, lasts - 1
+                cause, memory[entity][1], memory[entity][7] = 2, lasts - 1, 1
                 memory[entity][2] += 1
             elif is_exact(agent, agents[agent["blocker"]]):
                 cause = 1
                 memory[entity][2] += 1
+        if not cause and agent["active"] and wish != (0.0, 0.0) and press(entity):
+            longer = 0.5 + 1.5 * ((agent["draw"] + memory[entity][2] * SILVER) % 1.0)
+            cause, memory[entity][1] = 2, int(lasts * longer)
+            memory[entity][2] += 1
+            memory[entity][7] = 2 if memory[entity][7] == 1 and agent["blocker"] == -1 else 1
         if cause:
             low, high = exact_turns if cause == 1 else ring_turns
             draw = (agent["draw"] + memory[entity][2] * GOLDEN) % 1.0
             angle = -2.0 * math.atan(low + (high - low) * draw)  # to the right: clockwise
+            angle = -angle if cause == 2 and memory[entity][7] == 2 else angle
             wish = (
                 wish[0] * math.cos(angle) - wish[1] * math.sin(angle),
                 wish[0] * math.sin(angle) + wish[1] * math.cos(angle),
             )
+        if memory[entity][6] == memory[entity][1] == 0:
+            memory[entity][7] = 0
         result[entity] = (wish, cause)
     return result
 

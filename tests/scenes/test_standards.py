@@ -61,9 +61,9 @@ def test_lanes_form_in_one_seed(model):
     assert order >= 0.7 and verdict.not_arrived == 0 and verdict.last_arrival_s <= 45.0
 
 
-def retreat(sets):
-    """Return how far somebody in the lane scene went back, all his retreats together (m)."""
-    table, _, run = watch("lanes", ["seed=4", *sets])
+def retreat(seed, sets=()):
+    """Return how far an agent of the lane scene goes back at most, all its retreats together (m)."""
+    table, _, run = watch("lanes", [f"seed={seed}", *sets])
     east = run.built.agents.group == [group.name for group in run.scenario.groups].index("eastbound")
     table = table.sort_values(["id", "frame"])
     steps = table.groupby("id")["x"].diff() * np.where(east[table["id"] - 1], 1.0, -1.0)
@@ -71,10 +71,11 @@ def retreat(sets):
 
 
 @pytest.mark.full
-def test_nobody_is_pushed_back_through_the_corridor_by_those_who_come_towards_him():
-    """Plain ORCA keeps somebody walking back who once stepped back: 17 m with this seed."""
-    assert retreat([]) < 3.0
-    assert retreat(["symmetry.retreat_time=3600"]) > 10.0
+def test_no_agent_is_pushed_back_through_the_corridor_by_those_that_come_towards_it():
+    """Plain ORCA keeps an agent walking back that once stepped back: 17 m with the fourth seed."""
+    farthest = [retreat(seed) for seed in range(1, 11)]
+    assert np.mean(farthest) < 3.0 and max(farthest) < 6.0
+    assert retreat(4, ["symmetry.retreat_time=3600"]) > 10.0
 
 
 @pytest.mark.full

@@ -112,6 +112,7 @@ WITHOUT_RANGE = (
     "world/tiles/flags",
     "world/tiles/areas",  # bits that mean what users want
     "systems/BreakSymmetry/breaker/blocked",
+    "systems/BreakSymmetry/breaker/pressed",
     "systems/BreakSymmetry/breaker/stalled",
     "systems/BreakSymmetry/breaker/turning",
     "systems/BreakSymmetry/breaker/retreating",

@@ -82,9 +82,10 @@ def bins_of(scenario, seeds, sets=()):
     return bins, beside / bins.sum()
 
 
-@pytest.mark.parametrize("seeds, least", [((1,), 196), pytest.param((1, 2, 3), 590, marks=pytest.mark.full)])
+@pytest.mark.parametrize("seeds, least", [(3, 590), pytest.param(10, 1970, marks=pytest.mark.full)])
 def test_each_tenth_of_an_exit_is_used_by_a_crowd(seeds, least):
-    bins, beside = bins_of("room-evacuation.yaml", seeds)
+    """Of 200 agents and ten bins one seed in ten has a bin with fewer than half of the mean by chance."""
+    bins, beside = bins_of("room-evacuation.yaml", range(1, seeds + 1))
     assert bins.sum() > least and np.all(bins >= 0.5 * bins.mean()) and np.all(bins <= 2.0 * bins.mean())
     assert beside < 0.25
 
