@@ -313,13 +313,17 @@ def test_programs_and_plug_ins_find_columns_and_counts_under_their_old_names(own
 
     kind = type("Own", (System,), {"after": "Walk", "reads": ("held_ticks",), "writes": ("held_ticks",)})
     kind.process = process
-    with pytest.warns(
-        OldNameWarning, match="the column held_ticks, which Own reads, is called blocked_ticks"
+    with (
+        pytest.warns(OldNameWarning, match="held_ticks, which Own reads, is called blocked_ticks"),
+        pytest.warns(OldNameWarning, match="held_ticks, which Own writes, is called blocked_ticks"),
     ):
         register(kind)
     assert kind.reads == kind.writes == ("blocked_ticks",)
     with Simulation(parse_scenario(SCENE), systems=[kind]) as run:
-        with pytest.warns(OldNameWarning, match="the column held_ticks is called blocked_ticks now"):
+        with (
+            pytest.warns(OldNameWarning, match="the column held_ticks is called blocked_ticks now"),
+            pytest.warns(OldNameWarning, match="the count held_up is called blocked now"),
+        ):
             run.step()
         assert len(seen) == 1 and run.agents.blocked_ticks.tolist() == [7, 7, 7]
         for agents in (run.agents, run.world.agents):
