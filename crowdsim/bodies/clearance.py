@@ -286,7 +286,7 @@ def _back_over_edges(barriers, begin, end, x, y, to_x, to_y):
     shape, _, zone_wall, first_open = barriers
     distance = np.inf
     for _ in range(2):  # in a corner the first may lead over the second
-        distance = np.inf
+        distance, has_left = np.inf, False
         for back in range(end - begin):
             edge = zone_wall[end - 1 - back]
             if edge < first_open:
@@ -294,12 +294,11 @@ def _back_over_edges(barriers, begin, end, x, y, to_x, to_y):
             ux, uy = shape[edge, 4], shape[edge, 5]
             if ux == 0.0 and uy == 0.0:
                 continue
-            if _leaves(shape, edge, ux, uy, x, y, to_x, to_y):
-                height = _height(shape, edge, ux, uy, to_x, to_y)
-                to_x, to_y = to_x - uy * height, to_y + ux * height
             height = _height(shape, edge, ux, uy, to_x, to_y)
-            distance = min(distance, _distance(shape, edge, ux, uy, to_x, to_y, height))
-        if distance == np.inf:
+            if height < 0.0 and _leaves(shape, edge, ux, uy, x, y, to_x, to_y):
+                to_x, to_y, height, has_left = to_x - uy * height, to_y + ux * height, 0.0, True
+            distance = min(distance, abs(height))  # from its line: no edge is nearer than that
+        if not has_left:
             break
     return to_x, to_y, distance
 
