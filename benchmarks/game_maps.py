@@ -76,7 +76,7 @@ def queries_of(path: Path, depth: int, ground, radius: float, count: int):
 
 def build(ground, kind: str):
     """Return the mesh of one kind."""
-    return build_mesh(ground, parameters=MeshParameters(cells=kind)).mesh
+    return build_mesh(ground, parameters=MeshParameters(faces=kind)).mesh
 
 
 class Side:

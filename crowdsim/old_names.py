@@ -63,9 +63,21 @@ COUNTS = {
 }
 # of scenarios, by section
 PARAMETERS = {
-    "avoidance": {"behind": "horizon_share_behind", "weight_impact": "weight_time_to_collision"},
+    "avoidance": {
+        "behind": "horizon_share_behind",
+        "time_horizon_standing": "time_horizon_stationary",
+        "weight_impact": "weight_time_to_collision",
+    },
     "bodies": {"held_share": "blocked_share", "held_time": "blocked_time"},
-    "navigation": {"round_standers": "round_stationary"},
+    "navigation": {"cells": "faces", "round_standers": "round_stationary"},
+}
+# causes of new paths, as verdicts count them
+CAUSES = {
+    "people ahead": "agents ahead",
+    "held up": "blocked",
+    "way shut": "path closed",
+    "path shut": "path closed",
+    "no local way": "no local path",
 }
 # functions of `crowdsim.measures`
 FUNCTIONS = {"who_waits_for_whom": "waiting_graph"}

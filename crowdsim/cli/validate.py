@@ -53,7 +53,7 @@ def _as_text(scenario: Path, facts: Facts) -> str:
         f"{scenario}: nothing is wrong\n"
         f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} "
         f"polygons, {facts.walls:,} walls)\n"
-        f"paths of {facts.shortest_way_m:.1f} to {facts.longest_way_m:.1f} m; at most {facts.ticks:,} ticks "
-        f"and {facts.frames:,} frames\n"
+        f"paths of {facts.shortest_path_m:.1f} to {facts.longest_path_m:.1f} m; at most {facts.ticks:,} "
+        f"ticks and {facts.frames:,} frames\n"
         f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if all agents stay to the end"
     )

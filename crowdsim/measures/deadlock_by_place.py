@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
-from crowdsim.measures.deadlock_stuck import STUCK_SECONDS, is_held_up
+from crowdsim.measures.deadlock_stuck import STUCK_SECONDS, has_no_progress
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -94,7 +94,7 @@ def stuck_by_place(source: Source, *, goal: Any = None, ground: Any = None) -> p
     then = pd.Series(table["progress_m"].to_numpy(), index=pd.MultiIndex.from_arrays([person, look + looks]))
     speed = tracks.of_people("desired_speed_m_s").astype(np.float64)[rows]
     before = then.reindex(pd.MultiIndex.from_arrays([person, look])).to_numpy()
-    table["is_stuck"] = is_held_up(
+    table["is_stuck"] = has_no_progress(
         table["progress_m"].to_numpy(), before, np.where(np.isnan(speed), FAST_M_S, speed)
     )
     return with_units(table)

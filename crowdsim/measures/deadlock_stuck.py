@@ -90,7 +90,7 @@ def wants_on(
     return wants & has_path & walks if door_opens_later else wants
 
 
-def is_held_up(
+def has_no_progress(
     progress: NDArray[np.float64], then: NDArray[np.float64], speed: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Return (n,) bool: whose path has not become shorter by `PROGRESS_M` since then,

@@ -40,6 +40,7 @@ from crowdsim.recording.header import (
 )
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
+from crowdsim.recording.renamed import verdict_of_today
 from crowdsim.recording.schema import (
     COMMIT_WORDS,
     EVENT_UNITS,
@@ -427,7 +428,7 @@ class Recording(AbstractContextManager["Recording"]):
         verdict = json.loads(self._span("verdict", 0, size).tobytes())
         if not isinstance(verdict, dict) or not isinstance(verdict.get("result", {}), dict):
             raise ValueError("its verdict is no table")
-        return verdict
+        return verdict_of_today(verdict)
 
     def _committed_rows(self, name: str) -> int:
         return int(getattr(self.commit, self._datasets[name].counter))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from crowdsim.old_names import COLUMNS, PARAMETERS, names_of_now
+from crowdsim.old_names import CAUSES, COLUMNS, PARAMETERS, names_of_now
 
 _OF_GROUP = re.compile(r"\b(avoidance|navigation): \{(\w+: ([\w-]+|\"[^\"]*\"))(, [^{}]*)\}")
 _KEY = re.compile(r"  (\w+): (.*)")
@@ -65,3 +65,13 @@ def _group_of_today(found: re.Match[str], own: Collection[str]) -> str:
     keys = [part.partition(": ") for part in rest.removeprefix(", ").split(", ")]
     today = [f"{PARAMETERS[section].get(key, key)}{colon}{value}" for key, colon, value in keys]
     return f"{section}: {{{', '.join([head, *today])}}}"
+
+
+def verdict_of_today(verdict: dict[str, Any]) -> dict[str, Any]:
+    """Return a verdict whose causes of new paths have their names of today."""
+    result = verdict.get("result", {})
+    counted = result.get("replans")
+    if not isinstance(counted, dict):
+        return verdict
+    today = dict(zip(names_of_now(counted, CAUSES), counted.values(), strict=True))
+    return {**verdict, "result": {**result, "replans": today}}

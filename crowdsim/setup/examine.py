@@ -45,7 +45,7 @@ class Facts:
     agents, goals, ticks, frames : int
     area_m2 : float
     polygons, walls : int
-    shortest_way_m, longest_way_m : float
+    shortest_path_m, longest_path_m : float
         Length of the paths that agents would take; 0 without paths.
     recording_bytes : int
         Estimate, if all agents stayed to the end.
@@ -58,8 +58,8 @@ class Facts:
     area_m2: float
     polygons: int
     walls: int
-    shortest_way_m: float
-    longest_way_m: float
+    shortest_path_m: float
+    longest_path_m: float
     recording_bytes: int
 
 
@@ -239,8 +239,8 @@ def _facts(built: Built, lengths: list[float]) -> Facts:
         area_m2=float(sum(ground.area for ground in scenario.geometry.grounds)),
         polygons=built.world.mesh.polygon_count,
         walls=len(built.world.walls.start),
-        shortest_way_m=min(lengths, default=0.0),
-        longest_way_m=max(lengths, default=0.0),
+        shortest_path_m=min(lengths, default=0.0),
+        longest_path_m=max(lengths, default=0.0),
         recording_bytes=int(
             frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE)
             + scenario.stop.ticks * TICK_BYTES

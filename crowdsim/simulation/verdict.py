@@ -26,7 +26,7 @@ MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has t
 REPLANS = {  # counts of a tick, and how the verdict names the cause
     "replans_agents_ahead": "agents ahead",
     "replans_blocked": "blocked",
-    "replans_path_closed": "path shut",
+    "replans_path_closed": "path closed",
     "replans_goal_moved": "goal moved",
     "replans_pushed_off": "pushed off",
     "replans_no_local_path": "no local path",

@@ -15,7 +15,7 @@ from crowdsim.measures.deadlock_stuck import (
     PROGRESS_M,
     REGAINING_SECONDS,
     REGAINING_SHARE,
-    is_held_up,
+    has_no_progress,
     look_every,
     opens_later,
     wants_on,
@@ -153,7 +153,7 @@ class DetectStuck(TickSystem):
             door_opens_later=opens_later(self.events, tick.number),
         )  # fmt: skip
         speed = np.hypot(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
-        stuck = wants & is_held_up(
+        stuck = wants & has_no_progress(
             agents.progress, then, np.where(agents.is_driven == 1, speed, agents.desired_speed)
         )
         begins, frees = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)

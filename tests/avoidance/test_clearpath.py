@@ -171,23 +171,23 @@ def test_a_butt_end_lets_walk_up_to_the_horizon_and_a_spike_turns_aside():
     view = view_of(
         [[0.0, 0.0], [2.4, 0.0]], [[1.1, 0.0], [0.0, 0.0]], [[1.1, 0.0], [0.0, 0.0]], active=[1, 0]
     )
-    butt = choose("clearpath", view, **{**PLAIN, "time_horizon_standing": 2.0})
+    butt = choose("clearpath", view, **{**PLAIN, "time_horizon_stationary": 2.0})
     assert butt.velocity[0] == pytest.approx([1.0, 0.0], abs=1e-6)
     assert butt.blocker.tolist() == [2, 0]
-    spike = choose("clearpath", view, **{**PLAIN, "tip": "spike", "time_horizon_standing": 2.0})
+    spike = choose("clearpath", view, **{**PLAIN, "tip": "spike", "time_horizon_stationary": 2.0})
     assert spike.velocity[0, 0] > 1.0
     assert spike.velocity[0, 1] < -0.01  # passing on the right
     # A spike that reaches one horizon is a butt end.
     same = choose(
-        "clearpath", view, **{**PLAIN, "tip": "spike", "spike_reach": 1.0, "time_horizon_standing": 2.0}
+        "clearpath", view, **{**PLAIN, "tip": "spike", "spike_reach": 1.0, "time_horizon_stationary": 2.0}
     )
     assert (same.velocity == butt.velocity).all()
 
 
 def test_standing_and_moving_agents_have_horizons_of_their_own():
     for active, named, other in (
-        ([1, 0], "time_horizon_standing", "time_horizon"),
-        ([1, 1], "time_horizon", "time_horizon_standing"),
+        ([1, 0], "time_horizon_stationary", "time_horizon"),
+        ([1, 1], "time_horizon", "time_horizon_stationary"),
     ):
         view = view_of(
             [[0.0, 0.0], [2.4, 0.0]], [[1.1, 0.0], [0.0, 0.0]], [[1.1, 0.0], [0.0, 0.0]], active=active
@@ -226,12 +226,12 @@ def test_progress_walks_round_where_the_nearest_velocity_slows_down():
     view = view_of(
         [[0.0, 0.0], [1.4, 0.0]], [[1.1, 0.0], [0.0, 0.0]], [[1.1, 0.0], [0.0, 0.0]], active=[1, 0]
     )
-    nearest = choose("clearpath", view, **{**PLAIN, "time_horizon_standing": 1.0})
+    nearest = choose("clearpath", view, **{**PLAIN, "time_horizon_stationary": 1.0})
     assert nearest.velocity[0] == pytest.approx([1.0, 0.0], abs=1e-6)
     progress = choose(
         "clearpath",
         view,
-        **{**PLAIN, "time_horizon_standing": 1.0, "boundary_choice": "progress", "sideways_cost": 0.05},
+        **{**PLAIN, "time_horizon_stationary": 1.0, "boundary_choice": "progress", "sideways_cost": 0.05},
     )
     assert progress.velocity[0, 0] > 1.03
     assert abs(progress.velocity[0, 1]) > 0.2

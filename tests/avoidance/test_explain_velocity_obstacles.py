@@ -176,7 +176,7 @@ def test_a_cone_reads_as_one_would_draw_it():
     view = view_of(
         [[0.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]], [[1.5, 0.0], [0.0, 0.0]], active=[1, 0], speed=1.7
     )
-    choice, reasons = explained(view, "clearpath", tip="butt", time_horizon_standing=1.0)
+    choice, reasons = explained(view, "clearpath", tip="butt", time_horizon_stationary=1.0)
     (cone,), (tip,) = (reasons[0][reasons[0]["kind"] == kind] for kind in (Reason.OBSTACLE, Reason.TIP))
     cosine = math.sqrt(1.0 - 0.04)
     assert [cone[name] for name in ("x", "y", "a_x", "a_y", "b_x", "b_y")] == pytest.approx(

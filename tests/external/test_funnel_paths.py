@@ -38,7 +38,7 @@ def arena(kind):
     if kind == "its own polygons":
         return OnePlanner(mesh_from_polygons(*read_mesh(need("polyanya", "arena.mesh")))[0])
     ground = shapely.from_wkt(need("polyanya", "arena_boundary.wkt").read_text())
-    return OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=kind)).mesh)
+    return OnePlanner(build_mesh(ground, parameters=MeshParameters(faces=kind)).mesh)
 
 
 @pytest.mark.sample(1)

@@ -65,7 +65,7 @@ def test_shortest_ways_are_those_of_every_optimal_planner_on_either_mesh_and_no_
     chosen = np.random.default_rng(0).permutation(len(starts))[:60]
     starts, ends, optimum = starts[chosen].copy(), ends[chosen].copy(), optimum[chosen]
     meshes = {
-        cells: build_mesh(ground_of(name), parameters=MeshParameters(cells=cells)).mesh
+        cells: build_mesh(ground_of(name), parameters=MeshParameters(faces=cells)).mesh
         for cells in ("polygons", "triangles")
     }
     best = lengths(meshes["polygons"], "optimal", starts, ends)

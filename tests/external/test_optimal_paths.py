@@ -34,7 +34,7 @@ def arena(kind):
         return mesh_from_polygons(*read_mesh(need("polyanya", f"{kind}.mesh")))[0]
     return build_mesh(
         shapely.from_wkt(need("polyanya", "arena_boundary.wkt").read_text()),
-        parameters=MeshParameters(cells=kind),
+        parameters=MeshParameters(faces=kind),
     ).mesh
 
 

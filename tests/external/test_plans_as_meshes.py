@@ -37,7 +37,7 @@ def ground_of(name, offset=(0.0, 0.0)):
 def test_a_plan_is_covered_exactly(name, offset):
     ground = ground_of(name, offset)
     for cells, sides in (("polygons", 6), ("triangles", 3)):
-        check_cover(ground, build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh, sides)
+        check_cover(ground, build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh, sides)
 
 
 @pytest.mark.sample(4)

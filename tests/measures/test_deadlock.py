@@ -17,7 +17,7 @@ from crowdsim.measures.deadlock_graph import (
     strong_parts,
 )
 from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, lines_cut
-from crowdsim.measures.deadlock_stuck import is_held_up, look_every, wants_on
+from crowdsim.measures.deadlock_stuck import has_no_progress, look_every, wants_on
 from crowdsim.measures.tracks import make_tracks
 from crowdsim.scenario.model import Goal
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
@@ -114,9 +114,9 @@ def test_frames_that_are_rare_are_compared_over_ten_seconds_too_and_too_rare_one
 
 def test_slow_walkers_are_asked_for_what_they_can_do():
     speed, then = np.array([1.3, 0.1, 0.05, 0.01]), np.zeros(4)
-    assert is_held_up(np.array([0.19, 0.19, 0.09, 0.019]), then, speed).tolist() == [True] * 4
-    assert is_held_up(np.array([0.21, 0.21, 0.11, 0.021]), then, speed).tolist() == [False] * 4
-    assert is_held_up(np.array([0.0]), np.array([np.nan]), np.array([1.3])).tolist() == [False]
+    assert has_no_progress(np.array([0.19, 0.19, 0.09, 0.019]), then, speed).tolist() == [True] * 4
+    assert has_no_progress(np.array([0.21, 0.21, 0.11, 0.021]), then, speed).tolist() == [False] * 4
+    assert has_no_progress(np.array([0.0]), np.array([np.nan]), np.array([1.3])).tolist() == [False]
 
 
 def test_an_agent_that_waits_by_design_does_not_want_on():

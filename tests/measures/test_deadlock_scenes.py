@@ -11,7 +11,7 @@ import yaml
 
 from crowdsim.measures import deadlock
 from crowdsim.measures.deadlock_recorded import Recorded
-from crowdsim.measures.deadlock_stuck import is_held_up, look_every, opens_later, wants_on
+from crowdsim.measures.deadlock_stuck import has_no_progress, look_every, opens_later, wants_on
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
@@ -95,7 +95,7 @@ def assert_one_definition(run):
     )
     assert np.array_equal(by_event, rows["is_stuck"].to_numpy() == 1)
     surely, perhaps = (
-        wants & is_held_up(progress + change, then, speed) for change in (ROUNDED_M, -ROUNDED_M)
+        wants & has_no_progress(progress + change, then, speed) for change in (ROUNDED_M, -ROUNDED_M)
     )
     assert (
         np.all(perhaps[by_event])

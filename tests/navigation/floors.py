@@ -44,4 +44,4 @@ def two_storeys(turn=0.0, offset=(0.0, 0.0), cells="polygons"):
         ),
     ]
     joins = [Join((0, 2), foot, 0.0), Join((1, 2), head, RISE)]
-    return floors, joins, build_floors(floors, joins, parameters=MeshParameters(cells=cells), wall_reach=4.0)
+    return floors, joins, build_floors(floors, joins, parameters=MeshParameters(faces=cells), wall_reach=4.0)

@@ -29,7 +29,7 @@ class Sights:
     @classmethod
     def on(cls, ground, cells: str = "polygons", **parameters):
         """Return one on the mesh of some ground."""
-        return cls(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh, **parameters)
+        return cls(build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh, **parameters)
 
     def planner(self, shapes):
         """Return a planner for goals: points, or shapely shapes."""

@@ -41,7 +41,7 @@ def check_paths(ground, seed, cells, radii, pairs=6, parameters=None):
     """
     rng = np.random.default_rng(seed + 10**6)
     planner = OnePlanner(
-        build_mesh(ground, parameters=MeshParameters(cells=cells, **(parameters or {}))).mesh
+        build_mesh(ground, parameters=MeshParameters(faces=cells, **(parameters or {}))).mesh
     )
     walls = ground.boundary
     shapely.prepare(walls)
@@ -126,7 +126,7 @@ def funnel_with_a_beam(gap):
 
 @pytest.mark.parametrize("cells", ["polygons", "triangles"])
 def test_portals_of_five_metres_with_a_gap_of_0_3_metres_inside_stop_wide_agents(cells):
-    planner = OnePlanner.on(funnel_with_a_beam(0.3), cells=cells)
+    planner = OnePlanner.on(funnel_with_a_beam(0.3), faces=cells)
     for radius, status in (
         (0.14, FOUND),
         (0.1499, FOUND),
@@ -142,7 +142,7 @@ def test_a_vertex_opposite_a_wall_inside_one_polygon_parts_it_for_wide_agents(ce
     # The needle's point lies 0.3 m from the floor; without a foot in the floor there is no edge of 0.3 m that
     # a search could measure.
     needle = shapely.Polygon([(5.0, 0.3), (5.02, 4.0), (4.98, 4.0)])
-    planner = OnePlanner.on(shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle), cells=cells)
+    planner = OnePlanner.on(shapely.box(0.0, 0.0, 10.0, 5.0).difference(needle), faces=cells)
     assert planner.path((1.0, 0.2), (9.0, 0.2), 0.14)[3] < 8.1
     wide = planner.path((1.0, 0.2), (9.0, 0.2), 0.16)
     assert wide[0] == FOUND and wide[3] > 10.0  # over the needle's other end, 0.84 m from the ceiling

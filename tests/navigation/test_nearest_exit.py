@@ -41,7 +41,7 @@ def test_no_path_of_the_mesh_is_a_tenth_longer_than_the_shortest(seed):
     ground, rng = (random_ground, rooms, simple_polygon)[seed % 3](seed), np.random.default_rng(seed)
     points, part = free_points(ground, 0.2, 30, rng)
     points = points[part == part[0]][:14]
-    mesh = build_mesh(ground, parameters=MeshParameters(cells=("polygons", "triangles")[seed % 2])).mesh
+    mesh = build_mesh(ground, parameters=MeshParameters(faces=("polygons", "triangles")[seed % 2])).mesh
     regions = [shapely.Point(point).buffer(0.6, 4) for point in points[:2]]
     goals = cut_goals(
         mesh,

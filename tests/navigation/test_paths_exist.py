@@ -91,7 +91,7 @@ def check_world(kind, seed, tile=0.0):
         return 0
     starts, shapes = points[:STARTS], [*shapely.points(points[STARTS:]), *shapes]
     narrow, wide = (exists(ground, starts, shapes, radius + tie).ravel() for tie in (TIE_M, -TIE_M))
-    parameters = MeshParameters(cells=("polygons", "triangles")[seed % 2])
+    parameters = MeshParameters(faces=("polygons", "triangles")[seed % 2])
     mesh = (
         build_tiles(ground, tile, parameters=parameters)[0].mesh
         if tile

@@ -42,7 +42,7 @@ class Law:
 class Mesh:
     """Numbers of a kind of navigation."""
 
-    cells: str = param("polygons", "", choices=("polygons", "triangles"), why="polygons are fewer")
+    faces: str = param("polygons", "", choices=("polygons", "triangles"), why="polygons are fewer")
 
 
 @dataclass(frozen=True)

@@ -87,7 +87,7 @@ def test_numbers_of_models_are_in_it_with_range_and_reason() -> None:
         "default": 2.0,
         "description": "How long a velocity is to stay clear of others [s].",
     }
-    assert scenario_schema()["properties"]["navigation"]["anyOf"][1]["properties"]["cells"]["enum"] == [
+    assert scenario_schema()["properties"]["navigation"]["anyOf"][1]["properties"]["faces"]["enum"] == [
         "polygons",
         "triangles",
     ]

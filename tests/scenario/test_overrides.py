@@ -52,7 +52,7 @@ def test_the_last_of_several_settings_counts_and_later_ones_build_on_earlier() -
 
 def test_a_short_form_can_be_refined() -> None:
     text = with_line("navigation", "mesh")
-    assert load(text, sets=["navigation.cells=triangles"]).navigation.values["cells"] == "triangles"
+    assert load(text, sets=["navigation.faces=triangles"]).navigation.values["faces"] == "triangles"
     assert load(text, sets=["avoidance.model=none"]).avoidance.name == "none"
 
 

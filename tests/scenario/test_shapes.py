@@ -33,7 +33,7 @@ def test_the_smallest_scenario_gets_all_defaults() -> None:
     ) == (10.0, 2, "all", False)
     assert scenario.avoidance.name == "orca"
     assert scenario.avoidance.values == {"neighbour_count": 10, "time_horizon": 2.0}
-    assert scenario.navigation.values == {"cells": "polygons", "share_searches": True}
+    assert scenario.navigation.values == {"faces": "polygons", "share_searches": True}
 
 
 def test_the_small_scenario_is_read_as_it_says() -> None:
@@ -54,7 +54,7 @@ def test_the_small_scenario_is_read_as_it_says() -> None:
     ]
     assert [scenario.goals[part].name for part in scenario.goals[4].parts] == ["back", "door"]
     assert scenario.avoidance.values["time_horizon"] == 3.0
-    assert scenario.navigation.values["cells"] == "triangles"
+    assert scenario.navigation.values["faces"] == "triangles"
     assert scenario.agent_count == 26
     assert scenario.notes == ()
 

@@ -43,7 +43,7 @@ groups:
       - {id: 7, goals: [{point: [12, 1], arrive_within: 0.5, speed: 0.9}, door]}
       - {position: [11, 6], radius: 0.15, premovement: {uniform: {low: 5, high: 9}}}
 avoidance: {model: orca, time_horizon: 3}
-navigation: {kind: mesh, cells: triangles}
+navigation: {kind: mesh, faces: triangles}
 record: {rate: 5, columns: [velocity, goal], agents: [walkers, 7], region: {box: [0, 0, 12, 8]}, trace: true}
 """
 

@@ -106,7 +106,7 @@ def test_a_door_closes_after_ten_and_the_others_take_the_way_round(way):
                 through_late |= set(agents.entity[b][crossed].tolist()) if run.tick > closed else set()
         verdict = run.verdict()
         assert verdict.ended == "all arrived" and verdict.arrived == 40
-        assert 1 <= verdict.replans["path shut"] <= 40
+        assert 1 <= verdict.replans["path closed"] <= 40
         assert 0 < closed < opened == 801 and not through_late
         assert 15 <= len(south) <= 22, (
             "all of the early ones but those ten, and those who were nearer to the far side when they stood "

@@ -177,7 +177,7 @@ def test_a_door_that_a_grid_shuts_is_told_with_the_numbers_and_the_proposal_open
     assert "gaps between obstacles from 2.1 m on, and between edges of areas from 1.6 m on" in problem.message
     proposal = problem.way_out.split("navigation: {")[1].split("}")[0]
     opened, facts = examine(build_world(load_scenario(text, sets=[f"navigation={{{proposal}}}"])))
-    assert opened == [] and facts.longest_way_m > 1.0
+    assert opened == [] and facts.longest_path_m > 1.0
     assert examine(build_world(load_scenario(text, sets=["navigation=optimal"])))[0] == []
 
 
@@ -210,4 +210,4 @@ def test_lengths_are_those_that_the_run_finds(kind):
     _, facts = examine(build_world(parse_scenario(text)))
     with Simulation(parse_scenario(text)) as run:
         (length,) = [event.x for _ in range(20) for event in run.step() if event.kind == EventKind.PATH_FOUND]
-    assert facts.shortest_way_m == facts.longest_way_m == pytest.approx(length, rel=1e-12)
+    assert facts.shortest_path_m == facts.longest_path_m == pytest.approx(length, rel=1e-12)

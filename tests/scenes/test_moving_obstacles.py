@@ -405,7 +405,7 @@ def test_nobody_is_run_over_in_the_scenario():
         assert deepest(run, 3000) <= 0.02
         verdict = run.run()
         assert (
-            verdict.arrived == 60 and verdict.deepest_overlap_m <= 0.02 and verdict.replans["path shut"] > 0
+            verdict.arrived == 60 and verdict.deepest_overlap_m <= 0.02 and verdict.replans["path closed"] > 0
         )
 
 

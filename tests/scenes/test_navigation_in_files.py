@@ -32,9 +32,9 @@ def test_a_group_keeps_the_scenarios_numbers_where_the_kind_is_the_same():
 
 
 def test_a_group_of_another_kind_has_the_defaults_of_that_kind_and_the_scenarios_mesh():
-    found = scenario("{kind: mesh, cells: triangles, most_sides: 4, costs: length}", "grid")
+    found = scenario("{kind: mesh, faces: triangles, most_sides: 4, costs: length}", "grid")
     own = found.navigation_of(found.groups[0])
-    assert own.name == "grid" and own.values["cells"] == "triangles" and own.values["most_sides"] == 4
+    assert own.name == "grid" and own.values["faces"] == "triangles" and own.values["most_sides"] == 4
     assert "costs" not in own.values
     assert [chosen.name for chosen in found.navigations] == ["grid", "mesh"]
 
@@ -49,17 +49,17 @@ def test_a_group_that_says_what_the_scenario_says_means_the_same():
     "of_a", ["grid", "optimal", "{kind: visibility, shun: [[1, 2]], weight: 2}", "{share_searches: false}"]
 )
 def test_the_canonical_text_gives_the_same_navigation(of_a: str):
-    found = scenario("{kind: mesh, cells: triangles}", of_a)
+    found = scenario("{kind: mesh, faces: triangles}", of_a)
     again = parse_scenario(found.canonical())
     assert again.groups[0].navigation == found.groups[0].navigation and again.canonical() == found.canonical()
 
 
 def test_a_mesh_of_its_own_is_refused_with_the_way_out():
     with pytest.raises(ScenarioError) as caught:
-        scenario("mesh", "{kind: grid, cells: triangles}")
+        scenario("mesh", "{kind: grid, faces: triangles}")
     problem = caught.value.problems[0]
-    assert problem.item == "groups[0].navigation.cells" and problem.line == 6
-    assert "one mesh for all groups" in problem.message and "navigation.cells" in problem.way_out
+    assert problem.item == "groups[0].navigation.faces" and problem.line == 6
+    assert "one mesh for all groups" in problem.message and "navigation.faces" in problem.way_out
 
 
 def test_mistakes_in_a_groups_navigation_stand_where_they_are_made():

@@ -218,7 +218,7 @@ def test_a_shut_way_is_a_cause_even_where_people_are_none():
                 for event in run.step()
                 if event.kind == EventKind.REPLANNED and event.value == ReplanCause.PATH_CLOSED
             ]
-        assert granted == [11, 21, 31] and run.verdict().replans == {"path shut": 3}
+        assert granted == [11, 21, 31] and run.verdict().replans == {"path closed": 3}
         assert run.world.agents.replans.tolist() == [3]
 
 

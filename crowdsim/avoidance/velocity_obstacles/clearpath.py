@@ -29,7 +29,7 @@ class ClearPath(VelocityObstacleModel):
     class Parameters(Sides, Horizons):
         """What can be tuned."""
 
-        time_horizon_standing: float = param(
+        time_horizon_stationary: float = param(
             1.0,
             "s",
             above=0.0,
@@ -137,7 +137,7 @@ class ClearPath(VelocityObstacleModel):
             neighbour_count=float(own.neighbour_count),
             neighbour_distance=float(own.neighbour_distance),
             per_horizon=1.0 / own.time_horizon,
-            per_standing_horizon=1.0 / own.time_horizon_standing,
+            per_stationary_horizon=1.0 / own.time_horizon_stationary,
             per_wall_horizon=1.0 / own.time_horizon_walls,
             per_tick=1.0 / tick_length,
             bias=float(HYBRID),

@@ -91,7 +91,7 @@ class Hrvo(VelocityObstacleModel):
             neighbour_count=float(own.neighbour_count),
             neighbour_distance=float(own.neighbour_distance),
             per_horizon=0.0,
-            per_standing_horizon=0.0,
+            per_stationary_horizon=0.0,
             per_wall_horizon=1.0 / own.time_horizon_walls,
             per_tick=1.0 / tick_length,
             bias=float(HYBRID if own.apex == "paper" else LIBRARY),

@@ -55,7 +55,7 @@ class VelocityObstacleParameters(NamedTuple):
     Attributes
     ----------
     neighbour_count, neighbour_distance : float, m
-    per_horizon, per_standing_horizon, per_wall_horizon, per_tick : float, 1/s
+    per_horizon, per_stationary_horizon, per_wall_horizon, per_tick : float, 1/s
         Reciprocals of the horizons towards agents that move, agents that stand, and walls, and of the tick;
         0: endless.
     bias, bias_strength, spike : float
@@ -77,7 +77,7 @@ class VelocityObstacleParameters(NamedTuple):
     neighbour_count: float
     neighbour_distance: float
     per_horizon: float
-    per_standing_horizon: float
+    per_stationary_horizon: float
     per_wall_horizon: float
     per_tick: float
     bias: float
@@ -288,7 +288,7 @@ def _agent_obstacles(
             radius + np.float64(states[theirs + STATE_RADIUS]),
             share,
             turn,
-            parameters.per_horizon if share > 0.0 else parameters.per_standing_horizon,
+            parameters.per_horizon if share > 0.0 else parameters.per_stationary_horizon,
             parameters.per_tick,
             cells_row[slot] < cells_row[other],
             shape,
@@ -327,7 +327,7 @@ def choose_with_workspaces(
     wall_shape, wall_link, zone_start, zone_wall = frame
     halvings, longest = (
         0,
-        parameters.per_tick / max(min(parameters.per_horizon, parameters.per_standing_horizon), 1e-9),
+        parameters.per_tick / max(min(parameters.per_horizon, parameters.per_stationary_horizon), 1e-9),
     )
     while (1 << halvings) < longest and halvings < 30:
         halvings += 1

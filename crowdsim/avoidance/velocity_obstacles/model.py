@@ -130,7 +130,7 @@ def _horizons(
 ) -> NDArray[np.float64]:
     """Return for how long each obstacle forbids collisions, s."""
     with np.errstate(divide="ignore"):
-        horizons = 1.0 / np.where(moves, parameters.per_horizon, parameters.per_standing_horizon)
+        horizons = 1.0 / np.where(moves, parameters.per_horizon, parameters.per_stationary_horizon)
     if parameters.drops:
         horizons[len(horizons) - max(counts.steps, 0) :] = 0.0
     else:

@@ -39,7 +39,7 @@ STEP_OF_CLEARANCE = 0.9
 class MeshParameters:
     """How the mesh is made."""
 
-    cells: str = param(
+    faces: str = param(
         "polygons",
         "",
         choices=("polygons", "triangles"),
@@ -95,7 +95,7 @@ class MeshParameters:
     @property
     def sides(self) -> int:
         """Most sides of a polygon."""
-        return 3 if self.cells == "triangles" else self.most_sides
+        return 3 if self.faces == "triangles" else self.most_sides
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ def paths_on(planner, ground, radius, seed, count=8):
 )
 def test_the_path_of_a_point_is_the_shortest_in_its_corridor(make, seed, cells):
     ground = make(seed)
-    planner = OnePlanner.on(ground, cells=cells)
+    planner = OnePlanner.on(ground, faces=cells)
     bent = 0
     for start, goal, portals, path, length in paths_on(planner, ground, 0.0, seed):
         expected, corners = twin.shortest_in_corridor(planner.mesh, portals, start, goal)
@@ -70,7 +70,7 @@ def test_the_path_of_a_point_is_the_shortest_in_its_corridor(make, seed, cells):
 @pytest.mark.parametrize("seed", range(12))
 def test_on_ground_without_holes_the_path_of_a_point_is_the_shortest_of_all(seed, cells):
     ground = simple_polygon(seed)
-    planner, optimum = OnePlanner.on(ground, cells=cells), twin.Visibility(ground)
+    planner, optimum = OnePlanner.on(ground, faces=cells), twin.Visibility(ground)
     for start, goal, _, _, length in paths_on(planner, ground, 0.0, seed):
         assert length == pytest.approx(optimum.shortest(start, goal), rel=1e-9)
 
@@ -116,7 +116,7 @@ def test_thousands_of_paths_are_as_short_as_they_can_be(block):
             (holes, "polygons"),
             (holes, "triangles"),
         ):
-            planner = OnePlanner.on(ground, cells=cells)
+            planner = OnePlanner.on(ground, faces=cells)
             optimum = twin.Visibility(ground)
             for start, goal, portals, _, length in paths_on(planner, ground, 0.0, seed):
                 best = optimum.shortest(start, goal)
@@ -205,7 +205,7 @@ def test_the_path_does_not_depend_on_polygons_or_triangles_where_there_is_only_o
     for seed in range(8):
         ground = simple_polygon(seed)
         first, second = (
-            OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh)
+            OnePlanner(build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh)
             for cells in ("polygons", "triangles")
         )
         for a, b in zip(paths_on(first, ground, 0.2, seed), paths_on(second, ground, 0.2, seed)):

@@ -20,7 +20,7 @@ def walk_there(ground, seed, radius, cells, count=8):
     it.
     """
     rng = np.random.default_rng(seed)
-    mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh
+    mesh = build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh
     points, part = free_points(ground, radius, count + 1, rng)
     if len(points) < 2:
         return np.zeros(0), np.zeros(0)
@@ -98,7 +98,7 @@ def test_the_next_corner_is_the_first_of_the_whole_path(make, seed, radius):
 @pytest.mark.parametrize("seed", [3, 12])
 def test_points_steer_where_the_reference_does(seed, cells):
     ground = random_ground(seed)
-    mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh
+    mesh = build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh
     points, part = free_points(ground, 0.0, 40, np.random.default_rng(seed))
     goal, *starts = points[part == np.argmax(np.bincount(part))]
     walkers = Walkers(mesh, starts, 0.0)

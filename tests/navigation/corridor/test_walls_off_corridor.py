@@ -54,8 +54,8 @@ def check_tiles(seed):
     return how much longer each is than on the mesh in one piece.
     """
     ground, cells = world(seed), ("polygons", "triangles")[seed % 2]
-    tiles = build_tiles(ground, SIZES[seed // 3 % 4], parameters=MeshParameters(cells=cells))[0]
-    one = OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh)
+    tiles = build_tiles(ground, SIZES[seed // 3 % 4], parameters=MeshParameters(faces=cells))[0]
+    one = OnePlanner(build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh)
     return [
         length / one.path(start, goal, radius)[3]
         for radius, start, goal, length in check_clear(ground, tiles.mesh, seed)

@@ -29,7 +29,7 @@ def neighbours(ground, rng):
 def test_rims_are_those_of_the_twin(seed):
     rng = np.random.default_rng(seed)
     ground = (random_ground, rooms, simple_polygon)[seed % 3](seed)
-    mesh = build_mesh(ground, parameters=MeshParameters(cells=("polygons", "triangles")[seed % 2])).mesh
+    mesh = build_mesh(ground, parameters=MeshParameters(faces=("polygons", "triangles")[seed % 2])).mesh
     pair = list(neighbours(ground, rng))
     shapes = [
         GoalShape(shape)

@@ -146,7 +146,7 @@ def test_awkward_ground_is_covered_exactly(name, cells):
     ground = awkward_grounds()[name]
     check_cover(
         ground,
-        build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh,
+        build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh,
         3 if cells == "triangles" else 6,
     )
 
@@ -167,13 +167,13 @@ def test_thousands_of_random_grounds_are_covered_exactly(block):
     for seed in range(100 * block, 100 * block + 100):
         for cells, sides in (("polygons", 6), ("triangles", 3)):
             ground = random_ground(seed)
-            check_cover(ground, build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh, sides)
+            check_cover(ground, build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh, sides)
 
 
 def test_merging_leaves_fewer_polygons_than_triangles():
     for seed in range(10):
         ground = random_ground(seed)
-        triangles = build_mesh(ground, parameters=MeshParameters(cells="triangles")).mesh.polygon_count
+        triangles = build_mesh(ground, parameters=MeshParameters(faces="triangles")).mesh.polygon_count
         assert build_mesh(ground).mesh.polygon_count <= 0.6 * triangles
 
 

@@ -47,7 +47,7 @@ class Polyanya:
     """A mesh with one slot for a search of its own and one for a shared one."""
 
     def __init__(self, ground, cells="polygons", capacity=1 << 12, mesh=None):
-        self.mesh = build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh if mesh is None else mesh
+        self.mesh = build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh if mesh is None else mesh
         self.slots = make_interval_slots(2, self.mesh, capacity)
         self._goals, self.scratch = None, make_scratch(2, self.mesh.polygon_count)
 

@@ -58,7 +58,7 @@ def goals_on(mesh, ground, rng):
 )
 def test_corridors_cost_what_dijkstra_finds(make, seed, cells):
     ground = make(seed)
-    planner = OnePlanner.on(ground, cells=cells)
+    planner = OnePlanner.on(ground, faces=cells)
     rng = np.random.default_rng(seed)
     goals = goals_on(planner.mesh, ground, rng)
     found = straight = 0

@@ -46,8 +46,8 @@ def check_reach(ground, size, seed, cells="polygons", radii=RADII, pairs=3):
     return how many paths there were.
     """
     one, many = (
-        OnePlanner(build_mesh(ground, parameters=MeshParameters(cells=cells)).mesh),
-        OnePlanner(tiled(ground, size, cells=cells).mesh),
+        OnePlanner(build_mesh(ground, parameters=MeshParameters(faces=cells)).mesh),
+        OnePlanner(tiled(ground, size, faces=cells).mesh),
     )
     rng = np.random.default_rng(seed)
     found = 0
