@@ -174,13 +174,13 @@ class KernelStore(Store):
 
 
 @cache
-def _claims(process: int, folder: Path) -> Any:
-    """Return a file each byte of which stands for a kernel that a process compiles,
+def _claims(process: int, folder: Path) -> int | None:
+    """Return the descriptor of a file each byte of which stands for a kernel that a process compiles,
     or None where it cannot be made. A process that ends lets go of its own.
     """
     with contextlib.suppress(OSError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return (folder / "claims").open("ab")
+        return os.open(folder / "claims", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     return None
 
 

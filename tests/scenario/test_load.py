@@ -20,49 +20,6 @@ from crowdsim.scenario.yaml_reader import read_yaml
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def long_scenario() -> str:
-    """Return a scenario of some 200 lines with obstacles, goals, groups and listed agents."""
-    lines = ["version: 1", "geometry:", "  walkable: {box: [0, 0, 100, 50]}", "  obstacles:"]
-    lines += [
-        (
-            f"    - {{name: pillar {n}, circle: {{centre: [{5 + 2 * n}, {10 + n % 7}], radius: 0.4, "
-            f"corners: 16}}}}"
-        )
-        for n in range(45)
-    ]
-    lines += (
-        ["goals:"]
-        + [f"  goal {n}: {{point: [{1 + 2 * n}, 40]}}" for n in range(45)]
-        + ["  any: {nearest_of: [" + ", ".join(f"goal {n}" for n in range(45)) + "]}"]
-    )
-    lines += ["groups:"]
-    for n in range(9):
-        lines += [
-            f"  - name: group {n}",
-            "    count: 30",
-            f"    region: {{box: [{n * 10}, 20, {n * 10 + 9}, 30]}}",
-            f"    goals: [goal {n}, any]",
-            "    speed: {normal: {mean: 1.34, sd: 0.26, low: 0.5, high: 2.2}}",
-        ]
-    lines += ["  - name: listed", "    agents:"] + [
-        f"      - {{id: {n}, position: [{1 + 1.5 * n}, 45], goals: [goal {n % 45}], speed: 1.2}}"
-        for n in range(50)
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def test_a_scenario_of_two_hundred_lines_is_loaded_in_less_than_50_ms() -> None:
-    text = long_scenario()
-    assert 190 <= text.count("\n") <= 240
-    parse_scenario(text)  # the models are built at the first use
-    times = []
-    for _ in range(7):
-        start = time.process_time()  # other programs on the machine do not count
-        parse_scenario(text)
-        times.append(time.process_time() - start)
-    assert min(times) < 0.05
-
-
 @pytest.mark.full
 def test_a_hundred_thousand_positions_are_loaded_in_seconds_and_little_memory() -> None:
     positions = ", ".join(f"[{1 + n % 400 * 0.7:.2f}, {1 + n // 400 * 0.7:.2f}]" for n in range(100_000))
