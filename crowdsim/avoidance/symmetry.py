@@ -215,9 +215,11 @@ def turn_away(
     Notes
     -----
     The speed is kept; the direction is turned without trigonometry. A positive tangent is a turn to the
-    right. With `numbers` of both signs the sides are drawn. Of two that press in a doorway a post mostly
-    binds one, which makes them no ring: so they count by what held them up last. Where a wall binds an agent
-    after such a turn, its next one goes to the other side. Twin: `tests/reference/symmetry.py`.
+    right. With `numbers` of both signs the sides are drawn. Of two that meet in a doorway a post mostly
+    binds one, which makes them no ring: so two with contrary wishes count by what held them up last. (Two
+    that press side by side into a door are let be: the arch gets on by itself, and turns keep people from
+    the door.) Where a wall binds an agent after such a turn, its next one goes to the other side. Twin:
+    `tests/reference/symmetry.py`.
     """
     blocked, _, _, holder, pressed = progress
     least_exact, greatest_exact, least_ring, greatest_ring, patience, lasts = numbers
@@ -246,6 +248,7 @@ def turn_away(
                 if (
                     other >= 0
                     and holder[other] == entity[row]
+                    and wx * preferred_velocity[other, 0] + wy * preferred_velocity[other, 1] < 0.0
                     and pressed[other] >= patience
                     and (blocker[row] == AT_WALL or blocker[other] == AT_WALL)
                 ):

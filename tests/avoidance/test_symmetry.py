@@ -157,18 +157,18 @@ def test_a_ring_must_hold_for_the_declared_time_before_it_is_turned():
     assert all(not adjust(other, [3, 5, 9], position, still, wish, [5, 9, -1])[1].any() for _ in range(20))
 
 
-def sides_of_two(of_the_first, parameters, ticks=200):
+def sides_of_two(of_the_first, parameters, ticks=200, second=(-1.0, 0.0)):
     """Return (ticks, 2) across: where two that hold each other up turn to, if something else binds the first
     from the second tick on.
     """
-    breaker, wish = SymmetryBreaker(parameters), np.array([[1.0, 0.0], [-1.0, 0.0]])
+    breaker, wish = SymmetryBreaker(parameters), np.array([[1.0, 0.0], second])
     found = []
     for tick in range(ticks):
         blocker = [of_the_first if tick else 5, 3]
         out, _ = adjust(
             breaker, [3, 5], [[0.0, 0.0], [0.5, 0.1]], wish * 0.0, wish, blocker, draws=np.array([0.2, 0.7])
         )
-        found.append(out[:, 1])
+        found.append(out[:, 1] - wish[:, 1])
     return np.array(found)
 
 
@@ -181,6 +181,13 @@ def test_two_press_on_where_a_post_binds_one_that_the_other_held_up_before():
     # but not where another agent does, or where nothing does any more
     assert not sides_of_two(99, SymmetryBreaker.Parameters(patience=0.5), 20).any()
     assert not sides_of_two(0, SymmetryBreaker.Parameters(patience=0.5), 20).any()
+
+
+def test_two_that_press_side_by_side_into_a_door_are_not_turned_away_from_it():
+    """Arches in front of doors are full of them: the flow of people through 0.8 m fell by a tenth."""
+    for second in ([1.0, 0.0], [0.1, -1.0]):
+        assert not sides_of_two(-1, SymmetryBreaker.Parameters(patience=0.5), 40, second).any()
+    assert sides_of_two(-1, SymmetryBreaker.Parameters(patience=0.5), 40, [-0.1, -1.0]).any()
 
 
 def test_two_at_a_post_turn_for_as_long_as_is_drawn_and_the_one_at_the_post_to_either_side():

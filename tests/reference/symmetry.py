@@ -68,10 +68,13 @@ def tick(agents, memory, slow, patience, lasts, exact_turns, ring_turns, longest
         return False
 
     def press(one):
-        """Whether an agent and another hold each other up, and a wall binds one of them now."""
+        """Whether an agent and another with contrary wishes hold each other up, and a wall binds one of them
+        now.
+        """
         other = memory[one][5]
         return (
             other in agents
+            and sum(a * b for a, b in zip(agents[one]["preferred"], agents[other]["preferred"])) < 0.0
             and memory[other][5] == one
             and min(memory[one][6], memory[other][6]) >= patience
             and -1 in (agents[one]["blocker"], agents[other]["blocker"])
