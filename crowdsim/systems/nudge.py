@@ -174,19 +174,14 @@ class Nudge(TickSystem):
         """Return unit vectors from walkers to the agents that they ask;
         where both are on one spot, the walker's own direction.
         """
-        away = self.world.agents.position[asked] - self.world.agents.position[by]
-        length = np.hypot(away[:, 0], away[:, 1])
-        same = length == 0.0
-        return np.where(same[:, None], self._headings(by), away / np.where(same, 1.0, length)[:, None])
+        agents = self.world.agents
+        return _directions(agents.position[asked] - agents.position[by], self._headings(by))
 
     def _headings(self, by: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the directions of preferred velocities, as unit vectors;
         along x for agents that have none.
         """
-        wish = self.world.agents.preferred_velocity[by]
-        length = np.hypot(wish[:, 0], wish[:, 1])
-        none = length == 0.0
-        return np.where(none[:, None], np.array([1.0, 0.0]), wish / np.where(none, 1.0, length)[:, None])
+        return _directions(self.world.agents.preferred_velocity[by], np.array([1.0, 0.0]))
 
     def _lead(self, tick: Tick) -> None:
         """Set the preferred velocities of agents that step aside or in:
@@ -206,3 +201,9 @@ class Nudge(TickSystem):
                 rows, None
             ]
         agents.next_corner[rows] = agents.yield_target[rows]
+
+
+def _directions(vector: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return unit vectors along vectors, (n, 2); `otherwise` where a vector is none."""
+    length = np.hypot(vector[:, 0], vector[:, 1])[:, None]
+    return np.where(length == 0.0, otherwise, vector / np.where(length == 0.0, 1.0, length))

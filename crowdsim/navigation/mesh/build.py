@@ -233,11 +233,16 @@ def cut_at_openings(ground: Any, openings: Any) -> Any:
         return ground
     outline = openings.boundary
     shapely.prepare(outline)
+    return with_rings(ground, lambda ring: with_crossings(ring, outline))
+
+
+def with_rings(ground: Any, change: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Any:
+    """Return a ground with other rings: `change` has the points of each, the first of them again as the
+    last, (k, 2) m, and returns those that it is to have.
+    """
     parts = []
     for part in shapely.get_parts(ground):
-        rings = [
-            with_crossings(np.asarray(ring.coords), outline) for ring in (part.exterior, *part.interiors)
-        ]
+        rings = [change(np.asarray(ring.coords)) for ring in (part.exterior, *part.interiors)]
         parts.append(shapely.Polygon(rings[0], rings[1:]))
     return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
 

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, MEETS_M, FloorPlan, Join, gap_of_line
 from crowdsim.geometry.triangulation import Triangulation, triangulate
-from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, cut_at_openings, mesh_from_polygons
+from crowdsim.navigation.mesh.build import (
+    MeshBuild,
+    MeshParameters,
+    cut_at_openings,
+    mesh_from_polygons,
+    with_rings,
+)
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.terrain import convex_pieces, speeds_on
 
@@ -152,13 +158,7 @@ def _along(points: NDArray[np.float64], line: NDArray[np.float64]) -> NDArray[np
 
 def _insert(ground: Any, stops: NDArray[np.float64]) -> Any:
     """Return a ground whose boundary runs through `stops`, which lie on it up to `MEETS_M`."""
-    parts = []
-    for part in shapely.get_parts(ground):
-        rings = [
-            _ring_through(np.asarray(ring.coords)[:-1], stops) for ring in (part.exterior, *part.interiors)
-        ]
-        parts.append(shapely.Polygon(rings[0], rings[1:]))
-    return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
+    return with_rings(ground, lambda ring: _ring_through(ring[:-1], stops))
 
 
 def _ring_through(ring: NDArray[np.float64], stops: NDArray[np.float64]) -> NDArray[np.float64]:

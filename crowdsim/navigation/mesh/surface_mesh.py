@@ -15,7 +15,13 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.surface import Patch
 from crowdsim.geometry.triangulation import triangulate
-from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, mesh_from_polygons, with_crossings
+from crowdsim.navigation.mesh.build import (
+    MeshBuild,
+    MeshParameters,
+    mesh_from_polygons,
+    with_crossings,
+    with_rings,
+)
 from crowdsim.navigation.mesh.merge import merge_to_convex
 
 STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets agents climb benches.
@@ -172,11 +178,7 @@ def _polygons_of(
     """Return the corners of a patch's convex polygons, and these."""
     ground = patch.ground
     if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
-        rings = [
-            _cut_walls(shapely.get_coordinates(ring), inner, exits.boundary)
-            for ring in (ground.exterior, *ground.interiors)
-        ]
-        ground = shapely.Polygon(rings[0], rings[1:])
+        ground = with_rings(ground, lambda ring: _cut_walls(ring, inner, exits.boundary))
     corners = shapely.get_coordinates(ground)[:-1]
     if len(corners) == 3 and not ground.interiors:
         return corners, [[0, 1, 2]]

@@ -106,10 +106,9 @@ def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: fl
     start, end = whole.triangles[owner, side], whole.triangles[owner, (side + 1) % 3]
     opened = is_open(whole.vertices[start], whole.vertices[end], openings)
     gap_start, gap_end = _gaps(whole, np.unique(np.concatenate([start[~opened], end[~opened]])), widest_gap)
-    cut = _Cut(size)
-    walls = cut.segments(points[start], points[end])
+    walls = _cut_segments(points[start], points[end], size)
     lines = _Lines(size, np.concatenate([walls.start, walls.end]))
-    gaps = cut.segments(points[gap_start], points[gap_end], lines)
+    gaps = _cut_segments(points[gap_start], points[gap_end], size, lines)
     border, border_keys = lines.borders(
         ground, {(*a, *b) for a, b in zip(walls.start.tolist(), walls.end.tolist(), strict=True)}
     )
@@ -162,61 +161,58 @@ class _Pieces:
     owner: NDArray[np.int64]
 
 
-class _Cut:
-    """Cuts segments at the lines of tiles."""
-
-    def __init__(self, size: float) -> None:
-        self.size = size
-
-    def segments(
-        self, start: NDArray[np.float64], end: NDArray[np.float64], lines: _Lines | None = None
-    ) -> _Pieces:
-        """Return the pieces of segments; with `lines`, the stops are entered there,
-        and those that are there already are taken.
-        """
-        low, high = np.minimum(start, end), np.maximum(start, end)
-        crosses = ((np.floor(low / self.size) + 1.0) * self.size < high).any(axis=1)
+def _cut_segments(
+    start: NDArray[np.float64], end: NDArray[np.float64], size: float, lines: _Lines | None = None
+) -> _Pieces:
+    """Return the pieces of segments, cut at the lines of tiles; with `lines`, the stops are entered there,
+    and those that are there already are taken.
+    """
+    low, high = np.minimum(start, end), np.maximum(start, end)
+    crosses = ((np.floor(low / size) + 1.0) * size < high).any(axis=1)
+    if lines is not None:
+        crosses |= _on_line(start, end, size)
+    owner, pieces = [np.flatnonzero(~crosses)], [np.hstack([start[~crosses], end[~crosses]])]
+    for number in np.flatnonzero(crosses).tolist():
+        a, b = start[number].tolist(), end[number].tolist()
+        stops = _stops(a, b, size)
         if lines is not None:
-            crosses |= self._on_line(start, end).any(axis=1)
-        owner, pieces = [np.flatnonzero(~crosses)], [np.hstack([start[~crosses], end[~crosses]])]
-        for number in np.flatnonzero(crosses).tolist():
-            a, b = start[number].tolist(), end[number].tolist()
-            stops = self._stops(a, b)
-            if lines is not None:
-                stops = lines.entered(a, b, stops)
-            row = [tuple(a), *stops, tuple(b)]
-            parts = [(*p, *q) for p, q in itertools.pairwise(row) if p != q]
-            owner.append(np.full(len(parts), number))
-            pieces.append(np.array(parts, dtype=np.float64).reshape(-1, 4))
-        table, whose = np.concatenate(pieces), np.concatenate(owner)
-        kept = (table[:, 0] != table[:, 2]) | (table[:, 1] != table[:, 3])
-        order = np.argsort(whose[kept], kind="stable")
-        table, whose = table[kept][order], whose[kept][order]
-        return _Pieces(np.ascontiguousarray(table[:, :2]), np.ascontiguousarray(table[:, 2:]), whose)
+            stops = lines.entered(a, b, stops)
+        row = [tuple(a), *stops, tuple(b)]
+        parts = [(*p, *q) for p, q in itertools.pairwise(row) if p != q]
+        owner.append(np.full(len(parts), number))
+        pieces.append(np.array(parts, dtype=np.float64).reshape(-1, 4))
+    table, whose = np.concatenate(pieces), np.concatenate(owner)
+    kept = (table[:, 0] != table[:, 2]) | (table[:, 1] != table[:, 3])
+    order = np.argsort(whose[kept], kind="stable")
+    table, whose = table[kept][order], whose[kept][order]
+    return _Pieces(np.ascontiguousarray(table[:, :2]), np.ascontiguousarray(table[:, 2:]), whose)
 
-    def _on_line(self, start: NDArray[np.float64], end: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return (start == end) & (np.round(start / self.size) * self.size == start)
 
-    def _stops(self, a: list[float], b: list[float]) -> list[tuple[float, float]]:
-        """Return where a segment crosses lines of tiles strictly between its ends, in order;
-        a crossing of two lines is met exactly.
-        """
-        found = []
-        for axis in range(2):
-            low, high = min(a[axis], b[axis]), max(a[axis], b[axis])
-            for k in range(int(np.floor(low / self.size)), int(np.ceil(high / self.size)) + 1):
-                at = k * self.size
-                if low < at < high:
-                    t = (at - a[axis]) / (b[axis] - a[axis])
-                    cross = a[1 - axis] + t * (b[1 - axis] - a[1 - axis])
-                    near = np.round(cross / self.size) * self.size
-                    cross = float(near if abs(cross - near) <= SNAP_M else cross)
-                    found.append((t, (at, cross) if axis == 0 else (cross, at)))
-        stops: list[tuple[float, float]] = []
-        for _, stop in sorted(found):
-            if stop not in stops:
-                stops.append(stop)
-        return stops
+def _on_line(start: NDArray[np.float64], end: NDArray[np.float64], size: float) -> NDArray[np.bool_]:
+    """Return which segments lie on a line of tiles."""
+    return ((start == end) & (np.round(start / size) * size == start)).any(axis=1)
+
+
+def _stops(a: list[float], b: list[float], size: float) -> list[tuple[float, float]]:
+    """Return where a segment crosses lines of tiles strictly between its ends, in order;
+    a crossing of two lines is met exactly.
+    """
+    found = []
+    for axis in range(2):
+        low, high = min(a[axis], b[axis]), max(a[axis], b[axis])
+        for k in range(int(np.floor(low / size)), int(np.ceil(high / size)) + 1):
+            at = k * size
+            if low < at < high:
+                t = (at - a[axis]) / (b[axis] - a[axis])
+                cross = a[1 - axis] + t * (b[1 - axis] - a[1 - axis])
+                near = np.round(cross / size) * size
+                cross = float(near if abs(cross - near) <= SNAP_M else cross)
+                found.append((t, (at, cross) if axis == 0 else (cross, at)))
+    stops: list[tuple[float, float]] = []
+    for _, stop in sorted(found):
+        if stop not in stops:
+            stops.append(stop)
+    return stops
 
 
 class _Lines:
@@ -235,7 +231,6 @@ class _Lines:
                 self.stops[axis, k * size] = {corner: corner for corner in corners}
             for place, along in np.unique(points[on[:, axis]][:, [axis, 1 - axis]], axis=0).tolist():
                 self.stops[axis, place][along] = along
-        self._sorted: dict[tuple[int, float], list[float]] = {}
 
     def entered(
         self, a: list[float], b: list[float], stops: list[tuple[float, float]]
@@ -338,11 +333,7 @@ def _numbered(
         return ((key[:, 1] - first[1]) * columns + key[:, 0] - first[0]).astype(np.int32)
 
     wall_tile = number(wall_key)
-    on_line = np.zeros(len(gaps.owner), dtype=np.bool_)
-    for axis in range(2):
-        on_line |= (gaps.start[:, axis] == gaps.end[:, axis]) & (
-            np.round(gaps.start[:, axis] / size) * size == gaps.start[:, axis]
-        )
+    on_line = _on_line(gaps.start, gaps.end, size)
     other_key = _left_tile(gaps.end, gaps.start, size)
     gap_tiles = _tiles_of_gaps(
         len(width), gaps, ends[2], ends[3], number(gap_key), number(other_key), ends[0], ends[1], wall_tile

@@ -84,9 +84,9 @@ def find_unchanged(old: NavMesh, old_goals: GoalPieces, new: NavMesh, new_goals:
         count = last - first
         steps = np.arange(count)
         edge[first + (steps + turn) % count] = new.polygon_start[found[0]] + (steps + found[1]) % count
-    pieces = {key: number for number, key in enumerate(_piece_keys(new_goals, np.arange(new.polygon_count)))}
-    piece = np.array([pieces.get(key, -1) for key in _piece_keys(old_goals, polygon)], dtype=np.int32)
-    return Unchanged(polygon, edge, piece)
+    piece = pieces_that_stay(old_goals, new_goals, polygon)
+    is_as_clear = np.append(new_goals.clearance, np.nan)[piece] == old_goals.clearance
+    return Unchanged(polygon, edge, np.where(is_as_clear, piece, np.int32(-1)))
 
 
 def _shapes(mesh: NavMesh) -> list[tuple[bytes, int]]:
@@ -112,29 +112,33 @@ def _shapes(mesh: NavMesh) -> list[tuple[bytes, int]]:
     return found
 
 
-def _piece_keys(
-    goals: GoalPieces, number: NDArray[np.int32] | NDArray[np.int64]
-) -> list[tuple[int, int, int, bytes, float]]:
-    """Return what each piece is: goal, source, new number of its polygon, corners, clearance;
-    a piece whose polygon is gone is like no other.
+def pieces_that_stay(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the new number of each piece of a goal; -1 for those that are gone or have another shape.
+
+    Parameters
+    ----------
+    old, new : GoalPieces
+        Of the same goals.
+    polygon : (np,) int32
+        New numbers of the polygons of before; -1 for those that are gone.
+
+    Returns
+    -------
+    (k,) int32
     """
-    found = []
-    for goal, (first, last) in enumerate(
-        zip(goals.goal_start[:-1].tolist(), goals.goal_start[1:].tolist(), strict=True)
-    ):
-        for piece in range(first, last):
-            place = int(number[goals.piece_polygon[piece]])
-            corners = goals.vertex[goals.vertex_start[piece] : goals.vertex_start[piece + 1]].tobytes()
-            found.append(
-                (
-                    goal if place >= 0 else -1 - piece,
-                    int(goals.piece_source[piece]),
-                    place,
-                    corners,
-                    float(goals.clearance[piece]),
-                )
-            )
-    return found
+    count = int(new.piece_polygon.max(initial=-1)) + 1
+    number = {key: piece for piece, key in enumerate(_piece_keys(new, np.arange(count, dtype=np.int32)))}
+    return np.array([number.get(key, -1) for key in _piece_keys(old, polygon)], dtype=np.int32)
+
+
+def _piece_keys(goals: GoalPieces, polygon: NDArray[np.int32]) -> list[tuple[int, int, int, bytes]]:
+    """Return what each piece is: goal, source, new number of its polygon, corners."""
+    goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))
+    numbers = zip(
+        goal.tolist(), goals.piece_source.tolist(), polygon[goals.piece_polygon].tolist(), strict=True
+    )
+    corners = np.split(goals.vertex, goals.vertex_start[1:-1]) if len(goal) else []
+    return [(*key, shape.tobytes()) for key, shape in zip(numbers, corners, strict=True)]
 
 
 def renumber(before: Joined, after: Joined, changed: set[int]) -> Renumbered:

@@ -17,7 +17,7 @@ from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import differences
-from crowdsim.navigation.tiles.renumber import Renumbered, places_in
+from crowdsim.navigation.tiles.renumber import Renumbered, pieces_that_stay, places_in
 from crowdsim.navigation.tiles.tiled_mesh import NewTiles, TiledMesh
 from crowdsim.systems.ground.ground_change import nearest_free, put_out
 from crowdsim.systems.paths.lost_paths import ask_anew, lose_paths, lose_shut_paths
@@ -161,7 +161,7 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
             tick, kind, np.zeros(len(numbers), dtype=np.int64), middles, np.array(numbers, dtype=np.int64)
         )
     _stand(world, tick, tiles, had_ground)
-    _carry_corridors(world, tick, now, _same_pieces(old_goals, world.goals, now.polygon), under)
+    _carry_corridors(world, tick, now, pieces_that_stay(old_goals, world.goals, now.polygon), under)
     came_from = agents.guessed >= 0
     agents.guessed[came_from] = now.polygon[agents.guessed[came_from]]
     agents.corner_vertex[:] = NOT_CACHED
@@ -176,32 +176,6 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
         )
         agents.activity[hopes] = AgentState.WALKING
         ask_anew(agents, hopes)
-
-
-def _same_pieces(old: GoalPieces, new: GoalPieces, polygon: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return the new number of each piece of a goal; -1 for those that are gone or have another shape."""
-
-    def keys(goals: GoalPieces, number: NDArray[np.int32]) -> list[tuple[int, int, int, bytes]]:
-        goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))
-        return [
-            (
-                int(goal[piece]),
-                int(goals.piece_source[piece]),
-                int(number[goals.piece_polygon[piece]]),
-                corners.tobytes(),
-            )
-            for piece, corners in enumerate(
-                np.split(goals.vertex, goals.vertex_start[1:-1]) if len(goal) else ()
-            )
-        ]
-
-    known = {
-        key: piece
-        for piece, key in enumerate(
-            keys(new, np.arange(new.piece_polygon.max(initial=-1) + 1, dtype=np.int32))
-        )
-    }
-    return np.array([known.get(key, -1) for key in keys(old, polygon)], dtype=np.int32)
 
 
 def _carry_corridors(
