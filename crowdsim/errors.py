@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
     # deadlocked
     NOT_ARRIVED = 3
     RECORDING = 4  # a recording cannot be read or written (damaged, disk full)
-    NAME_TAKEN = 5  # the run is whole, but the output name was taken: it is kept under another name
+    NAME_TAKEN = 5  # the run is whole, but what had its name cannot be set aside: it has another name
     DIFFERENT = 6  # `verify` or `compare` found a difference
     TIME_LIMIT = 7  # stopped by --time-limit; the recording is readable
     # a sweep ended, but some of its runs failed: they crashed, hung, asked for too much memory, or could not

@@ -169,13 +169,20 @@ def report_kept(
     """Print the results of a run, as plain values, and where its recording is; return the exit code."""
     if kept is not None and kept.name_taken:
         complain(
-            f"{target} belongs to another finished run (use --force to replace it): this run is kept as "
-            f"{kept.path}"
+            f"{target} is no recording that can be set aside (use --force to replace it): this run is kept "
+            f"as {kept.path}"
         )
         code = ExitCode.NAME_TAKEN if code == ExitCode.OK else code
-    path = kept.path if kept else None
+    path, older = (kept.path, kept.older) if kept else (None, None)
+    if older is not None and not (quiet or json):
+        complain(f"note: the run that had the name {target} is kept as {older}")
     if json:
-        extra = {"recording": str(path) if path else None, "threads": threads, "exit_code": int(code)}
+        extra = {
+            "recording": str(path) if path else None,
+            "older_recording": str(older) if older else None,
+            "threads": threads,
+            "exit_code": int(code),
+        }
         say_json({"ok": code == ExitCode.OK, **result, **extra})
     elif not quiet:
         say(verdict_text(result, tick_s, path))

@@ -46,11 +46,14 @@ class Kept(NamedTuple):
     ----------
     path : Path
     name_taken : bool
-        The wanted name belonged to another finished file, so `path` is ``<stem>.<run id>.h5`` beside it.
+        The wanted name belonged to another file, so `path` is ``<stem>.<run id>.h5`` beside it.
+    older : Path or None
+        Where the recording of another run is now that had the name before.
     """
 
     path: Path
     name_taken: bool
+    older: Path | None = None
 
 
 def partial_name(out: Path, run_id: str, number: int = 1) -> Path:
@@ -163,11 +166,11 @@ def give_name(partial: Path, out: Path, run_id: str, *, force: bool = False) -> 
     try:
         if force:
             partial.replace(out)
-            _synchronise_folder(out)
+            synchronise_folder(out)
             return Kept(out, name_taken=False)
         for name in (out, second):
-            if _claim(partial, name):
-                _synchronise_folder(out)
+            if claim(partial, name):
+                synchronise_folder(out)
                 return Kept(name, name_taken=name != out)
     except OSError as error:
         raise RecordingError(
@@ -201,9 +204,9 @@ def new_file(out: Path, *, force: bool = False) -> Iterator[Path]:
             synchronise(scratch)
             if force:
                 scratch.replace(out)
-            elif not _claim(scratch, out):
+            elif not claim(scratch, out):
                 raise taken
-            _synchronise_folder(out)
+            synchronise_folder(out)
     except OSError as error:
         raise RecordingError(
             f"{out}: could not be written ({reason_of(error)}). {room_text(out.parent)}"
@@ -243,7 +246,7 @@ def room_text(folder: Path) -> str:
         return f"The folder {folder} is no longer there."
 
 
-def _claim(partial: Path, name: Path) -> bool:
+def claim(partial: Path, name: Path) -> bool:
     """Move `partial` to `name` unless something else has that name; return whether it was free."""
     try:
         os.link(partial, name)
@@ -324,7 +327,7 @@ def is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def _synchronise_folder(out: Path) -> None:
+def synchronise_folder(out: Path) -> None:
     # some network file systems refuse to synchronise folders; the file itself is safe by then
     with contextlib.suppress(OSError):
         synchronise(out.parent)

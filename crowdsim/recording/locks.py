@@ -17,11 +17,14 @@ import re
 import secrets
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 # what some network file systems answer; nobody is taken for dead there
 _NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
+
+_PATIENCE_S = 10.0  # What is done alone in a folder takes milliseconds.
 
 
 def create_locked(path: Path) -> int:
@@ -86,6 +89,38 @@ def taken(path: Path) -> Iterator[bool]:
         yield is_ours
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[bool]:
+    """Keep other processes out of this block for the same folder;
+    gives False, and keeps none out, where the disk knows no locks or one is held for too long.
+
+    Raises
+    ------
+    OSError
+        If there is no such folder.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield _is_locked_within(handle, _PATIENCE_S)
+    finally:
+        os.close(handle)
+
+
+def _is_locked_within(handle: int, seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.005)
+        except OSError:
+            return False
+        else:
+            return True
 
 
 _NAME = re.compile(r"\.crowdsim-[0-9a-f]{16}\.scratch")

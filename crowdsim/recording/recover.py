@@ -20,7 +20,6 @@ from crowdsim.recording.files import (
     PARTIAL_SUFFIX,
     Kept,
     free_bytes,
-    give_name,
     is_stale_placeholder,
     new_file,
     reason_of,
@@ -30,6 +29,7 @@ from crowdsim.recording.files import (
 )
 from crowdsim.recording.leftovers import clear_left, is_part_of, left_for
 from crowdsim.recording.locks import scratch_folder
+from crowdsim.recording.naming import take_name
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.salvage import counts_until, last_whole_tick, readable_rows
@@ -152,7 +152,7 @@ def complete(path: Path, out: Path, *, force: bool = False) -> tuple[Kept, dict[
             if not is_whole or out.parent.resolve() != path.parent.resolve():
                 copy = folder / out.name
                 copy_recording(path, copy)
-            kept = give_name(copy, out, run_id, force=force)
+            kept = take_name(copy, out, run_id, force=force)
             if copy != path:
                 path.unlink()  # all of it stands in the other
     except OSError as error:

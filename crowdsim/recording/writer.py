@@ -20,10 +20,11 @@ from crowdsim.recording.commit import Commit
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, chunk_rows_for
 from crowdsim.recording.digest import block_digests, run_digest
 from crowdsim.recording.encode import round_to_multiples
-from crowdsim.recording.files import Kept, give_name, lock_of, partial_name, reason_of, require_place
+from crowdsim.recording.files import Kept, lock_of, partial_name, reason_of, require_place
 from crowdsim.recording.header import Header, Layout, plain
 from crowdsim.recording.leftovers import clear_left, is_part_of
 from crowdsim.recording.locks import scratch_folder
+from crowdsim.recording.naming import take_name
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.recover import copy_recording, copy_rows
 from crowdsim.recording.salvage import counts_until
@@ -464,7 +465,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             self.partial.unlink()
             return Kept(self.out, name_taken=False)
         replaces = self.force or (is_same_run and is_part_of(self.out, self.partial))
-        kept = give_name(self.partial, self.out, self.header.run_id, force=replaces)
+        kept = take_name(self.partial, self.out, self.header.run_id, force=replaces)
         clear_left(self.out.parent, self.out.name)
         return kept
 

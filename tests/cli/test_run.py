@@ -71,17 +71,46 @@ def test_mistakes_in_a_scenario_are_told_without_a_traceback(small, tmp_path):
     assert "cuont" in done.stderr and "count" in done.stderr and f"{small}:8:" in done.stderr
 
 
-def test_two_runs_on_one_name_both_keep_their_results(small, tmp_path):
+def test_the_newest_run_has_the_name_and_the_older_one_its_id(small, tmp_path):
     out = tmp_path / "a.h5"
     assert crowdsim(["run", small, "-o", out, "-q"]).returncode == 0
     before = out.read_bytes()
+    with library.open_run(out) as run:
+        aside = tmp_path / f"a.{run.header.run_id}.h5"
     done = crowdsim(["run", small, "-o", out, "--seed", "2"])
-    assert done.returncode == 5 and out.read_bytes() == before
+    assert done.returncode == 0 and out.read_bytes() != before and aside.read_bytes() == before
+    assert f"note: the run that had the name {out} is kept as {aside}" in done.stderr
+    assert sorted(path.name for path in tmp_path.glob("*.h5")) == sorted([out.name, aside.name])
+    second = out.read_bytes()
+    assert crowdsim(["run", small, "-o", out, "--seed", "3", "-q", "--force"]).returncode == 0
+    assert out.read_bytes() != second and len(list(tmp_path.glob("*.h5"))) == 2
+    again = crowdsim(["run", small, "-o", out, "--seed", "2", "--json"])
+    with library.open_run(json.loads(again.stdout)["older_recording"]) as run:
+        assert run.header.seed == 3
+
+
+def test_the_same_run_again_replaces_its_recording(small, tmp_path):
+    out = tmp_path / "a.h5"
+    ids = []
+    for _ in range(2):
+        done = crowdsim(["run", small, "-o", out])
+        assert done.returncode == 0 and done.stderr == ""
+        with library.open_run(out) as run:
+            ids.append(run.header.run_id)
+    assert ids[0] != ids[1] and len(list(tmp_path.glob("*.h5"))) == 1
+    # not where something else was recorded of it
+    assert crowdsim(["run", small, "-o", out, "--set", "record.rate=1", "-q"]).returncode == 0
+    assert len(list(tmp_path.glob("*.h5"))) == 2
+
+
+def test_what_is_no_recording_keeps_its_name(small, tmp_path):
+    out = tmp_path / "a.h5"
+    out.write_text("notes")
+    done = crowdsim(["run", small, "-o", out])
     kept = list(tmp_path.glob("a.*.h5"))
-    assert len(kept) == 1 and str(kept[0]) in done.stderr
+    assert done.returncode == 5 and out.read_text() == "notes"
     assert (
-        crowdsim(["run", small, "-o", out, "--seed", "2", "-q", "--force"]).returncode == 0
-        and out.read_bytes() != before
+        len(kept) == 1 and str(kept[0]) in done.stderr and "no recording that can be set aside" in done.stderr
     )
 
 

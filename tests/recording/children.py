@@ -83,7 +83,7 @@ def record_in_a_full_disk(out, agents, ticks, limit, *, blind):
     """
     if blind:
         storage.free_bytes = lambda *_: 10**12
-        writer.give_name.__globals__["free_bytes"] = lambda *_: 10**12
+        writer.require_place.__globals__["free_bytes"] = lambda *_: 10**12
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     made = None
     try:

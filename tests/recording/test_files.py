@@ -30,14 +30,14 @@ def linking(request, monkeypatch):
 
 def test_a_file_gets_its_name(tmp_path, linking):
     partial = make(tmp_path / ".run.h5.ab.partial.h5", "mine")
-    assert files.give_name(partial, tmp_path / "run.h5", "ab") == (tmp_path / "run.h5", False)
+    assert files.give_name(partial, tmp_path / "run.h5", "ab") == files.Kept(tmp_path / "run.h5", False)
     assert [path.name for path in tmp_path.iterdir()] == ["run.h5"]
 
 
 def test_a_name_that_is_taken_is_left_alone(tmp_path, linking):
     make(tmp_path / "run.h5", "theirs")
     partial = make(tmp_path / "p", "mine")
-    assert files.give_name(partial, tmp_path / "run.h5", "ab") == (tmp_path / "run.ab.h5", True)
+    assert files.give_name(partial, tmp_path / "run.h5", "ab") == files.Kept(tmp_path / "run.ab.h5", True)
     assert (tmp_path / "run.h5").read_text() == "theirs"
     assert (tmp_path / "run.ab.h5").read_text() == "mine"
     assert not partial.exists()

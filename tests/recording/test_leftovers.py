@@ -11,7 +11,7 @@ import pytest
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording import files, locks
-from crowdsim.recording.files import lock_of, new_file, partial_name, partials_of
+from crowdsim.recording.files import Kept, lock_of, new_file, partial_name, partials_of
 from crowdsim.recording.leftovers import clear_left, holds_all_of, is_part_of, left_for, look_at
 from crowdsim.recording.locks import clear_scratch, left_scratch, scratch_folder
 from crowdsim.recording.opening import open_run
@@ -171,20 +171,21 @@ def test_a_part_of_a_run_replaces_a_shorter_one_and_never_a_longer(tmp_path):
         return writer.abandon("stopped")
 
     for ticks, reached in ((20, 19), (40, 39), (30, 39), (40, 39), (60, 59)):
-        assert finish(ticks) == (out, False) and look_at(out).last_tick == reached
+        assert finish(ticks) == Kept(out, False) and look_at(out).last_tick == reached
         assert names(tmp_path) == ["run.h5"]
     finish(10, force=True)
     assert look_at(out).last_tick == 9
     other = new_writer(out, header_changes={"run_id": "other"}, goes_on=True)
     Crowd(20).record(other, 20)
-    assert other.close({}) == (tmp_path / "run.other.h5", True)
+    assert other.close({}) == Kept(out, False, older=tmp_path / "run.abc.h5")
+    assert look_at(tmp_path / "run.abc.h5").last_tick == 9
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
 def test_a_run_that_ended_without_its_name_is_given_it(tmp_path, is_closed, monkeypatch):
     writer = new_writer(tmp_path / "run.h5", header_changes=RUN)
     Crowd(20).record(writer, 30)
-    monkeypatch.setattr("crowdsim.recording.writer.give_name", lambda *_, **__: pytest.fail("killed"))
+    monkeypatch.setattr("crowdsim.recording.writer.take_name", lambda *_, **__: pytest.fail("killed"))
     if not is_closed:
         monkeypatch.setattr(writer._storage, "_close", lambda: pytest.fail("killed"))
         monkeypatch.setattr("crowdsim.recording.storage.WASTE_SHARE", 1.0)
@@ -225,7 +226,7 @@ def test_a_name_that_was_only_kept_for_a_file_is_not_taken(tmp_path, monkeypatch
     assert recover(out).last_tick == 29
     monkeypatch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(OSError(1, "Operation not permitted")))
     # the placeholder is replaced
-    assert new_writer(out, header_changes={"run_id": "new"}).close({}) == (out, False)
+    assert new_writer(out, header_changes={"run_id": "new"}).close({}) == Kept(out, False)
     with open_run(out) as run:
         assert run.header.run_id == "new"
     out.write_bytes(b"")

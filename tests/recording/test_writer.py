@@ -14,7 +14,7 @@ import pytest
 from crowdsim.errors import RecordingError
 from crowdsim.recording import writer as module
 from crowdsim.recording.digest import column_digests, run_digest
-from crowdsim.recording.files import partials_of
+from crowdsim.recording.files import Kept, partials_of
 from crowdsim.recording.header import Layout
 from crowdsim.recording.opening import open_run
 from crowdsim.recording.schema import EVENT_DTYPE, STANDARD_COLUMNS, EventKind, RecordedColumn, RunState
@@ -338,10 +338,10 @@ def test_two_runs_on_one_path_both_keep_their_results(tmp_path):
     for thread in threads:
         thread.join()
     kept = [one.close({"arrived": 1}), other.close({"arrived": 2})]
-    assert [found.name_taken for found in kept] == [False, True]
-    assert kept[1].path == tmp_path / f"run.{other.header.run_id}.h5"
-    for found, arrived in zip(kept, (1, 2)):
-        with open_run(found.path) as run:
+    aside = tmp_path / f"run.{one.header.run_id}.h5"
+    assert kept == [Kept(out, name_taken=False), Kept(out, name_taken=False, older=aside)]
+    for path, arrived in ((aside, 1), (out, 2)):
+        with open_run(path) as run:
             assert run.verdict["result"] == {"arrived": arrived}
             assert run.commit.ticks == 60
     assert partials_of(out) == []
@@ -352,7 +352,7 @@ def test_force_replaces_a_finished_file_in_one_step(tmp_path):
     writer = new_writer(out, force=True)
     with open_run(out) as run:  # until then the old one is there
         assert run.verdict["result"] == {"arrived": 1}
-    assert writer.close({"arrived": 2}) == (out, False)
+    assert writer.close({"arrived": 2}) == Kept(out, name_taken=False)
     with open_run(out) as run:
         assert run.verdict["result"] == {"arrived": 2}
 
