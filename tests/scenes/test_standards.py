@@ -205,19 +205,7 @@ def test_rimea_12_the_jam_is_at_the_first_of_two_bottlenecks():
 
 
 @pytest.mark.full
-@pytest.mark.parametrize(
-    "sets",
-    [
-        pytest.param([], id="orca"),
-        pytest.param(
-            WEIDMANN,
-            id="weidmann",
-            marks=pytest.mark.xfail(
-                strict=True, reason="measured 1.35: where more press for a door, more go through it"
-            ),
-        ),
-    ],
-)
+@pytest.mark.parametrize("sets", [pytest.param([], id="orca"), pytest.param(WEIDMANN, id="weidmann")])
 def test_rimea_9_half_the_exits_take_1_4_to_2_4_times_as_long(sets):
     four, two = last_arrival("rimea-9", sets), last_arrival("rimea-9", ["groups.crowd.goals=two", *sets])
     assert four["left"] == two["left"] == 0
