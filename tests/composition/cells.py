@@ -1,0 +1,295 @@
+"""One combination of features: it is run, verified and resumed, or refused; and what its recording shows is
+what a person in the rooms would see.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+import crowdsim
+from crowdsim.cli.verify import verify
+from crowdsim.recording.checkpoint import read_checkpoint
+from crowdsim.recording.compare import first_difference
+from crowdsim.recording.locks import scratch_folder
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.simulation.checkpoints import Start
+from crowdsim.simulation.simulation import Simulation
+from tests.composition.features import (
+    AXES,
+    DOOR,
+    SLOW,
+    SLOW_SPEED,
+    STANDING_AT,
+    STANDING_RADIUS,
+    TICK_S,
+    TICKS,
+    Choices,
+    document,
+    pairs,
+    plain,
+)
+
+
+class Refusal(NamedTuple):
+    """Features that cannot be combined, and why.
+
+    Attributes
+    ----------
+    features : mapping of str to tuple of str
+        Of each axis, the choices that are meant: a combination with one of each is refused.
+    kind : str
+        `physical`: there is nothing that this could mean, or mathematics forbids it. `missing`: nobody has
+        built it.
+    says : str
+        Part of the message.
+    why : str
+        For the page.
+    """
+
+    features: Mapping[str, tuple[str, ...]]
+    kind: str
+    says: str
+    why: str
+
+    def concerns(self, choices: Choices) -> bool:
+        """Return whether it holds for a combination."""
+        return all(choices[axis] in meant for axis, meant in self.features.items())
+
+
+FASTEST, TOP_SPEED = 1.5, 1.2  # m/s that people like; avoidance may take them to so many times that
+_CELLS = ("grid", "s2-grid")
+_DOORS = ("by the clock", "by a line", "by a meeting")
+_OBSTACLES = ("passes", "stands", "turns")
+REFUSALS = (
+    Refusal(
+        {"planner": _CELLS, "ground": ("storeys", "surface")},
+        "missing",
+        "a grid is of one level floor",
+        "cells lie on one level floor",
+    ),
+    Refusal(
+        {"planner": ("optimal",), "terrain": ("slow",)},
+        "physical",
+        "knows no speeds of ground",
+        "Polyanya's intervals are seen along straight lines; over ground of several speeds the best path "
+        "bends at borders",
+    ),
+    Refusal(
+        {"planner": ("visibility",), "terrain": ("slow",)},
+        "physical",
+        "knows no speeds of ground",
+        "the graph joins corners of walls; over ground of several speeds the best path bends at borders too",
+    ),
+    Refusal(
+        {"planner": _CELLS, "terrain": ("slow",)},
+        "missing",
+        "knows no speeds of ground",
+        "cells have no speeds",
+    ),
+    Refusal(
+        {"planner": ("visibility", *_CELLS), "tiles": ("of 4 m",)},
+        "missing",
+        "tiles go with navigation mesh and optimal",
+        "its graph, or its cells, are not made tile by tile",
+    ),
+    Refusal(
+        {"watchers": ("unseen",), "planner": ("default",), "tiles": ("of 4 m",)},
+        "missing",
+        "tiles go with navigation mesh and optimal",
+        "watchers are of the visibility graph, which is not made tile by tile",
+    ),
+    Refusal(
+        {"watchers": ("unseen",), "planner": ("default",), "terrain": ("slow",)},
+        "physical",
+        "knows no speeds of ground",
+        "watchers are of the visibility graph",
+    ),
+    Refusal(
+        {"watchers": ("unseen",), "planner": ("mesh", "optimal", *_CELLS)},
+        "missing",
+        'has no parameter "unseen_from"',
+        "prices of what is seen are on the edges of the visibility graph",
+    ),
+    Refusal(
+        {"planner": _CELLS, "stationary": ("paths round them",)},
+        "physical",
+        'has no parameter "round_stationary"',
+        "paths over cells lead round those that stand anyhow; there is nothing to switch",
+    ),
+    Refusal(
+        {"ground": ("storeys", "surface"), "tiles": ("of 4 m",)},
+        "missing",
+        "tiles are made of one level floor",
+        "tiles are squares of one level floor",
+    ),
+    Refusal(
+        {"terrain": ("slow",), "tiles": ("of 4 m",)},
+        "missing",
+        "tiles are all of one kind of ground",
+        "tiles have no speeds",
+    ),
+    Refusal(
+        {"ground": ("storeys", "surface"), "doors": _DOORS},
+        "missing",
+        "geometry.areas",
+        "areas that open and close are of one level floor",
+    ),
+    Refusal(
+        {"ground": ("surface",), "obstacles": _OBSTACLES},
+        "missing",
+        "obstacles move on level ground",
+        "obstacles move on level ground",
+    ),
+    Refusal(
+        {"ground": ("surface",), "terrain": ("slow",)},
+        "missing",
+        "terrain on a mesh in space is not offered",
+        "the faces of a surface have no speeds",
+    ),
+)
+
+
+def expected_refusals(choices: Choices) -> list[Refusal]:
+    """Return the declared reasons for which a combination is refused."""
+    return [each for each in REFUSALS if each.concerns(choices)]
+
+
+def covering(count: int, seed: int) -> list[dict[str, str]]:
+    """Return combinations that no declared reason forbids, with every pair of features that can be combined
+    in at least one of the first of them.
+    """
+    chance, found = random.Random(seed), list[dict[str, str]]()
+    left = [set(pair) for pair in pairs() if not expected_refusals(plain() | dict(pair))]
+    while left or len(found) < count:
+        choices: dict[str, str] = dict(left[0]) if left else {}
+        for axis in chance.sample([axis for axis in AXES if axis not in choices], len(AXES) - len(choices)):
+            news = {
+                each: sum((axis, each) in pair and pair <= {*choices.items(), (axis, each)} for pair in left)
+                for each in AXES[axis]
+                if not any(
+                    refusal.features.keys() <= {*choices, axis} and refusal.concerns({**choices, axis: each})
+                    for refusal in REFUSALS
+                )
+            }
+            if not news:  # what was chosen so far goes together, but with no choice of this axis
+                break
+            choices[axis] = chance.choice([each for each in news if news[each] == max(news.values())])
+        else:
+            left = [pair for pair in left if not pair <= set(choices.items())]
+            found.append({axis: choices[axis] for axis in AXES})
+    return found
+
+
+def digest_of(choices: Choices) -> str:
+    """Run a combination without a recording; return its digest."""
+    with Simulation(parse_scenario(json.dumps(document(choices)), file="matrix")) as run:
+        for _ in range(TICKS):
+            run.step()
+        return run.digest
+
+
+def require_that_it_runs(choices: Choices) -> str:
+    """Run a combination, verify its recording with another number of threads, go on from the middle of it,
+    and look at what it shows; return its digest.
+    """
+    with scratch_folder() as folder:
+        whole, saved, again = folder / "whole.h5", folder / "a.checkpoint", folder / "again.h5"
+        scenario = parse_scenario(json.dumps(document(choices)), file="matrix")
+        with Simulation(scenario, threads=1, out=whole) as run:
+            for tick in range(TICKS):
+                if tick == TICKS // 2:
+                    run.checkpoint(saved)
+                run.step()
+            run.finish()
+            digest = run.digest
+            if choices["tiles"] != "none":
+                assert run.world.tiles is not None and run.world.tiles.tile_count > 4
+        assert verify(whole, threads=2, quiet=True) == 0
+        _resume(whole, saved, again)
+        with crowdsim.open_run(whole) as recorded:
+            assert recorded.commit.last_tick == TICKS
+            look(choices, recorded.trajectories(), recorded.events())
+    return digest
+
+
+def _resume(whole: Path, saved: Path, again: Path) -> None:
+    begun = read_checkpoint(saved)
+    with crowdsim.open_run(whole) as recorded:
+        start = Start(begun, "a.checkpoint", recorded)
+        with Simulation(parse_scenario(begun.scenario), threads=2, out=again, start=start) as run:
+            while run.tick < TICKS:
+                run.step()
+            run.finish()
+    with crowdsim.open_run(whole) as one, crowdsim.open_run(again) as other:
+        assert first_difference(one, other) is None
+
+
+def look(choices: Choices, rows: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Require of recorded positions what a person in the rooms would see."""
+    steps = rows.sort_values(["id", "frame"])
+    before = steps.groupby("id")[["x", "y", "frame"]].shift()
+    steps = steps.assign(px=before.x, py=before.y, length=np.hypot(steps.x - before.x, steps.y - before.y))
+    steps = steps[before.frame == steps.frame - 1]
+    assert (steps.length > 0.02).mean() > 0.2, "nobody walks"
+    for axis, look_at in _LOOKS.items():
+        if choices[axis] != "none":
+            look_at(choices, steps, events)
+
+
+def _ticks_of(events: pd.DataFrame, kind: str) -> list[int]:
+    return sorted(events.tick[events.kind == kind].tolist())
+
+
+def _look_at_door(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """While the door is closed nobody goes through it."""
+    closed, opened = _ticks_of(events, "AREA_CLOSED"), _ticks_of(events, "AREA_OPENED")
+    assert len(closed) == 1, "the door did not close"
+    assert len(opened) == (choices["doors"] == "by the clock")
+    until = opened[0] if opened else TICKS + 1
+    middle = (DOOR[0] + DOOR[2]) / 2.0
+    shut = steps[(steps.frame > closed[0]) & (steps.frame < until)]
+    through = shut[
+        ((shut.px < middle) != (shut.x < middle)) & shut.y.between(DOOR[1], DOOR[3]) & (shut.length < 1.0)
+    ]
+    assert through.empty, f"agents go through the closed door: {through.head()}"
+
+
+def _look_at_obstacle(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """The cart comes, and nobody stands in it."""
+    assert len(_ticks_of(events, "OBSTACLE_APPEARED")) == 1, "no obstacle appeared"
+    if choices["obstacles"] == "stands":
+        (stands,) = _ticks_of(events, "OBSTACLE_STANDS")
+        late = steps[(steps.frame > stands) & steps.z.abs().lt(0.1)]
+        distance = np.hypot(late.x - STANDING_AT[0], late.y - STANDING_AT[1])
+        assert (distance > STANDING_RADIUS).all(), "an agent stands in the cart"
+
+
+def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """On slow ground people walk slowly, beside it they do not."""
+    inside = steps.x.between(SLOW[0] + 0.2, SLOW[2] - 0.2) & steps.px.between(SLOW[0] + 0.2, SLOW[2] - 0.2)
+    slow, quick = steps[inside].length / TICK_S, steps[steps.x < SLOW[0] - 1.0].length / TICK_S
+    if len(slow) > 20:
+        assert np.median(slow) <= FASTEST * SLOW_SPEED + 0.05
+        assert np.percentile(slow, 95) <= FASTEST * SLOW_SPEED * TOP_SPEED + 0.05
+        assert np.percentile(quick, 90) > 1.2 or choices["speed law"] != "none"
+
+
+def _look_at_floors(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Whoever is behind the ramp is 0.6 m up, and before it nobody is."""
+    if choices["ground"] != "level":
+        assert np.allclose(steps.z[steps.x > 13.01], 0.6) and np.allclose(steps.z[steps.x < 11.99], 0.0)
+
+
+_LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
+    "doors": _look_at_door,
+    "obstacles": _look_at_obstacle,
+    "terrain": _look_at_terrain,
+    "ground": _look_at_floors,
+}

@@ -1,0 +1,205 @@
+"""The features that are combined, each as a choice of some axis, and the small world that has them.
+
+The world is two rooms with two doorways between them and, behind, more ground: level, a stair to another
+storey, or a ramp of a surface in space. People go from the left to the right, a few the other way, and one
+stands.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+TICK_S = 0.1
+TICKS = 80
+CLOSES_S, OPENS_S = 2.0, 5.0
+STANDS_AFTER_S = 0.5
+
+# Each axis with its choices; the first is that of a scenario which says nothing.
+AXES: dict[str, tuple[str, ...]] = {
+    "planner": ("default", "mesh", "optimal", "visibility", "grid", "s2-grid"),
+    "ground": ("level", "storeys", "surface"),
+    "doors": ("none", "by the clock", "by a line", "by a meeting"),
+    "obstacles": ("none", "passes", "stands", "turns"),
+    "terrain": ("none", "slow"),
+    "tiles": ("none", "of 4 m"),
+    "avoidance": ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi", "none"),
+    "waiting": ("guess", "previous", "stay"),
+    "stationary": ("none", "paths round them", "local grid"),
+    "watchers": ("none", "unseen"),
+    "speed law": ("none", "weidmann"),
+    "groups": ("alike", "with a planner of their own"),
+}
+Choices = Mapping[str, str]
+
+DOOR = [7.0, 2.0, 7.2, 4.0]
+SLOW = [8.0, 0.0, 10.0, 6.0]  # from wall to wall: all that go right walk over it
+SLOW_SPEED = 0.5
+STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
+_ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
+
+
+def plain() -> dict[str, str]:
+    """Return the choices of a scenario that says nothing."""
+    return {axis: choices[0] for axis, choices in AXES.items()}
+
+
+def features() -> list[tuple[str, str]]:
+    """Return all features: an axis with a choice of it that is not the first."""
+    return [(axis, choice) for axis, choices in AXES.items() for choice in choices[1:]]
+
+
+def pairs() -> list[tuple[tuple[str, str], tuple[str, str]]]:
+    """Return all pairs of features of two axes."""
+    return [(a, b) for a, b in combinations(features(), 2) if a[0] != b[0]]
+
+
+def drawn(count: int, seed: int) -> list[dict[str, str]]:
+    """Return combinations drawn at random: each axis has each of its choices equally often in the mean."""
+    chance = random.Random(seed)
+    return [{axis: chance.choice(choices) for axis, choices in AXES.items()} for _ in range(count)]
+
+
+def _box(x0: float, y0: float, x1: float, y1: float) -> dict[str, Any]:
+    return {"box": [x0, y0, x1, y1]}
+
+
+def _geometry(choices: Choices) -> dict[str, Any]:
+    rooms = [_box(*box) for box in _ROOMS]
+    if choices["ground"] == "storeys":
+        geometry: dict[str, Any] = {
+            "storeys": [
+                {"name": "low", "elevation": 0.0, "walkable": rooms},
+                {"name": "high", "elevation": 0.6, "walkable": _box(13, 0, 18, 6)},
+            ],
+            "connections": [
+                {
+                    "name": "ramp",
+                    "kind": "ramp",
+                    "lower": "low",
+                    "upper": "high",
+                    "foot": [[12, 1], [12, 5]],
+                    "head": [[13, 1], [13, 5]],
+                }
+            ],
+        }
+    elif choices["ground"] == "surface":
+        flat = [[*box, 0.0, 0.0] for box in _ROOMS]
+        faces = [*flat, [12, 1, 13, 5, 0.0, 0.6], [13, 0, 18, 6, 0.6, 0.6]]
+        geometry = {
+            "surface": {
+                "polygons": [
+                    [[x0, y0, low], [x1, y0, high], [x1, y1, high], [x0, y1, low]]
+                    for x0, y0, x1, y1, low, high in faces
+                ]
+            }
+        }
+    else:
+        geometry = {"walkable": [*rooms, _box(12, 1, 13, 5), _box(13, 0, 18, 6)]}
+    if choices["doors"] != "none":
+        geometry["areas"] = [{"name": "door", "area": _box(*DOOR), **_at(choices, 0)}]
+    if choices["terrain"] == "slow":
+        geometry["terrain"] = [
+            {"name": "gravel", "speed": SLOW_SPEED, "area": _box(*SLOW), **_at(choices, 0)}
+        ]
+    return geometry
+
+
+def _at(choices: Choices, floor: int) -> dict[str, Any]:
+    """Return what says on which floor something lies."""
+    if choices["ground"] == "storeys":
+        return {"storey": ("low", "high")[floor]}
+    return {"height": 0.6 * floor} if choices["ground"] == "surface" else {}
+
+
+def _navigation(choices: Choices) -> dict[str, Any]:
+    said: dict[str, Any] = {}
+    if choices["planner"] != "default":
+        said["kind"] = choices["planner"]
+    elif choices["watchers"] != "none":
+        said["kind"] = "visibility"  # what one takes for them
+    if choices["tiles"] != "none":
+        said["tile_size"] = 4.0
+    if choices["waiting"] != "guess":
+        said["while_waiting"] = choices["waiting"]
+    if choices["stationary"] == "paths round them":
+        said["round_stationary"] = True
+    if choices["watchers"] == "unseen":
+        said["unseen_from"] = [[4.0, 0.5, *([0.0] if choices["ground"] == "storeys" else [])]]
+    if choices["planner"] == "grid":
+        said |= {"cell_size": 0.1, "object_padding": 0.02}
+    return said
+
+
+def _obstacles(choices: Choices) -> list[dict[str, Any]]:
+    cart: dict[str, Any] = {"name": "cart", "shape": {"disc": STANDING_RADIUS}, **_at(choices, 0)}
+    if choices["obstacles"] == "passes":
+        return [{**cart, "path": [[9, 1], [9, 5]], "speed": 0.8, "loop": True}]
+    if choices["obstacles"] == "stands":
+        return [{**cart, "path": [[11, 3], list(STANDING_AT)], "speed": 2.0, "stands_after": STANDS_AFTER_S}]
+    corners = [[-0.5, -0.3], [0.5, -0.3], [0.5, 0.3], [-0.5, 0.3]]
+    return [{**cart, "shape": {"polygon": corners}, "path": [[9, 3]], "turns": 0.6}]
+
+
+def _events(choices: Choices) -> list[dict[str, Any]]:
+    if choices["doors"] == "by the clock":
+        return [{"at": CLOSES_S, "close": "door"}, {"at": OPENS_S, "open": "door"}]
+    if choices["doors"] == "by a line":
+        return [{"when": {"crossed": [[5, 0], [5, 6]], "count": 4}, "close": "door"}]
+    return [{"when": {"met": ["right", "standing"], "within": 2.0}, "close": "door"}]
+
+
+def document(choices: Choices) -> dict[str, Any]:
+    """Return the scenario that has these features."""
+    navigation = _navigation(choices)
+    left: dict[str, Any] = {
+        "name": "left",
+        "positions": [[10.5, 1.5 + 0.8 * number] for number in range(4)],
+        "goals": ["west"],
+        "leave_on_arrival": False,
+        **_at(choices, 0),
+    }
+    if choices["groups"] == "with a planner of their own":
+        left["navigation"] = {"kind": "mesh", "costs": "length"}
+    found: dict[str, Any] = {
+        "version": 1,
+        "name": "composition",
+        "seed": 3,
+        "tick": TICK_S,
+        "stop": {"after": TICKS * TICK_S, "when": "never"},
+        "geometry": _geometry(choices),
+        "goals": {
+            "east": {"exit": _box(17, 1, 18, 5), **_at(choices, 1)},
+            "west": {"region": _box(0.5, 2, 2.5, 5), **_at(choices, 0)},
+        },
+        "groups": [
+            {
+                "name": "right",
+                "positions": [[1.5 + 1.2 * (number % 4), 1.2 + 1.5 * (number // 4)] for number in range(10)],
+                "goals": ["east"],
+                "speed": 1.5,
+                "radius": {"uniform": {"low": 0.18, "high": 0.24}},
+                **_at(choices, 0),
+            },
+            left,
+            {"name": "standing", "positions": [[7.8, 3.0]], **_at(choices, 0)},
+        ],
+        # too little for all at once, so that agents wait for their paths
+        "budget": {"work": 400 if choices["planner"] in ("grid", "s2-grid") else 8},
+        "record": {"rate": 1.0 / TICK_S},
+    }
+    if choices["obstacles"] != "none":
+        found["obstacles"] = _obstacles(choices)
+    if choices["doors"] != "none":
+        found["events"] = _events(choices)
+    if choices["avoidance"] != "orca":
+        found["avoidance"] = choices["avoidance"]
+    if choices["speed law"] != "none":
+        found["speed_density"] = choices["speed law"]
+    if choices["stationary"] == "local grid":
+        found["bodies"] = {"local_grid": True}
+    if navigation:
+        found["navigation"] = navigation
+    return found

@@ -1,0 +1,83 @@
+"""Features compose: each combination runs, verified and resumed, or is refused for a declared reason."""
+
+import pytest
+
+from crowdsim.errors import ScenarioError
+from tests.composition.cells import (
+    REFUSALS,
+    covering,
+    digest_of,
+    expected_refusals,
+    require_that_it_runs,
+)
+from tests.composition.features import AXES, drawn, features, pairs, plain
+from tests.composition.page import HEADING, PAGE, table
+
+# What says the same as silence in these worlds; and what is seen only where paths are searched for anew.
+SAME_AS_SILENCE = {("planner", "mesh"), ("planner", "optimal"), ("waiting", "previous"), ("waiting", "stay")}
+
+
+def name_of(choices):
+    return ", ".join(f"{axis} {choice}" for axis, choice in choices.items() if choice != AXES[axis][0])
+
+
+def check(choices):
+    """Run a combination, or see it refused; return the digest, None where it is refused."""
+    refusals = expected_refusals(choices)
+    if not refusals:
+        return require_that_it_runs(choices)
+    with pytest.raises(ScenarioError) as refused:
+        digest_of(choices)
+    assert any(each.says in str(refused.value) for each in refusals), str(refused.value)
+    return None
+
+
+@pytest.mark.parametrize("choices", covering(200, seed=1), ids=name_of)
+def test_a_combination_runs_and_is_verified_and_resumed(choices):
+    assert check(choices) is not None
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("choices", drawn(2000, seed=2), ids=name_of)
+def test_any_combination_runs_or_is_refused_for_a_declared_reason(choices):
+    check(choices)
+
+
+@pytest.mark.parametrize("number", range(len(REFUSALS)))
+def test_what_is_declared_to_be_refused_is_refused_with_that_reason(number):
+    refusal = REFUSALS[number]
+    axes = list(refusal.features)
+    for place, axis in enumerate(axes):
+        for choice in refusal.features[axis]:
+            others = {each: refusal.features[each][0] for each in axes[:place] + axes[place + 1 :]}
+            choices = plain() | others | {axis: choice}
+            with pytest.raises(ScenarioError, match=r"(?s).+") as refused:
+                digest_of(choices)
+            assert refusal.says in str(refused.value)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    "pair",
+    [pair for pair in pairs() if not SAME_AS_SILENCE & set(pair)],
+    ids=lambda pair: name_of(dict(pair)),
+)
+def test_neither_of_two_features_does_nothing_beside_the_other(pair):
+    if (together := check(plain() | dict(pair))) is None:
+        return
+    for axis, choice in pair:
+        alone = plain() | {axis: choice}
+        if not expected_refusals(alone):
+            assert digest_of(alone) != together
+
+
+def test_each_pair_that_can_be_combined_is_in_a_combination_that_is_run():
+    run = [set(each.items()) for each in covering(200, seed=1)]
+    for pair in pairs():
+        if not expected_refusals(plain() | dict(pair)):
+            assert any(set(pair) <= each for each in run), pair
+
+
+def test_the_table_of_the_guide_is_made_by_these_tests():
+    assert PAGE.read_text(encoding="utf-8").partition(HEADING)[2] == table().partition(HEADING)[2]
+    assert {axis for axis, _ in features()} == set(AXES)
