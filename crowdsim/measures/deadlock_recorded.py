@@ -219,7 +219,9 @@ class Recorded:
         """
         geometry = self.scenario.geometry
         is_open = open_areas(geometry.areas, self.events, tick)
-        shut: list[tuple[int, Any]] = [(-1, each.polygon) for each in closed_areas(geometry.areas, is_open)]
+        shut: list[tuple[int, Any]] = [
+            (each.layer, each.polygon) for each in closed_areas(geometry.areas, is_open)
+        ]
         obstacles: Sequence[Any] = self.scenario.obstacles if self._obstacles_are_known else ()
         shut += [
             (obstacle.layer, obstacle.outline(tick)) for obstacle in obstacles if obstacle.is_closed(tick)

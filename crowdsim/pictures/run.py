@@ -117,7 +117,7 @@ def draw_trails(
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
-        draw_doors(axes, geometry.areas, open_at_the_end)
+        draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
         stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
@@ -320,11 +320,13 @@ MOST_PLACES = 400  # Ticks that are looked at for its path.
 OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
 
 
-def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool]) -> None:
-    """Draw areas that can be closed: green and empty while they are open (thin where they are rooms of a grid
-    map), red and filled while they are closed.
+def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool], layer: int) -> None:
+    """Draw the areas of a floor that can be closed: green and empty while they are open (thin where they are
+    rooms of a grid map), red and filled while they are closed.
     """
     for area, is_open in zip(areas, available, strict=True):
+        if area.layer not in (-1, layer):
+            continue
         colour = OPEN if is_open else CLOSED
         inside, width, hatch = (
             ("none", 0.6 if area.shared else 1.2, None) if is_open else (colour + "66", 1.2, "////")

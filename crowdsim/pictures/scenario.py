@@ -82,7 +82,7 @@ def draw_scenario(
     for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         _draw_areas(axes, built, number)
-        draw_doors(axes, geometry.areas, [area.available for area in geometry.areas])
+        draw_doors(axes, geometry.areas, [area.available for area in geometry.areas], number)
         draw_obstacles(axes, scenario.obstacles, scenario.stop.ticks, number if geometry.floors else -1)
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)

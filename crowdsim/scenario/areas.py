@@ -14,7 +14,7 @@ from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.geometry import FloorNames, Geometry, ToggledArea
+from crowdsim.scenario.geometry import FloorNames, Geometry, ToggledArea, joins_of
 from crowdsim.scenario.model import Event, Group
 from crowdsim.scenario.recorded import check_agents
 from crowdsim.scenario.shapes import GRID_M, cleaned
@@ -25,19 +25,22 @@ LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
 # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which
 # edges are called open.
 EXIT_GAP_M = 1e-3
+JOIN_GAP_M = 0.01  # What comes nearer to the line along which two floors meet is not cut out of them.
 
 
 def resolve_areas(
     shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems
 ) -> Geometry:
     """Return a geometry with its areas; what is wrong with them is added to the problems."""
-    if geometry.floors:
+    if geometry.patches:
         problems.add(
             ("geometry", "areas"),
-            "areas can be opened and closed on one level floor only, and this geometry has several floors",
+            "areas are opened and closed on level ground, and this geometry is a surface with slopes",
+            "Describe it by storeys.",
             key=True,
         )
         return geometry
+    floors = FloorNames(geometry, problems)
     found: dict[str, ToggledArea] = {area.name: area for area in geometry.areas}  # of grid maps
     for index, each in enumerate(shape.areas):
         path: Path = ("geometry", "areas", index)
@@ -54,28 +57,62 @@ def resolve_areas(
         )
         if area is None:
             continue
+        layer = floors.layer(each, path, area)
+        if layer < 0 and geometry.floors:
+            continue
+        ground = geometry.grounds[max(0, layer)]
         if (
             not (shape.resolved and each.shared)
-            and shapely.area(shapely.intersection(area, geometry.walkable)) <= LEAST_AREA_M2
+            and shapely.area(shapely.intersection(area, ground)) <= LEAST_AREA_M2
         ):
             problems.add(
                 (*path, "area"),
                 f'"{each.name}" shares nothing with the walkable ground',
                 "Draw it over ground that one can walk on while it is open.",
             )
-        found[each.name] = ToggledArea(each.name, area, each.available, each.shared)
+        if layer >= 0:
+            _check_on_storey(each, area, layer, geometry, path, problems)
+        found[each.name] = ToggledArea(each.name, area, each.available, each.shared, layer)
     return replace(geometry, areas=tuple(found[name] for name in sorted(found)))
+
+
+def _check_on_storey(
+    shape: schema.ToggledAreaShape, area: Any, layer: int, geometry: Geometry, path: Path, problems: Problems
+) -> None:
+    """Report an area that cannot be cut out of its floor."""
+    floor = geometry.floors[layer]
+    if floor.flight is not None:
+        problems.add(
+            (*path, "storey" if shape.storey is not None else "height"),
+            f'"{floor.name}" leads up, and areas are opened and closed on level ground',
+            "Name a storey.",
+            key=True,
+        )
+    for join in joins_of(geometry.floors):
+        if layer in join.floors and shapely.LineString(join.line).distance(area) <= JOIN_GAP_M:
+            other = geometry.floor_names[next(each for each in join.floors if each != layer)]
+            problems.add(
+                (*path, "area"),
+                f'"{shape.name}" touches the line along which "{floor.name}" and "{other}" meet',
+                f"That line stays open: keep more than {JOIN_GAP_M:g} m away from it.",
+            )
+    if shapely.area(shapely.difference(floor.ground, area)) <= LEAST_AREA_M2:
+        problems.add(
+            (*path, "area"),
+            f'"{shape.name}" is all of "{floor.name}", and nothing would be left of it',
+            "Leave some ground beside it.",
+        )
 
 
 def resolve_events(
     shapes: Sequence[schema.EventShape],
-    areas: Sequence[ToggledArea],
+    geometry: Geometry,
     groups: Sequence[Group],
     tick: float | None,
     problems: Problems,
 ) -> tuple[Event, ...]:
     """Return the events of a scenario; what is wrong with them is added to the problems."""
-    names = [area.name for area in areas]
+    names = [area.name for area in geometry.areas]
     found = []
     for index, shape in enumerate(shapes):
         path: Path = ("events", index)
@@ -119,9 +156,11 @@ def resolve_events(
                     "the line has no length: its ends are one point",
                     "Give two points.",
                 )
-            found.append(
-                replace(event, line=((float(ax), float(ay)), (float(bx), float(by))), count=shape.when.count)
+            line = (float(ax), float(ay)), (float(bx), float(by))
+            layer = FloorNames(geometry, problems).layer(
+                shape.when, (*path, "when"), shapely.LineString(line)
             )
+            found.append(replace(event, line=line, count=shape.when.count, layer=layer))
     return tuple(found)
 
 
@@ -167,7 +206,7 @@ def closed_areas(areas: Sequence[ToggledArea], available: Sequence[bool]) -> lis
                 if near
                 else area.area
             )
-            found.append(Shut(area.name, left, True))
+            found.append(Shut(area.name, left, True, area.layer))
     return found
 
 

@@ -92,7 +92,8 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
 def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
     when: dict[str, Any] | None = None
     if event.line is not None:
-        when = {"crossed": [list(point) for point in event.line], "count": event.count}
+        floor = {"storey": scenario.geometry.floor_names[event.layer]} if event.layer >= 0 else {}
+        when = {"crossed": [list(point) for point in event.line], "count": event.count, **floor}
     elif event.met is not None:
         when = {"met": list(event.met), "within": event.within, "count": event.count}
     return _without_none(
@@ -105,16 +106,17 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
 
 
 def _geometry(geometry: Geometry) -> dict[str, Any]:
+    areas = [
+        {
+            "name": each.name,
+            "area": _areas(each.area),
+            "available": each.available,
+            **({"shared": True} if each.shared else {}),
+            **({"storey": geometry.floor_names[each.layer]} if each.layer >= 0 else {}),
+        }
+        for each in geometry.areas
+    ]
     if not geometry.floors:
-        areas = [
-            {
-                "name": each.name,
-                "area": _areas(each.area),
-                "available": each.available,
-                **({"shared": True} if each.shared else {}),
-            }
-            for each in geometry.areas
-        ]
         return {
             **_ground(geometry.walkable, geometry.obstacles),
             **_terrain(geometry),
@@ -147,6 +149,7 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
             if floor.flight is not None
         ],
         **_terrain(geometry),
+        **({"areas": areas} if areas else {}),
         "clearance": geometry.clearance,
         "resolved": True,
     }

@@ -138,12 +138,15 @@ class ToggledArea:
     shared : bool
         Whether what another shared area that is open holds too stays open: those of grid maps, which overlap
         as they like ([Pathfinding undated], section 2).
+    layer : int
+        Number of the floor on which it lies; -1 where there is one level floor.
     """
 
     name: str
     area: Any
     available: bool = True
     shared: bool = False
+    layer: int = -1
 
 
 @dataclass(frozen=True, eq=False)

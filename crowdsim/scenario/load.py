@@ -245,7 +245,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     _refuse_idle_numbers(sections, navigations, geometry, problems)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
-        events = resolve_events(values["events"], geometry.areas, groups, tick, problems)
+        events = resolve_events(values["events"], geometry, groups, tick, problems)
     obstacles: tuple[Obstacle, ...] = ()
     if "obstacles" in values and geometry is not None:
         obstacles = resolve_obstacles(

@@ -60,6 +60,8 @@ class Event:
         How near.
     count : int
         How many of them.
+    layer : int
+        Number of the floor of the line; -1 where there is one level floor.
     """
 
     area: int
@@ -70,6 +72,7 @@ class Event:
     met: tuple[int | str, int | str] | None = None
     within: float = 0.0
     count: int = 0
+    layer: int = -1
 
 
 @dataclass(frozen=True, eq=False)

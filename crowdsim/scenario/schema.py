@@ -387,6 +387,11 @@ class CrossedShape(Shape):
         description="The line [[x, y], [x, y]], m; either direction counts, every agent once."
     )
     count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of agents.")
+    storey: Name | None = Field(
+        default=None,
+        description="Storey of the line; needed where there are several, unless height is given.",
+    )
+    height: Metres | None = HEIGHT
 
 
 class MetShape(Shape):

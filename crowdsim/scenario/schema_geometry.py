@@ -364,6 +364,14 @@ class ToggledAreaShape(Shape):
             "map. Default: false."
         ),
     )
+    storey: Name | None = Field(
+        default=None,
+        description="Storey on which it lies; needed where there are several, unless height is given.",
+    )
+    height: Metres | None = Field(
+        default=None,
+        description="Instead of a storey: about how high it lies, m; the ground nearest to that is meant.",
+    )
 
 
 class LaidAreaShape(Shape):

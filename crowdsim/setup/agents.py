@@ -263,7 +263,9 @@ def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArra
     of_group = []
     for each in scenario.groups:
         ground = scenario.geometry.grounds[max(0, each.layer)]
-        area = each.region if each.region is not None else _open_ground(scenario, ground, each.radius.high)
+        area = (
+            each.region if each.region is not None else _open_ground(scenario, each.layer, each.radius.high)
+        )
         text = each.layer, area.wkb
         if text not in known:
             known[text] = len(regions)
@@ -272,11 +274,14 @@ def _distinct_regions(scenario: Scenario) -> tuple[list[tuple[Any, Any]], NDArra
     return regions, np.array(of_group, dtype=np.int32)
 
 
-def _open_ground(scenario: Scenario, ground: Any, radius: float) -> Any:
-    """Return where the centre of an agent keeps clear of what is closed at the beginning;
+def _open_ground(scenario: Scenario, layer: int, radius: float) -> Any:
+    """Return where on a floor the centre of an agent keeps clear of what is closed at the beginning;
     all ground where nothing is.
     """
-    closed = [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)]
+    ground = scenario.geometry.grounds[max(0, layer)]
+    closed = [
+        each.polygon for each in closed_at_the_begin(scenario.geometry.areas) if each.layer in (-1, layer)
+    ]
     if not closed:
         return ground
     too_near = shapely.union_all(closed, grid_size=GRID_M).buffer(radius, join_style="mitre")

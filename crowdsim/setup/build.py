@@ -20,6 +20,7 @@ from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, PathParameters
 from crowdsim.navigation.mesh.build import (
     MeshBuild,
@@ -101,7 +102,7 @@ def build_world(scenario: Scenario) -> Built:
     """
     agents = resolve_agents(scenario)
     mesh_build = mesh_of(
-        scenario, agents, [each.polygon for each in closed_at_the_begin(scenario.geometry.areas)]
+        scenario, agents, as_grounds_take(scenario, closed_at_the_begin(scenario.geometry.areas))
     )
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
@@ -132,7 +133,8 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
     scenario : Scenario
     agents : Agents
     closed : sequence of shapely Polygon or MultiPolygon, m
-        Areas that are parted from the rest of the ground by walls along their outlines.
+        Areas that are parted from the rest of the ground by walls along their outlines; on several floors
+        each with the number of its floor, and cut out of that.
 
     Raises
     ------
@@ -242,7 +244,10 @@ def _cached_mesh(
         for each in floor
     ]
     parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
-    parts += [b"closed" + area.wkb for area in closed]
+    parts += [
+        repr(("closed", each[0])).encode() + each[1].wkb if geometry.floors else b"closed" + each.wkb
+        for each in closed
+    ]
     fresh: list[MeshBuild] = []
 
     def make() -> dict[str, NDArray[Any]]:
@@ -297,7 +302,7 @@ def _built_mesh(
             tiles.change(remove=remove, add=add)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
     terrain = geometry.terrain[0] if geometry.terrain else ()
-    if closed:
+    if closed and not geometry.floors:
         return build_parts(
             mesh_parts(geometry.walkable, closed, exits.get(-1)),
             parameters=parameters,
@@ -322,10 +327,13 @@ def _built_mesh(
             wall_reach=reach,
             clearance=geometry.clearance,
         )
-    floors = [
-        floor.plan(exits.get(layer), geometry.terrain[layer] if geometry.terrain else ())
-        for layer, floor in enumerate(geometry.floors)
-    ]
+    floors = []
+    for layer, floor in enumerate(geometry.floors):
+        areas = [area for number, area in closed if number == layer]
+        left, openings = ground_without(floor.ground, areas, exits.get(layer))
+        floors.append(
+            replace(floor, ground=left).plan(openings, geometry.terrain[layer] if geometry.terrain else ())
+        )
     return build_floors(
         floors,
         joins_of(geometry.floors),
@@ -333,6 +341,13 @@ def _built_mesh(
         wall_reach=reach,
         clearance=geometry.clearance,
     )
+
+
+def as_grounds_take(scenario: Scenario, closed: Sequence[Shut]) -> list[Any]:
+    """Return closed things as grounds take them: as polygons, on floors with the number of the floor."""
+    if scenario.geometry.floors:
+        return [(each.layer, each.polygon) for each in closed]
+    return [each.polygon for each in closed]
 
 
 def mesh_parts(ground: Any, closed: Sequence[Any], exits: Any) -> list[MeshPart]:

@@ -7,26 +7,25 @@ from __future__ import annotations
 import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import shapely
 
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.build import MeshBuild
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
-from crowdsim.scenario.areas import closed_areas, closed_at_the_begin, ground_without
+from crowdsim.scenario.areas import JOIN_GAP_M, closed_areas, closed_at_the_begin, ground_without
 from crowdsim.scenario.geometry import ToggledArea, joins_of
 from crowdsim.scenario.model import Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
-from crowdsim.setup.build import Built, goal_shape, mesh_of, mesh_steps
+from crowdsim.setup.build import Built, as_grounds_take, goal_shape, mesh_of, mesh_steps
 
 # Grounds at hand: a door that opens and closes again and again is built twice. Some 0.3 MB each for a floor
 # plan of a thousand corners.
 MOST_KNOWN = 64
-JOIN_GAP_M = 0.01  # What comes nearer to the line along which two floors meet is not cut out of them.
 # Ticks, of all obstacles together, that are looked through for grounds to build before the first tick: half a
 # second.
 MOST_LOOKED_AT = 40_000
@@ -178,6 +177,9 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
     Parameters
     ----------
     built : Built
+        Its own ground is known already.
+    closed : sequence of (int, shapely geometry)
+        What is closed on it.
 
     Notes
     -----
@@ -185,13 +187,13 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
     as it is: agents go round it on their own.
     """
 
-    def __init__(self, built: Built) -> None:
+    def __init__(self, built: Built, closed: Sequence[tuple[int, Any]] = ()) -> None:
         self._lines = [
             (layer, shapely.LineString(join.line))
             for join in joins_of(built.scenario.geometry.floors)
             for layer in join.floors
         ]
-        super().__init__(built)
+        super().__init__(built, closed)
 
     def steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
         """Build a ground as `with_closed` does, resting in between; the scenario's own is there."""
@@ -200,16 +202,8 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
         return self.with_closed(closed)
 
     def _build_in_steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
-        scenario, cut, left = self._built.scenario, self._cut(closed), []
-        for number, floor in enumerate(scenario.geometry.floors):
-            areas = [area for layer, area in cut if layer == number]
-            left.append(
-                replace(floor, ground=ground_without(floor.ground, areas, None)[0]) if areas else floor
-            )
         yield "ground"
-        build = mesh_of(
-            replace(scenario, geometry=replace(scenario.geometry, floors=tuple(left))), self._built.agents
-        )
+        build = mesh_of(self._built.scenario, self._built.agents, self._cut(closed))
         yield "mesh"
         return self._with_goals(build)
 
@@ -301,7 +295,7 @@ def grounds_by_the_clock(
     events: Sequence[Event],
     obstacles: Sequence[Obstacle] = (),
     most_ticks: int = 0,
-) -> list[list[Any]]:
+) -> list[list[Shut]]:
     """Return what is closed after each moment at which events happen by the clock,
     or obstacles begin or cease to stand, if nothing else happens.
 
@@ -315,7 +309,8 @@ def grounds_by_the_clock(
     """
     available = [area.available for area in areas]
     standing: dict[int, Any] = {}
-    found: list[list[Any]] = []
+    found: list[list[Shut]] = []
+    keys = set[Hashable]()
     changes = changes_by_the_clock(events, obstacles, most_ticks)
     for number, (tick, event, obstacle, opens) in enumerate(changes):
         if event is not None:
@@ -325,10 +320,16 @@ def grounds_by_the_clock(
             if not opens:
                 standing[obstacle] = obstacles[obstacle].outline(tick)
         if number + 1 == len(changes) or changes[number + 1][0] != tick:
-            closed = [each.polygon for each in closed_areas(areas, available)] + [
-                standing[each] for each in sorted(standing)
+            closed = [
+                *closed_areas(areas, available),
+                *(
+                    Shut(obstacles[each].name, standing[each], layer=obstacles[each].layer)
+                    for each in sorted(standing)
+                ),
             ]
-            if _key(closed) not in map(_key, found):
+            key = tuple((each.layer, each.polygon.wkb) for each in closed)
+            if key not in keys:
+                keys.add(key)
                 found.append(closed)
         if len(found) == MOST_KNOWN:
             break
@@ -336,12 +337,18 @@ def grounds_by_the_clock(
 
 
 def foreseen_grounds(built: Built) -> Grounds | FloorGrounds | TiledGrounds:
-    """Return the grounds of a scenario; those of one floor that the clock demands are built already."""
+    """Return the grounds of a scenario; those that the clock demands are built already,
+    on several floors where there are areas.
+    """
     scenario, areas = built.scenario, built.scenario.geometry.areas
+    at_first = as_grounds_take(scenario, closed_at_the_begin(areas))
+    grounds: Grounds | FloorGrounds | TiledGrounds
     if scenario.geometry.floors:
-        return FloorGrounds(built)
-    at_first = [each.polygon for each in closed_at_the_begin(areas)]
-    grounds = Grounds(built, at_first) if built.world.tiles is None else TiledGrounds(built)
+        grounds = FloorGrounds(built, at_first)
+        if not areas:
+            return grounds
+    else:
+        grounds = Grounds(built, at_first) if built.world.tiles is None else TiledGrounds(built)
     for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
-        grounds.foresee(closed)
+        grounds.foresee(as_grounds_take(scenario, closed))
     return grounds

@@ -143,7 +143,9 @@ class Locks:
         self._built, self._eras = built, eras_of(built.scenario)
         first = Era(0, tuple(area.available for area in built.scenario.geometry.areas))
         self._grounds: Grounds | FloorGrounds = (
-            FloorGrounds(built) if built.scenario.geometry.floors else Grounds(built, self._closed(first))
+            FloorGrounds(built, self._closed(first))
+            if built.scenario.geometry.floors
+            else Grounds(built, self._closed(first))
         )
 
     def ever_has_path(
@@ -346,7 +348,7 @@ class Locks:
         """Return what is closed, each with the number of its floor."""
         scenario = self._built.scenario
         closed = [
-            (-1, area.area)
+            (area.layer, area.area)
             for area, is_open in zip(scenario.geometry.areas, era.areas, strict=True)
             if not is_open
         ]

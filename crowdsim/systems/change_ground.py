@@ -14,7 +14,8 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Arrays, Saved
-from crowdsim.setup.grounds import FloorGrounds, TiledGrounds, foreseen_grounds
+from crowdsim.setup.build import as_grounds_take
+from crowdsim.setup.grounds import TiledGrounds, foreseen_grounds
 from crowdsim.setup.things import Door
 from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
 from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
@@ -54,7 +55,7 @@ class ChangeGround(TickSystem):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self._team = setup.team
+        self._team, self._scenario = setup.team, setup.scenario
         self._obstacles: tuple[Shut, ...] = ()  # that are closed ground
         self.events, self.grounds = setup.scenario.events, foreseen_grounds(setup.built)
         self._tick = 0
@@ -171,11 +172,7 @@ class ChangeGround(TickSystem):
         """Return closed things as the grounds take them:
         as polygons, on floors with the number of the floor.
         """
-        return (
-            [(each.layer, each.polygon) for each in closed]
-            if isinstance(self.grounds, FloorGrounds)
-            else polygons_of(closed)
-        )
+        return as_grounds_take(self._scenario, closed)
 
     def _join_tiles(self, order: Order, made: Any) -> Steps[None]:
         """Join the tiles of the ground that was ordered, before it is put in."""

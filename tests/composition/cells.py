@@ -136,10 +136,10 @@ REFUSALS = (
         "tiles have no speeds",
     ),
     Refusal(
-        {"ground": ("storeys", "surface"), "doors": _DOORS},
+        {"ground": ("surface",), "doors": _DOORS},
         "missing",
-        "geometry.areas",
-        "areas that open and close are of one level floor",
+        "areas are opened and closed on level ground",
+        "areas are opened and closed on level ground",
     ),
     Refusal(
         {"ground": ("surface",), "obstacles": _OBSTACLES},

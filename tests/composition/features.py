@@ -147,7 +147,7 @@ def _events(choices: Choices) -> list[dict[str, Any]]:
     if choices["doors"] == "by the clock":
         return [{"at": CLOSES_S, "close": "door"}, {"at": OPENS_S, "open": "door"}]
     if choices["doors"] == "by a line":
-        return [{"when": {"crossed": [[5, 0], [5, 6]], "count": 4}, "close": "door"}]
+        return [{"when": {"crossed": [[5, 0], [5, 6]], "count": 4, **_at(choices, 0)}, "close": "door"}]
     return [{"when": {"met": ["right", "standing"], "within": 2.0}, "close": "door"}]
 
 
@@ -187,7 +187,7 @@ def document(choices: Choices) -> dict[str, Any]:
             {"name": "standing", "positions": [[7.8, 3.0]], **_at(choices, 0)},
         ],
         # too little for all at once, so that agents wait for their paths
-        "budget": {"work": 400 if choices["planner"] in ("grid", "s2-grid") else 8},
+        "budget": {"work": 3000 if choices["planner"] in ("grid", "s2-grid") else 60},
         "record": {"rate": 1.0 / TICK_S},
     }
     if choices["obstacles"] != "none":

@@ -32,7 +32,7 @@ def check(choices):
     return None
 
 
-@pytest.mark.parametrize("choices", covering(200, seed=1), ids=name_of)
+@pytest.mark.parametrize("choices", covering(0, seed=1), ids=name_of)
 def test_a_combination_runs_and_is_verified_and_resumed(choices):
     assert check(choices) is not None
 
@@ -72,7 +72,7 @@ def test_neither_of_two_features_does_nothing_beside_the_other(pair):
 
 
 def test_each_pair_that_can_be_combined_is_in_a_combination_that_is_run():
-    run = [set(each.items()) for each in covering(200, seed=1)]
+    run = [set(each.items()) for each in covering(0, seed=1)]
     for pair in pairs():
         if not expected_refusals(plain() | dict(pair)):
             assert any(set(pair) <= each for each in run), pair

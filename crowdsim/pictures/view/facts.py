@@ -81,7 +81,13 @@ def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]
             [int(tick), kind == "AREA_OPENED"] for tick, kind in zip(own["tick"], own["kind"], strict=True)
         ]
         found.append(
-            {"name": area.name, "rings": rings_of(area.area, origin), "open": is_open, "turns": turns}
+            {
+                "name": area.name,
+                "layer": area.layer,
+                "rings": rings_of(area.area, origin),
+                "open": is_open,
+                "turns": turns,
+            }
         )
     return found
 

@@ -201,7 +201,7 @@ def _things(all_axes: list[Any], recording: Recording, scenario: Scenario) -> Ca
     doors = [
         [
             axes.fill(*part.exterior.xy, zorder=3.5)[0]
-            for axes in all_axes
+            for axes in (all_axes if area.layer < 0 else [all_axes[area.layer]])
             for part in shapely.get_parts(area.area)
         ]
         for area in areas

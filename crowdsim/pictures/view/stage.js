@@ -133,7 +133,7 @@ class Stage {
     }
     context.strokeStyle = this.ink.wall; context.lineWidth = Math.min(0.12, Math.max(1.1 * line, 0.04)); context.lineJoin = 'round';
     context.stroke(own.path);
-    for (const door of this.doors) {
+    for (const door of this.doors) if (here(door)) {
       const open = this.crowd.isOpen(door, time);
       if (!open) this.fill(door.path, this.ink.stuck, 0.45);
       context.strokeStyle = open ? this.ink.exit : this.ink.stuck; context.lineWidth = 1.6 * line;

@@ -62,7 +62,10 @@ class Triggers:
         known = np.flatnonzero(np.isin(agents.entity, self._entity))
         old, new = self._place[before[known]], agents.position[known]
         for number in waits:
-            over = agents.entity[known[crosses_line(old, new, np.array(self.events[number].line))]]
+            crosses = crosses_line(old, new, np.array(self.events[number].line))
+            if self.events[number].layer >= 0:
+                crosses &= agents.layer[known] == self.events[number].layer
+            over = agents.entity[known[crosses]]
             self._done[number] = np.union1d(self._done[number], over)
 
     def _near(self, comers: NDArray[np.bool_], others: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
