@@ -249,7 +249,7 @@ def _given_positions(group: Group) -> tuple[list[int], NDArray[np.float64]]:
 
 
 def note_overlaps(groups: Sequence[Group], notes: Problems) -> None:
-    """Note given positions at which agents overlap;
+    """Note given positions at which agents of one floor overlap;
     which radius an agent will draw does not matter, only the least is taken.
     """
     given = [

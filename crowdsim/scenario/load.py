@@ -266,7 +266,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     if problems.found or geometry is None or tick is None or stop is None or record is None:
         return None
     note_idle(groups, goals, notes)
-    note_overlaps(groups, notes)
+    for layer in sorted({group.layer for group in groups}):
+        note_overlaps([group for group in groups if group.layer == layer], notes)
     notes.found.extend(problems.notes)
     return Scenario(
         name=values.get("name") or Path(file).stem or "scenario",

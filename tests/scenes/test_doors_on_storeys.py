@@ -76,12 +76,28 @@ def test_a_line_is_crossed_on_its_own_storey_alone():
     assert not of_group(places, labels, "high") or min(of_group(places, labels, "high")) > 5.0
 
 
+def test_agents_above_and_below_each_other_do_not_overlap():
+    assert not [note for note in parse_scenario(json.dumps(HOUSE)).notes if "overlap" in str(note)]
+    document = copy.deepcopy(HOUSE)
+    document["groups"][0]["positions"] = [[2, 2], [2, 2.1]]
+    notes = [str(note) for note in parse_scenario(json.dumps(document)).notes]
+    assert len([note for note in notes if "2 of 2 given positions overlap" in note]) == 1
+
+
+def test_agents_above_and_below_each_other_do_not_meet():
+    document = copy.deepcopy(HOUSE)
+    document["events"] = [{"when": {"met": ["low", "high"], "within": 1.0}, "close": "door"}]
+    places, labels = places_after(document, 115)
+    assert not of_group(places, labels, "high") or min(of_group(places, labels, "high")) > 5.0
+
+
 @pytest.mark.parametrize(
     ("area", "storey", "says"),
     [
         ({"box": [9, 0, 10, 2]}, "high", "touches the line"),
         ({"box": [11, 0, 12, 2]}, "stair", "leads up"),
         ({"box": [0, 0, 10, 5.99999]}, None, "says no storey"),
+        ({"box": [-1, -1, 11, 7]}, "high", "is all of"),
     ],
 )
 def test_an_area_that_cannot_be_cut_out_is_refused(area, storey, says):
