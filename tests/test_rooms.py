@@ -218,9 +218,9 @@ def test_what_the_page_points_at_is_there():
 
 def test_folders_of_tests_follow_the_rooms():
     """Beside them there are folders of what concerns many rooms:
-    whole scenes, pages, programs, the work of others, naive twins, old files.
+    whole scenes, pages, programs, the work of others, naive twins, old files, features together.
     """
-    beside = {"benchmarks", "docs", "external", "reference", "samples", "scenes"}
+    beside = {"benchmarks", "composition", "docs", "external", "reference", "samples", "scenes"}
     folders = {
         file.parent.relative_to(ROOT / "tests").as_posix() for file in (ROOT / "tests").rglob("test_*.py")
     } - {"."}
