@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import new_picture
+from crowdsim.cli.options import PICTURES, Force, new_output
 from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError
 
@@ -30,20 +30,23 @@ def budget(
     picture: Annotated[
         Path | None, typer.Option("--picture", help="Also draw it: png, svg or pdf, as the name ends.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
+    force: Force = False,
 ) -> None:
     """Show what each system cost, the longest ticks with the system to blame, ticks over the budget,
     and how long requests for paths waited.
     """
     from crowdsim.recording.opening import open_run
 
-    target = new_picture(picture, run, force=force)
+    if picture is not None:
+        new_output(picture, PICTURES, "a picture", source=run, force=force)
     with open_run(run) as recording:
         facts = describe(recording, milliseconds, worst)
-        if target is not None:
+        if picture is not None:
             from crowdsim.pictures.budget import draw_budget
+            from crowdsim.recording.files import new_file
 
-            draw_budget(recording, target, facts["milliseconds"])
+            with new_file(picture, force=force) as scratch:
+                draw_budget(recording, scratch, facts["milliseconds"])
     tell(facts, json, lambda: as_text(str(run), facts))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import new_picture
+from crowdsim.cli.options import PICTURES, Force, new_output
 from crowdsim.cli.shell import table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.printable import counted, without_nan
@@ -49,7 +49,7 @@ def deadlocks(
             "--picture", help="Also draw the place with the waiting graph: png, svg or pdf, as the name ends."
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
+    force: Force = False,
 ) -> int:
     """Show which agents were stuck, since when, where, what they waited for, and why.
 
@@ -59,14 +59,17 @@ def deadlocks(
     from crowdsim.measures.deadlock_recorded import Recorded
     from crowdsim.recording.opening import open_run
 
-    target = new_picture(picture, run, force=force)
+    if picture is not None:
+        new_output(picture, PICTURES, "a picture", source=run, force=force)
     with open_run(run) as recording:
         recorded = Recorded(recording)
         facts = describe(recorded, at)
-        if target is not None:
+        if picture is not None:
             from crowdsim.pictures.deadlocks import draw_deadlocks
+            from crowdsim.recording.files import new_file
 
-            draw_deadlocks(recorded, target, facts["at_s"])
+            with new_file(picture, force=force) as scratch:
+                draw_deadlocks(recorded, scratch, facts["at_s"])
     tell(facts, json, lambda: as_text(str(run), facts, all_groups=all_groups))
     return int(
         ExitCode.NOT_ARRIVED if any(found["is_deadlock"] for found in facts["groups"]) else ExitCode.OK

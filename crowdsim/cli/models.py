@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crowdsim.cli.options import PICTURES, AllowDir, Plugins, SetValues, load_plugins, new_output, with_seed
+from crowdsim.cli.options import (
+    PICTURES,
+    AllowDir,
+    Force,
+    Plugins,
+    SetValues,
+    load_plugins,
+    new_output,
+    with_seed,
+)
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, say, say_json, table, tell
 from crowdsim.errors import CrowdsimError, ExitCode
@@ -61,7 +70,7 @@ def models(
             help="Draw the runs of the first seed side by side (.png, .svg, .pdf).",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
+    force: Force = False,
 ) -> int:
     """Run one scene under several avoidance models, and show the results of each; nothing is recorded.
 

@@ -42,6 +42,13 @@ Plugins = Annotated[
     ),
 ]
 
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force", help="Replace files that crowdsim did not make, too; its own it always replaces."
+    ),
+]
+
 CheckpointEvery = Annotated[
     str | None,
     typer.Option(
@@ -128,7 +135,7 @@ def new_output(
     source : Path, optional
         A file that is read for it and must stay.
     force : bool
-        Whether it may be there already.
+        Whether it may be there already, also if it is no page or picture that crowdsim made.
 
     Raises
     ------
@@ -157,14 +164,8 @@ def new_output(
             f'"{path}" is the file that is read, and is not written over. Choose another name.'
         )
     if path.exists() and not force:
-        raise CrowdsimError(f"{path} exists already; use --force to replace it, or choose another name")
-    return path
+        from crowdsim.recording.made import is_made, taken_text
 
-
-def new_picture(path: Path | None, source: Path, *, force: bool) -> Path | None:
-    """Return the path of a picture that a verb draws beside what it prints,
-    if one is wanted and can be drawn there; see `new_output`.
-    """
-    if path is not None and new_output(path, PICTURES, "a picture", source=source).exists() and not force:
-        raise CrowdsimError(f"{path} exists already. --force replaces it.")
+        if not is_made(path):
+            raise CrowdsimError(taken_text(path))
     return path

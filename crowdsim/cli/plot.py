@@ -10,6 +10,7 @@ import typer
 from crowdsim.cli.options import (
     PICTURES,
     AllowDir,
+    Force,
     Plugins,
     Seed,
     SetValues,
@@ -68,7 +69,7 @@ def plot(
     set_: SetValues = None,
     allow_dir: AllowDir = None,
     plugin: Plugins = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing picture.")] = False,
+    force: Force = False,
 ) -> None:
     """Draw a recording: trails on the plan, exits with their counts, and stuck agents;
     or one choice of one agent in the plane of velocities.

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crowdsim.cli.options import new_output, require_name
+from crowdsim.cli.options import Force, new_output, require_name
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import tell
 from crowdsim.errors import CrowdsimError
@@ -46,7 +46,7 @@ def view(
             help="Of a film: simulated seconds in a second; default: all in 20 s or less.",
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")] = False,
 ) -> None:
     """Write a recording as one page to look at: it plays, seeks, zooms, and shows facts of each agent.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.pictures.run import OKABE_ITO, pyplot
+from crowdsim.pictures.run import OKABE_ITO, pyplot, save
 from crowdsim.recording.reader import Recording
 
 MOST_SHOWN = 7  # Systems with a colour of their own, those that took most; the others are one.
@@ -66,8 +66,7 @@ def draw_budget(
     plt = pyplot()
     figure = plt.figure(figsize=INCHES, layout="constrained")
     draw_budget_in(figure, recording, milliseconds)
-    figure.savefig(out, dpi=dpi)
-    plt.close(figure)
+    save(figure, out, dpi=dpi)
 
 
 def draw_budget_in(figure: Any, recording: Recording, milliseconds: float | None = None) -> None:

@@ -13,7 +13,16 @@ import numpy as np
 
 from crowdsim.comparison.comparison import OverSeeds, spread_text
 from crowdsim.comparison.counts import Trace
-from crowdsim.pictures.run import EXIT, STUCK, add_lines, draw_goals, draw_ground, draw_obstacles, pyplot
+from crowdsim.pictures.run import (
+    EXIT,
+    STUCK,
+    add_lines,
+    draw_goals,
+    draw_ground,
+    draw_obstacles,
+    pyplot,
+    save,
+)
 from crowdsim.scenario.model import Scenario
 
 OVERLAP = "#7b2cbf"
@@ -105,8 +114,7 @@ def draw_models(panels: Sequence[Panel], out: Path, *, form: str | None = None, 
         frameon=False,
     )
     figure.suptitle(trails, x=0.01, ha="left", fontsize=9)
-    figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    save(figure, out, form=form, dpi=dpi)
 
 
 def _size(bounds: Sequence[float], inches: float) -> tuple[float, float]:

@@ -17,6 +17,7 @@ import shapely
 from crowdsim.errors import needed
 from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.looked_through import Trails, look_through
+from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.geometry import Geometry, ToggledArea
 from crowdsim.scenario.load import scenario_of_run
@@ -78,7 +79,14 @@ def finish(figure: Any, axes: Any, title: str, out: Path, *, form: str | None = 
         figure.suptitle(title, fontsize=10)
     else:
         axes.set_title(title, fontsize=10)
-    figure.savefig(out, dpi=dpi, format=form)
+    save(figure, out, form=form, dpi=dpi)
+
+
+def save(figure: Any, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
+    """Write a figure as a picture with our mark (`crowdsim.recording.made`), and close it."""
+    form = form or out.suffix.lower()[1:]
+    key = {"svg": "Description", "pdf": "Keywords"}.get(form, "Comment")
+    figure.savefig(out, dpi=dpi, format=form, metadata={key: MARK})
     pyplot().close(figure)
 
 

@@ -26,6 +26,7 @@ from crowdsim.pictures.run import (
     panels_in,
     panels_size,
     pyplot,
+    save,
     title_of,
 )
 from crowdsim.recording.reader import Recording
@@ -232,8 +233,7 @@ def draw_sheet(
         for place, name in zip(np.atleast_1d(part.subfigures(1, len(names))), names, strict=True):
             notes += _draw_panel(place, name, recording, scenario, seen)
     figure.suptitle("  |  ".join([title_of(recording), *notes]), fontsize=11)
-    figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    save(figure, out, form=form, dpi=dpi)
 
 
 def _draw_panel(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.avoidance.explain import Reason
-from crowdsim.pictures.run import pyplot
+from crowdsim.pictures.run import pyplot, save
 from crowdsim.recording.explained import ExplainedChoice, choice_at
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import parse_scenario
@@ -67,8 +67,7 @@ def draw_velocities(
         fontsize=10,
     )
     axes.legend(fontsize=8, loc="upper left", markerscale=0.7)
-    figure.savefig(out, dpi=dpi, format=form)
-    plt.close(figure)
+    save(figure, out, form=form, dpi=dpi)
 
 
 def _model(recording: Recording, choice: ExplainedChoice) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from crowdsim.errors import RecordingError
 from crowdsim.recording.locks import LOCK, create_locked, is_held, scratch_folder, taken
+from crowdsim.recording.made import is_made, taken_text
 
 PARTIAL_SUFFIX = ".partial.h5"
 RECOVERED_SUFFIX = ".recovered.h5"
@@ -185,27 +186,26 @@ def give_name(partial: Path, out: Path, run_id: str, *, force: bool = False) -> 
 @contextlib.contextmanager
 def new_file(out: Path, *, force: bool = False) -> Iterator[Path]:
     """Give the name of a scratch file on the disk of `out`, which becomes `out` when the block ends well and
-    disappears when it does not.
+    disappears when it does not. A page or picture that crowdsim made is replaced.
 
     Raises
     ------
     RecordingError
-        If `out` exists and `force` is not set (before any work is done, and again at the end), the folder is
-        missing, or the name is too long.
+        If `out` exists otherwise and `force` is not set (before any work is done, and again at the end), the
+        folder is missing, or the name is too long.
     """
-    taken = RecordingError(f"{out}: exists already. Choose another name, or replace it with --force.")
     require_place(out)
-    if os.path.lexists(out) and not force:
-        raise taken
+    if os.path.lexists(out) and not (force or is_made(out)):
+        raise RecordingError(taken_text(out))
     try:
         with scratch_folder(out.parent) as folder:
             scratch = folder / out.name
             yield scratch
             synchronise(scratch)
-            if force:
+            if force or is_made(out):
                 scratch.replace(out)
             elif not claim(scratch, out):
-                raise taken
+                raise RecordingError(taken_text(out))
             synchronise_folder(out)
     except OSError as error:
         raise RecordingError(

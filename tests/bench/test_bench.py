@@ -212,7 +212,7 @@ def test_what_is_measured_is_printed_stored_and_written(
         and "load of the machine 0.5 before, 0.6 after" in printed
     )
     assert json.loads(out.read_text()) == document.read_history(file)[0] == entry("2026-01-01T00:00", 8.0)
-    with pytest.raises(CrowdsimError, match=r"bench\.json exists already; use --force"):
+    with pytest.raises(CrowdsimError, match=r"bench\.json exists already\. Choose another name"):
         verb.bench(out=out)
 
 

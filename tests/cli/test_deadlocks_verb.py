@@ -135,13 +135,15 @@ def test_json_has_groups_people_edges_and_spells(folder):
 
 
 @pytest.mark.full
-def test_a_picture_is_drawn_once_and_replaced_only_by_force(folder):
+def test_a_picture_replaces_only_one_that_crowdsim_drew(folder):
     pytest.importorskip("matplotlib")
     assert crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder).returncode == 3
     text = (folder / "a.svg").read_text(encoding="utf-8")
     assert "<svg" in text and len(text) > 10_000
+    assert crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder).returncode == 3
+    (folder / "a.svg").write_text("<svg/>")
     done = crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg"], cwd=folder)
-    assert done.returncode == 2 and "a.svg exists already. --force replaces it." in done.stderr
+    assert done.returncode == 2 and "a.svg exists already and has no mark of crowdsim" in done.stderr
     assert (
         crowdsim(["deadlocks", "runs/corridor.h5", "--picture", "a.svg", "--force"], cwd=folder).returncode
         == 3

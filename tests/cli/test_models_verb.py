@@ -107,7 +107,7 @@ def test_json_has_every_run_and_the_spread_over_seeds():
 
 
 @pytest.mark.full
-def test_the_picture_has_the_runs_side_by_side_and_is_never_replaced_unasked(tmp_path):
+def test_the_picture_has_the_runs_side_by_side_and_replaces_only_one_of_ours(tmp_path):
     pytest.importorskip("matplotlib")
     words = [
         "models",
@@ -124,8 +124,10 @@ def test_the_picture_has_the_runs_side_by_side_and_is_never_replaced_unasked(tmp
     assert (tmp_path / "both.png").read_bytes().startswith(b"\x89PNG") and [
         file.name for file in tmp_path.iterdir()
     ] == ["both.png"]
+    assert crowdsim(words).returncode == 0
+    (tmp_path / "both.png").write_bytes(b"a picture of another program")
     again = crowdsim(words)
-    assert again.returncode == 2 and "exists already; use --force" in again.stderr and again.stdout == ""
+    assert again.returncode == 2 and "has no mark of crowdsim" in again.stderr and again.stdout == ""
 
 
 @pytest.mark.full

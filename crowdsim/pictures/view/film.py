@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_goals, draw_ground, panels, pyplot
+from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
@@ -78,7 +79,9 @@ def draw_film(
     writer: Any = (
         animation.PillowWriter(fps=RATE[form])
         if form == "gif"
-        else animation.FFMpegWriter(fps=RATE[form], extra_args=["-f", "mp4", *even])
+        else animation.FFMpegWriter(
+            fps=RATE[form], metadata={"comment": MARK}, extra_args=["-f", "mp4", *even]
+        )
     )
     film(int(shown[0]), int(frames["tick"].iloc[0]))
     figure.canvas.draw()
@@ -91,6 +94,8 @@ def draw_film(
                 film(frame, int(frames["tick"].iloc[frame]))
                 writer.grab_frame()
                 note(f"drawing: {count + 1:,} of {len(shown):,} pictures")
+        if form == "gif":
+            _mark_gif(draft)
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)
@@ -103,6 +108,13 @@ def draw_film(
         "speed": pace,
         "words": words,
     }
+
+
+def _mark_gif(film: Path) -> None:
+    """Put our mark into a comment at the end of a GIF, which matplotlib has no word for."""
+    with film.open("r+b") as file:
+        file.seek(-1, 2)  # over its last byte, the trailer
+        file.write(b"\x21\xfe" + bytes([len(MARK)]) + MARK.encode() + b"\0;")
 
 
 def _frames_of_film(

@@ -14,6 +14,7 @@ from typing import Any
 
 from crowdsim.pictures.view.facts import gather
 from crowdsim.pictures.view.moves import Thinning
+from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.load import scenario_of_run
 
@@ -104,6 +105,7 @@ def assemble(title: str, packed: bytes) -> bytes:
     )
     page = folder.joinpath("page.html").read_text(encoding="utf-8")
     parts = {
+        "MARK": MARK,
         "TITLE": html.escape(title),
         "POLICY": policy,
         "STYLE": style,
