@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from crowdsim.cli.shell import say, say_json, table
+from crowdsim.cli.shell import complain, say, say_json, table
 from crowdsim.commands import command
-from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.errors import CrowdsimError, ExitCode, ScenarioError
+from crowdsim.printable import counted
 
 MOST_FILES = 1000  # of one folder
 
@@ -19,9 +20,11 @@ def list_scenarios(
         "scenarios"
     ),
     json: Annotated[bool, typer.Option("--json", help="Print a JSON list.")] = False,
-) -> None:
+) -> int:
     """List the scenarios in a folder: name, number of agents, longest duration, what each is for,
     and which have mistakes.
+
+    Exit codes: 0 all can be read; 2 some have mistakes, which stand in the list beside the others.
     """
     if not folder.is_dir():
         raise CrowdsimError(f'There is no folder "{folder}". Name one: crowdsim list FOLDER.')
@@ -32,9 +35,11 @@ def list_scenarios(
             f"{command('new', folder / 'my_scenario.yaml')}"
         )
     rows = [_row(path) for path in files[:MOST_FILES]]
+    bad = [row for row in rows if row["problems"]]
+    code = int(ExitCode.USAGE if bad else ExitCode.OK)
     if json:
         say_json(rows)
-        return
+        return code
     shown = [
         [
             row["file"],
@@ -47,11 +52,18 @@ def list_scenarios(
     say(table(["file", "agents", "seconds", "about"], shown, right=(1, 2)))
     if len(files) > MOST_FILES:
         say(f"and {len(files) - MOST_FILES} more files")
+    if bad:
+        complain(
+            f"{counted(len(bad), 'file')} of {len(rows):,} cannot be used; all that is wrong: "
+            f"{command('validate', folder / bad[0]['file'])}"
+        )
+    return code
 
 
 def _row(path: Path) -> dict[str, Any]:
-    """Return one line of the table; a scenario with mistakes says so in it."""
+    """Return one line of the table; a file that is no good says so in it, and a sweep what it varies."""
     from crowdsim.scenario.load import load_scenario
+    from crowdsim.sweep.design_file import is_design_file, read_design
 
     row: dict[str, Any] = {
         "file": path.name,
@@ -62,6 +74,9 @@ def _row(path: Path) -> dict[str, Any]:
         "problems": 0,
     }
     try:
+        if is_design_file(path):
+            design = read_design(path)
+            return {**row, "name": design.name, "about": f"a sweep of {design.scenario.name}"}
         scenario = load_scenario(path)
     except ScenarioError as error:
         count = len(error.problems)
@@ -70,6 +85,8 @@ def _row(path: Path) -> dict[str, Any]:
         row["about"] = f"{count} problem{'s' if count > 1 else ''}: {where}{first.message}"
         row["problems"] = count
         return row
+    except (CrowdsimError, OSError, MemoryError) as error:  # one bad file is no reason to hide the others
+        return {**row, "about": f"1 problem: {str(error) or 'it needs too much memory'}", "problems": 1}
     about = scenario.description.strip().splitlines()
     return {
         **row,

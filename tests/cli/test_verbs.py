@@ -10,7 +10,9 @@ from typing import IO
 import pytest
 
 from crowdsim.cli import main
+from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.scenario.load import load_scenario
+from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.setup.agents import resolve_agents
 from tests.scenario.worlds import SMALL
@@ -224,21 +226,54 @@ def test_list_shows_good_and_broken_scenarios(tmp_path: Path, capsys: pytest.Cap
     (tmp_path / "b.yaml").write_text(SMALL)
     (tmp_path / "a.yml").write_text(template_text("corridor"))
     (tmp_path / "broken.yaml").write_text("version: 1\ntik: 1\n")
+    (tmp_path / "dangling.yaml").symlink_to("nowhere")
     (tmp_path / "other.txt").write_text("not a scenario")
-    code, out, _ = run(capsys, "list", str(tmp_path))
-    assert code == 0
+    (tmp_path / "sweep.yaml").write_text("scenario: b.yaml\nseeds: [1, 2]\n")
+    code, out, err = run(capsys, "list", str(tmp_path))
+    assert code == ExitCode.USAGE
+    assert err == (
+        f"2 files of 5 cannot be used; all that is wrong: crowdsim validate {tmp_path / 'broken.yaml'}\n"
+    )
     assert [line.split(maxsplit=3) for line in out.splitlines()] == [
         ["file", "agents", "seconds", "about"],
         ["a.yml", "54", "120", "Counterflow in a corridor of 38 m x 3 m; lanes should form."],
         ["b.yaml", "26", "60", "A room with a table, a door and a seat."],
         ["broken.yaml", "-", "-", '3 problems: line 1: the key "geometry" is missing'],
+        ["dangling.yaml", "-", "-", "1 problem: there is no such file"],
+        ["sweep.yaml", "-", "-", "a sweep of b.yaml"],
     ]
-    rows = json.loads(run(capsys, "list", str(tmp_path), "--json")[1])
+    code, out, err = run(capsys, "list", str(tmp_path), "--json")
+    assert (code, err) == (ExitCode.USAGE, "")
+    rows = json.loads(out)
     assert [(row["file"], row["name"], row["problems"]) for row in rows] == [
         ("a.yml", "a", 0),
         ("b.yaml", "small", 0),
         ("broken.yaml", None, 3),
+        ("dangling.yaml", None, 1),
+        ("sweep.yaml", "sweep", 0),
     ]
+    for name in ("broken", "dangling"):
+        (tmp_path / f"{name}.yaml").unlink()
+    assert run(capsys, "list", str(tmp_path))[::2] == (0, "")
+
+
+@pytest.mark.parametrize("error", [CrowdsimError("no plug-in"), OSError(5, "no plug-in"), MemoryError()])
+def test_list_goes_on_after_a_file_that_fails_in_any_manner(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.yaml").write_text(SMALL)
+
+    def load(path: Path) -> Scenario:
+        if path.name == "b.yaml":
+            raise error
+        return load_scenario(path)
+
+    monkeypatch.setattr("crowdsim.scenario.load.load_scenario", load)
+    code, out, _ = run(capsys, "list", str(tmp_path))
+    assert code == ExitCode.USAGE
+    assert [line.split()[0] for line in out.splitlines()] == ["file", "a.yaml", "b.yaml", "c.yaml"]
+    assert "1 problem: " in out.splitlines()[2]
 
 
 def test_list_without_scenarios_says_so(
