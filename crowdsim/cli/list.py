@@ -12,7 +12,7 @@ from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, ScenarioError
 from crowdsim.printable import counted
 
-MOST_FILES = 1000  # of one folder
+MOST_FILES = 1000  # of one folder that a person sees; --json has them all
 
 
 def list_scenarios(
@@ -34,7 +34,7 @@ def list_scenarios(
             f'The folder "{folder}" has no scenarios (*.yaml, *.yml). To write one: '
             f"{command('new', folder / 'my_scenario.yaml')}"
         )
-    rows = [_row(path) for path in files[:MOST_FILES]]
+    rows = [_row(path) for path in (files if json else files[:MOST_FILES])]
     bad = [row for row in rows if row["problems"]]
     code = int(ExitCode.USAGE if bad else ExitCode.OK)
     if json:
@@ -51,7 +51,7 @@ def list_scenarios(
     ]
     say(table(["file", "agents", "seconds", "about"], shown, right=(1, 2)))
     if len(files) > MOST_FILES:
-        say(f"and {len(files) - MOST_FILES} more files")
+        say(f"and {len(files) - MOST_FILES:,} more files (--json has all)")
     if bad:
         complain(
             f"{counted(len(bad), 'file')} of {len(rows):,} cannot be used; all that is wrong: "

@@ -28,11 +28,6 @@ if TYPE_CHECKING:
     from crowdsim.scenario.model import Scenario
 
 
-# Characters that a line of the table may have: usual names make 160 at most, and a number that is cut off is
-# none.
-LINE = 1000
-
-
 def models(
     scenarios: Annotated[
         list[Path] | None,
@@ -128,7 +123,6 @@ def models(
                 HEADERS,
                 [table_row(part) for part in together],
                 right=tuple(range(2, len(HEADERS))),
-                limit=LINE,
             )
         )
         say(legend(each))

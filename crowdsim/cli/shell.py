@@ -12,6 +12,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -110,37 +111,55 @@ def terminal_width() -> int:
     return max(60, shutil.get_terminal_size((120, 24)).columns)
 
 
-def table(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    *,
-    right: Sequence[int] = (),
-    limit: int | None = None,
-) -> str:
-    """Return rows as aligned columns; lines are cut off at the terminal's width.
+def line_limit() -> int:
+    """Return how many characters a line of a table may have: without a terminal any number."""
+    return terminal_width() if sys.stdout.isatty() else sys.maxsize
+
+
+LEAST_COLUMN = 10  # characters to which a narrow terminal makes a column
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
+    """Return rows as aligned columns. Nothing is cut off: where the terminal is too narrow, texts go on in
+    further lines of their column.
 
     Parameters
     ----------
     headers : sequence of str
     rows : sequence of sequences
-        Values are shown as `str` shows them, in one line.
+        Values are shown as `str` shows them.
     right : sequence of int
-        Columns that are aligned on the right: numbers.
-    limit : int, optional
-        Width in place of the terminal's: of a table in which nothing can be done without.
+        Columns that are aligned on the right: numbers, which stay in one piece.
     """
-    limit = terminal_width() if limit is None else limit
     cells = [[visible(str(value)) for value in row] for row in (headers, *rows)]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
+    widths = _fitted([max(map(len, column)) for column in zip(*cells, strict=True)], headers, right)
     lines = []
     for row in cells:
-        parts = [
-            value.rjust(width) if column in right else value.ljust(width)
-            for column, (value, width) in enumerate(zip(row, widths, strict=True))
+        pieces = [
+            [value] if len(value) <= width else textwrap.wrap(value, width)
+            for value, width in zip(row, widths, strict=True)
         ]
-        line = "  ".join(parts).rstrip()
-        lines.append(line if len(line) <= limit else line[: limit - 3] + "...")
+        for parts in zip_longest(*pieces, fillvalue=""):
+            aligned = [
+                part.rjust(width) if column in right else part.ljust(width)
+                for column, (part, width) in enumerate(zip(parts, widths, strict=True))
+            ]
+            lines.append("  ".join(aligned).rstrip())
     return "\n".join(lines)
+
+
+def _fitted(widths: list[int], headers: Sequence[str], right: Sequence[int]) -> list[int]:
+    """Return the widths of columns of which the widest texts are narrowed until a line fits;
+    as they are if it never does.
+    """
+    fitted = [*widths]
+    texts = [column for column in range(len(widths)) if column not in right]
+    while sum(fitted) + 2 * len(fitted) - 2 > line_limit():
+        widest = max(texts, key=lambda column: fitted[column], default=None)
+        if widest is None or fitted[widest] <= max(LEAST_COLUMN, len(headers[widest])):
+            return widths
+        fitted[widest] -= 1
+    return fitted
 
 
 def wrapped(text: str, indent: str) -> str:

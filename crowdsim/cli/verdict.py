@@ -14,7 +14,6 @@ from crowdsim.printable import visible
 
 SLOWEST_SHOWN = 4
 MOST_GOALS = 8  # Goals whose arrivals are listed; --json has them all.
-LEAST_NAME = 10  # Characters of a name that are left in a narrow terminal.
 # A path request that is open longer than this gets a warning: an observer would notice an agent that stands
 # so long.
 LONG_WAIT_S = 2.0
@@ -217,9 +216,7 @@ def _flow_warning(result: Mapping[str, Any]) -> str:
 
 
 def _left_table(left: Sequence[Mapping[str, Any]]) -> str:
-    """Return which agents did not arrive as a table; too wide, it loses places and parts of names:
-    the reason and what they wait for stay.
-    """
+    """Return which agents did not arrive, why, and for which others they wait, as a table."""
     columns = {
         "agent": [str(each["agent"]) for each in left],
         "place (m)": [f"({each['x']:.2f}, {each['y']:.2f})" for each in left],
@@ -229,36 +226,7 @@ def _left_table(left: Sequence[Mapping[str, Any]]) -> str:
     }
     if not any(columns["waits for"]):
         del columns["waits for"]
-
-    def excess() -> int:
-        return (
-            sum(max(map(len, (name, *values))) for name, values in columns.items())
-            + 2 * len(columns)
-            - 2
-            - terminal_width()
-        )
-
-    if excess() > 0 and "waits for" in columns:
-        del columns["place (m)"]
-    while excess() > 0:
-        widest = max(
-            (name for name in ("agent", "waits for") if name in columns),
-            key=lambda name: max(map(len, columns[name])),
-        )
-        most = max(map(len, columns[widest])) - 1
-        if most < LEAST_NAME:
-            break
-        columns[widest] = [_shortened(name, most) for name in columns[widest]]
     return table(tuple(columns), list(zip(*columns.values(), strict=True)))
-
-
-def _shortened(name: str, most: int) -> str:
-    """Return a name of at most so many characters, by its begin and its index."""
-    if len(name) <= most:
-        return name
-    begin, bracket, index = name.replace("..", "").rpartition("[")
-    tail = ".." + (bracket + index if begin else "")
-    return (begin or name)[: max(1, most - len(tail))] + tail
 
 
 def _by_goal(arrivals: Mapping[str, int]) -> str:
