@@ -1,4 +1,4 @@
-"""``crowdsim measure``: what a run, or measured people, resulted in:
+"""``crowdsim measure``: what a run, the runs of a sweep, or measured people resulted in:
 paths, exits, collisions, lines, areas.
 """
 
@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crowdsim.cli.options import require_name
-from crowdsim.cli.shell import table, tell
+from crowdsim.cli.progress import Progress
+from crowdsim.cli.shell import complain, table, tell
+from crowdsim.cli.sweep import means_text
 from crowdsim.errors import CrowdsimError, RecordingError
+from crowdsim.printable import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +34,9 @@ LABELS = {  # of `summary`, as people read them
     "collisions_each": "collisions a person", "score_each": "SteerBench score a person",
     "score_2_each": "the same with accelerations",
 }  # fmt: skip
+
+# of a sweep, beside the lines and areas that are asked for; --csv and --json have all
+SUMMARY_OF_SWEEPS = ("arrived", "last_arrival_s", "mean_speed_m_s", "mean_detour")
 
 # Of tables: of each column its head, and with how many digits its numbers are shown.
 EXITS = {
@@ -53,7 +59,8 @@ def measure(
     run: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="A recording; or measured people: text (.txt) or HDF5 of an archive."
+            metavar="FILE",
+            help="A recording; the folder of a sweep; or measured people: text (.txt) or HDF5 of an archive.",
         ),
     ],
     line: Annotated[
@@ -98,31 +105,113 @@ def measure(
     crossings of lines, densities in areas.
 
     A line is crossed forwards to its right side, looking from its first point to its last; a named area is
-    entered forwards.
+    entered forwards. Of a sweep: means and deviations over the runs of each combination; --json and --csv
+    have each run too.
     """
-    from crowdsim.measures.report import all_tables, area_summary, line_summary, summary
-    from crowdsim.measures.scenarios import area_from_text, line_from_text
-
     if radius is not None and not (math.isfinite(radius) and radius > 0.0):
         raise CrowdsimError(f"--radius is {radius:g} m, but a person is wider than 0 m.")
     if not math.isfinite(deeper_than):
         raise CrowdsimError(
             f"--deeper-than is {deeper_than:g}, but takes a depth in metres, for example 0.001."
         )
-    tracks = _read(run, fps, unit)
-    lines = _distinct([line_from_text(text, tracks) for text in line or ()], "line")
-    areas = _distinct([area_from_text(text, tracks) for text in area or ()], "area")
-    tables = all_tables(tracks, lines=lines, areas=areas, deeper_than_m=deeper_than, radius_m=radius)
-    facts: dict[str, Any] = {"file": str(run), "summary": _plain(summary(tracks, tables).to_dict())}
-    facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
-    facts["lines"] = [_plain(line_summary(each, tables[f"line {each.name}"])) for each in lines]
-    facts["areas"] = [
-        _plain(area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"]))
-        for each in areas
-    ]
+    asked: dict[str, Any] = {"lines": line or (), "areas": area or (), "deeper_than_m": deeper_than}
+    if require_name(run).is_dir():
+        if not (radius is fps is unit is None):
+            raise CrowdsimError(
+                f"{run}: --radius, --fps and --unit are of measured people; the runs of a sweep say them "
+                "themselves."
+            )
+        keys, runs, means = _of_sweep(run, json, asked)
+        facts = {
+            "folder": str(run),
+            **{name: each.to_dict("records") for name, each in (("runs", runs), ("means", means))},
+        }
+        tables, text = {"runs": runs, "means": means}, lambda: _sweep_text(run, keys, means)
+    else:
+        facts, tables = _of_run(_read(run, fps, unit), radius_m=radius, **asked)
+        facts, text = {"file": str(run), **facts}, lambda: as_text(facts)
     if csv is not None:
         facts["files"] = _write(tables, csv, run, force=force)
-    tell(facts, json, lambda: as_text(facts))
+    tell(facts, json, lambda: text() + _files_text(facts))
+
+
+def _of_run(
+    tracks: Tracks,
+    *,
+    lines: Sequence[str],
+    areas: Sequence[str],
+    deeper_than_m: float,
+    radius_m: float | None = None,
+) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Return what a run resulted in as plain values, and as tables."""
+    from crowdsim.measures.report import all_tables, area_summary, line_summary, summary
+    from crowdsim.measures.scenarios import area_from_text, line_from_text
+
+    measured_lines = _distinct([line_from_text(text, tracks) for text in lines], "line")
+    measured_areas = _distinct([area_from_text(text, tracks) for text in areas], "area")
+    tables = all_tables(
+        tracks, lines=measured_lines, areas=measured_areas, deeper_than_m=deeper_than_m, radius_m=radius_m
+    )
+    facts: dict[str, Any] = {"summary": _plain(summary(tracks, tables).to_dict())}
+    facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
+    facts["lines"] = [_plain(line_summary(each, tables[f"line {each.name}"])) for each in measured_lines]
+    facts["areas"] = [
+        _plain(area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"]))
+        for each in measured_areas
+    ]
+    return facts, tables
+
+
+def _of_sweep(path: Path, quiet: bool, asked: dict[str, Any]) -> tuple[list[str], pd.DataFrame, pd.DataFrame]:
+    """Return the varied keys of a sweep, its finished runs with all figures, and their means."""
+    import pandas as pd
+
+    from crowdsim.measures.sources import tracks_of
+    from crowdsim.sweep.folder import Folder
+    from crowdsim.sweep.tables import kept_runs, means_of
+
+    folder = Folder(path)
+    keys, runs = kept_runs(folder)
+    recorded = runs[runs["recording"] != ""].to_dict("records")
+    if not recorded:
+        raise CrowdsimError(
+            f"{path}: none of its {counted(len(runs), 'run')} has a recording to measure. Run the sweep "
+            "without --no-record."
+        )
+    if len(recorded) < len(runs):
+        complain(f"note: {len(runs) - len(recorded):,} of {len(runs):,} runs have no recording")
+    rows = []
+    with Progress(enabled=not quiet) as progress:
+        for number, row in enumerate(recorded, 1):
+            progress.note(f"measuring {number:,} of {len(recorded):,} runs")
+            facts, _ = _of_run(tracks_of(folder.path / row["recording"]), **asked)
+            about = {name: row[name] for name in ("run", "id", *keys, "seed", "status")}
+            rows.append({**about, **_flat(facts)})
+    table_ = pd.DataFrame(rows)
+    return keys, table_, means_of(table_, keys)
+
+
+def _flat(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the figures of a run by one name each; those of exits, lines and areas have theirs in front."""
+    flat = dict(facts["summary"])
+    for kind, head in (("exits", "goal"), ("lines", "line"), ("areas", "area")):
+        for each in facts[kind]:
+            flat |= {
+                f"{kind}.{each[head]}.{name}": value
+                for name, value in each.items()
+                if name not in (head, "kind", "length_m")
+            }
+    return flat
+
+
+def _sweep_text(path: Path, keys: Sequence[str], means: pd.DataFrame) -> str:
+    """Return the means of a sweep as a person reads them."""
+    from crowdsim.sweep.tables import shown_measures
+
+    return (
+        f"{path}\n\n{means_text(means, keys, shown_measures(means, SUMMARY_OF_SWEEPS))}\n\nmeans ± standard "
+        "deviations over the runs of a combination; --csv and --json have all measures"
+    )
 
 
 def as_text(facts: dict[str, Any]) -> str:
@@ -144,13 +233,14 @@ def as_text(facts: dict[str, Any]) -> str:
         parts.append(_part({"line": "line"}, LINES, facts["lines"]))
     if facts["areas"]:
         parts.append(_part({"area": "area"}, AREAS, facts["areas"]))
-    if "files" in facts:
-        folder = Path(facts["files"][0]).parent
-        parts.append(
-            f"{len(facts['files'])} files in {folder}: "
-            f"{', '.join(Path(name).name for name in facts['files'])}"
-        )
     return "\n\n".join(parts)
+
+
+def _files_text(facts: dict[str, Any]) -> str:
+    if "files" not in facts:
+        return ""
+    names = [Path(name).name for name in facts["files"]]
+    return f"\n\n{len(names)} files in {Path(facts['files'][0]).parent}: {', '.join(names)}"
 
 
 def _part(names: dict[str, str], columns: dict[str, tuple[str, int]], rows: Sequence[dict[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""``crowdsim plot``: a picture of a run, of one choice in it, or of a scenario before it runs."""
+"""``crowdsim plot``: a picture of a run, of one choice in it, of a sweep, or of a scenario before it runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ SCENARIO_ENDINGS = (".yaml", ".yml", ".json")
 
 
 def plot(
-    run: Annotated[Path, typer.Argument(metavar="FILE", help="A recording, or a scenario (.yaml).")],
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A recording, a scenario (.yaml), or the folder of a sweep."),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -52,8 +55,7 @@ def plot(
             "--show",
             metavar="WHAT",
             help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, "
-            "portals, widths, "
-            "visibility, paths; joined by commas.",
+            "portals, widths, visibility, paths; of a sweep: measures of its table. Joined by commas.",
         ),
     ] = None,
     radius: Annotated[
@@ -76,40 +78,50 @@ def plot(
 
     With --show a sheet of panels: trails, density (map of the highest density), curve (arrivals by group),
     speeds (over time, with their spread), budget (what each system took), or all. Of a scenario: the plan
-    with its mesh, and what --show names.
+    with its mesh, and what --show names. Of a sweep: means and spread of measures over what was varied.
     """
     if (explain is None) != (at is None):
         given, missing = ("--at", "--explain AGENT") if explain is None else ("--explain", "--at SECONDS")
         raise CrowdsimError(f"{given} needs {missing} beside it: a choice is one agent's at one time.")
-    is_scenario = require_name(run).suffix.lower() in SCENARIO_ENDINGS
+    is_sweep = require_name(run).is_dir()
+    is_scenario = not is_sweep and run.suffix.lower() in SCENARIO_ENDINGS
+    if is_sweep and explain is not None:
+        raise CrowdsimError("--explain is of a recording: name one in the folder recordings of the sweep.")
     if is_scenario and explain is not None:
         raise CrowdsimError("--explain is of a recording: run the scenario first, with record.explain.")
     if not is_scenario and (radius is not None or seed is not None or set_ or allow_dir or plugin):
         raise CrowdsimError(
-            "--radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording is drawn as it "
-            "is."
+            "--radius, --seed, --set, --allow-dir and --plugin are of scenarios; a recording, or a sweep, is "
+            "drawn as it is."
         )
     if not is_scenario and show is not None and explain is not None:
         raise CrowdsimError(
             "--explain draws one choice and --show panels of the whole run. Give one of them."
         )
     target = new_output(
-        out or _default_name(run, explain, at), PICTURES, "a picture", source=run, force=force
+        out or (run / "means.png" if is_sweep else _default_name(run, explain, at)),
+        PICTURES,
+        "a picture",
+        source=run,
+        force=force,
     )
     from crowdsim.recording.files import new_file
 
     form = target.suffix.lower()[1:]
+    if is_sweep:
+        from crowdsim.sweep.picture import draw_sweep
+
+        with new_file(target, force=force) as scratch:
+            draw_sweep(run, scratch, _names_in(show), form=form)
+        say(str(target))
+        return
     if is_scenario:
         from crowdsim.pictures.scenario import draw_scenario
         from crowdsim.scenario.load import load_scenario
         from crowdsim.setup.build import build_world
 
         load_plugins(plugin)
-        layers = (
-            ("mesh",)
-            if show is None
-            else tuple(_layer_name(name) for part in show.split(",") if (name := part.strip()))
-        )
+        layers = ("mesh",) if show is None else tuple(_layer_name(name) for name in _names_in(show))
         built = build_world(
             load_scenario(run, sets=with_seed(set_, seed), allow_dirs=known_folders(allow_dir))
         )
@@ -131,6 +143,11 @@ def plot(
         else:
             draw_run(recording, scratch, form=form)
     say(str(target))
+
+
+def _names_in(show: str | None) -> list[str]:
+    """Return what --show names."""
+    return [name for part in (show or "").split(",") if (name := part.strip())]
 
 
 def _layer_name(name: str) -> str:

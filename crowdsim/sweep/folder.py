@@ -62,7 +62,7 @@ class Folder:
         or a place for one.
         """
         if self.manifest.is_file():
-            self._require_readable()
+            self.read_manifest()
         elif (
             self.path.exists()
             and not (self.path / ".lock").is_file()
@@ -72,9 +72,23 @@ class Folder:
                 f"{self.path}: there is something else that is no sweep. Choose another place with --out DIR."
             )
 
-    def _require_readable(self) -> None:
+    def read_manifest(self) -> dict[str, Any]:
+        """Return what was asked for, as `crowdsim.sweep.supervise.manifest_of` made it.
+
+        Raises
+        ------
+        CrowdsimError
+            If it is of something else.
+        RecordingError
+            If there is none, or it cannot be read.
+        """
         try:
             document = json.loads(self.manifest.read_bytes())
+        except FileNotFoundError:
+            raise RecordingError(
+                f"{self.path}: is a folder, but not of a sweep: it has no {self.manifest.name}. Name a file "
+                "in it, or the folder that crowdsim sweep has made."
+            ) from None
         except (OSError, ValueError) as error:
             raise RecordingError(
                 f"{self.manifest}: cannot be read ({error}). Remove it, and run the same command: finished "
@@ -89,6 +103,7 @@ class Folder:
                 f"{self.manifest}: is no manifest of a sweep that this version reads. Choose another place "
                 "with --out DIR."
             )
+        return document
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:

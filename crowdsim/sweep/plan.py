@@ -180,7 +180,7 @@ def plan_sweep(
         scenario_key = hashlib.blake2b(
             f"{code} {_plugins_of(scenario)} {text}".encode(), digest_size=20
         ).hexdigest()
-        values = {key: _plain_value(value) for key, value in point.items() if key != "seed"}
+        values = {key: plain_value(value) for key, value in point.items() if key != "seed"}
         for seed in seeds or [scenario.seed]:
             identity = hashlib.blake2b(f"{scenario_key} {seed}".encode(), digest_size=10).hexdigest()
             runs.append(Run(len(runs), identity, point, values, seed, *resolved))
@@ -209,7 +209,7 @@ def _told(mistakes: dict[Problem, tuple[Point, int]], count: int) -> ScenarioErr
     return ScenarioError(problems)
 
 
-def _plain_value(text: str) -> Any:
+def plain_value(text: str) -> Any:
     """Return a value as a table holds it: numbers and truth values as such,
     everything else as the text that was given.
     """

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import pandas as pd
+
 from crowdsim.errors import ClusterError, CrowdsimError
 from crowdsim.sweep.code import code_version
 from crowdsim.sweep.folder import FINISHED, FORMAT, FORMAT_VERSION, Folder, write_json
@@ -62,7 +64,9 @@ class Report:
     failures : list of dict
         Results of all failed runs of the design, the known ones included.
     tables : tuple of Path
-        Runs and clock readings, once they are written.
+        Runs, clock readings and means, once they are written.
+    means : DataFrame
+        Over the runs of each combination, see `crowdsim.sweep.tables.means_of`; empty until then.
     """
 
     asked: int
@@ -72,6 +76,7 @@ class Report:
     seconds: float = 0.0
     failures: list[dict[str, Any]] = field(default_factory=list)
     tables: tuple[Path, ...] = ()
+    means: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def left(self) -> int:
@@ -243,7 +248,7 @@ def supervise(
         report.seconds = time.monotonic() - began
         order = {run.id: run.number for run in reversed(plan.runs)}
         report.failures.sort(key=lambda result: order[result["id"]])
-        report.tables = write_tables(plan, folder, record=record)
+        report.tables, report.means = write_tables(plan, folder, record=record)
         if stopped_by is not None:
             raise stopped_by
     return report

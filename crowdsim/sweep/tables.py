@@ -1,22 +1,28 @@
 """The tables of a sweep: one row for each run of the design, in its order, whatever the number of workers;
-clock readings apart.
+clock readings apart; and means and deviations over the runs of each combination.
 
-They are Parquet files where pyarrow is installed, CSV else; both are replaced whole.
+They are Parquet files where pyarrow is installed, CSV else; each is replaced whole.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from crowdsim.sweep.folder import FINISHED, Folder, write_whole
-from crowdsim.sweep.plan import Plan
+from crowdsim.sweep.plan import Plan, plain_value
 
 NOT_DONE = "not done"
+# Of a run, beside the varied keys and the measures.
+ABOUT = ("run", "id", "seed", "status", "error", "command", "recording")
+# Measures that the command prints, in this order, where any run has them; a name means all its parts.
+IN_SHORT = ("arrived", "not_arrived", "last_arrival_s", "deepest_overlap_m", "flow_per_m_s")
+OF_PLACES = ("specific_flow_per_m_s", "mean_density_per_m2")  # of lines and areas, shown after them
 
 
 def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -38,31 +44,120 @@ def tables_of(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[pd.Da
     timings : DataFrame
         ``run``, ``id``, ``status``, then seconds (``_s``), milliseconds and mebibytes (``peak_mb``).
     """
+    runs = [(run.number, run.id, run.values, run.seed) for run in plan.runs]
+    by_number = {run.number: run for run in plan.runs}
+    return _tables(folder, varied(plan), runs, lambda number: plan.command(by_number[number], record=record))
+
+
+def varied(plan: Plan) -> list[str]:
+    """Return the keys that are varied, without the seed, over which means are taken."""
+    return [key for key in plan.keys if key != "seed"]
+
+
+def kept_runs(folder: Folder) -> tuple[list[str], pd.DataFrame]:
+    """Return the varied keys of a sweep that is in a folder, without the seed,
+    and the table of its runs as `tables_of` returns it, without commands.
+
+    Raises
+    ------
+    RecordingError
+        If it is not the folder of a sweep, or its manifest cannot be read.
+    """
+    manifest = folder.read_manifest()
+    keys = [key for key in manifest["keys"] if key != "seed"]
+    runs = [
+        (run["run"], run["id"], {key: plain_value(text) for key, text in run["values"].items()}, run["seed"])
+        for run in manifest["runs"]
+    ]
+    return keys, _tables(folder, keys, runs, lambda _: "")[0]
+
+
+def _tables(
+    folder: Folder,
+    keys: Sequence[str],
+    runs: Iterable[tuple[int, str, Mapping[str, Any], int]],
+    command_of: Callable[[int], str],
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     rows, clocks = [], []
     results: dict[str, dict[str, Any] | None] = {}
-    for run in plan.runs:
-        if run.id not in results:
-            results[run.id] = folder.read_result(run.id)
-        result = results[run.id] or {"status": NOT_DONE, "error": "", "measures": {}, "timings": {}}
-        is_kept = result["status"] == FINISHED and folder.recording(run.id).is_file()
-        about = {"run": run.number, "id": run.id}
+    for number, identity, values, seed in runs:
+        if identity not in results:
+            results[identity] = folder.read_result(identity)
+        result = results[identity] or {"status": NOT_DONE, "error": "", "measures": {}, "timings": {}}
+        is_kept = result["status"] == FINISHED and folder.recording(identity).is_file()
+        about = {"run": number, "id": identity}
         outcome = {
-            "seed": run.seed,
+            "seed": seed,
             "status": result["status"],
             "error": result["error"],
-            "command": plan.command(run, record=record),
-            "recording": str(folder.recording(run.id).relative_to(folder.path)) if is_kept else "",
+            "command": command_of(number),
+            "recording": str(folder.recording(identity).relative_to(folder.path)) if is_kept else "",
         }
-        rows.append(
-            {
-                **about,
-                **{key: run.values.get(key) for key in plan.keys if key != "seed"},
-                **outcome,
-                **result["measures"],
-            }
-        )
+        rows.append({**about, **{key: values.get(key) for key in keys}, **outcome, **result["measures"]})
         clocks.append({**about, "status": result["status"], **dict(sorted(result["timings"].items()))})
     return _typed(pd.DataFrame(rows)), pd.DataFrame(clocks)
+
+
+def means_of(runs: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """Return means and deviations of the measures over the runs of each combination, as a rule its seeds.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        As `tables_of` and `kept_runs` return it.
+    keys : sequence of str
+        The varied keys, without the seed.
+
+    Returns
+    -------
+    DataFrame
+        One row for each combination, in the order of the design: the keys; ``runs``, different ones;
+        ``finished``; then ``mean_<measure>`` and ``sd_<measure>``, the standard deviation of a sample, of
+        each measure that is a number. Runs without a value do not count; NaN where none, or for a deviation
+        only one, has one.
+    """
+    runs = runs.drop_duplicates([*keys, "id"])  # a combination may stand in a design twice
+    measures = [
+        name
+        for name in runs.columns
+        if name not in (*ABOUT, *keys)
+        and pd.api.types.is_numeric_dtype(runs[name])
+        and not pd.api.types.is_bool_dtype(runs[name])
+    ]
+    rows = []
+    for point, part in runs.groupby([*keys], sort=False, dropna=False) if keys else [((), runs)]:
+        numbers = part[measures].astype("float64")
+        mean, deviation = numbers.mean(), numbers.std(ddof=1)
+        rows.append(
+            {
+                **dict(zip(keys, point, strict=True)),
+                "runs": len(part),
+                "finished": int((part["status"] == FINISHED).sum()),
+                **{
+                    f"{what}_{name}": of[name]
+                    for name in measures
+                    for what, of in (("mean", mean), ("sd", deviation))
+                },
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def known_measures(means: pd.DataFrame) -> list[str]:
+    """Return the measures that `means_of` found in any run."""
+    known = [name for name in means.columns if f"sd_{name.removeprefix('mean_')}" in means.columns]
+    return [name.removeprefix("mean_") for name in known if means[name].notna().any()]
+
+
+def shown_measures(means: pd.DataFrame, wanted: Sequence[str] = IN_SHORT) -> list[str]:
+    """Return the measures that say most: those wanted, in that order,
+    then flows through lines and densities in areas.
+    """
+    known = known_measures(means)
+    first = [name for each in wanted for name in known if name.partition(".")[0] == each]
+    return first + [
+        name for name in known if name.startswith(("lines.", "areas.")) and name.endswith(OF_PLACES)
+    ]
 
 
 def _typed(table: pd.DataFrame) -> pd.DataFrame:
@@ -94,8 +189,9 @@ def _typed(table: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
-def write_tables(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[Path, ...]:
-    """Write both tables into the folder of a sweep; return their paths.
+def write_tables(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[tuple[Path, ...], pd.DataFrame]:
+    """Write the runs, their clock readings, and the means into the folder of a sweep;
+    return the paths, and the means.
 
     Raises
     ------
@@ -104,7 +200,9 @@ def write_tables(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[Pa
     """
     suffix = ".parquet" if importlib.util.find_spec("pyarrow") is not None else ".csv"
     paths = []
-    for name, table in zip(("runs", "timings"), tables_of(plan, folder, record=record), strict=True):
+    runs, timings = tables_of(plan, folder, record=record)
+    means = means_of(runs, varied(plan))
+    for name, table in (("runs", runs), ("timings", timings), ("means", means)):
         path = folder.path / f"{name}{suffix}"
         if suffix == ".parquet":
             buffer = io.BytesIO()
@@ -113,4 +211,4 @@ def write_tables(plan: Plan, folder: Folder, *, record: bool = True) -> tuple[Pa
         else:
             write_whole(path, table.to_csv(index=False).encode())
         paths.append(path)
-    return tuple(paths)
+    return tuple(paths), means

@@ -118,7 +118,7 @@ def test_what_is_no_scenario_to_draw(capsys, folder, file, message):
     ("file", "message"),
     [
         ("missing.h5", "^missing.h5: there is no such file"),
-        ("dir", "^dir: is a folder or a device"),
+        ("dir", "^dir: is a folder( or a device|, but not of a sweep)"),
         ("pipe.h5", "^pipe.h5: is a folder or a device"),
         ("text.h5", "^text.h5: is not an HDF5 file"),
         ("empty.h5", "^empty.h5: is empty"),
