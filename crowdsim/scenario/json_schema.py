@@ -10,6 +10,10 @@ from crowdsim.scenario.parameters import SECTIONS, Owner, Section, tunables_of
 from crowdsim.scenario.schema import ScenarioShape
 from crowdsim.tunable import MOST_POINTS, Tunable
 
+# Where a number, a truth value or a word may stand, a value of `vars` may, too.
+NAMED_VALUE = {"type": "string", "pattern": "\\$[A-Za-z_]"}
+_ABOUT = ("title", "description", "default", "deprecated")
+
 
 def scenario_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a scenario, tunable numbers of all models included.
@@ -31,10 +35,34 @@ def scenario_schema() -> dict[str, Any]:
                 "description": of_group[section.name]["description"],
                 **_section(section, inherits=True),
             }
+    properties = schema["properties"]
+    schema["$defs"] = _with_named_values(schema["$defs"])
+    schema["properties"] = {
+        key: value if key in ("version", "vars") else _with_named_values(value)
+        for key, value in properties.items()
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "crowdsim scenario, version 1",
         **{k: v for k, v in schema.items() if k != "title"},
+    }
+
+
+def _with_named_values(part: Any) -> Any:
+    """Return a part of the schema in which a value of `vars` may stand for every single value."""
+    if isinstance(part, list):
+        return [_with_named_values(each) for each in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("type") in ("number", "integer", "boolean") or {"enum", "const", "pattern"} & part.keys():
+        about = {key: value for key, value in part.items() if key in _ABOUT}
+        rule = {key: value for key, value in part.items() if key not in _ABOUT}
+        return {"anyOf": [rule, NAMED_VALUE], **about}
+    whole = ("default", "propertyNames")
+    return {
+        # a name of vars fits several forms
+        "anyOf" if key == "oneOf" else key: value if key in whole else _with_named_values(value)
+        for key, value in part.items()
     }
 
 

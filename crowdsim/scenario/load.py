@@ -24,6 +24,7 @@ from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.model import Event, Goal, Group, Scenario
+from crowdsim.scenario.named_values import names_used, put_in_values
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
 from crowdsim.scenario.parameters import (
@@ -198,8 +199,11 @@ def _parse(text: str, file: str, access: FileAccess, sets: Sequence[str]) -> Sce
         root = Node(None, Place(file))
     problems = Problems(root)
     problems.found.extend(found)
-    if sets and isinstance(root.value, dict):
-        problems.root = root = apply_overrides(root, sets, problems)
+    if isinstance(root.value, dict):
+        used = names_used(root) if sets and "vars" in root.value else set()
+        if sets:
+            problems.root = root = apply_overrides(root, sets, problems)
+        put_in_values(root, used, problems)
     draft = read_draft(root, problems)
     scenario = _resolve(draft, root, access, problems, file) if draft is not None else None
     if problems.found or scenario is None:

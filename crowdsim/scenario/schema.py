@@ -633,6 +633,16 @@ class ScenarioShape(Shape):
     tick: Annotated[float, Field(gt=0, le=1), Unit("s")] = Field(
         default=0.05, description="Length of a time step, s."
     )
+    vars: Annotated[
+        dict[Name, float | int | bool | str],
+        Expects("a mapping of names to values {width: 1.2, ...}"),
+    ] = Field(
+        default={},
+        description=(
+            "Values by name; $width stands for the value of width wherever a value may stand, also in sums "
+            "such as 4 - $width / 2."
+        ),
+    )
     stop: StopShape = Field(default=StopShape(), description="When the run ends.")
     geometry: GeometryShape = Field(description="Where one may walk.")
     goals: Annotated[

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdsim.scenario.json_schema import scenario_schema
+from crowdsim.scenario.json_schema import NAMED_VALUE, scenario_schema
 from crowdsim.scenario.templates import TEMPLATES, template_text
 from crowdsim.scenario.tree import plain
 from crowdsim.scenario.yaml_reader import read_yaml
@@ -81,16 +81,23 @@ def test_numbers_of_models_are_in_it_with_range_and_reason() -> None:
     assert none["required"] == ["model"]
     assert "required" not in orca  # the default model need not be named
     assert orca["properties"]["time_horizon"] == {
-        "type": "number",
-        "maximum": 60.0,
-        "exclusiveMinimum": 0.0,
+        "anyOf": [{"type": "number", "maximum": 60.0, "exclusiveMinimum": 0.0}, NAMED_VALUE],
         "default": 2.0,
         "description": "How long a velocity is to stay clear of others [s].",
     }
-    assert scenario_schema()["properties"]["navigation"]["anyOf"][1]["properties"]["faces"]["enum"] == [
-        "polygons",
-        "triangles",
+    assert scenario_schema()["properties"]["navigation"]["anyOf"][1]["properties"]["faces"]["anyOf"] == [
+        {"enum": ["polygons", "triangles"]},
+        NAMED_VALUE,
     ]
+
+
+def test_a_value_of_vars_may_stand_for_any_single_value() -> None:
+    value = value_of(SMALL)
+    value["vars"] = {"width": 1.5, "kind": "grid"}
+    value["tick"], value["navigation"], value["groups"][0]["radius"] = "$width / 30", "$kind", "$width/10"
+    assert schema_errors(value) == []
+    value["vars"]["width"] = [1.5]
+    assert schema_errors(value) != []
 
 
 WEIRD = st.sampled_from(
