@@ -20,8 +20,10 @@ from crowdsim.recording.compare import compare_digests, first_difference
 from crowdsim.recording.gate import Damage
 from crowdsim.recording.interventions import MOST_LINE_BYTES, Intervention, read_interventions
 from crowdsim.recording.recover import recover
+from crowdsim.regression.golden_runs import run_for
+from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.checkpoints import Start
-from crowdsim.simulation.replay import CALLS
+from crowdsim.simulation.replay import CALLS, Replay
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.integrate import Integrate
 from tests.cli.command import crowdsim, environment
@@ -390,3 +392,67 @@ def test_all_public_calls_that_change_a_run_are_recorded():
     runs = {"step", "run", "finish", "close", "checkpoint", "restore"}
     public = {name for name in dir(Simulation) if not name.startswith("_")}
     assert public - reads - runs == set(CALLS)
+
+
+# The proof
+# ------------------------------------------------------------------------------------------------------------
+
+LONG = 1000
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(
+    ("avoidance", "navigation"),
+    [
+        ("orca", "mesh"),
+        ("hrvo", "grid"),
+        ("clearpath", "visibility"),
+        ("sampled-hrvo", "optimal"),
+        ("toi", "s2-grid"),
+        ("orca", {"kind": "mesh", "round_stationary": True}),
+    ],
+    ids=str,
+)
+def test_a_program_of_a_thousand_ticks_follows_from_its_recording_alone(tmp_path, avoidance, navigation):
+    """Run again from the recording with another number of threads, and resumed from a checkpoint of it, it is
+    the same run in every row.
+    """
+    document = hall(avoidance, navigation)
+    with Simulation(document, out=tmp_path / "whole.h5") as run:
+        go_on(run, 437).checkpoint(tmp_path / "a.checkpoint")
+        go_on(run, LONG)
+    with library.open_run(tmp_path / "whole.h5") as whole:
+        scenario = parse_scenario(whole.header.scenario)
+        calls = {each.call for each in whole.interventions()}
+        assert set(CALLS) - calls == {"remove_tile", "add_tile"}
+        run_for(
+            scenario,
+            tmp_path / "again.h5",
+            LONG,
+            to_the_end=False,
+            threads=2,
+            replays=Replay(whole.interventions(), "whole.h5"),
+        )
+        start = Start(read_checkpoint(tmp_path / "a.checkpoint"), "a.checkpoint", whole)
+        with Simulation(scenario, out=tmp_path / "resumed.h5", start=start) as run:
+            while run.tick < LONG:
+                run.step()
+        for name in ("again.h5", "resumed.h5"):
+            with library.open_run(tmp_path / name) as other:
+                assert first_difference(whole, other) is None
+                for table in ("trajectory", "events", "roster", "digests", "interventions"):
+                    assert whole.table(table).tobytes() == other.table(table).tobytes(), table
+
+
+def test_tiles_that_a_program_takes_out_follow_from_the_recording(tmp_path):
+    document = hall(navigation={"kind": "mesh", "tile_size": 4})
+    del document["geometry"]["areas"]
+    with Simulation(document, out=tmp_path / "run.h5") as run:
+        while run.tick < 200:
+            if run.tick % 40 == 10:
+                run.remove_tile(run.tick // 40 % 4, 0)
+            if run.tick % 40 == 30:
+                run.add_tile(run.tick // 40 % 4, 0)
+            run.step()
+    assert crowdsim(["verify", tmp_path / "run.h5", "--threads", "2"]).returncode == 0
+    assert len(interventions(tmp_path / "run.h5")) == 10
