@@ -74,6 +74,11 @@ def bless(
     with open_run(run) as recorded, scratch_folder() as scratch, Progress(enabled=not json) as progress:
         target = _target(folder, name or recorded.header.name, run)
         require_replayable(recorded)
+        if recorded.commit.interventions:
+            raise CrowdsimError(
+                f"{run}: a program steered this run; golden runs are run from a scenario alone. Write what "
+                "it does as events of the scenario, or keep the recording, which crowdsim verify runs again."
+            )
         load_plugins(plugin)
         require_recorded_plugins(recorded)
         scenario = parse_scenario(recorded.header.scenario, file=str(run))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,8 @@ from crowdsim.printable import visible
 
 if TYPE_CHECKING:
     from crowdsim.recording.reader import Recording
+
+CALLS_SHOWN = 12  # of those by which programs change runs; there are hardly more
 
 
 def info(
@@ -75,6 +78,7 @@ def describe(recording: Recording) -> dict[str, Any]:
         "agents": commit.agents,
         "rows": commit.rows,
         "events": commit.events,
+        "interventions": dict(Counter(each.call for each in recording.interventions()).most_common()),
         "verdict": recording.verdict,
         "run_digest": f"{recording.run_digest:016x}",
         "reproducible": header.reproducible,
@@ -124,6 +128,7 @@ def as_text(facts: dict[str, Any]) -> str:
             f"{facts['frames']:,} frames, {facts['fps']:g} a second",
         ),
         ("agents", f"{facts['agents']:,}; {facts['rows']:,} rows, {facts['events']:,} events"),
+        *_by_a_program(facts["interventions"]),
         *(verdict_rows(result, facts["tick_s"]) if knows else _plain_verdict(result)),
         ("digest", facts["run_digest"] + (f" ({', '.join(marks)})" if marks else "")),
         ("size", f"{facts['file_bytes'] / 1e6:,.2f} MB{each}"),
@@ -145,6 +150,15 @@ def as_text(facts: dict[str, Any]) -> str:
     )
     text += left_text(result) if knows else ""
     return text + "".join(f"\n{each['what']}: {each['command']}" for each in facts["steps"])
+
+
+def _by_a_program(calls: Mapping[str, int]) -> list[tuple[str, str]]:
+    """Return how often a program has changed the run, by the names of the calls."""
+    named = [f"{call} {count:,}" for call, count in [*calls.items()][:CALLS_SHOWN]]
+    named += [f"{len(calls) - CALLS_SHOWN:,} others"] if len(calls) > CALLS_SHOWN else []
+    total = sum(calls.values())
+    words = f"{total:,} call{'s' if total != 1 else ''}: {', '.join(named)}"
+    return [("interventions", words)] if calls else []
 
 
 def _plain_verdict(result: Mapping[str, Any]) -> list[tuple[str, str]]:

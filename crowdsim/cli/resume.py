@@ -75,7 +75,8 @@ def resume(
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> int:
     """Go on with a run from its last checkpoint.
-    What was recorded later is cut off and computed again: the same rows, and the same digest.
+    What was recorded later is cut off and computed again: the same rows, and the same digest. What a program
+    did to the run is done again.
 
     A run that came to its end, but was killed before its recording had its name, is given it. --at 0 runs the
     scenario of the recording again from the beginning.
@@ -87,6 +88,7 @@ def resume(
     from crowdsim.recording.opening import open_run
     from crowdsim.scenario.load import parse_scenario
     from crowdsim.simulation.checkpoints import Start
+    from crowdsim.simulation.replay import Replay
     from crowdsim.simulation.simulation import Simulation
 
     require_name(run)
@@ -117,6 +119,7 @@ def resume(
                 out=target,
                 force=force and out is not None,
                 goes_on=replaces,
+                replays=Replay(recorded.interventions(), str(source)) if start is None else None,
                 start=start,
             ) as simulation:
                 progress.start(simulation)
@@ -211,22 +214,18 @@ def _checkpoint_of(stopped: Stopped, run: Path, at: float | None) -> tuple[Path,
 
 def _require_same_end(stopped: Stopped, checkpoint: Checkpoint) -> None:
     """Refuse to replace what would be computed otherwise:
-    a run by the clock, or steered by a program, does not give the same results a second time.
+    a run by the clock does not give the same results a second time.
     """
     from crowdsim.recording.files import out_of
-    from crowdsim.recording.opening import open_run
 
     longest = stopped.longest
     # a hidden file stays if it has anything of its own
     if longest.header is None or longest.last_tick <= checkpoint.tick or out_of(longest.path) is not None:
         return
-    with open_run(longest.path) as recorded:
-        steered = result_of(recorded.verdict).get("steered", 0)
-    if steered or not longest.header.reproducible:
-        why = "a program steered it" if steered else "milliseconds decided how far searches got"
+    if not longest.header.reproducible:
         raise CrowdsimError(
             f"{longest.path}: what was recorded after the checkpoint at {checkpoint.time_s:g} s would come "
-            f"out otherwise, since {why}, and be lost. "
+            "out otherwise, since milliseconds decided how far searches got, and be lost. "
             "Go on in another recording: "
             f"{command('resume', longest.path, '--out', longest.path.with_name(f'{longest.path.stem}-2.h5'))}"
         )

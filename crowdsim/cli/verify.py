@@ -41,8 +41,8 @@ def verify(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> int:
-    """Run the scenario that a recording holds again, and say whether both are identical bit for bit,
-    or where they part.
+    """Run the scenario that a recording holds again, with what a program did to it, and say whether both are
+    identical bit for bit, or where they part.
 
     Where milliseconds decided how far searches got, a run is identical only with the budget that was
     recorded: crowdsim verify --budget-from run.h5.
@@ -54,6 +54,7 @@ def verify(
     from crowdsim.regression.golden_recordings import later_digests
     from crowdsim.regression.golden_runs import difference, other_versions, run_for
     from crowdsim.scenario.load import parse_scenario
+    from crowdsim.simulation.replay import Replay
 
     if run is None and budget_from is None:
         raise CrowdsimError("give a recording: crowdsim verify run.h5.")
@@ -81,6 +82,7 @@ def verify(
             to_the_end=False,
             threads=threads,
             granted=granted,
+            replays=Replay(recorded.interventions(), str(run)),
             progress=progress.follow,
         )
         with open_run(again) as fresh:
@@ -97,12 +99,12 @@ def verify(
 
 
 def require_replayable(recorded: Recording) -> None:
-    """Raise CrowdsimError if a run does not follow from the scenario in its recording."""
+    """Raise CrowdsimError if a run does not follow from its recording."""
     steered = result_of(recorded.verdict).get("steered", 0)
-    if isinstance(steered, int) and steered:
+    if isinstance(steered, int) and steered and not recorded.layout.interventions:
         raise CrowdsimError(
-            f"{recorded.path}: a program steered this run ({steered:,} times): it does not follow from its "
-            "scenario and cannot be run again from it."
+            f"{recorded.path}: a program steered this run ({steered:,} times), and what it did was not "
+            "recorded by the crowdsim of then. Run the program again: what it does is recorded now."
         )
     if recorded.header.first_tick:
         raise CrowdsimError(

@@ -11,10 +11,14 @@ from numpy.typing import NDArray
 
 from crowdsim.recording.schema import COMMIT_WORDS
 
+# Of the first word of a record: one commit each two seconds for 17 years. The 36 bits above them count 64 GB.
+NUMBER_BITS = 28
+
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit record. The order of its fields is part of the file format.
+    """One commit record. The order of its fields is part of the file format; the last shares a word with the
+    first.
 
     Attributes
     ----------
@@ -41,6 +45,8 @@ class Commit:
     journal : int
         The part of the journal that has the rows which fill no chunk yet: where it begins, times 2**32, plus
         where it ends. 0 where all rows are in the file.
+    interventions : int
+        Bytes of ``interventions``. They stand above the number of commits, in the same word.
     """
 
     number: int = 0
@@ -58,11 +64,13 @@ class Commit:
     clock_ns: int = 0
     explanations: int = 0
     journal: int = 0
+    interventions: int = 0
 
     def pack(self) -> bytes:
         """Return the record as it stands in the file, 128 bytes, the last eight a checksum."""
         words = np.zeros(COMMIT_WORDS, dtype="<u8")
-        values = astuple(self)
+        number, *others, interventions = astuple(self)
+        values = [number | interventions << NUMBER_BITS, *others]
         words[: len(values)] = [value & 0xFFFFFFFFFFFFFFFF for value in values]
         words[-1] = _checksum(words)
         return words.tobytes()
@@ -89,5 +97,6 @@ def newest(slots: NDArray[np.uint64], *, is_closed: bool = False) -> Commit | No
     if not found or (is_closed and len(found) < len(slots)):
         return None
     words = max(found, key=lambda record: record[0])
-    commit = Commit(*words[: len(fields(Commit))])
+    first, *others = words[: len(fields(Commit)) - 1]
+    commit = Commit(*(first & ((1 << NUMBER_BITS) - 1), *others, first >> NUMBER_BITS))
     return replace(commit, last_tick=-1) if commit.last_tick >= 1 << 63 else commit

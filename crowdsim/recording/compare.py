@@ -13,6 +13,7 @@ places can be compared; from then on only what runs have in common on the whole.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -114,7 +115,11 @@ def first_difference(
         )
         traced = with_values(recorded, fresh, replace(traced, what=f"{traced.what}; {consequence}"))
     earliest = _earliest(
-        traced, first_row(recorded, fresh, before, names), found, _other_end(recorded, fresh, names)
+        first_intervention(recorded, fresh, names),
+        traced,
+        first_row(recorded, fresh, before, names),
+        found,
+        _other_end(recorded, fresh, names),
     )
     return earliest or first_fact(recorded, fresh, names, scenarios=scenarios)
 
@@ -152,6 +157,23 @@ def first_event(recorded: Recording, fresh: Recording, names: Names = NAMES) -> 
         f"event {row}: {names[0]} {texts[0]}, {names[1]} {texts[1]} (tick, entity, kind, value, x, y)",
         names=names,
     )
+
+
+def first_intervention(recorded: Recording, fresh: Recording, names: Names = NAMES) -> Difference | None:
+    """Return the first thing that a program did to one run and not to the other, within the ticks that both
+    have.
+    """
+    last = min(recorded.commit.last_tick, fresh.commit.last_tick)
+    pairs = itertools.zip_longest(recorded.interventions(), fresh.interventions())
+    for number, pair in enumerate(pairs):
+        if all(each is None or each.tick >= last for each in pair):
+            return None
+        if None in pair or pair[0].line() != pair[1].line():
+            tick = min(each.tick for each in pair if each is not None)
+            texts = ["none" if each is None else f"{each} after tick {each.tick:,}" for each in pair]
+            what = f"intervention {number:,} of a program: {names[0]} {texts[0]}, {names[1]} {texts[1]}"
+            return Difference(tick, "", what, names=names)
+    return None
 
 
 _HEADER = ("name", "seed", "tick_s", "ground", "layers", "groups", "goals", "reproducible", "first_tick")

@@ -41,6 +41,7 @@ LEAST_AGENT_CHUNK_ROWS = 16384
 CHUNK_FRAMES = 128  # that a chunk of few agents has at least
 TICK_CHUNK_ROWS = 1024
 VERDICT_CHUNK_BYTES = 4096
+INTERVENTION_CHUNK_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -159,6 +160,12 @@ def list_datasets(
         "explanations": DatasetSpec(
             EXPLANATION_DTYPE, "explanations", AGENT_CHUNK_ROWS, json.dumps(EXPLANATION_UNITS)
         ),
+        "interventions": DatasetSpec(
+            np.dtype("u1"),
+            "interventions",
+            INTERVENTION_CHUNK_BYTES,
+            about="what a program did to the run: a line of JSON for each call",
+        ),
         "verdict": DatasetSpec(
             np.dtype("u1"), "verdict_bytes", VERDICT_CHUNK_BYTES, about="JSON; empty while the run goes on"
         ),
@@ -169,6 +176,7 @@ def list_datasets(
         "trace/index": layout.trace,
         "trace/digests": layout.trace,
         "explanations": layout.explain,
+        "interventions": layout.interventions,
     }
     return {name: spec for name, spec in found.items() if kept.get(name, True)}
 

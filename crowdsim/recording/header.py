@@ -186,6 +186,8 @@ class Layout:
         Digests after every system and for every block of agents are kept as well.
     explain : bool
         What stood behind the velocities of some agents is kept for every tick.
+    interventions : bool
+        What a program does to the run is kept. Recordings of before have none.
     traced : tuple of str
         Further columns of the world of which the trace has digests: what only systems among themselves pass
         on. In ``trace/index`` they are counted on after `digests`.
@@ -200,6 +202,7 @@ class Layout:
     digests: tuple[str, ...] = ()
     trace: bool = False
     explain: bool = False
+    interventions: bool = False
     traced: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict, compare=False)
 

@@ -143,11 +143,18 @@ def holds_all_of(one: Recording, other: Recording) -> bool:
     if not same or one.layout != other.layout or not one.layout.digests or one.commit.last_tick < last:
         return False
     until = counts_until(one, last)
-    if any(getattr(until, name) != getattr(other.commit, name) for name in _COUNTED):
+    if one.commit.interventions < other.commit.interventions or any(
+        getattr(until, name) != getattr(other.commit, name) for name in _COUNTED
+    ):
         return False
     return all(
         np.array_equal(one.table(name, 0, rows), other.table(name, 0, rows))
-        for name, rows in (("digests", until.ticks), ("events", until.events))
+        for name, rows in (
+            ("digests", until.ticks),
+            ("events", until.events),
+            ("interventions", other.commit.interventions),
+        )
+        if rows
     )
 
 

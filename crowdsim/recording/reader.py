@@ -38,6 +38,7 @@ from crowdsim.recording.header import (
     OtherVersion,
     from_json,
 )
+from crowdsim.recording.interventions import Intervention, read_interventions
 from crowdsim.recording.journal import Kept
 from crowdsim.recording.locks import is_held
 from crowdsim.recording.renamed import verdict_of_today
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _MAXIMUM_VERDICT_BYTES = 2**24
+_BLOCK_BYTES = 2**20  # of interventions, read at a time
 # A file that is being written can change under a read; the next attempt sees the new state. Fewer gives up on
 # slow disks.
 _ATTEMPTS = 20
@@ -282,6 +284,24 @@ class Recording(AbstractContextManager["Recording"]):
         clock readings, different in every run.
         """
         return self._per_tick("timings", self.layout.systems, "ns")
+
+    def interventions(self) -> Iterator[Intervention]:
+        """Yield what a program did to the run, in order; nothing where none did, or none was kept.
+
+        Raises
+        ------
+        RecordingError
+            At the first that cannot be, while they are read.
+        """
+        size = self.commit.interventions if self.layout.interventions else 0
+        blocks = (
+            self._read("interventions", start, min(start + _BLOCK_BYTES, size))
+            for start in range(0, size, _BLOCK_BYTES)
+        )
+        try:
+            yield from read_interventions(blocks, self.commit.last_tick)
+        except Damage as damage:
+            raise RecordingError(f"{self.path}: is damaged ({damage})") from None
 
     def digests(self) -> pd.DataFrame:
         """Return the digest of every digested column of the world after every tick."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.recording.commit import Commit
 from crowdsim.recording.datasets import list_datasets
 from crowdsim.recording.digest import run_digest
+from crowdsim.recording.interventions import Intervention
 from crowdsim.recording.reader import Recording
 
 NEVER = 2**62  # later than any tick
@@ -46,6 +48,12 @@ def readable_rows(recording: Recording) -> tuple[dict[str, int], str]:
                 found[name] = start + _readable(recording, name, start, min(step, rows - start))
                 reason = reason or f"{name}: {error}"
                 break
+    try:
+        size = 0
+        for each in recording.interventions():
+            size = each.end
+    except RecordingError as error:
+        found["interventions"], reason = size, reason or str(error)
     return found, reason
 
 
@@ -97,6 +105,8 @@ def last_whole_tick(recording: Recording, limits: Mapping[str, int]) -> int:
             index = recording.table("trace/index", 0, limits["trace/index"])
             whole = int(np.searchsorted(index["start"] + index["count"], rows, side="right"))
             bounds.append(_at(index["tick"], whole, NEVER) - 1)
+        elif name == "interventions":  # the next call may have come right after the last known one
+            bounds.append(max((each.tick for each in _whole_interventions(recording, rows)), default=0))
         else:  # several rows can have the same tick: the last known one may go on
             fields = {"events": "tick", "roster": "spawn_tick", "trace/index": "tick", "explanations": "tick"}
             bounds.append(_at(_ticks(recording, name, fields[name], limits), rows - 1, 0) - 1)
@@ -141,7 +151,19 @@ def counts_until(recording: Recording, last_tick: int, limits: Mapping[str, int]
         found = replace(
             found, trace=entries, trace_digests=int(index["start"][-1] + index["count"][-1]) if entries else 0
         )
+    if recording.layout.interventions:
+        within = (each.end for each in _whole_interventions(recording, rows["interventions"], last_tick))
+        found = replace(found, interventions=max(within, default=0))
     return found
+
+
+def _whole_interventions(recording: Recording, size: int, last_tick: int = NEVER) -> Iterator[Intervention]:
+    """Yield the interventions until a tick that lie within the first bytes that count."""
+    with contextlib.suppress(RecordingError):
+        for each in recording.interventions():
+            if each.end > size or each.tick > last_tick:
+                return
+            yield each
 
 
 def _ticks(

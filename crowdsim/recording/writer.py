@@ -147,7 +147,7 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         """What a kill at this moment would leave."""
         return self._storage.committed
 
-    def begin_with(self, recording: Recording, last_tick: int) -> None:
+    def begin_with(self, recording: Recording, last_tick: int, interventions: int = 0) -> None:
         """Put the ticks of an earlier recording first, for a run that goes on from a checkpoint of it.
 
         The finished file has the same rows and the same run digest as that of a run which was never stopped.
@@ -158,6 +158,8 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
             With the same columns, counts and systems.
         last_tick : int
             The newest tick that is taken over; the next one to be recorded is the one after it.
+        interventions : int
+            How many of what a program did until the checkpoint are taken over, the first ones.
 
         Raises
         ------
@@ -176,7 +178,13 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
                 f"{recording.path}: ends with tick {recording.commit.last_tick}, before the checkpoint at "
                 f"tick {last_tick}."
             )
-        counts = counts_until(recording, last_tick)
+        done = [each.end for each in itertools.islice(recording.interventions(), interventions)]
+        if len(done) < interventions:
+            raise RecordingError(
+                f"{recording.path}: has {len(done):,} interventions of a program, but the checkpoint at tick "
+                f"{last_tick} comes after {interventions:,}."
+            )
+        counts = replace(counts_until(recording, last_tick), interventions=max(done, default=0))
         self._is_halfway = True
         copy_rows(recording, self._storage, counts)
         self._now = Commit(last_tick=counts.last_tick, run_digest=counts.run_digest)
@@ -355,6 +363,16 @@ class RecordingWriter(AbstractContextManager["RecordingWriter"]):
         for name in reasons.dtype.names or ():
             rows[name] = reasons[name]
         self._append_table("explanations", rows, EXPLANATION_DTYPE)
+
+    def intervention(self, line: bytes) -> None:
+        """Keep what a program did to the run between two ticks.
+
+        Parameters
+        ----------
+        line : bytes
+            See `crowdsim.recording.interventions.Intervention.line`.
+        """
+        self._append_table("interventions", np.frombuffer(line, dtype=np.uint8), np.dtype(np.uint8))
 
     def commit(self) -> None:
         """Make everything so far safe from a kill."""

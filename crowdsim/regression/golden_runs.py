@@ -20,6 +20,7 @@ from crowdsim.regression.golden_recordings import MOST_BYTES, expected_bytes, la
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.recorded import recordable_columns
 from crowdsim.simulation.budget import milliseconds_of
+from crowdsim.simulation.replay import Replay
 from crowdsim.simulation.simulation import Simulation
 
 # Ticks between digests that show changes after what is recorded. Fewer name a change more closely and are
@@ -84,6 +85,7 @@ def run_for(
     to_the_end: bool,
     threads: int = 1,
     granted: Mapping[int, int] | None = None,
+    replays: Replay | None = None,
     progress: Callable[[Simulation], None] | None = None,
 ) -> Ran:
     """Run a scenario for a number of ticks and record it;
@@ -99,12 +101,12 @@ def run_for(
     to_the_end : bool
         Stop where the scenario says that the run is over, if that is before; else step on as often as is
         said.
-    threads, granted : as for `Simulation`
+    threads, granted, replays : as for `Simulation`
     progress : callable, optional
         Called with the simulation before each tick.
     """
     digests: dict[int, str] = {}
-    with Simulation(scenario, threads=threads, out=out, granted=granted) as run:
+    with Simulation(scenario, threads=threads, out=out, granted=granted, replays=replays) as run:
         assert run.recorder is not None
 
         def go_on(until: int) -> None:

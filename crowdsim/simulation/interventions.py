@@ -19,6 +19,8 @@ from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
+from crowdsim.simulation.recorder import Recorder
+from crowdsim.simulation.replay import intervention
 from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.own import OwnSystem
@@ -31,6 +33,7 @@ from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
 
 S = TypeVar("S", bound=System)
+MOST_SPEED_M_S = 1e3  # That is taken: as much as the column desired_speed holds.
 
 
 class Interventions:
@@ -42,6 +45,8 @@ class Interventions:
     built: Built
     world: World
     ledger: Ledger
+    recorder: Recorder | None
+    is_in_tick: bool
     systems: list[System]
     _verdict: Verdict | None
 
@@ -63,10 +68,16 @@ class Interventions:
         )
 
     @property
+    def tick(self) -> int:
+        """Ticks done so far."""
+        return self.world.tick
+
+    @property
     def time(self) -> float:
         """Simulated time so far, s."""
         return self.world.tick * self.scenario.tick
 
+    @intervention
     def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
         """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
 
@@ -126,6 +137,7 @@ class Interventions:
         self.world.planning.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
+    @intervention
     def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:
         """Steer agents from outside, until this is called with None: avoidance still applies.
 
@@ -149,6 +161,7 @@ class Interventions:
         agents.is_driven[rows] = velocity is not None
         self.ledger.note_steering(agents.entity[rows], are_sent=False)
 
+    @intervention
     def set_radius(self, entity: ArrayLike, radius: ArrayLike) -> None:
         """Make agents wider or thinner, from the next tick on.
 
@@ -174,6 +187,7 @@ class Interventions:
         set_radii(self.built, self.system(Plan), rows, radius)
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
 
+    @intervention
     def set_area_available(self, name: str, available: bool) -> None:
         """Open or close an area of the scenario in the next tick, before anything else happens in it.
 
@@ -205,6 +219,7 @@ class Interventions:
         doors[names.index(name)].asked = bool(available)
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
+    @intervention
     def put_obstacle(self, name: str, shape: Mapping[str, Any], position: ArrayLike, **more: Any) -> None:
         """Let an obstacle appear in the next tick and stand there; agents in its place are put beside it.
 
@@ -232,11 +247,17 @@ class Interventions:
             )
         if known is None and any(area.name == name for area in self.scenario.geometry.areas):
             raise CrowdsimError(f'"{name}" is the name of an area. Choose another one for the obstacle.')
-        place = np.asarray(position, dtype=np.float64).tolist()
-        values = {"name": name, "shape": dict(shape), "path": [place], "appears": self.time, **more}
+        if not isinstance(shape, Mapping):
+            raise CrowdsimError(
+                f'the shape of an obstacle is {{"disc": radius}} or {{"polygon": [[x, y], ...]}}, not '
+                f"{shape!r:.60}."
+            )
+        place = points_of(position, "the position of an obstacle")[:1].tolist()
+        values = {"name": name, "shape": dict(shape), "path": place, "appears": self.time, **more}
         send_obstacle(self.world, obstacle_of(self.scenario, values))
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
+    @intervention
     def move_obstacle(self, name: str, path: ArrayLike, speed: float, *, loop: bool = False) -> None:
         """Send an obstacle along a path from where it is;
         it begins in the next tick and stands at the end of the path.
@@ -258,7 +279,7 @@ class Interventions:
         self._refuse_if_finished("move obstacles")
         here = self._obstacle(name)
         tick, turning = self.world.tick, here.turning
-        points = [list(here.place(tick)), *np.asarray(path, dtype=np.float64).reshape(-1, 2).tolist()]
+        points = [list(here.place(tick)), *points_of(path, "the path of an obstacle").tolist()]
         values = {
             **obstacle_data(here, self.scenario.geometry.floor_names),
             "path": points,
@@ -280,6 +301,7 @@ class Interventions:
         )
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
+    @intervention
     def remove_obstacle(self, name: str) -> None:
         """Let an obstacle vanish in the next tick.
 
@@ -310,6 +332,7 @@ class Interventions:
             raise CrowdsimError(f'there is no obstacle "{name}" now. {known}')
         return found.obstacle
 
+    @intervention
     def remove_tile(self, column: int, row: int) -> None:
         """Take a tile of the ground out in the next tick, before anything else happens in it,
         or as soon as the budget allows.
@@ -331,6 +354,7 @@ class Interventions:
         """
         self._order_tile(column, row, goes=True)
 
+    @intervention
     def add_tile(self, column: int, row: int) -> None:
         """Put a tile back that was taken out, when `remove_tile` would take one out:
         agents on it go on, those that had found no path ask again.
@@ -354,7 +378,8 @@ class Interventions:
                 "the ground of this scenario is in one piece. Write navigation: {tile_size: 16}, for "
                 "example, to have tiles of 16 m."
             )
-        tile = tiles.tile_named(column, row)
+        whole = [isinstance(each, (int, np.integer)) and abs(int(each)) < 2**31 for each in (column, row)]
+        tile = tiles.tile_named(int(column), int(row)) if all(whole) else -1
         if tile < 0:
             near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
             raise CrowdsimError(
@@ -444,7 +469,29 @@ def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
     if given.shape not in ((2,), (count, 2)) or not np.all(np.isfinite(given)):
         pairs = "a pair of finite numbers in m/s" + (f", or {count:,} such pairs" if count != 1 else "")
         raise CrowdsimError(f"a preferred velocity is {pairs}, not {velocity!r:.80}.")
+    fastest = float(np.abs(given).max(initial=0.0))
+    if fastest > MOST_SPEED_M_S:
+        raise CrowdsimError(
+            f"a preferred velocity of {fastest:g} m/s is none; at most {MOST_SPEED_M_S:g} m/s are taken."
+        )
     return np.broadcast_to(given, (count, 2))
+
+
+def points_of(points: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return points (m) that a program gives, (k, 2).
+
+    Raises
+    ------
+    CrowdsimError
+        If they are anything else than pairs of finite numbers.
+    """
+    try:
+        given = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.size == 0 or given.ndim not in (1, 2) or given.shape[-1] != 2 or not np.all(np.isfinite(given)):
+        raise CrowdsimError(f"{what} is [x, y] in metres, or several of these, not {points!r:.60}.")
+    return given.reshape(-1, 2)
 
 
 def obstacle_of(scenario: Scenario, values: Mapping[str, Any]) -> Obstacle:

@@ -116,6 +116,7 @@ class Recorder:
             digests=tuple(digest_names(own)),
             trace=self.trace,
             explain=bool(scenario.record.explain),
+            interventions=True,
             traced=tuple(_traced_columns(systems, digest_names(own))) if self.trace else (),
         )
         self.writer = RecordingWriter(
@@ -136,9 +137,9 @@ class Recorder:
         self._keep_frame(tick, agents)
         self.writer.commit()
 
-    def go_on(self, recording: Recording, last_tick: int) -> None:
-        """Begin with what another recording of this run holds until a tick."""
-        self.writer.begin_with(recording, last_tick)
+    def go_on(self, recording: Recording, last_tick: int, interventions: int) -> None:
+        """Begin with what another recording of this run holds until a tick, and so many interventions."""
+        self.writer.begin_with(recording, last_tick, interventions)
         self._frames = self.writer.committed.frames
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
@@ -186,6 +187,11 @@ class Recorder:
             self.writer.explanations(tick.number, tick.reasons)
         assert tick.digests is not None
         self.writer.tick(tick.number, tick.counts, readings, tick.digests)
+
+    def intervention(self, tick: int, line: bytes) -> None:
+        """Record what a program did after a tick."""
+        if not self._is_past(tick):
+            self.writer.intervention(line)
 
     def close(self, verdict: Mapping[str, Any], reason: str = "") -> Kept:
         """Finish the file; with a reason, mark it as interrupted."""

@@ -66,7 +66,7 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     for paths in plan.paths:
         paths.forget_targets(again)
     world.events.note(
-        world.tick,
+        world.tick + 1,
         EventKind.RADIUS_SET,
         agents.entity[rows],
         agents.position[rows],

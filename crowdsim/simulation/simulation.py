@@ -33,6 +33,7 @@ from crowdsim.simulation.interventions import Interventions
 from crowdsim.simulation.listeners import Listeners
 from crowdsim.simulation.probes import Probe, Probes
 from crowdsim.simulation.recorder import Recorder
+from crowdsim.simulation.replay import Replay
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.simulation.warm import warm_ground, warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
@@ -79,6 +80,8 @@ class Simulation(Interventions):
         For a scenario with a budget in milliseconds: how much work each tick grants, as
         `crowdsim.simulation.budget.recorded_grants` reads it from a recording. The run then does what that
         one did, and no clock decides.
+    replays : Replay, optional
+        What a program did to the run before, as a recording has it: it is done again after the same ticks.
     start : Start, optional
         Where the run begins, if not with all agents at the places of the scenario.
     systems : sequence of classes of systems
@@ -104,6 +107,7 @@ class Simulation(Interventions):
         warm: bool = True,
         goes_on: bool = False,
         granted: Mapping[int, int] | None = None,
+        replays: Replay | None = None,
         start: Start | None = None,
         systems: Sequence[type[System]] = (),
     ) -> None:
@@ -135,7 +139,8 @@ class Simulation(Interventions):
         self._wall_s = 0.0
         self._first_tick = start.first_tick if start is not None else 0
         self.counts: dict[str, float] = {}  # what was counted in the last tick, by name
-        self._is_stepping = False
+        self._is_stepping = self.is_in_tick = False
+        self._replay = replays
         self._verdict: Verdict | None = None  # the last word, once the run is finished
         self._stopped = ""  # why it did not come to its end
         try:
@@ -179,13 +184,22 @@ class Simulation(Interventions):
         events = self.world.events.take()
         if start is not None:
             take_up(self, start)
-            events = self.world.events.take()
+            events = events[:0]  # those that wait come in the next tick
+            if start.recording is not None:
+                self._replay = Replay(start.recording.interventions(), str(start.recording.path))
+                self._replay.skip(self.ledger.interventions)
         self._listeners.take(events)
         if self.recorder is not None and start is not None and start.recording is not None:
-            self.recorder.go_on(start.recording, self.world.tick)
+            self.recorder.go_on(start.recording, self.world.tick, self.ledger.interventions)
             self._take_times(start.recording)
         elif self.recorder is not None:
             self.recorder.begin(self.world.tick, self.world.agents, self.built, events)
+        self._play()
+
+    def _play(self) -> None:
+        """Do again what a program did after this tick."""
+        if self._replay is not None:
+            self._replay.play(self)
 
     def _take_times(self, recording: Recording) -> None:
         """Count what the ticks before the checkpoint took, so that the verdict is one on the whole run."""
@@ -193,11 +207,6 @@ class Simulation(Interventions):
         readings = recording.table("timings", 0, done)
         self.probes.take(readings)
         self._wall_s = float(readings.sum()) / 1e9
-
-    @property
-    def tick(self) -> int:
-        """Ticks done so far."""
-        return self.world.tick
 
     @property
     def digest(self) -> str:
@@ -247,7 +256,11 @@ class Simulation(Interventions):
         began = time.perf_counter()
         tick = Tick(self.world.tick + 1, self.scenario.tick, self.team)
         tick.counts["agents"] = self.world.agent_count
-        self.world.entities.process(tick)
+        self.is_in_tick = True
+        try:
+            self.world.entities.process(tick)
+        finally:
+            self.is_in_tick = False
         readings = np.array(self._readings, dtype=np.int64)
         self.world.tick = tick.number
         events = self.world.events.take()
@@ -257,6 +270,7 @@ class Simulation(Interventions):
         self.ledger.note(tick.number, tick.counts, events)
         if self.recorder is not None:
             self.recorder.tick(tick, readings, events)
+        self._play()
         self._wall_s += time.perf_counter() - began
         return events
 
@@ -333,23 +347,38 @@ class Simulation(Interventions):
             max(1, round(every / self.scenario.tick)) if every is not None else 0,
         )
 
-    def checkpoint(self, path: str | Path) -> None:
+    def checkpoint(self, path: str | Path | None = None) -> None:
         """Write everything that lives to a file from which ``crowdsim resume`` and ``crowdsim fork`` go on.
 
         Parameters
         ----------
-        path : str or Path
-            A checkpoint in its place is replaced when the new one is whole.
+        path : str or Path, optional
+            A checkpoint in its place is replaced when the new one is whole. Without it, it lies beside the
+            recording, where ``crowdsim resume`` finds it; the last two are kept.
 
         Raises
         ------
         RecordingError
             If it cannot be written.
+        CrowdsimError
+            If it has no path, and the run no recording.
         """
+        if path is None:
+            checkpoints = self._checkpoints(None)
+            if checkpoints is None:
+                raise CrowdsimError("a run without a recording has no place for checkpoints; give a path.")
+            checkpoints.take(self)
+            return
+        if self.recorder is not None and not self.recorder.writer.is_over:
+            self.recorder.writer.commit()  # a recording of the run reaches as far as its checkpoint
         write_checkpoint(Path(path), checkpoint_of(self))
 
     def why_over(self) -> str:
-        """Return why the run is over now; an empty string if it goes on."""
+        """Return why the run is over now; an empty string if it goes on,
+        or if there is something left that a program did to it before.
+        """
+        if self._replay is not None and not self._replay.is_over:
+            return ""
         stop, agents = self.scenario.stop, self.world.agents
         if stop.when_all_arrived and not np.any(
             (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)

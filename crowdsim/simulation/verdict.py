@@ -119,8 +119,8 @@ class Verdict:
         not among them.
     expansions : int
     steered : int
-        How often a program sent or steered an agent with `set_goal` or `set_preferred_velocity`: such a run
-        does not follow from its scenario alone.
+        How often a program changed an agent, or something else: such a run does not follow from its scenario
+        alone, but from its recording.
     longest_wait_s : float
         Longest time that a path request was open.
     most_requests_open : int
@@ -200,6 +200,7 @@ class Ledger:
         self._deadlocked = np.zeros((len(built.agents) + 1, len(Cause)), dtype=bool)  # by entity and cause
         names = (
             "steered",
+            "interventions",
             "last_arrival_tick",
             "deepest_overlap_m",
             "overlap_pairs_ticks",
@@ -238,6 +239,15 @@ class Ledger:
         long = events[kind == EventKind.DEADLOCKED]
         self._deadlocked[long["entity"], long["value"]] = True
         numbers["symmetries_broken"] += int(np.count_nonzero(kind == EventKind.SYMMETRY_BROKEN))
+
+    @property
+    def interventions(self) -> int:
+        """How many calls of a program have changed the run."""
+        return int(self._numbers["interventions"])
+
+    def note_intervention(self) -> None:
+        """Take in such a call."""
+        self._numbers["interventions"] += 1
 
     def note_steering(self, entity: NDArray[np.int64], *, are_sent: bool) -> None:
         """Take in that a program steered agents; those that it sent to a goal have not arrived yet."""

@@ -71,7 +71,7 @@ class Arrive(TickSystem):
         for i, row in enumerate(there.tolist()):
             itinerary = world.entities.component(int(agents.entity[row]), Itinerary)
             stage = int(agents.stage[row]) + 1
-            agents.stage[row] = stage
+            agents.stage[row] = min(stage, len(itinerary.goals))  # a program sends it on beyond its list
             if stage < len(itinerary.goals):
                 agents.goal[row] = itinerary.goals[stage]
                 if not np.isnan(itinerary.speeds[stage]):

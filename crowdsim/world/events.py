@@ -63,6 +63,10 @@ class EventKind(Code):
     WAY_LOST = OldName("PATH_LOST")
 
 
+# What a program can cause between two ticks: it is noted for the next one, and waits in the log for it.
+BETWEEN_TICKS = (EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT)
+
+
 class Cause(Code):
     """Why an agent is stuck. The numbers are part of the recorded format (value of DEADLOCKED) and are never
     reused.
@@ -153,6 +157,14 @@ class EventLog:
 
     def take(self) -> NDArray[Any]:
         """Return the events and forget them."""
-        taken = np.concatenate(self._parts) if self._parts else np.empty(0, dtype=EVENT_DTYPE)
+        taken = self.waiting()
         self._parts = []
         return taken
+
+    def waiting(self) -> NDArray[Any]:
+        """Return the events that were not taken yet."""
+        return np.concatenate(self._parts) if self._parts else np.empty(0, dtype=EVENT_DTYPE)
+
+    def put_back(self, events: NDArray[Any]) -> None:
+        """Have events wait, and no others."""
+        self._parts = [events] if len(events) else []

@@ -19,10 +19,10 @@ from crowdsim.navigation.mesh.slopes import heights_at
 from crowdsim.navigation.mesh.wall_lists import list_open_edges, with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
-from crowdsim.saved import MOST_TICKS, Arrays, Saved
+from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.entities import FIRST_THING, Entities
-from crowdsim.world.events import EventKind, EventLog
+from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 
 C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
@@ -380,13 +380,13 @@ class World:
         agents.remove(~leaving)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Return everything that lives in the world as named arrays;
-        events that were not taken yet are no part of it.
-        """
+        """Return everything that lives in the world as named arrays."""
+        waiting = self.events.waiting()
         return {
             "tick": np.array([self.tick], dtype=np.int64),
             "wall_reach": np.array([self.walls.reach]),
             "highest_entity": np.array([self.entities.highest_row], dtype=np.int64),
+            **{f"events/{name}": waiting[name].copy() for name in EVENT_DTYPE.names or ()},
             **{f"things/{name}": array for name, array in self.entities.state_of_things().items()},
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
@@ -425,7 +425,7 @@ class World:
             self.tiles.wall_reach = reach
             self.tiles.restore(saved.below("tiles/"))
             self.take_tiles()
-        self.events = EventLog()
+        self.events.put_back(_events_in(saved.below("events/"), tick, highest))
         itinerary = zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True)
         self.entities.restore_rows(
             highest, {entity: (self.itineraries[i],) if i != NO_ITINERARY else () for entity, i in itinerary}
@@ -470,3 +470,17 @@ class World:
             "the agent has no such goal on its list",
         )
         saved.require(agents.blocker <= highest, "blocker", "there has been no such entity")
+
+
+def _events_in(saved: Saved, tick: int, highest: int) -> NDArray[Any]:
+    """Return the events of a state that wait for the next tick."""
+    ticks = saved.take("tick", "i8", low=tick + 1, high=tick + 1)
+    found = np.empty(len(ticks), dtype=EVENT_DTYPE)
+    found["tick"] = ticks
+    bounds = {"entity": (0, highest), "kind": (0, None), "value": (-MOST, MOST)}
+    for name, (low, high) in bounds.items():
+        found[name] = saved.take(name, "i8", (len(ticks),), low=low, high=high)
+    saved.require(np.isin(found["kind"], BETWEEN_TICKS), "kind", "no program causes such an event")
+    for name in ("x", "y"):
+        found[name] = saved.take(name, "f8", (len(ticks),), low=-FARTHEST_M, high=FARTHEST_M)
+    return found

@@ -46,3 +46,13 @@ def test_a_closed_file_has_no_torn_record():
 
 def test_zeros_are_no_record():
     assert newest(slots(bytes(128), bytes(128))) is None
+
+
+def test_the_bytes_of_interventions_share_a_word_with_the_number_of_commits():
+    """Readers of before take both for one number, of which the newer record has the higher one."""
+    commit = Commit(number=2**28 - 1, interventions=2**36 - 1, rows=5)
+    assert newest(slots(commit.pack(), Commit(number=4).pack())) == commit
+    assert (
+        newest(slots(Commit(number=5, rows=1).pack(), Commit(number=6, interventions=9).pack())).number == 6
+    )
+    assert Commit(number=7).pack()[:8] == (7).to_bytes(8, "little")

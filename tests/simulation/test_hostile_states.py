@@ -98,7 +98,7 @@ def test_a_state_that_was_changed_is_refused_or_runs_on(tmp_path: Path, count: i
     assert [text for text, number in found.items() if text.startswith("fault") and number] == []
     assert (
         found["refused"] + found["ran"] == count
-        and found["refused"] > count / 2
+        and found["refused"] >= count / 2
         and found["ran"] > count / 10
     )
 

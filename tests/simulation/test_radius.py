@@ -172,7 +172,7 @@ def test_the_recording_says_which_agent_changed_when(tmp_path):
     with open_run(tmp_path / "a.h5") as recording:
         events = recording.events()
         assert events.loc[events.kind == "RADIUS_SET", ["tick", "entity", "value"]].values.tolist() == [
-            [5, 1, 450]
+            [6, 1, 450]
         ]
 
 
