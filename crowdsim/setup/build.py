@@ -190,12 +190,10 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
 
 
 def _refuse_tiles(scenario: Scenario) -> None:
-    """Raise where the ground or the navigation does not go with tiles."""
+    """Raise where the ground does not go with tiles."""
     why = ""
     if scenario.geometry.floors or scenario.geometry.patches:
         why = "tiles are made of one level floor, and this geometry has several floors or slopes"
-    elif others := [chosen.name for chosen in scenario.navigations if chosen.name not in ("mesh", "optimal")]:
-        why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
     elif scenario.geometry.named_speeds:
         why = (
             "tiles are all of one kind of ground, and this geometry has terrain with speeds of its own "
@@ -425,7 +423,13 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = 
     _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
         planner = kind.make(
-            PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen, standing)), chosen
+            PlannerGround(
+                world.mesh,
+                world.goals,
+                lambda: grid_of(built, chosen, standing),
+                world.mesh is not built.mesh_build.mesh,
+            ),
+            chosen,
         )
     except NavigationError as error:
         raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None

@@ -20,7 +20,7 @@ from crowdsim.navigation.grid.follow import (
 )
 from crowdsim.navigation.grid.ground import Ground
 from crowdsim.navigation.grid.parameters import WalkParameters
-from crowdsim.saved import FARTHEST_M, Arrays, Saved
+from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved
 
 
 class Walkers:
@@ -274,8 +274,9 @@ class Walkers:
         waypoint = saved.take("waypoint", "f8", (None, 2), low=low, high=high)
         total = saved.take("total", "i8", low=0, high=len(waypoint))
         count = len(total)
+        # where there is no path, it is where one began once, perhaps beyond what is kept now
         start = saved.take(
-            "start", "i8", (count,), low=0, high=np.where(total > 0, len(waypoint) - total, len(waypoint))
+            "start", "i8", (count,), low=0, high=np.where(total > 0, len(waypoint) - total, MOST)
         )
         current = saved.take("current", "i8", (count,), low=0, high=np.maximum(total - 1, 0))
         leg, target = (

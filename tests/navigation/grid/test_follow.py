@@ -159,6 +159,19 @@ def test_a_save_in_between_and_threads_change_nothing():
     assert ends[0] == ends[1] == ends[2]
 
 
+def test_a_save_is_taken_back_where_an_agent_stopped_and_the_paths_of_others_have_become_shorter():
+    at = np.zeros((2, 2))
+    walkers = Walkers(at)
+    walkers.take(np.array([0, 1]), np.array([0, 4, 5]), np.arange(10.0).reshape(5, 2), at)
+    walkers.stop(np.array([1]), at)
+    walkers.take(np.array([0]), np.array([0, 1]), np.array([[9.0, 9.0]]), at)
+    saved = walkers.state()
+    assert saved["start"][1] > len(saved["waypoint"])
+    again = Walkers(at)
+    again.restore(saved)
+    assert all(np.array_equal(saved[name], kept, equal_nan=True) for name, kept in again.state().items())
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_paths_over_an_area_that_closed_are_cut_and_no_others(seed):
     rng = np.random.default_rng(seed)
