@@ -118,12 +118,6 @@ REFUSALS = (
         "tiles are squares of one level floor",
     ),
     Refusal(
-        {"terrain": ("slow",), "tiles": ("of 4 m",)},
-        "missing",
-        "tiles are all of one kind of ground",
-        "tiles have no speeds",
-    ),
-    Refusal(
         {"ground": ("surface",), "doors": _DOORS},
         "missing",
         "areas are opened and closed on level ground",
