@@ -116,6 +116,8 @@ def build_world(scenario: Scenario) -> Built:
         tiles,
         shapes,
     )
+    if tiles is not None and scenario.geometry.named_speeds:
+        world.is_even = False  # for good, though the tiles with such ground may be out now
     give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
@@ -190,18 +192,9 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
 
 
 def _refuse_tiles(scenario: Scenario) -> None:
-    """Raise where the ground or the navigation does not go with tiles."""
-    why = ""
+    """Raise where the ground does not go with tiles."""
     if scenario.geometry.floors or scenario.geometry.patches:
         why = "tiles are made of one level floor, and this geometry has several floors or slopes"
-    elif others := [chosen.name for chosen in scenario.navigations if chosen.name not in ("mesh", "optimal")]:
-        why = f"tiles go with navigation mesh and optimal, not with {listed(others)}"
-    elif scenario.geometry.named_speeds:
-        why = (
-            "tiles are all of one kind of ground, and this geometry has terrain with speeds of its own "
-            f"({listed(scenario.geometry.named_speeds)})"
-        )
-    if why:
         raise ScenarioError(
             Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file)
         )
@@ -285,6 +278,7 @@ def _built_mesh(
     """Build the mesh of one floor, of storeys, or of a surface;
     `exits` are their areas by floor, -1 where there is one floor only.
     """
+    terrain = geometry.terrain[0] if geometry.terrain else ()
     if parameters.tile_size > 0.0:
         tiles, _ = build_tiles(
             geometry.walkable,
@@ -292,16 +286,14 @@ def _built_mesh(
             openings=exits.get(-1),
             parameters=parameters,
             wall_reach=reach,
+            terrain=terrain,
         )
         if closed:  # it has the numbers of all tiles that there can be, and loses some
             left, openings = ground_without(geometry.walkable, closed, exits.get(-1))
-            remove, add = differences(
-                tiles,
-                TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters).tiles_of(left, openings),
-            )
+            rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters, terrain)
+            remove, add = differences(tiles, rebuilder.tiles_of(left, openings))
             tiles.change(remove=remove, add=add)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
-    terrain = geometry.terrain[0] if geometry.terrain else ()
     if closed and not geometry.floors:
         return build_parts(
             mesh_parts(geometry.walkable, closed, exits.get(-1)),
@@ -425,7 +417,13 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = 
     _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
     try:
         planner = kind.make(
-            PlannerGround(world.mesh, world.goals, lambda: grid_of(built, chosen, standing)), chosen
+            PlannerGround(
+                world.mesh,
+                world.goals,
+                lambda: grid_of(built, chosen, standing),
+                world.mesh is not built.mesh_build.mesh,
+            ),
+            chosen,
         )
     except NavigationError as error:
         raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None

@@ -234,7 +234,10 @@ class TiledGrounds(AnyGrounds[Any, dict[int, TileMesh]]):
         tiles, build = built.world.tiles, built.mesh_build
         assert tiles is not None
         self._walkable, self._exits = built.scenario.geometry.walkable, build.openings
-        self._rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, build.parameters)
+        terrain = built.scenario.geometry.terrain
+        self._rebuilder = TileRebuilder(
+            tiles.size, tiles.first, tiles.shape, build.parameters, terrain[0] if terrain else ()
+        )
 
     @staticmethod
     def work_of(ground: dict[int, TileMesh], before: dict[int, TileMesh]) -> int:

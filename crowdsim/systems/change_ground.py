@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from crowdsim.setup.things import Door
 from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
 from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
 from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
-from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
+from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles, tiles_out
 from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
 from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
@@ -215,9 +216,10 @@ class ChangeGround(TickSystem):
         """Put the world on the tiles that a program ordered."""
         self._put_in_at = self._tick
         change_tiles(self.world, self._tick, new)
-        self._tell_of(self._tick, GroundChange(self.closed(), False, is_new=False))
+        self._tell_of(self._tick, GroundChange(self.closed(), bool(new.tiles.add)))
 
     def _tell_of(self, tick: int, change: GroundChange) -> None:
+        change = replace(change, closed=(*change.closed, *tiles_out(self.world)))
         self.world.planning.stand_on(tick, change, self._team)
 
     def closed(self) -> tuple[Shut, ...]:

@@ -46,14 +46,34 @@ TWO_PATHS = {
 }
 
 
+# Each planner, with what its scenario says besides the size of the tiles.
+PLANNERS = {
+    "mesh": {},
+    "optimal": {},
+    "visibility": {},
+    "grid": {"cell_size": 0.1, "object_padding": 0.02},
+    "s2-grid": {},
+}
+NO_PATH = (
+    PathStatus.STALE,
+    PathStatus.UNREACHABLE,
+    PathStatus.NEAREST_REACHABLE,  # over cells agents go as near as they can
+    PathStatus.ENCLOSED,
+)
+
+
+def with_planner(kind):
+    return {**TWO_PATHS, "navigation": {"kind": kind, "tile_size": 4, **PLANNERS[kind]}}
+
+
 def events_of(taken, kind):
     return np.concatenate([events[events.kind == kind] for events in taken]).view(np.recarray)
 
 
 @pytest.mark.sample(1)
-@pytest.mark.parametrize("navigation", ["mesh", "optimal"])
-def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_back(navigation):
-    with simulation({**TWO_PATHS, "navigation": {"kind": navigation, "tile_size": 4}}) as run:
+@pytest.mark.parametrize("kind", PLANNERS)
+def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_back(kind):
+    with simulation(with_planner(kind)) as run:
         while (
             np.count_nonzero(
                 (run.world.agents.position[:, 0] > 8.2) & (run.world.agents.position[:, 0] < 11.8)
@@ -100,9 +120,7 @@ def test_a_crowd_whose_tile_is_taken_out_goes_another_way_or_stands_until_it_is_
             run.step()
         # Nobody stands without a reason: whoever walks is already beyond what was taken out.
         busy = agents.activity == AgentState.WALKING
-        assert np.all(
-            np.isin(agents.path_status[~busy], (PathStatus.STALE, PathStatus.UNREACHABLE))
-        ) and np.all(agents.position[busy, 0] > 12)
+        assert np.all(np.isin(agents.path_status[~busy], NO_PATH)) and np.all(agents.position[busy, 0] > 12)
         run.add_tile(2, 0)
         run.add_tile(3, 2)
         run.step()
@@ -132,6 +150,35 @@ def take_mesh(run):
     """Let searches take the ground as it is, which they do else when the next tick plans."""
     for paths in run.system(Plan).paths:
         paths.take_mesh()
+
+
+def test_cells_of_a_tile_that_is_out_are_lost_and_their_neighbours_keep_their_clearance():
+    with simulation(with_planner("grid")) as run:
+        run.step()
+        grid = run.system(Plan).paths[0].planner.grid
+        before, cell = grid.clearance.copy(), grid.parameters.cell_size
+        run.remove_tile(2, 0)
+        run.step()
+        x, y = grid.x + (np.arange(grid.width) + 0.5) * cell, grid.y + (np.arange(grid.depth) + 0.5) * cell
+        out = ((x > 8) & (x < 12))[None, :] & ((y > 0) & (y < 4))[:, None]
+        assert out.any() and np.all(grid.clearance[out] <= 0.0)
+        assert np.array_equal(grid.clearance[~out], before[~out])
+        run.add_tile(2, 0)
+        run.step()
+        assert np.array_equal(grid.clearance, before)
+
+
+def test_a_watcher_whose_tile_is_out_sees_nothing_until_it_is_back():
+    navigation = {"kind": "visibility", "tile_size": 4, "unseen_from": [[14, 9]]}
+    with simulation({**TWO_PATHS, "navigation": navigation}) as run:
+        seen = []
+        for change in (lambda: None, lambda: run.remove_tile(3, 2), lambda: run.add_tile(3, 2)):
+            change()
+            run.step()
+            seen.append(len(run.system(Plan).paths[0].planner.terrain.weights.window))
+        assert seen[0] == seen[2] > 0 == seen[1]
+    with pytest.raises(ScenarioError, match=r"the watcher at .* stands off the ground"):
+        simulation({**TWO_PATHS, "navigation": {**navigation, "unseen_from": [[10, 6]]}})
 
 
 def change_now(run, remove=(), add=()):
@@ -236,13 +283,15 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
         assert set(before) == set(tiles.tiles())
 
 
-def test_a_run_with_changes_is_the_same_for_any_number_of_threads():
-    with simulation(TWO_PATHS) as one, simulation(TWO_PATHS, threads=3) as three:
+@pytest.mark.parametrize("kind", PLANNERS)
+def test_a_run_with_changes_is_the_same_for_any_number_of_threads(kind):
+    with simulation(with_planner(kind)) as one, simulation(with_planner(kind), threads=3) as three:
         assert changes(one) == changes(three)
 
 
-def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save():
-    with simulation(TWO_PATHS) as run, simulation(TWO_PATHS) as copy:
+@pytest.mark.parametrize("kind", PLANNERS)
+def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save(kind):
+    with simulation(with_planner(kind)) as run, simulation(with_planner(kind)) as copy:
         for tick in range(90):
             if tick == 30:
                 run.remove_tile(1, 0)
@@ -305,9 +354,3 @@ def test_whole_ground_says_how_to_get_tiles_and_unknown_tiles_are_told():
             run.remove_tile(9, 0)
         with pytest.raises(CrowdsimError, match="there already"):
             run.add_tile(1, 0)
-
-
-@pytest.mark.parametrize("kind", ["grid", "visibility"])
-def test_tiles_are_refused_where_they_mean_nothing(kind):
-    with pytest.raises(ScenarioError, match="tiles go with navigation mesh and optimal"):
-        simulation({**TWO_PATHS, "navigation": {"kind": kind, "tile_size": 4}})

@@ -32,6 +32,7 @@ def carry(*, polygon=(0, 1, 2), edge=(0, 1, 2, 3), is_narrower=(), piece=(0, 1),
     agents.append(1, here | columns)
     world = SimpleNamespace(
         agents=agents,
+        on_corridors=lambda: np.ones(1, dtype=np.bool_),
         corridors=SimpleNamespace(portals=np.array([9, 2, 0, 9], dtype=np.int32)),
         mesh=SimpleNamespace(edge_twin=TWIN, edge_polygon=POLYGON_OF, polygon_count=3),
         events=SimpleNamespace(

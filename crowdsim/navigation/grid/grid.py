@@ -90,8 +90,7 @@ class Grid:
         # to obstacles that stand for good, whether an area holds the cell or not
         self._distance = np.full((depth, width), np.inf)
         self._near = self._distance  # to obstacles that can be taken down too
-        # polygon, and whether it is ground that is shut, not an obstacle
-        self._raised: dict[str, tuple[Any, bool]] = {}
+        self._raised: dict[str, Shut] = {}
         self._has_walls = self._has_bars = False
         self._fixed_bars = np.zeros((depth, width), dtype=np.uint8)  # of walls that stand for good
         self._bars = np.zeros((depth + 2, width + 2), dtype=np.uint16)
@@ -267,7 +266,7 @@ class Grid:
         """
         row, column, rows, columns = self._block(polygon, self.reach)
         distance = self._distance[row : row + rows, column : column + columns].copy()
-        self._stamp(polygon, row, column, distance)
+        self._stamp(Shut("", polygon), row, column, distance)
         self._distance[row : row + rows, column : column + columns] = distance
         self._show(row, column, rows, columns)
 
@@ -285,28 +284,24 @@ class Grid:
             for name, each in wanted.items()
             if not each.polygon.is_empty and (name not in self.areas or self._has_bars)
         }
-        for name, (polygon, is_ground) in list(self._raised.items()):
+        for name, each in list(self._raised.items()):
             if (
                 name not in shown
-                or is_ground != shown[name].is_ground
-                or not shapely.equals_exact(polygon, shown[name].polygon, 0.0)
+                or each.is_ground != shown[name].is_ground
+                or not shapely.equals_exact(each.polygon, shown[name].polygon, 0.0)
             ):
                 self.take_down(name)
         for name, each in shown.items():
             if name not in self._raised:
-                self.put_up(name, each.polygon, is_ground=each.is_ground)
+                self._put_up(each)
 
-    def put_up(self, name: str, polygon: Any, *, is_ground: bool = False) -> None:
-        """Put an obstacle up that can be taken down again, or shut some ground;
-        only the cells around it are looked at.
+    def put_up(self, name: str, polygon: Any) -> None:
+        """Put an obstacle up that can be taken down again; only the cells around it are looked at.
 
         Parameters
         ----------
         name : str
         polygon : shapely Polygon or MultiPolygon, m
-        is_ground : bool
-            It is ground that is shut: agents keep no padding from it, and their radius only where there are
-            walls.
 
         Raises
         ------
@@ -317,10 +312,16 @@ class Grid:
             raise NavigationError(
                 f'An obstacle "{name}" stands on this grid already. Take it down first, or give another name.'
             )
+        self._put_up(Shut(name, polygon))
+
+    def _put_up(self, shut: Shut) -> None:
+        """Put an obstacle up, or shut some ground: agents keep no padding from that, and their radius only
+        where there are walls, and it has some.
+        """
         if not self._raised:
             self._near = self._distance.copy()
-        self._raised[name] = polygon, is_ground
-        self._show(*self._block(polygon, self.reach))
+        self._raised[shut.name] = shut
+        self._show(*self._block(shut.polygon, self.reach))
         self.version += 1
 
     def take_down(self, name: str) -> None:
@@ -333,7 +334,7 @@ class Grid:
         """
         if name not in self._raised:
             raise NavigationError(f'No obstacle "{name}" stands on this grid that could be taken down.')
-        polygon, _ = self._raised.pop(name)
+        polygon = self._raised.pop(name).polygon
         if not self._raised:
             self._near = self._distance
         self._show(*self._block(polygon, self.reach))
@@ -344,10 +345,10 @@ class Grid:
         block = np.s_[row : row + rows, column : column + columns]
         if self._raised:
             near = self._distance[block].copy()
-            for polygon, is_ground in self._raised.values():
-                low, left, high, wide = self._block(polygon, self.reach)
+            for each in self._raised.values():
+                low, left, high, wide = self._block(each.polygon, self.reach)
                 if low < row + rows and row < low + high and left < column + columns and column < left + wide:
-                    self._stamp(polygon, row, column, near, is_ground=is_ground)
+                    self._stamp(each, row, column, near)
             self._near[block] = near
         self._clearance[1:-1, 1:-1][block] = np.where(self._holders[block] > 0, self._near[block], NO_GROUND)
         if self._has_bars:
@@ -356,8 +357,8 @@ class Grid:
     def _show_bars(self, row: int, column: int, rows: int, columns: int) -> None:
         """Note anew which steps from a block of cells lead over walls."""
         bars = self._fixed_bars[row : row + rows, column : column + columns].copy()
-        for polygon, _ in self._raised.values():
-            bar_steps(edges_of(polygon), self.x, self.y, self.parameters.cell_size, row, column, bars)
+        for each in self._raised.values():
+            bar_steps(edges_of(each.polygon), self.x, self.y, self.parameters.cell_size, row, column, bars)
         self._bars[1 + row : 1 + row + rows, 1 + column : 1 + column + columns] = bars
         # The neighbours of cells may have other bars now: one more on each side, which the rim has room for.
         low, high, left, right = row, row + rows + 2, column, column + columns + 2
@@ -368,17 +369,15 @@ class Grid:
         part = self._bars[low:high, left:right]
         part[...] = (part & np.uint16(NEAR_BARS - 1)) | np.where(near, np.uint16(NEAR_BARS), np.uint16(0))
 
-    def _stamp(
-        self, polygon: Any, row: int, column: int, distance: NDArray[np.float64], *, is_ground: bool = False
-    ) -> None:
+    def _stamp(self, shut: Shut, row: int, column: int, distance: NDArray[np.float64]) -> None:
         """Lower the distances of a block of cells to those from an obstacle, or from ground that is shut."""
-        edges, cell = edges_of(polygon), self.parameters.cell_size
+        edges, cell = edges_of(shut.polygon), self.parameters.cell_size
         inside = np.zeros(distance.shape, dtype=np.uint8)
         fill_polygon(edges, self.x, self.y, cell, row, column, inside)
         distance[inside == 1] = 0.0
-        if not is_ground:
+        if not shut.is_ground:
             stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
-        elif self._has_walls:
+        elif self._has_walls and shut.has_wall:
             self._stamp_walls(edges, row, column, distance)
 
     def _stamp_walls(

@@ -21,12 +21,15 @@ class Shut:
         Ground that is shut; else an obstacle that stands on it.
     layer : int
         Floor on which it is closed, -1 where there are none.
+    has_wall : bool
+        False of ground that is gone without a wall round it: bodies reach over its rim.
     """
 
     name: str
     polygon: Any
     is_ground: bool = False
     layer: int = -1
+    has_wall: bool = True
 
 
 @dataclass(frozen=True)

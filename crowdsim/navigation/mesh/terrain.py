@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,7 @@ def convex_pieces(
     cell: float,
     widest: float,
     kept: Iterable[_Edge] = (),
+    gaps: Collection[frozenset[int]] | None = None,
 ) -> Pieces:
     """Merge triangles to convex polygons, and cut those that meet terrain along its borders.
 
@@ -78,15 +79,17 @@ def convex_pieces(
         Diameter of the widest agent that will ask: over edges of triangles that are longer, pieces on one
         terrain are put together again.
     kept : pairs of vertices
-        Edges that are not cut, since another floor has them too: borders and lines of cells end at the nearer
-        of their ends.
+        Edges that are not cut, since another floor, or tile, has them too: borders and lines of cells end at
+        the nearer of their ends.
+    gaps : collection of frozensets of two vertices, optional
+        All edges that stop some agent, where that is known: pieces are put together again over all others.
     """
     vertices, triangles, neighbours = (
         triangulation.vertices,
         triangulation.triangles,
         triangulation.neighbours,
     )
-    region, borders = _region(terrain)
+    region, borders = region_of(terrain)
     met = np.zeros(len(triangles), dtype=np.bool_)
     if region is not None:
         shapes = shapely.polygons(vertices[triangles])
@@ -110,12 +113,12 @@ def convex_pieces(
     for a, b in borders:
         for place in np.sort(tree.query(shapely.LineString([a, b]))).tolist():
             parts[place] = [part for each in parts[place] for part in cutter.cut_along(each, a, b)]
-    cutter.rejoin(
-        terrain,
-        most_sides,
-        widest,
-        [(int(a), int(b)) for corners in triangles[met].tolist() for a, b in _edges(corners)],
-    )
+    sides = {(int(a), int(b)) for corners in triangles[met].tolist() for a, b in _edges(corners)}
+    if gaps is None:
+        free = {(a, b) for a, b in sides if math.dist(vertices[a], vertices[b]) > widest}
+    else:
+        free = {side for side in sides if frozenset(side) not in gaps}
+    cutter.rejoin(terrain, most_sides, free)
     return cutter.pieces()
 
 
@@ -136,7 +139,9 @@ def speeds_on(
     return speed
 
 
-def _region(terrain: Sequence[Terrain]) -> tuple[Any, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+def region_of(
+    terrain: Sequence[Terrain],
+) -> tuple[Any, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
     """Return the ground whose speed is not 1, None where there is none,
     and the segments of the borders between speeds.
     """
@@ -193,6 +198,7 @@ class _Cutter:
         self.owner = {edge: place for place, corners in self.polygons.items() for edge in _edges(corners)}
         self.whole: dict[_Edge, _Edge] = {}
         self.kept = kept
+        self.spokes: set[_Edge] = set()
 
     def cut_along(self, place: int, a: NDArray[np.float64], b: NDArray[np.float64]) -> list[int]:
         """Cut a polygon along the line through a and b if the segment between them leads through its inside;
@@ -217,6 +223,10 @@ class _Cutter:
                 high = min(high, da / (da - db))
         if (high - low) * length <= BORDER_M:
             return [place]
+        for end, is_inside, onward in ((a, low == 0.0, a - b), (b, high == 1.0, b - a)):
+            # A line from here would end beside the border, at an end of an edge that has to stay whole.
+            if is_inside and self._meets_kept(place, end, onward) and (star := self._star(place, end)):
+                return [part for each in star for part in self.cut_along(each, a, b)]
         return self.cut(place, a, np.array([-(b - a)[1], (b - a)[0]]) / length, BORDER_M)
 
     def cut(
@@ -242,6 +252,39 @@ class _Cutter:
         return self._part(
             place, *max(pairs, key=lambda pair: math.dist(self.points[pair[0]], self.points[pair[1]]))
         )
+
+    def _meets_kept(self, place: int, point: NDArray[np.float64], onward: NDArray[np.float64]) -> bool:
+        """Return whether a ray from inside a polygon leaves it through the inside of an edge that is kept."""
+        for u, v in _edges(self.polygons[place]):
+            if frozenset((u, v)) not in self.kept:
+                continue
+            begin, end = np.array(self.points[u]), np.array(self.points[v])
+            edge, to = end - begin, begin - point
+            across = float(onward[0] * edge[1] - onward[1] * edge[0])
+            if across <= 0.0:
+                continue  # it comes in over this one, or runs along it
+            size = float(np.hypot(*edge))
+            along = float(onward[1] * to[0] - onward[0] * to[1]) / across * size
+            if BORDER_M < along < size - BORDER_M:
+                return True
+        return False
+
+    def _star(self, place: int, point: NDArray[np.float64]) -> list[int]:
+        """Cut a polygon into the triangles between a point in it and its edges; return these,
+        nothing where one would be flat.
+        """
+        new, edges = len(self.points), _edges(self.polygons[place])
+        self.points.append((float(point[0]), float(point[1])))
+        if any(self._is_flat([new, u, v]) for u, v in edges):
+            self.points.pop()
+            return []
+        places = [place, *range(len(self.polygons), len(self.polygons) + len(edges) - 1)]
+        for each, (u, v) in zip(places, edges, strict=True):
+            self.polygons[each] = [new, u, v]
+            for edge in _edges(self.polygons[each]):
+                self.owner[edge] = each
+            self.spokes |= {(new, u), (u, new)}
+        return places
 
     def _side(
         self, corner: int, point: NDArray[np.float64], normal: NDArray[np.float64], slack: float
@@ -285,17 +328,15 @@ class _Cutter:
                 self.owner[edge] = each
         return [place, other]
 
-    def rejoin(
-        self, terrain: Sequence[Terrain], most_sides: int, widest: float, sides: Iterable[_Edge]
-    ) -> None:
+    def rejoin(self, terrain: Sequence[Terrain], most_sides: int, free: Collection[_Edge]) -> None:
         """Put pieces of different triangles together where they are on one terrain and the result is convex,
-        over parts of `sides` longer than `widest`.
+        over parts of the sides in `free`, and of what `_star` has cut.
         """
+        free = {*free, *self.spokes}
         places = sorted(self.polygons)
         speeds = speeds_on(terrain, np.array(self.points), [self.polygons[place] for place in places])
         speed = dict(zip(places, speeds.tolist(), strict=True))
-        wide = {side for side in sides if math.dist(self.points[side[0]], self.points[side[1]]) > widest}
-        edges = [edge for edge in self.owner if edge[0] < edge[1] and self.whole.get(edge, edge) in wide]
+        edges = [edge for edge in self.owner if edge[0] < edge[1] and self.whole.get(edge, edge) in free]
         for a, b in sorted(
             edges, key=lambda edge: (-math.dist(self.points[edge[0]], self.points[edge[1]]), edge)
         ):

@@ -25,11 +25,14 @@ class PlannerGround(NamedTuple):
     goals : GoalPieces
     cells : callable
         Makes the cells of a grid, a `Grid`, for planners that ask for them.
+    has_changed : bool
+        Whether the ground is another than at the beginning: what a scenario places on it may stand on none.
     """
 
     mesh: NavMesh
     goals: GoalPieces
     cells: Callable[[], Any]
+    has_changed: bool = False
 
 
 class Values(Protocol):

@@ -5,6 +5,7 @@ it needs nothing but what `crowdsim.navigation.tiles.cut` has cut for it.
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +13,14 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.forced_edges import force_edges
 from crowdsim.geometry.steps import at_once
-from crowdsim.geometry.triangulation import in_fixed_order, make_delaunay, neighbours_of
-from crowdsim.navigation.mesh.merge import merge_to_convex
+from crowdsim.geometry.triangulation import Triangulation, in_fixed_order, make_delaunay, neighbours_of
+from crowdsim.navigation.mesh.terrain import Pieces, convex_pieces, speeds_on
 from crowdsim.navigation.tiles.cut import TileGround
 
+AROUND_M = 1.0  # So far beyond a tile its terrain is looked at: more than rounding, less than anything costs.
 # What an edge of a tile is: shared with a polygon of the tile, a wall, part of an exit, or on the tile's
 # border.
 INNER, WALL, OPEN, BORDER = range(4)
@@ -35,6 +38,8 @@ class TileMesh(NamedTuple):
         Where each edge begins, counter-clockwise round its polygon.
     edge_kind : (ne,) uint8
         INNER, WALL, OPEN or BORDER.
+    polygon_pace : (np,) float64
+        Speed on each polygon as a share of that on plain ground.
     gap_edge : (g,) int32
         Edges that are a part of a gap.
     gap_width : (g,) float64, m
@@ -48,6 +53,7 @@ class TileMesh(NamedTuple):
     polygon_start: NDArray[np.int32]
     edge_vertex: NDArray[np.int32]
     edge_kind: NDArray[np.uint8]
+    polygon_pace: NDArray[np.float64]
     gap_edge: NDArray[np.int32]
     gap_width: NDArray[np.float64]
     gap_start: NDArray[np.int32]
@@ -105,20 +111,28 @@ def tile_steps(ground: TileGround, tile: int, *, most_sides: int) -> Generator[s
     local = {int(point): place for place, point in enumerate(number)}
     wanted = _wanted_gaps(ground, tile, borders, local)
     triangles, edges = force_edges(points, triangles, [pair for pair, _, _ in wanted])
-    partial = {
-        _key(*edge): (width, tiles)
-        for (_, width, tiles), parts in zip(wanted, edges, strict=True)
-        for edge in parts
-        if len(tiles) > 1
-    }
+    gaps: dict[tuple[int, int], tuple[float, tuple[int, ...]]] = {}
+    for (_, width, tiles), parts in zip(wanted, edges, strict=True):
+        for edge in parts:
+            if len(tiles) > 1 or _key(*edge) not in gaps:
+                gaps[_key(*edge)] = width, tiles
     yield "gaps"
-    forced = {_key(*edge) for parts in edges for edge in parts}
-    neighbours = _neighbours_without(triangles, forced)
+    neighbours = _neighbours_without(triangles, set(gaps))
     make_delaunay(points, triangles, neighbours)
     yield "delaunay"
-    polygons = merge_to_convex(points, triangles, _neighbours_without(triangles, set(partial)), most_sides)
+    partial = {edge for edge, (_, tiles) in gaps.items() if len(tiles) > 1}
+    terrain = _terrain_of(ground, tile)
+    pieces = convex_pieces(
+        Triangulation(points, triangles, _neighbours_without(triangles, partial)),
+        terrain,
+        most_sides=most_sides,
+        cell=ground.cell,
+        widest=ground.widest_gap,
+        kept=[(local[a], local[b]) for a, b in ground.border[borders].tolist()],
+        gaps={frozenset(edge) for edge in gaps},
+    )
     yield "polygons"
-    return _packed(ground, tile, number, polygons, walls, borders, partial)
+    return _packed(ground, tile, number, pieces, speeds_on(terrain, pieces.vertices, pieces.polygons), gaps)
 
 
 def _key(a: int, b: int) -> tuple[int, int]:
@@ -195,21 +209,36 @@ def _neighbours_without(triangles: NDArray[np.int32], kept: set[tuple[int, int]]
     return neighbours
 
 
+def _terrain_of(ground: TileGround, tile: int) -> list[Terrain]:
+    """Return the terrain in a tile and a little round it, so that its borders there are none of the tile."""
+    if not ground.terrain:
+        return []
+    low = np.array([tile % ground.shape[0], tile // ground.shape[0]]) + ground.first
+    around = shapely.box(*(low * ground.size - AROUND_M), *((low + 1) * ground.size + AROUND_M))
+    found = []
+    for each in ground.terrain:
+        parts = shapely.get_parts(shapely.intersection(each.area, around))
+        areas = parts[shapely.get_dimensions(parts) == 2]
+        if len(areas):
+            found.append(replace(each, area=shapely.multipolygons(areas)))
+    return found
+
+
 def _packed(
     ground: TileGround,
     tile: int,
     number: NDArray[np.int64],
-    polygons: list[list[int]],
-    walls: NDArray[np.int64],
-    borders: NDArray[np.int64],
-    partial: dict[tuple[int, int], tuple[float, tuple[int, ...]]],
+    pieces: Pieces,
+    pace: NDArray[np.float64],
+    gaps_of: dict[tuple[int, int], tuple[float, tuple[int, ...]]],
 ) -> TileMesh:
     """Return the polygons of a tile as arrays, with what each edge is."""
+    polygons, whole = pieces.polygons, pieces.whole
     kinds: dict[tuple[int, int], int] = {}
-    for place in borders.tolist():
+    for place in np.flatnonzero((ground.border_tile == tile).any(axis=1)).tolist():
         a, b = ground.border[place].tolist()
         kinds[(a, b) if ground.border_tile[place, 0] == tile else (b, a)] = BORDER
-    for place in walls.tolist():
+    for place in np.flatnonzero(ground.wall_tile == tile).tolist():
         a, b = ground.wall[place].tolist()
         kinds[a, b] = OPEN if ground.wall_open[place] else WALL
     sizes = np.array([len(corners) for corners in polygons], dtype=np.int64)
@@ -219,21 +248,24 @@ def _packed(
     kind = np.zeros(len(begin), dtype=np.uint8)
     gaps: list[tuple[int, float, tuple[int, ...]]] = []
     for edge, (a, b) in enumerate(zip(begin.tolist(), end.tolist(), strict=True)):
+        first, last = whole.get((a, b), (a, b))  # where terrain cuts an edge, each part is what the whole is
         if (a, b)[::-1] not in inner:
-            found = kinds.get((int(number[a]), int(number[b])))
+            found = kinds.get((int(number[first]), int(number[last])))
             if found is None:
                 raise NavigationError(
-                    f"an edge of a tile at {ground.points[number[a]]} m is neither wall nor border; try a "
+                    f"an edge of a tile at {pieces.vertices[a]} m is neither wall nor border; try a "
                     "slightly different tile size"
                 )
             kind[edge] = found
-        if _key(a, b) in partial:
-            gaps.append((edge, *partial[_key(a, b)]))
+        width, tiles = gaps_of.get(_key(first, last), (np.inf, ()))
+        if len(tiles) > 1 or (tiles and (a, b) in whole):
+            gaps.append((edge, width, tiles))
     return TileMesh(
-        ground.points[number],
+        pieces.vertices,
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32),
         begin,
         kind,
+        pace,
         np.array([gap[0] for gap in gaps], dtype=np.int32),
         np.array([gap[1] for gap in gaps]),
         np.cumsum([0, *(len(gap[2]) for gap in gaps)]).astype(np.int32),

@@ -4,20 +4,24 @@ Tiles are meshed one by one, and yet their meshes have to fit together to the la
 radius. Both follow from what is cut here, once, for all tiles. Lines of tiles run at whole multiples of the
 tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one, there is a *stop*, and both
 tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the
-width of the whole: so an agent sees walls beyond the border.
+width of the whole: so an agent sees walls beyond the border. Where the border of terrain with a speed of its
+own crosses a line there is a stop too, so that polygons follow it on both sides.
 """
 
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.triangulation import EMPTY_DISC_SLACK, Triangulation, is_open, triangulate
+from crowdsim.navigation.mesh.terrain import BORDER_M, CELL_SHARE, MOST_CELLS, region_of
 
 # Walls that end this near to a line of tiles end on it, and stops this near to each other are one: as near as
 # feet of gaps may come.
@@ -59,6 +63,10 @@ class TileGround:
     gap_tiles : list of tuples of int
         For each gap the tiles without which it is none.
     ground : shapely geometry
+    terrain : tuple of Terrain
+    cell : float, m
+        How large polygons are where there is terrain with a speed, about.
+    widest_gap : float, m
     """
 
     size: float
@@ -76,6 +84,9 @@ class TileGround:
     gap_of: NDArray[np.int32]
     gap_tiles: list[tuple[int, ...]]
     ground: Any
+    terrain: tuple[Terrain, ...] = ()
+    cell: float = 1.0
+    widest_gap: float = np.inf
 
     @property
     def tile_count(self) -> int:
@@ -83,7 +94,15 @@ class TileGround:
         return self.shape[0] * self.shape[1]
 
 
-def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: float) -> TileGround:
+def cut_ground(
+    ground: Any,
+    size: float,
+    *,
+    openings: Any = None,
+    widest_gap: float,
+    terrain: Sequence[Terrain] = (),
+    cell: float = 1.0,
+) -> TileGround:
     """Cut ground into tiles.
 
     Parameters
@@ -94,6 +113,10 @@ def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: fl
     openings : shapely geometry, optional
     widest_gap : float, m
         Gaps up to this width are kept: twice the largest radius of an agent.
+    terrain : sequence of Terrain
+        Areas that are walked at speeds of their own and do not overlap: there are stops where their borders
+        meet lines of tiles, and between them as far apart as cells are large.
+    cell : float, m
 
     Raises
     ------
@@ -108,11 +131,14 @@ def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: fl
     gap_start, gap_end = _gaps(whole, np.unique(np.concatenate([start[~opened], end[~opened]])), widest_gap)
     walls = _cut_segments(points[start], points[end], size)
     lines = _Lines(size, np.concatenate([walls.start, walls.end]))
+    if (region := region_of(terrain))[0] is not None:
+        cell = max(cell, (region[0].area / MOST_CELLS) ** 0.5)
+        lines.enter_terrain(*region, cell)
     gaps = _cut_segments(points[gap_start], points[gap_end], size, lines)
     border, border_keys = lines.borders(
         ground, {(*a, *b) for a, b in zip(walls.start.tolist(), walls.end.tolist(), strict=True)}
     )
-    return _numbered(
+    cut = _numbered(
         size,
         walls,
         opened,
@@ -122,6 +148,7 @@ def cut_ground(ground: Any, size: float, *, openings: Any = None, widest_gap: fl
         border_keys,
         ground,
     )
+    return replace(cut, terrain=tuple(terrain), cell=cell, widest_gap=widest_gap)
 
 
 def _snapped(points: NDArray[np.float64], size: float) -> NDArray[np.float64]:
@@ -231,6 +258,40 @@ class _Lines:
                 self.stops[axis, k * size] = {corner: corner for corner in corners}
             for place, along in np.unique(points[on[:, axis]][:, [axis, 1 - axis]], axis=0).tolist():
                 self.stops[axis, place][along] = along
+
+    def enter_terrain(
+        self, region: Any, borders: list[tuple[NDArray[np.float64], NDArray[np.float64]]], cell: float
+    ) -> None:
+        """Enter stops where borders of terrain meet lines, and round the tiles that meet its region one every
+        cell (m).
+        """
+        for start, end in borders:
+            a, b = start.tolist(), end.tolist()
+            for x, y in (a, *_stops(a, b, self.size), b):
+                self._enter_apart(x, y, BORDER_M)
+        columns, rows = (
+            each.reshape(-1)
+            for each in np.meshgrid(*(np.arange(*ends) for ends in zip(self.low, self.high, strict=True)))
+        )
+        boxes = shapely.box(*(np.array([columns, rows, columns + 1, rows + 1]) * self.size))
+        shapely.prepare(region)
+        count = int(np.ceil(self.size / cell))
+        step = self.size / count
+        meets = shapely.intersects(region, boxes)
+        for column, row in zip(columns[meets].tolist(), rows[meets].tolist(), strict=True):
+            x, y = column * self.size, row * self.size
+            for along in (step * place for place in range(1, count)):
+                for far in (0, 1):
+                    self._enter_apart((column + far) * self.size, y + along, CELL_SHARE * step)
+                    self._enter_apart(x + along, (row + far) * self.size, CELL_SHARE * step)
+
+    def _enter_apart(self, x: float, y: float, least: float) -> None:
+        """Enter a stop on the lines that a point is on, unless there is one nearer than `least` (m)."""
+        for axis, (across, along) in enumerate(((x, y), (y, x))):
+            line = round(across / self.size) * self.size
+            known = self.stops.get((axis, line)) if abs(across - line) <= BORDER_M else None
+            if known is not None and all(abs(each - along) > least for each in known):
+                known[along] = along
 
     def entered(
         self, a: list[float], b: list[float], stops: list[tuple[float, float]]

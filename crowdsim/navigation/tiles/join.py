@@ -84,12 +84,15 @@ def join_tiles(
     is_wall = np.concatenate(
         [*(tiles[number].edge_kind == WALL for number in present), np.zeros(3, dtype=np.bool_)]
     )
+    paces = np.concatenate([*(tiles[number].polygon_pace for number in present), [1.0]])
     mesh, walls = mesh_of_arrays(
         points,
         polygon_start,
         corner,
         np.zeros(len(polygon_start) - 1, dtype=np.int32),
         lambda start, end, edge: ~is_wall[edge],
+        paces=np.repeat(paces[:, None], 2, axis=1),
+        whole={},  # parts of edges have the width of the whole among those of gaps
         widest=_gap_widths(tiles, first_edge),
         parted=_round_closed(tiles, closed or {}, first_edge),
         cells=cells,

@@ -4,13 +4,14 @@ borders or gaps are others than they were.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.mesh.build import MeshParameters, cut_at_openings
 from crowdsim.navigation.tiles.build import TileMesh, build_tile
@@ -32,6 +33,8 @@ class TileRebuilder:
     first, shape : (int, int)
         Of the mesh whose tiles they are: they have its numbers.
     parameters : MeshParameters
+    terrain : sequence of Terrain
+        As the mesh was built with.
 
     Notes
     -----
@@ -41,9 +44,15 @@ class TileRebuilder:
     """
 
     def __init__(
-        self, size: float, first: tuple[int, int], shape: tuple[int, int], parameters: MeshParameters
+        self,
+        size: float,
+        first: tuple[int, int],
+        shape: tuple[int, int],
+        parameters: MeshParameters,
+        terrain: Sequence[Terrain] = (),
     ) -> None:
         self.size, self.first, self.shape, self.parameters = size, first, shape, parameters
+        self.terrain = tuple(terrain)
         self._known: dict[tuple[int, bytes], TileMesh | None] = {}
         self.built_count = 0
 
@@ -75,6 +84,8 @@ class TileRebuilder:
             self.size,
             openings=openings,
             widest_gap=2.0 * self.parameters.widest_body,
+            terrain=self.terrain,
+            cell=self.parameters.terrain_cell,
         )
         cut = numbered_as(cut, self.first, self.shape)
         found: dict[int, TileMesh] = {}

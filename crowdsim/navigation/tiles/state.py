@@ -12,6 +12,7 @@ from crowdsim.navigation.mesh.build import next_in_polygon
 from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
+MOST_PACE = 5.0  # As scenarios may say.
 STRAIGHT = 1e-6  # Sine of the angle by which a corner of a convex polygon may turn the other way: rounding.
 
 
@@ -88,6 +89,10 @@ def _fault(tile: TileMesh, count: int) -> str:
         (tile.gap_width >= 0.0) & (tile.gap_width <= FARTHEST_M)
     ):
         return "whose gaps have no widths"
+    if len(tile.polygon_pace) != len(sides) or not np.all(
+        (tile.polygon_pace > 0.0) & (tile.polygon_pace <= MOST_PACE)
+    ):
+        return "whose polygons have no speeds"
     begin, end = tile.edge_vertex.astype(np.int64), end_vertices(tile).astype(np.int64)
     key, back = begin * corners + end, end * corners + begin
     if (

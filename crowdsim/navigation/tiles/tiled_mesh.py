@@ -10,7 +10,7 @@ Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, cut_at_openings
@@ -542,6 +543,7 @@ def build_tiles(
     openings: Any = None,
     parameters: MeshParameters | None = None,
     wall_reach: float = 5.0,
+    terrain: Sequence[Terrain] = (),
 ) -> tuple[TiledMesh, TileGround]:
     """Build the tiled mesh of walkable ground.
 
@@ -554,6 +556,7 @@ def build_tiles(
     openings : shapely geometry, optional
     parameters : MeshParameters, optional
     wall_reach : float, m
+    terrain : sequence of Terrain
         See `crowdsim.navigation.mesh.build.build_mesh`.
 
     Returns
@@ -576,7 +579,12 @@ def build_tiles(
             "possible; make them larger"
         )
     cut = cut_ground(
-        cut_at_openings(ground, openings), size, openings=openings, widest_gap=2.0 * parameters.widest_body
+        cut_at_openings(ground, openings),
+        size,
+        openings=openings,
+        widest_gap=2.0 * parameters.widest_body,
+        terrain=terrain,
+        cell=parameters.terrain_cell,
     )
     tiles = {
         tile: content

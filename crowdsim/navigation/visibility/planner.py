@@ -184,6 +184,8 @@ class VisibilityPlanner(SlotPlanner):
     mesh : NavMesh
     goals : GoalPieces
     parameters : VisibilityParameters, optional
+    has_changed : bool
+        Whether the ground is another than at the beginning: watchers without ground see nothing then.
 
     Attributes
     ----------
@@ -195,11 +197,15 @@ class VisibilityPlanner(SlotPlanner):
     Raises
     ------
     NavigationError
-        If the graph would be too large, or a watcher stands off the ground.
+        If the graph would be too large, or a watcher stands off ground that has not changed.
     """
 
     def __init__(
-        self, mesh: NavMesh, goals: GoalPieces, parameters: VisibilityParameters | None = None
+        self,
+        mesh: NavMesh,
+        goals: GoalPieces,
+        parameters: VisibilityParameters | None = None,
+        has_changed: bool = False,
     ) -> None:
         self.parameters = chosen = parameters or VisibilityParameters()
         self.graph: VisibilityGraph
@@ -212,6 +218,7 @@ class VisibilityPlanner(SlotPlanner):
             shunned=chosen.shun,
             shun_reach=chosen.shun_reach,
             shun_cost=chosen.shun_cost,
+            may_lack_ground=has_changed,
         )
         links = link_goals(self.graph, goals)
         self.trees = trees = CornerTrees(mesh, self.graph, goals, links)
@@ -279,7 +286,9 @@ class VisibilityPlanner(SlotPlanner):
 
 
 def _make(ground: PlannerGround, values: Values) -> VisibilityPlanner:
-    return VisibilityPlanner(ground.mesh, ground.goals, values.parameters(VisibilityParameters))
+    return VisibilityPlanner(
+        ground.mesh, ground.goals, values.parameters(VisibilityParameters), ground.has_changed
+    )
 
 
 register_kind(PlannerKind("visibility", _make, PORTALS, (VisibilityParameters,)))

@@ -58,6 +58,7 @@ def make_weights(
     shunned: Sequence[tuple[float, ...]] = (),
     shun_reach: float = 1.0,
     shun_cost: float = 0.0,
+    may_lack_ground: bool = False,
 ) -> Weights:
     """Return weights for paths that stay out of sight of watchers and away from points.
 
@@ -74,15 +75,19 @@ def make_weights(
     shun_reach : float, m, > 0
     shun_cost : float
         Cost that a metre at a shunned point has more, >= 0.
+    may_lack_ground : bool
+        Watchers off the ground see nothing: it was taken out, or closed, under them.
 
     Raises
     ------
     NavigationError
-        If a watcher stands off the ground.
+        If a watcher stands off the ground, and may not.
     """
     rows, zones = [], []
     for place in watchers:
         polygon = _polygon_of(mesh, place)
+        if polygon < 0 and may_lack_ground:
+            continue
         if polygon < 0:
             raise NavigationError(
                 f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move "

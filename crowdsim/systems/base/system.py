@@ -63,7 +63,7 @@ class GroundChange:
     Attributes
     ----------
     closed : tuple of Shut
-        Everything that is closed now.
+        Everything that is closed now; tiles that are out, too.
     has_opened : bool
         Whether something was closed before that is not now: agents that had no path may have one.
     is_new : bool

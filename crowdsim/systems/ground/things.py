@@ -5,6 +5,7 @@ what is closed, what goes on, and what a program orders.
 from __future__ import annotations
 
 import numpy as np
+import shapely
 
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario.areas import closed_areas
@@ -27,6 +28,21 @@ def standing_obstacles(world: World, tick: int) -> tuple[Shut, ...]:
         Shut(each.obstacle.name, each.obstacle.outline(tick), layer=each.obstacle.layer)
         for _, each in world.query(MovingObstacle)
         if each.is_closed
+    )
+
+
+def tiles_out(world: World) -> tuple[Shut, ...]:
+    """Return the tiles that are not there, as cells have to know of them: a mesh has no polygons there."""
+    tiles = world.tiles
+    if tiles is None:
+        return ()
+    out = [tile for tile in tiles.known() if not tiles.is_there[tile]]
+    corners = np.array([tiles.name_of(tile) for tile in out], dtype=np.float64).reshape(-1, 2) * tiles.size
+    boxes = shapely.box(*corners.T, *(corners + tiles.size).T)
+    return tuple(
+        # names of areas and obstacles begin with no bracket
+        Shut(f"(tile {tile})", box, is_ground=True, has_wall=False)
+        for tile, box in zip(out, boxes, strict=True)
     )
 
 

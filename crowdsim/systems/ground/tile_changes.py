@@ -185,9 +185,9 @@ def _carry_corridors(
     agents lose those that lead over other ground now, and ask again if they waited for one.
     """
     agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
-    waits = agents.path_status == PathStatus.PENDING
-    lose_paths(agents, waits)
-    rows = np.flatnonzero(has_path(agents.path_status))
+    on_corridors = world.on_corridors()
+    lose_paths(agents, on_corridors & (agents.path_status == PathStatus.PENDING))
+    rows = np.flatnonzero(on_corridors & has_path(agents.path_status))
     length, target = agents.corridor_length[rows], agents.goal_piece[rows]
     places = places_in(agents.corridor_start[rows], length)
     portals = now.edge[cells[places]]

@@ -85,7 +85,7 @@ class CorridorPaths(Paths):
         """Search on another ground from now on; agents that wait for a path ask again."""
         self.take_mesh()
         if change.is_new:
-            ask_on_new_ground(self.world.agents, change.has_opened)
+            ask_on_new_ground(self.world, change.has_opened)
 
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask the planner for the paths of agents from where they are."""

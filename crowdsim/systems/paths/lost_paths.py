@@ -72,16 +72,18 @@ def lose_shut_paths(
     lose_paths(agents, rows)
 
 
-def ask_on_new_ground(agents: AgentColumns, has_opened: bool) -> None:
+def ask_on_new_ground(world: World, has_opened: bool) -> None:
     """Let agents that wait for a path ask on the new ground, and, if something has opened,
-    those that had given up.
+    those that had given up and have ground under them.
     """
+    agents = world.agents
     ask_anew(agents, agents.path_status == PathStatus.PENDING)
     if has_opened:
         hopes = (
             np.isin(agents.path_status, GAVE_UP)
             & (agents.goal >= 0)
             & np.isin(agents.activity, (AgentState.STANDING, AgentState.WALKING))
+            & world.has_ground()
         )
         agents.activity[hopes] = AgentState.WALKING
         ask_anew(agents, hopes)

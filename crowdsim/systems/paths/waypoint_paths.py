@@ -141,9 +141,10 @@ class WaypointPaths(Paths):
         self.show(change.closed)
         if not change.is_new:
             return
-        ask_on_new_ground(agents, change.has_opened)
+        ask_on_new_ground(world, change.has_opened)
         self.keep_up()
         mine = self.mine()
+        self.forget(agents.entity[mine & (agents.path_status == PathStatus.STALE)])
         grid = self.planner.grid
         # a thin door may hold no centre: then steps over it are what is lost
         is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))
