@@ -1,5 +1,5 @@
-"""Areas that are opened and closed while a scenario runs, with the events that do it;
-and terrain, areas that are walked faster or slower.
+"""Areas that are opened and closed while a scenario runs; and terrain, areas that are walked faster or
+slower.
 """
 
 from __future__ import annotations
@@ -15,11 +15,8 @@ from crowdsim.navigation.grid.layout import Shut
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.geometry import FloorNames, Geometry, ToggledArea, joins_of
-from crowdsim.scenario.model import Event, Group
-from crowdsim.scenario.recorded import check_agents
 from crowdsim.scenario.shapes import GRID_M, cleaned
-from crowdsim.scenario.timetable import ticks_in
-from crowdsim.scenario.tree import Path, Problems, listed, suggestion
+from crowdsim.scenario.tree import Path, Problems
 
 LEAST_AREA_M2 = 1e-6  # What shares less with the ground only touches it.
 # How far from a closed area an exit's edge stays a wall: more than the tolerance of a micrometre with which
@@ -102,82 +99,6 @@ def _check_on_storey(
             f'"{shape.name}" is all of "{floor.name}", and nothing would be left of it',
             "Leave some ground beside it.",
         )
-
-
-def resolve_events(
-    shapes: Sequence[schema.EventShape],
-    geometry: Geometry,
-    groups: Sequence[Group],
-    tick: float | None,
-    problems: Problems,
-) -> tuple[Event, ...]:
-    """Return the events of a scenario; what is wrong with them is added to the problems."""
-    names = [area.name for area in geometry.areas]
-    found = []
-    for index, shape in enumerate(shapes):
-        path: Path = ("events", index)
-        if not _has_one(shape, ("at", "when"), "when it happens", path, problems) or not _has_one(
-            shape, ("open", "close"), "what happens", path, problems
-        ):
-            continue
-        key = "open" if shape.open is not None else "close"
-        name = getattr(shape, key)
-        if name not in names:
-            problems.add(
-                (*path, key),
-                f'there is no area "{name}"',
-                (
-                    f"{suggestion(name, names)} Known are {listed(names)}.".strip()
-                    if names
-                    else "Declare it under geometry.areas."
-                ),
-            )
-            continue
-        event = Event(names.index(name), shape.open is not None)
-        if shape.at is not None:
-            found.append(
-                replace(
-                    event,
-                    at=float(shape.at),
-                    tick=int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1,
-                )
-            )
-        elif isinstance(shape.when, schema.MetShape):
-            check_agents((*path, "when", "met"), shape.when.met, groups, problems)
-            comer, other = shape.when.met
-            found.append(
-                replace(event, met=(comer, other), within=float(shape.when.within), count=shape.when.count)
-            )
-        elif shape.when is not None:
-            (ax, ay), (bx, by) = shape.when.crossed
-            if ax == bx and ay == by:
-                problems.add(
-                    (*path, "when", "crossed"),
-                    "the line has no length: its ends are one point",
-                    "Give two points.",
-                )
-            line = (float(ax), float(ay)), (float(bx), float(by))
-            layer = FloorNames(geometry, problems).layer(
-                shape.when, (*path, "when"), shapely.LineString(line)
-            )
-            found.append(replace(event, line=line, count=shape.when.count, layer=layer))
-    return tuple(found)
-
-
-def _has_one(
-    shape: schema.EventShape, keys: tuple[str, str], what: str, path: Path, problems: Problems
-) -> bool:
-    given = [key for key in keys if getattr(shape, key) is not None]
-    if not given:
-        problems.add(path, f"the event does not say {what}", f"Give one of {keys[0]} and {keys[1]}.")
-    elif len(given) > 1:
-        problems.add(
-            (*path, given[1]),
-            f"{given[0]} and {given[1]} are both given",
-            "Keep one of them, or write two events.",
-            key=True,
-        )
-    return len(given) == 1
 
 
 def closed_areas(areas: Sequence[ToggledArea], available: Sequence[bool]) -> list[Shut]:

@@ -10,7 +10,7 @@ import shapely
 from crowdsim.scenario import schema
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
-from crowdsim.scenario.model import Event, Goal, Group, ListedAgent, Scenario, Visit
+from crowdsim.scenario.model import AreaChange, Event, Goal, Group, ListedAgent, Scenario, TileChange, Visit
 from crowdsim.scenario.obstacles import obstacle_data
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.shapes import wkt_of
@@ -96,13 +96,14 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
         when = {"crossed": [list(point) for point in event.line], "count": event.count, **floor}
     elif event.met is not None:
         when = {"met": list(event.met), "within": event.within, "count": event.count}
-    return _without_none(
-        {
-            "at": event.at,
-            "when": when,
-            "open" if event.opens else "close": scenario.geometry.areas[event.area].name,
-        }
-    )
+    change, what = event.change, dict[str, Any]()
+    if isinstance(change, AreaChange):
+        what = {"open" if change.opens else "close": scenario.geometry.areas[change.area].name}
+    elif isinstance(change, TileChange):
+        what = {"remove_tile" if change.goes else "add_tile": [change.column, change.row]}
+    else:
+        what = {"set_radius": change.radius, "agents": list(change.agents)}
+    return _without_none({"at": event.at, "when": when, **what})
 
 
 def _geometry(geometry: Geometry) -> dict[str, Any]:

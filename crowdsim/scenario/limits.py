@@ -38,6 +38,7 @@ MAX_RECORDING_BYTES = 2**40  # One tebibyte of rows before compression.
 MAX_COORDINATE_M = 1e8  # Twice round the earth. The snapping grid of 2**-20 m is exact to 8e9 m.
 MAX_AREAS = 1000  # that can be opened and closed: each change looks at all of them
 MAX_EVENTS = 10_000
+MAX_TILE = 2**31  # Column or row of a tile, to either side.
 MAX_OBSTACLES = 1000  # that move: each is looked at in every tick
 MAX_WAYPOINTS = 10_000  # of one obstacle
 MAX_DISCS = 200  # that cover one obstacle

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,9 +17,10 @@ from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, Problem, ScenarioError
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.areas import resolve_areas, resolve_events, resolve_terrain
+from crowdsim.scenario.areas import resolve_areas, resolve_terrain
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
+from crowdsim.scenario.events import resolve_events
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
@@ -249,7 +251,9 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     _refuse_idle_numbers(sections, navigations, geometry, problems)
     events: tuple[Event, ...] = ()
     if "events" in values and geometry is not None:
-        events = resolve_events(values["events"], geometry, groups, tick, problems)
+        navigation = sections.get("navigation")
+        tile_size = navigation.values.get("tile_size", 0.0) if navigation is not None else math.inf
+        events = resolve_events(values["events"], geometry, groups, tick, tile_size, problems)
     obstacles: tuple[Obstacle, ...] = ()
     if "obstacles" in values and geometry is not None:
         obstacles = resolve_obstacles(

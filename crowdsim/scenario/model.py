@@ -40,8 +40,8 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class Event:
-    """Something that happens once while the scenario runs.
+class AreaChange:
+    """An area is opened or closed.
 
     Attributes
     ----------
@@ -49,6 +49,52 @@ class Event:
         Index into `Geometry.areas`.
     opens : bool
         Whether the area becomes available, or a wall.
+    """
+
+    area: int
+    opens: bool
+
+
+@dataclass(frozen=True)
+class TileChange:
+    """A tile of the ground is taken out or put back.
+
+    Attributes
+    ----------
+    column, row : int
+        Tile (i, j) covers ``i * tile_size .. (i + 1) * tile_size`` in x, likewise j in y.
+    goes : bool
+        Whether it is taken out.
+    """
+
+    column: int
+    row: int
+    goes: bool
+
+
+@dataclass(frozen=True)
+class RadiusChange:
+    """Agents become wider or thinner.
+
+    Attributes
+    ----------
+    agents : tuple of int or str
+        Ids, or names of groups.
+    radius : float, m
+    """
+
+    agents: tuple[int | str, ...]
+    radius: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens once while the scenario runs.
+
+    Attributes
+    ----------
+    change : AreaChange, TileChange or RadiusChange
+        What happens.
     at : float, s, or None
     tick : int
         The same in ticks: the first that begins then or later; -1 for events without a time.
@@ -62,10 +108,11 @@ class Event:
         How many of them.
     layer : int
         Number of the floor of the line; -1 where there is one level floor.
+    place : Place
+        Where it stands in the file, for messages.
     """
 
-    area: int
-    opens: bool
+    change: AreaChange | TileChange | RadiusChange
     at: float | None = None
     tick: int = -1
     line: tuple[tuple[float, float], tuple[float, float]] | None = None
@@ -73,6 +120,17 @@ class Event:
     within: float = 0.0
     count: int = 0
     layer: int = -1
+    place: Place = field(default=Place(""), compare=False)
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is more ground for agents afterwards: an area or a tile that comes, or a radius that
+        may fit where the one before did not.
+        """
+        change = self.change
+        if isinstance(change, AreaChange):
+            return change.opens
+        return isinstance(change, RadiusChange) or not change.goes
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,6 +21,7 @@ from crowdsim.scenario.limits import (
     MAX_GOALS,
     MAX_GROUPS,
     MAX_OBSTACLES,
+    MAX_TILE,
     MAX_VISITS,
     MAX_WAYPOINTS,
 )
@@ -418,9 +419,16 @@ When = Annotated[
 ]
 
 
+TileName = Annotated[
+    list[Annotated[int, Field(ge=-MAX_TILE, le=MAX_TILE)]],
+    Field(min_length=2, max_length=2),
+    Expects("column and row of a tile [3, 4]"),
+]
+
+
 class EventShape(Shape):
     """Something that happens once: exactly one of `at` and `when` says when,
-    exactly one of `open` and `close` what.
+    exactly one of `open`, `close`, `remove_tile`, `add_tile` and `set_radius` what.
     """
 
     at: Seconds | None = Field(default=None, description="Simulated time, s.")
@@ -436,6 +444,17 @@ class EventShape(Shape):
     close: Name | None = Field(
         default=None, description="Name of an area of the geometry that becomes a wall."
     )
+    remove_tile: TileName | None = Field(
+        default=None, description="Column and row of a tile of the ground that is taken out."
+    )
+    add_tile: TileName | None = Field(default=None, description="Column and row of a tile that is put back.")
+    set_radius: Length | None = Field(default=None, description="Radius that agents have from then on, m.")
+    agents: (
+        Annotated[
+            list[RecordedAgent], Field(min_length=1), Expects("a list of agents' ids and names of groups")
+        ]
+        | None
+    ) = Field(default=None, description="Which agents, for set_radius: ids and names of groups.")
 
 
 class EveryShape(Shape):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.distributions import Distribution
-from crowdsim.scenario.model import Group, Scenario, Visit
+from crowdsim.scenario.model import Group, RadiusChange, Scenario, Visit
 from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.setup import packing
@@ -411,3 +411,13 @@ def chosen_rows(scenario: Scenario, agents: Agents, chosen: Sequence[int | str])
     ids = np.array([item for item in chosen if isinstance(item, int)], dtype=np.int64)
     groups = [number for number, group in enumerate(scenario.groups) if group.name in chosen]
     return np.isin(agents.group, groups) | (np.isin(agents.id, ids) & (agents.id != NO_ID))
+
+
+def greatest_radii(scenario: Scenario, agents: Agents) -> NDArray[np.float64]:
+    """Return the greatest radius that each agent has, (n,), m, if all events of the scenario happen."""
+    radius = agents.radius.copy()
+    for event in scenario.events:
+        if isinstance(event.change, RadiusChange):
+            rows = chosen_rows(scenario, agents, event.change.agents)
+            radius[rows] = np.maximum(radius[rows], event.change.radius)
+    return radius

@@ -42,11 +42,11 @@ from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
 from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
-from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.scenario.model import Event, Goal, RadiusChange, Scenario, TileChange
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
-from crowdsim.setup.agents import Agents, resolve_agents
+from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents
 from crowdsim.setup.things import give_things
 from crowdsim.world.world import World
 
@@ -123,6 +123,7 @@ def build_world(scenario: Scenario) -> Built:
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layers[agents.group], polygon)
     _refuse_lost(scenario, agents, polygon)
+    _refuse_events(scenario, agents, tiles)
     return Built(scenario, world, agents, polygon, mesh_build)
 
 
@@ -144,7 +145,7 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
         If the ground cannot be meshed.
     """
     parameters = scenario.navigation.parameters(MeshParameters)
-    widest = float(agents.radius.max()) if len(agents) else 0.0
+    widest = float(greatest_radii(scenario, agents).max(initial=0.0))
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
     if parameters.tile_size > 0.0:
@@ -497,8 +498,9 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Named
                 scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"
             )
         )
-    radius, paths = built.agents.radius[agents_of(built, chosen)], chosen.parameters(PathParameters)
-    widest = paths.agent_radius or (float(radius.max()) if len(radius) else 0.0)
+    paths = chosen.parameters(PathParameters)
+    radius = greatest_radii(scenario, built.agents)[agents_of(built, chosen)]
+    widest = paths.agent_radius or float(radius.max(initial=0.0))
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
     layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
@@ -572,4 +574,35 @@ def _refuse_lost(scenario: Scenario, agents: Agents, polygon: NDArray[np.int64])
             )
             for row in lost[:20].tolist()
         ]
+        raise ScenarioError(problems)
+
+
+def _refuse_events(scenario: Scenario, agents: Agents, tiles: TiledMesh | None) -> None:
+    """Refuse events of tiles that are not there, and of radii that agents cannot have."""
+    problems = []
+
+    def refuse(number: int, event: Event, key: str, message: str, way_out: str) -> None:
+        problems.append(Problem(f"events[{number}].{key}", message, way_out, *event.place))
+
+    for number, event in enumerate(scenario.events):
+        change = event.change
+        if isinstance(change, TileChange) and tiles is not None:
+            if tiles.tile_named(change.column, change.row) < 0:
+                key = "remove_tile" if change.goes else "add_tile"
+                message = f"there is no tile ({change.column}, {change.row})"
+                refuse(number, event, key, message, tiles.extent_text())
+        elif isinstance(change, RadiusChange):
+            rows = np.flatnonzero(chosen_rows(scenario, agents, change.agents))
+            step = agents.highest_speed[rows] * scenario.tick
+            if len(rows) and step.max() > 2.0 * change.radius:
+                row = int(rows[np.argmax(step)])
+                refuse(
+                    number,
+                    event,
+                    "set_radius",
+                    f"{agents.label[row]} walks {step.max():.3g} m in a tick of {scenario.tick:g} s, farther "
+                    f"than an agent of radius {change.radius:g} m is wide: others would jump over it",
+                    f"Make the radius at least {step.max() / 2.0:.3g} m, or the tick shorter.",
+                )
+    if problems:
         raise ScenarioError(problems)

@@ -19,7 +19,7 @@ from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
 from crowdsim.scenario.areas import JOIN_GAP_M, closed_areas, closed_at_the_begin, ground_without
 from crowdsim.scenario.geometry import ToggledArea, joins_of
-from crowdsim.scenario.model import Event
+from crowdsim.scenario.model import AreaChange, Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
 from crowdsim.setup.build import Built, as_grounds_take, goal_shape, mesh_of, mesh_steps
 
@@ -270,7 +270,7 @@ def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:
 def changes_by_the_clock(
     events: Sequence[Event], obstacles: Sequence[Obstacle], most_ticks: int
 ) -> list[tuple[int, int | None, int | None, bool]]:
-    """Return what opens and closes by the clock, if nothing else happens:
+    """Return which areas and obstacles open and close by the clock, if nothing else happens:
     tick, index of the event or of the obstacle, and whether it opens.
 
     Parameters
@@ -282,7 +282,9 @@ def changes_by_the_clock(
     """
     changes: list[tuple[int, int | None, int | None, bool]] = []
     changes += [
-        (event.tick, number, None, event.opens) for number, event in enumerate(events) if event.tick >= 0
+        (event.tick, number, None, event.opens)
+        for number, event in enumerate(events)
+        if event.tick >= 0 and isinstance(event.change, AreaChange)
     ]
     looked_at = min(most_ticks, MOST_LOOKED_AT // max(1, len(obstacles)))
     changes += [
@@ -317,7 +319,9 @@ def grounds_by_the_clock(
     changes = changes_by_the_clock(events, obstacles, most_ticks)
     for number, (tick, event, obstacle, opens) in enumerate(changes):
         if event is not None:
-            available[events[event].area] = opens
+            change = events[event].change
+            assert isinstance(change, AreaChange)
+            available[change.area] = opens
         elif obstacle is not None:
             standing.pop(obstacle, None)
             if not opens:

@@ -20,7 +20,7 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.scenario.geometry import NamedPolygon
-from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.model import AreaChange, Scenario
 from crowdsim.setup.build import Built, goal_shape
 from crowdsim.setup.gaps import problem_of
 from crowdsim.setup.grounds import BuiltGround, FloorGrounds, Grounds, changes_by_the_clock
@@ -88,8 +88,9 @@ def eras_of(scenario: Scenario) -> list[Era]:
             break
         if number is not None:
             event = scenario.events[number]
-            available[event.area] = opens
-            name = areas[event.area].name
+            assert isinstance(event.change, AreaChange)
+            area = event.change.area
+            available[area], name = opens, areas[area].name
             by = f'"{name}" {"opens" if opens else "closes"} at {event.at:g} s (events[{number}])'
             way_out = (
                 f"Let it open again (events: [{{at: ..., open: {name}}}]), close it when all agents are "
@@ -108,16 +109,20 @@ def eras_of(scenario: Scenario) -> list[Era]:
             )
             way_out = f'Let "{name}" go on or vanish, or leave them another path.'
         found.append(Era(tick, tuple(available), tuple(sorted(standing.items())), by, way_out))
-    waiting = [event for event in scenario.events if event.tick < 0]
-    opened = {event.area for event in waiting if event.opens}
+    doors = [
+        (number, event, event.change)
+        for number, event in enumerate(scenario.events)
+        if isinstance(event.change, AreaChange)
+    ]
+    opened = {change.area for _, event, change in doors if event.tick < 0 and change.opens}
     if opened:
         available = [is_open or number in opened for number, is_open in enumerate(available)]
         found.append(Era(-1, tuple(available), tuple(sorted(standing.items())), "", ""))
-    ever_opened = {event.area for event in scenario.events if event.opens}
-    for number, event in enumerate(scenario.events):
-        if event.tick < 0 and not event.opens and event.area not in ever_opened:
-            available[event.area] = False
-            name = areas[event.area].name
+    ever_opened = {change.area for _, _, change in doors if change.opens}
+    for number, event, change in doors:
+        if event.tick < 0 and not change.opens and change.area not in ever_opened:
+            available[change.area] = False
+            name = areas[change.area].name
             way_out = f"Let it open again (events: [{{at: ..., open: {name}}}]), or leave them another path."
             found.append(
                 Era(
@@ -367,5 +372,7 @@ def locked_in(built: Built) -> list[Problem]:
     """Return notes of agents that are locked in for good by what happens while a scenario runs;
     see `Locks.notes`.
     """
-    may_close = built.scenario.obstacles or any(not event.opens for event in built.scenario.events)
+    may_close = built.scenario.obstacles or any(
+        isinstance(event.change, AreaChange) and not event.change.opens for event in built.scenario.events
+    )
     return Locks(built).notes() if may_close else []

@@ -21,14 +21,13 @@ from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import intervention
-from crowdsim.simulation.resize import set_radii
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.own import OwnSystem
 from crowdsim.systems.base.system import System
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
-from crowdsim.systems.plan import Plan
+from crowdsim.systems.resize import set_radii
 from crowdsim.world.columns import AgentState, ReplanCause, Stepping
 from crowdsim.world.world import World
 
@@ -184,7 +183,7 @@ class Interventions:
         """
         self._refuse_if_finished("change agents")
         rows = self._rows(entity)
-        set_radii(self.built, self.system(Plan), rows, radius)
+        set_radii(self.built, rows, radius)
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
 
     @intervention
@@ -381,11 +380,7 @@ class Interventions:
         whole = [isinstance(each, (int, np.integer)) and abs(int(each)) < 2**31 for each in (column, row)]
         tile = tiles.tile_named(int(column), int(row)) if all(whole) else -1
         if tile < 0:
-            near = f"from {tiles.name_of(0)} to {tiles.name_of(tiles.tile_count - 1)}"
-            raise CrowdsimError(
-                f"there is no tile ({column}, {row}). Tiles go {near} (column, row), and those without "
-                "ground do not count."
-            )
+            raise CrowdsimError(f"there is no tile ({column}, {row}). {tiles.extent_text()}")
         self.system(ChangeGround).order_tile(tile, goes=goes)
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 

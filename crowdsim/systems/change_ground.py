@@ -1,4 +1,6 @@
-"""ChangeGround: areas are opened and closed, by the clock, by what agents do, or by a program."""
+"""ChangeGround: what events do, by the clock or by what agents do: areas are opened and closed, tiles taken
+out and put back, agents made wider. A program changes the ground by it, too.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,8 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Arrays, Saved
+from crowdsim.scenario.model import AreaChange, RadiusChange, TileChange
+from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import as_grounds_take
 from crowdsim.setup.grounds import TiledGrounds, foreseen_grounds
 from crowdsim.setup.things import Door
@@ -25,6 +29,7 @@ from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles, 
 from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
 from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
+from crowdsim.systems.resize import set_radii
 from crowdsim.world.events import EventKind
 
 if not TYPE_CHECKING:
@@ -44,19 +49,20 @@ class ChangeGround(TickSystem):
     """
 
     reads = (
-        "entity", "group", "position", "radius", "surface", "layer", "activity", "goal", "path_status",
-        "corridor_start", "corridor_length", "goal_piece", "guessed",
+        "entity", "group", "position", "radius", "desired_speed", "surface", "layer", "activity", "goal",
+        "path_status", "corridor_start", "corridor_length", "goal_piece", "guessed",
     )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "preferred_velocity", "chosen_velocity", "next_corner",
         "surface", "layer", "wall_distance", "corner_vertex", "guessed", "corridor_length", "goal_piece",
-        "strays", "path_status", "activity", "replan_wish", "priced_portal",
+        "strays", "path_status", "activity", "replan_wish", "priced_portal", "radius", "neighbour_reach",
+        "remaining",
     )  # fmt: skip
     counts = ("closed_areas", "ground_work", "ground_wait_ticks")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self._team, self._scenario = setup.team, setup.scenario
+        self._team, self._built, self._scenario = setup.team, setup.built, setup.scenario
         self._obstacles: tuple[Shut, ...] = ()  # that are closed ground
         self.events, self.grounds = setup.scenario.events, foreseen_grounds(setup.built)
         self._tick = 0
@@ -122,7 +128,7 @@ class ChangeGround(TickSystem):
             is_due = tick.number >= event.tick if event.tick >= 0 else self._triggers.is_due(number)
             if is_due:
                 self._is_over[number] = True
-                doors[event.area].wanted = event.opens
+                self._let_happen(event.change)
         for door in doors:
             door.wanted, door.asked = door.wanted if door.asked is None else door.asked, None
         self._change(tick.number, standing_obstacles(self.world, tick.number))
@@ -133,6 +139,21 @@ class ChangeGround(TickSystem):
         tick.counts["ground_wait_ticks"] = max(
             0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number)
         )
+
+    def _let_happen(self, change: AreaChange | TileChange | RadiusChange) -> None:
+        """Do what an event says; a tile that is gone, or there, already stays so."""
+        if isinstance(change, AreaChange):
+            self._doors[change.area].wanted = change.opens
+        elif isinstance(change, TileChange):
+            tiles = self.world.tiles
+            assert tiles is not None
+            tile = tiles.tile_named(change.column, change.row)
+            if self._tiles.will_be_there(tile) == change.goes:
+                self._tiles.order(tile, goes=change.goes)
+        else:
+            chosen = chosen_rows(self._scenario, self._built.agents, change.agents)
+            rows = np.flatnonzero(chosen[self.world.agents.entity[: self.world.agent_count] - 1])
+            set_radii(self._built, rows, change.radius)
 
     def _change(self, tick: int, obstacles: tuple[Shut, ...]) -> None:
         """Have ground built for what is wanted where that is not what there is, one after the other,

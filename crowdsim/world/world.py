@@ -55,7 +55,15 @@ class Itinerary:
 
 
 class Planning(Protocol):
-    """What keeps the requests and paths of agents, as others than Plan and Follow see it."""
+    """What keeps the requests and paths of agents, as others than Plan and Follow see it.
+
+    Attributes
+    ----------
+    paths : tuple of Paths
+        Of the groups, those of each kind of navigation apart.
+    """
+
+    paths: tuple[Any, ...]
 
     def stand_on(self, tick: int, change: Any, team: Team) -> None:
         """Search on another ground from now on; see `crowdsim.systems.ground.ground_change.GroundChange`."""

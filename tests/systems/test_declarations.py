@@ -91,7 +91,17 @@ SCENES = {  # document or file, settings, ticks
         30,
     ),
     "a door in tiles": (
-        {**BUSY, "geometry": DOOR, "goals": {}, "groups": [THROUGH], "events": [{"at": 1, "close": "door"}]},
+        {
+            **BUSY,
+            "geometry": DOOR,
+            "goals": {},
+            "groups": [THROUGH],
+            "events": [
+                {"at": 1, "close": "door"},
+                {"at": 0.5, "set_radius": 0.3, "agents": [THROUGH["name"]]},
+                {"at": 1.2, "remove_tile": [0, 0]},
+            ],
+        },
         ["navigation.tile_size=4"],
         30,
     ),

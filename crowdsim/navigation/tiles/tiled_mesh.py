@@ -134,6 +134,13 @@ class TiledMesh:
         tile = j * self.shape[0] + i
         return tile if 0 <= i < self.shape[0] and 0 <= j < self.shape[1] and tile in self._content else -1
 
+    def extent_text(self) -> str:
+        """Return in a sentence which tiles there are, for messages."""
+        return (
+            f"Tiles go from {self.name_of(0)} to {self.name_of(self.tile_count - 1)} (column, row), "
+            "and those without ground do not count."
+        )
+
     def name_of(self, tile: int) -> tuple[int, int]:
         """Return the column and row of a tile."""
         return tile % self.shape[0] + self.first[0], tile // self.shape[0] + self.first[1]

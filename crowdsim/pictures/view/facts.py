@@ -13,7 +13,7 @@ from crowdsim.pictures.budget import longest_ticks
 from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_steps, kept_frames
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
-from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.model import AreaChange, Scenario
 
 MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
 MOST_EVENTS = 200_000  # More are thinned to what a time line shows: the rarest kinds first.
@@ -73,9 +73,11 @@ def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]
     for number, area in enumerate(scenario.geometry.areas):
         is_open = area.available
         for event in scenario.events:
-            # before what a fork of this run knows
-            if event.area == number and 0 <= event.tick <= recording.header.first_tick:
-                is_open = event.opens
+            change = event.change
+            if not isinstance(change, AreaChange) or change.area != number:
+                continue
+            if 0 <= event.tick <= recording.header.first_tick:  # before what a fork of this run knows
+                is_open = change.opens
         own = changes[changes["value"] == number]
         turns = [
             [int(tick), kind == "AREA_OPENED"] for tick, kind in zip(own["tick"], own["kind"], strict=True)

@@ -63,6 +63,15 @@ class TileOrders(Building):
         """Return how long the oldest order has waited."""
         return tick - self._orders[0].tick if self._orders else 0
 
+    def will_be_there(self, tile: int) -> bool:
+        """Return whether a tile is there once all that was ordered has landed."""
+        tiles = self._world.tiles
+        assert tiles is not None
+        will_be_there = bool(tiles.is_there[tile])
+        for order in self._orders:
+            will_be_there = not order.goes.get(tile, not will_be_there)
+        return will_be_there
+
     def order(self, tile: int, *, goes: bool) -> None:
         """Take a tile out, or put it back, from the next tick on.
 
@@ -72,11 +81,8 @@ class TileOrders(Building):
             If it will not be there to go, or will be there already, once all that was ordered before has
             landed.
         """
-        tiles = self._world.tiles
+        tiles, will_be_there = self._world.tiles, self.will_be_there(tile)
         assert tiles is not None
-        will_be_there = bool(tiles.is_there[tile])
-        for order in self._orders:
-            will_be_there = not order.goes.get(tile, not will_be_there)
         (tiles.refuse_absent if goes else tiles.refuse_present)(tile, will_be_there)
         tick = self._world.tick + 1
         if not self._orders or self._orders[-1].tick != tick or tile in self._orders[-1].goes:

@@ -11,18 +11,16 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.systems.paths.lost_paths import forget_path, lose_paths
-from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.events import EventKind
 
 
-def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> None:
+def set_radii(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> None:
     """Give agents other radii; those with a portal ahead that is too narrow now, or without a path, ask anew.
 
     Parameters
     ----------
     built : Built
-    plan : Plan
     rows : (k,) int
         Of the agents in the world.
     radius : float or (k,) float, m
@@ -33,8 +31,8 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
         If a radius is not positive, or so small that others could jump over the agent, or wider than the
         ground was prepared for.
     """
-    world, agents = built.world, built.world.agents
-    wanted = _checked(built, plan, rows, radius)
+    world, agents, plan = built.world, built.world.agents, built.world.planning
+    wanted = _checked(built, rows, radius)
     before = agents.radius[rows]
     changed = wanted != before
     rows, wanted, before = rows[changed], wanted[changed], before[changed]
@@ -74,7 +72,7 @@ def set_radii(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLik
     )
 
 
-def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
+def _checked(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
     """Return the radii that are wanted, if they can be."""
     agents = built.world.agents
     try:
@@ -108,7 +106,7 @@ def _checked(built: Built, plan: Plan, rows: NDArray[np.intp], radius: ArrayLike
             f"a radius of {widest:g} m is wider than the mesh was made for ({limit:g} m). Set "
             f"navigation.widest_body of the scenario to {widest:g} or more."
         )
-    for paths in plan.paths:
+    for paths in built.world.planning.paths:
         mine = paths.mine()[rows]
         if mine.any() and float(wanted[mine].max()) > paths.widest_agent:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])

@@ -1,0 +1,153 @@
+"""Events of a scenario: areas are opened and closed, tiles taken out and put back, and agents made wider."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import shapely
+
+from crowdsim.scenario import schema
+from crowdsim.scenario.geometry import FloorNames, Geometry
+from crowdsim.scenario.model import AreaChange, Event, Group, RadiusChange, TileChange
+from crowdsim.scenario.recorded import check_agents
+from crowdsim.scenario.timetable import ticks_in
+from crowdsim.scenario.tree import Path, Problems, listed, suggestion
+
+WHEN = ("at", "when")
+WHAT = ("open", "close", "remove_tile", "add_tile", "set_radius")
+
+
+def resolve_events(
+    shapes: Sequence[schema.EventShape],
+    geometry: Geometry,
+    groups: Sequence[Group],
+    tick: float | None,
+    tile_size: float,
+    problems: Problems,
+) -> tuple[Event, ...]:
+    """Return the events of a scenario; what is wrong with them is added to the problems.
+
+    Parameters
+    ----------
+    shapes : sequence of EventShape
+    geometry : Geometry
+    groups : sequence of Group
+    tick : float, s, or None
+        None where it has problems.
+    tile_size : float, m
+        0 where the ground is in one piece.
+    problems : Problems
+    """
+    found = []
+    for index, shape in enumerate(shapes):
+        path: Path = ("events", index)
+        when, what = (
+            _only_one(shape, WHEN, "when it happens", path, problems),
+            _only_one(shape, WHAT, "what happens", path, problems),
+        )
+        if not when or not what:
+            continue
+        if shape.agents is not None and what != "set_radius":
+            problems.add(
+                (*path, "agents"),
+                f"{what} asks for no agents",
+                "Leave agents out; set_radius has them.",
+                key=True,
+            )
+        change = _change(shape, what, path, geometry, groups, tile_size, problems)
+        if change is None:
+            continue
+        event = Event(change, place=problems.root.place_of(path))
+        found.append(_timed(event, shape, path, geometry, groups, tick, problems))
+    return tuple(found)
+
+
+def _change(
+    shape: schema.EventShape,
+    key: str,
+    path: Path,
+    geometry: Geometry,
+    groups: Sequence[Group],
+    tile_size: float,
+    problems: Problems,
+) -> AreaChange | TileChange | RadiusChange | None:
+    """Return what happens, or None where that cannot be."""
+    if key in ("open", "close"):
+        names, name = [area.name for area in geometry.areas], getattr(shape, key)
+        if name in names:
+            return AreaChange(names.index(name), key == "open")
+        problems.add(
+            (*path, key),
+            f'there is no area "{name}"',
+            (
+                f"{suggestion(name, names)} Known are {listed(names)}.".strip()
+                if names
+                else "Declare it under geometry.areas."
+            ),
+        )
+        return None
+    if key == "set_radius":
+        if shape.agents is None:
+            problems.add(
+                path, "set_radius does not say which agents", "Give agents, a list of ids and groups."
+            )
+            return None
+        check_agents((*path, "agents"), shape.agents, groups, problems)
+        assert shape.set_radius is not None
+        return RadiusChange(tuple(shape.agents), float(shape.set_radius))
+    if not tile_size > 0.0:
+        problems.add(
+            (*path, key),
+            "the ground of this scenario is in one piece",
+            "Write navigation: {tile_size: 16}, for example, to have tiles of 16 m.",
+            key=True,
+        )
+        return None
+    column, row = getattr(shape, key)
+    return TileChange(column, row, key == "remove_tile")
+
+
+def _timed(
+    event: Event,
+    shape: schema.EventShape,
+    path: Path,
+    geometry: Geometry,
+    groups: Sequence[Group],
+    tick: float | None,
+    problems: Problems,
+) -> Event:
+    """Return an event with when it happens."""
+    if shape.at is not None:
+        number = int(ticks_in(shape.at, tick)) + 1 if tick is not None else -1
+        return replace(event, at=float(shape.at), tick=number)
+    if isinstance(shape.when, schema.MetShape):
+        check_agents((*path, "when", "met"), shape.when.met, groups, problems)
+        comer, other = shape.when.met
+        return replace(event, met=(comer, other), within=float(shape.when.within), count=shape.when.count)
+    assert shape.when is not None
+    (ax, ay), (bx, by) = shape.when.crossed
+    if ax == bx and ay == by:
+        problems.add(
+            (*path, "when", "crossed"), "the line has no length: its ends are one point", "Give two points."
+        )
+    line = (float(ax), float(ay)), (float(bx), float(by))
+    layer = FloorNames(geometry, problems).layer(shape.when, (*path, "when"), shapely.LineString(line))
+    return replace(event, line=line, count=shape.when.count, layer=layer)
+
+
+def _only_one(
+    shape: schema.EventShape, keys: Sequence[str], what: str, path: Path, problems: Problems
+) -> str:
+    """Return the one of some keys that is given; "" where none is, or more than one."""
+    given = [key for key in keys if getattr(shape, key) is not None]
+    if not given:
+        problems.add(path, f"the event does not say {what}", f"Give one of {listed(keys)}.")
+    elif len(given) > 1:
+        problems.add(
+            (*path, given[1]),
+            f"{given[0]} and {given[1]} are both given",
+            "Keep one of them, or write two events.",
+            key=True,
+        )
+    return given[0] if len(given) == 1 else ""
