@@ -23,13 +23,19 @@ from crowdsim.simulation.checkpoints import Start
 from crowdsim.simulation.simulation import Simulation
 from tests.composition.features import (
     AXES,
+    CLOSES_S,
     DOOR,
+    OPENS_S,
     SLOW,
     SLOW_SPEED,
     STANDING_AT,
     STANDING_RADIUS,
     TICK_S,
     TICKS,
+    TILE,
+    TILE_M,
+    WIDER,
+    WIDER_S,
     Choices,
     document,
     pairs,
@@ -112,7 +118,7 @@ REFUSALS = (
         "paths over cells lead round those that stand anyhow; there is nothing to switch",
     ),
     Refusal(
-        {"ground": ("storeys", "surface"), "tiles": ("of 4 m",)},
+        {"ground": ("storeys", "surface"), "tiles": ("of 4 m", "one goes and comes")},
         "missing",
         "tiles are made of one level floor",
         "tiles are squares of one level floor",
@@ -274,9 +280,37 @@ def _look_at_floors(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame)
         assert np.allclose(steps.z[steps.x > 13.01], 0.6) and np.allclose(steps.z[steps.x < 11.99], 0.0)
 
 
+def _look_at_tiles(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """While a tile is out, those on it stand, and nobody else comes onto it."""
+    if choices["tiles"] != "one goes and comes":
+        return
+    # where doors close and carts stand tiles are changed, too
+    gone, back = (round(seconds / TICK_S) + 1 for seconds in (CLOSES_S, OPENS_S))
+    assert gone in _ticks_of(events, "TILE_REMOVED") and back in _ticks_of(events, "TILE_ADDED")
+    x0, y0 = TILE[0] * TILE_M, TILE[1] * TILE_M
+    out = steps[(steps.frame > gone) & (steps.frame < back)]
+    # its border is no wall: agents come up to it
+    into, was = (
+        out[x].between(x0 + 1e-6, x0 + TILE_M - 1e-6) & out[y].between(y0 + 1e-6, y0 + TILE_M - 1e-6)
+        for x, y in (("x", "y"), ("px", "py"))
+    )
+    assert not (into & ~was & (out.length > 1e-3)).any(), "an agent walks onto a tile that is out"
+    assert (out[into & was].length < 1e-9).all(), "an agent walks on a tile that is out"
+
+
+def _look_at_radii(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Those that go right become wider, and keep clear of the walls of their room as such."""
+    wider = events[events.kind == "RADIUS_SET"]
+    assert (wider.tick == round(WIDER_S / TICK_S) + 1).all() and len(wider) >= 5
+    late = steps[(steps.frame > WIDER_S / TICK_S + 10) & (steps.x < 6.5) & steps.id.isin(wider.entity)]
+    assert late.y.between(WIDER - 0.05, 6.0 - WIDER + 0.05).all(), "a wide agent is in a wall"
+
+
 _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "doors": _look_at_door,
     "obstacles": _look_at_obstacle,
     "terrain": _look_at_terrain,
     "ground": _look_at_floors,
+    "tiles": _look_at_tiles,
+    "radii": _look_at_radii,
 }

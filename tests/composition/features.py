@@ -16,6 +16,8 @@ TICK_S = 0.1
 TICKS = 80
 CLOSES_S, OPENS_S = 2.0, 5.0
 STANDS_AFTER_S = 0.5
+TILE, TILE_M = (2, 0), 4.0  # that goes and comes as the door does by the clock
+WIDER_S, WIDER = 1.5, 0.27  # when and to what radius those become wider that go right; m
 
 # Each axis with its choices; the first is that of a scenario which says nothing.
 AXES: dict[str, tuple[str, ...]] = {
@@ -24,13 +26,14 @@ AXES: dict[str, tuple[str, ...]] = {
     "doors": ("none", "by the clock", "by a line", "by a meeting"),
     "obstacles": ("none", "passes", "stands", "turns"),
     "terrain": ("none", "slow"),
-    "tiles": ("none", "of 4 m"),
+    "tiles": ("none", "of 4 m", "one goes and comes"),
     "avoidance": ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi", "none"),
     "waiting": ("guess", "previous", "stay"),
     "stationary": ("none", "paths round them", "local grid"),
     "watchers": ("none", "unseen"),
     "speed law": ("none", "weidmann"),
     "groups": ("alike", "with a planner of their own"),
+    "radii": ("none", "wider by the clock"),
 }
 Choices = Mapping[str, str]
 
@@ -121,7 +124,7 @@ def _navigation(choices: Choices) -> dict[str, Any]:
     elif choices["watchers"] != "none":
         said["kind"] = "visibility"  # what one takes for them
     if choices["tiles"] != "none":
-        said["tile_size"] = 4.0
+        said["tile_size"] = TILE_M
     if choices["waiting"] != "guess":
         said["while_waiting"] = choices["waiting"]
     if choices["stationary"] == "paths round them":
@@ -144,11 +147,18 @@ def _obstacles(choices: Choices) -> list[dict[str, Any]]:
 
 
 def _events(choices: Choices) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
     if choices["doors"] == "by the clock":
-        return [{"at": CLOSES_S, "close": "door"}, {"at": OPENS_S, "open": "door"}]
-    if choices["doors"] == "by a line":
-        return [{"when": {"crossed": [[5, 0], [5, 6]], "count": 4, **_at(choices, 0)}, "close": "door"}]
-    return [{"when": {"met": ["right", "standing"], "within": 2.0}, "close": "door"}]
+        found += [{"at": CLOSES_S, "close": "door"}, {"at": OPENS_S, "open": "door"}]
+    elif choices["doors"] == "by a line":
+        found += [{"when": {"crossed": [[5, 0], [5, 6]], "count": 4, **_at(choices, 0)}, "close": "door"}]
+    elif choices["doors"] == "by a meeting":
+        found += [{"when": {"met": ["right", "standing"], "within": 2.0}, "close": "door"}]
+    if choices["tiles"] == "one goes and comes":
+        found += [{"at": CLOSES_S, "remove_tile": list(TILE)}, {"at": OPENS_S, "add_tile": list(TILE)}]
+    if choices["radii"] != "none":
+        found += [{"at": WIDER_S, "set_radius": WIDER, "agents": ["right"]}]
+    return found
 
 
 def document(choices: Choices) -> dict[str, Any]:
@@ -192,8 +202,8 @@ def document(choices: Choices) -> dict[str, Any]:
     }
     if choices["obstacles"] != "none":
         found["obstacles"] = _obstacles(choices)
-    if choices["doors"] != "none":
-        found["events"] = _events(choices)
+    if events := _events(choices):
+        found["events"] = events
     if choices["avoidance"] != "orca":
         found["avoidance"] = choices["avoidance"]
     if choices["speed law"] != "none":
