@@ -76,6 +76,27 @@ class Event:
 
 
 @dataclass(frozen=True, eq=False)
+class MeasuredPlace:
+    """A line or an area that the scenario names for measuring.
+
+    Attributes
+    ----------
+    name : str
+    line : tuple of (x, y), m, or None
+        Two points or more.
+    area : shapely Polygon or MultiPolygon, m, or None
+        If it is no line.
+    layer : int
+        Number of its floor; -1 where there is one level floor.
+    """
+
+    name: str
+    line: tuple[tuple[float, float], ...] | None = None
+    area: Any = None
+    layer: int = -1
+
+
+@dataclass(frozen=True, eq=False)
 class Goal:
     """Something to walk to.
 
@@ -253,6 +274,8 @@ class Scenario:
         In the order of the file: of those that happen in one tick the later ones have the last word.
     obstacles : tuple of Obstacle
         What moves on paths of its own, ascending by name.
+    measures : tuple of MeasuredPlace
+        Lines and areas that are measured, ascending by name.
     systems : tuple of Chosen
         Systems of a user's own that take part in the tick, with their parameters.
     notes : tuple of Problem
@@ -278,6 +301,7 @@ class Scenario:
     record: Record
     events: tuple[Event, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    measures: tuple[MeasuredPlace, ...] = ()
     systems: tuple[Chosen, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
