@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
+from crowdsim.printable import counted
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
@@ -305,6 +306,11 @@ class Scenario:
     systems: tuple[Chosen, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
+
+    def __repr__(self) -> str:
+        agents, groups = counted(self.agent_count, "agent"), counted(len(self.groups), "group")
+        goals, ground = counted(len(self.goals), "goal"), f"{self.geometry.walkable.area:,.0f} m2 of ground"
+        return f"<Scenario {self.name}: {agents} in {groups}, {goals}, {ground}, seed {self.seed}>"
 
     @property
     def agent_count(self) -> int:
