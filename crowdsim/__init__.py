@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crowdsim.scenario.load import load_scenario
     from crowdsim.simulation.simulation import Simulation
 
-__getattr__ = names_from(
+__getattr__, __dir__ = names_from(
     __name__,
     {
         "avoidance.plugins": ("load_plugin",),

@@ -16,8 +16,9 @@ from crowdsim.old_names import note_old_name
 
 def names_from(
     package: str, modules: Mapping[str, Sequence[str]], renamed: Mapping[str, str] | None = None
-) -> Callable[[str], Any]:
-    """Return what a package's `__getattr__` is.
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return what a package's `__getattr__` and `__dir__` are;
+    the latter has the names of its `__all__` alone.
 
     Parameters
     ----------
@@ -38,7 +39,7 @@ def names_from(
 
         return getattr(importlib.import_module(f"{package}.{where[name]}"), name)
 
-    return of_module
+    return of_module, lambda: [*sys.modules[package].__all__]
 
 
 def name_of_now(module: str, name: str, renamed: Mapping[str, str]) -> str:

@@ -31,6 +31,7 @@ def test_a_front_door_gives_what_it_names_and_nothing_else(package):
     assert door.__all__ == sorted(door.__all__) and all(
         getattr(door, name) is not None for name in door.__all__
     )
+    assert dir(door) == door.__all__
     with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
         door.nothing  # noqa: B018
 

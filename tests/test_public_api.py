@@ -17,6 +17,7 @@ import pytest
 
 import crowdsim
 from crowdsim.errors import CrowdsimError, RecordingError, ScenarioError
+from crowdsim.measures.sources import tracks_of
 from crowdsim.world.events import EventKind
 from tests.cli.command import crowdsim as command
 from tests.cli.command import environment
@@ -258,7 +259,7 @@ def test_agents_are_read_only_arrays_and_a_table_with_units():
         assert data.attrs["units"]["position_x"] == "m" and data.attrs["units"]["velocity_y"] == "m/s"
         data["position_x"] = 99.0
         assert agents.position[0, 0] < 2.0
-        assert "position" in dir(agents) and "1 agents" in repr(agents)
+        assert "position" in dir(agents) and "1 agent;" in repr(agents)
 
 
 def test_a_column_that_there_is_not_is_named_with_the_nearest():
@@ -611,3 +612,28 @@ def test_a_recording_gives_tables_with_units_and_any_hdf5_reader_opens_it(tmp_pa
         assert len(ticks) == verdict.ticks and run.verdict["result"]["digest"] == verdict.digest
     with h5py.File(tmp_path / "a.h5") as file:
         assert len(file["trajectory"]) == len(data)
+
+
+def test_what_a_program_holds_says_in_one_line_what_it_is(tmp_path):
+    scenario = crowdsim.load_scenario(SCENARIOS / "four-way-crossing.yaml", sets=["stop.after=1"])
+    with crowdsim.Simulation(scenario, out=tmp_path / "run.h5") as simulation:
+        simulation.step()
+        assert repr(simulation).startswith("<Simulation of four-way-crossing: tick 1 (")
+        held = [
+            simulation,
+            simulation.agents,
+            simulation.world,
+            simulation.built,
+            scenario,
+            scenario.geometry,
+        ]
+        held += [*scenario.goals, scenario.stop, scenario.navigation]
+        held.append(simulation.run())
+    with crowdsim.open_run(tmp_path / "run.h5") as run:
+        held += [run, run.header, tracks_of(run)]
+        assert repr(run).startswith(
+            f"<Recording {tmp_path / 'run.h5'}: finished, {scenario.agent_count} agents, "
+        )
+    for each in held:
+        said = repr(each)
+        assert "\n" not in said and re.search(r"\d", said) and len(said) < 320, said

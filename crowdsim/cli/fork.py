@@ -17,7 +17,7 @@ from crowdsim.cli.options import (
     seconds_between,
 )
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import note_cut_off, report, stoppable
+from crowdsim.cli.run import measured_places, note_cut_off, report, stoppable
 from crowdsim.cli.shell import complain_of
 
 
@@ -77,4 +77,5 @@ def fork(
             verdict = simulation.run(
                 progress=heeding(progress.show), time_limit=time_limit, checkpoint_every=every
             )
-    return report(verdict, simulation, out, quiet=quiet, json=json)
+        places = measured_places(simulation, progress)
+    return report(verdict, places, simulation, out, quiet=quiet, json=json)

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdsim.cli.figures import EXITS, figure_text, means_text, places_text, table_of
 from crowdsim.cli.options import require_name
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, table, tell
-from crowdsim.cli.sweep import means_text
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.printable import counted
 
@@ -37,22 +37,6 @@ LABELS = {  # of `summary`, as people read them
 
 # of a sweep, beside the lines and areas that are asked for; --csv and --json have all
 SUMMARY_OF_SWEEPS = ("arrived", "last_arrival_s", "mean_speed_m_s", "mean_detour")
-
-# Of tables: of each column its head, and with how many digits its numbers are shown.
-EXITS = {
-    "people": ("people", 0), "share": ("share", 2), "first_s": ("first s", 1), "median_s": ("median s", 1),
-    "last_s": ("last s", 1), "mean_travel_s": ("mean travel s", 1), "flow_per_s": ("flow 1/s", 2),
-}  # fmt: skip
-LINES = {
-    "length_m": ("length m", 2), "forwards": ("forwards", 0), "backwards": ("backwards", 0),
-    "first_s": ("first s", 1), "last_s": ("last s", 1), "flow_per_s": ("flow 1/s", 3),
-    "specific_flow_per_m_s": ("flow 1/(m s)", 3),
-}  # fmt: skip
-AREAS = {
-    "people": ("people", 0), "most": ("most", 0), "densest_per_m2": ("densest 1/m2", 2),
-    "mean_density_per_m2": ("mean 1/m2", 2), "mean_speed_m_s": ("mean m/s", 2),
-    "mean_stay_s": ("mean stay s", 1),
-}  # fmt: skip
 
 
 def measure(
@@ -144,22 +128,24 @@ def _of_run(
     radius_m: float | None = None,
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Return what a run resulted in as plain values, and as tables."""
-    from crowdsim.measures.report import all_tables, area_summary, line_summary, summary
-    from crowdsim.measures.scenarios import area_from_text, line_from_text
+    from crowdsim.measures.report import all_tables, place_figures, summary
+    from crowdsim.measures.scenarios import area_from_text, line_from_text, measured_places
 
-    measured_lines = _distinct([line_from_text(text, tracks) for text in lines], "line")
-    measured_areas = _distinct([area_from_text(text, tracks) for text in areas], "area")
+    all_lines, all_areas = measured_places(tracks)
+    named = {each.name for each in all_lines}, {each.name for each in all_areas}
+    all_lines += [line_from_text(text, tracks) for text in lines if text not in named[0]]
+    all_areas += [area_from_text(text, tracks) for text in areas if text not in named[1]]
     tables = all_tables(
-        tracks, lines=measured_lines, areas=measured_areas, deeper_than_m=deeper_than_m, radius_m=radius_m
+        tracks,
+        lines=_distinct(all_lines, "line"),
+        areas=_distinct(all_areas, "area"),
+        deeper_than_m=deeper_than_m,
+        radius_m=radius_m,
     )
     facts: dict[str, Any] = {"summary": _plain(summary(tracks, tables).to_dict())}
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
-    facts["lines"] = [_plain(line_summary(each, tables[f"line {each.name}"])) for each in measured_lines]
-    facts["areas"] = [
-        _plain(area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"]))
-        for each in measured_areas
-    ]
-    return facts, tables
+    figures = place_figures(all_lines, all_areas, tables)
+    return facts | {kind: [_plain(row) for row in rows] for kind, rows in figures.items()}, tables
 
 
 def _of_sweep(path: Path, quiet: bool, asked: dict[str, Any]) -> tuple[list[str], pd.DataFrame, pd.DataFrame]:
@@ -193,15 +179,9 @@ def _of_sweep(path: Path, quiet: bool, asked: dict[str, Any]) -> tuple[list[str]
 
 def _flat(facts: dict[str, Any]) -> dict[str, Any]:
     """Return the figures of a run by one name each; those of exits, lines and areas have theirs in front."""
-    flat = dict(facts["summary"])
-    for kind, head in (("exits", "goal"), ("lines", "line"), ("areas", "area")):
-        for each in facts[kind]:
-            flat |= {
-                f"{kind}.{each[head]}.{name}": value
-                for name, value in each.items()
-                if name not in (head, "kind", "length_m")
-            }
-    return flat
+    from crowdsim.sweep.measures import flat_places
+
+    return {**facts["summary"], **flat_places(facts)}
 
 
 def _sweep_text(path: Path, keys: Sequence[str], means: pd.DataFrame) -> str:
@@ -218,7 +198,8 @@ def as_text(facts: dict[str, Any]) -> str:
     """Return the facts as a person reads them."""
     counts = ("people", "frames", "arrived", "overlaps")
     rows = [
-        (LABELS[name], _shown(value, 0 if name in counts else 3)) for name, value in facts["summary"].items()
+        (LABELS[name], figure_text(value, 0 if name in counts else 3))
+        for name, value in facts["summary"].items()
     ]
     parts = [f"{facts['file']}\n\n" + table(("measure", "value"), rows, right=(1,))]
     if facts["exits"]:
@@ -226,14 +207,10 @@ def as_text(facts: dict[str, Any]) -> str:
         more = len(facts["exits"]) - len(most_used)
         shown = [each for each in facts["exits"] if each in most_used] if more else facts["exits"]
         parts.append(
-            _part({"goal": "reached", "kind": "kind"}, EXITS, shown)
+            table_of({"goal": "reached", "kind": "kind"}, EXITS, shown)
             + (f"\n{more:,} more, less used: --csv or --json has them" if more else "")
         )
-    if facts["lines"]:
-        parts.append(_part({"line": "line"}, LINES, facts["lines"]))
-    if facts["areas"]:
-        parts.append(_part({"area": "area"}, AREAS, facts["areas"]))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *places_text(facts)])
 
 
 def _files_text(facts: dict[str, Any]) -> str:
@@ -241,19 +218,6 @@ def _files_text(facts: dict[str, Any]) -> str:
         return ""
     names = [Path(name).name for name in facts["files"]]
     return f"\n\n{len(names)} files in {Path(facts['files'][0]).parent}: {', '.join(names)}"
-
-
-def _part(names: dict[str, str], columns: dict[str, tuple[str, int]], rows: Sequence[dict[str, Any]]) -> str:
-    """Return a table of names, and of numbers with so many digits."""
-    heads = [*names.values(), *(head for head, _ in columns.values())]
-    shown = [
-        [
-            *(row[name] for name in names),
-            *(_shown(row[name], digits) for name, (_, digits) in columns.items()),
-        ]
-        for row in rows
-    ]
-    return table(heads, shown, right=range(len(names), len(heads)))
 
 
 def _read(path: Path, fps: float | None, unit: str | None) -> Tracks:
@@ -324,7 +288,3 @@ def _plain(values: dict[Any, Any]) -> dict[str, Any]:
             )
         found[str(name)] = number
     return found
-
-
-def _shown(value: Any, digits: int) -> str:
-    return "-" if value is None else f"{value:,.{digits}f}"

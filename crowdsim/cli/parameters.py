@@ -10,6 +10,11 @@ from crowdsim.cli.options import Plugins, load_plugins
 from crowdsim.cli.shell import tell, wrapped
 from crowdsim.errors import CrowdsimError
 
+OTHER_KEYS = (
+    "A scenario's own values are named under its key vars, and lines and areas to be measured under "
+    "measures: docs/reference/scenarios.md."
+)
+
 
 def parameters(
     which: Annotated[
@@ -29,6 +34,8 @@ def parameters(
     rows = [row for row in everything if row["name"].startswith(which)]
     if not rows:
         known = list(dict.fromkeys(row["name"].rsplit(".", 1)[0] for row in everything))
+        if which.partition(".")[0] in ("vars", "measures"):
+            raise CrowdsimError(OTHER_KEYS)
         raise CrowdsimError(
             f'No tunable number has a name that begins with "{which}". '
             f"{suggestion(which, known) or 'Known are ' + ', '.join(known) + '.'}"
@@ -52,6 +59,8 @@ def _notes(rows: list[dict[str, Any]]) -> list[str]:
         notes.append(
             "Keys such as [Weidmann 1993] are listed, with author, title and place, in docs/references.md."
         )
+    if len({row["name"].partition(".")[0] for row in rows}) > 1:
+        notes.append(OTHER_KEYS)
     if any(row["name"].startswith("navigation.s2-grid.") for row in rows):
         notes.append("navigation.s2-grid is the grid planner of [Pathfinding undated] with all its numbers.")
     return notes

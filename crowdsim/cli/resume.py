@@ -21,7 +21,7 @@ from crowdsim.cli.options import (
     seconds_between,
 )
 from crowdsim.cli.progress import Progress
-from crowdsim.cli.run import report, report_kept, stoppable
+from crowdsim.cli.run import measured_places, report, report_kept, stoppable
 from crowdsim.cli.shell import complain, complain_of, note_steps, say
 from crowdsim.cli.verdict import is_verdict, result_of
 from crowdsim.commands import command
@@ -126,12 +126,13 @@ def resume(
                 verdict = simulation.run(
                     progress=heeding(progress.show), time_limit=time_limit, checkpoint_every=every
                 )
+        places = measured_places(simulation, progress)
     kept = simulation.kept
     if kept is not None and (there := look_at(kept.path)).last_tick > verdict.ticks:
         complain(
             f"note: {kept.path} reached {there.until_s:g} s before, which is farther, and stays as it is"
         )
-    return report(verdict, simulation, target, quiet=quiet, json=json)
+    return report(verdict, places, simulation, target, quiet=quiet, json=json)
 
 
 @contextlib.contextmanager

@@ -6,10 +6,12 @@ import contextlib
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdsim.cli.figures import places_text
 from crowdsim.cli.options import (
     RECORDINGS,
     AllowDir,
@@ -28,6 +30,7 @@ from crowdsim.cli.shell import complain, complain_of, note_what_is_left, say, sa
 from crowdsim.cli.verdict import verdict_text
 from crowdsim.commands import command
 from crowdsim.errors import CrowdsimError, ExitCode, RecordingError
+from crowdsim.printable import without_nan
 
 if TYPE_CHECKING:
     from crowdsim.recording.files import Kept
@@ -93,7 +96,7 @@ def run(
         )
     if out is not None:
         new_output(out, RECORDINGS, "a recording")
-    with Progress(enabled=not (quiet or json)) as progress:
+    with contextlib.ExitStack() as room, Progress(enabled=not (quiet or json)) as progress:
         progress.note("loading")
         from crowdsim.scenario.load import load_scenario
         from crowdsim.setup.locked import locked_in
@@ -108,11 +111,14 @@ def run(
         target = None if no_record else out or _default_output(loaded.name)
         if target is not None:
             note_cut_off(target)
+        place = target
+        if target is None and loaded.measures:  # which are measured in a recording
+            place = Path(room.enter_context(TemporaryDirectory())) / "run.h5"
         progress.watch_compiler()
         try:
             with (
                 stoppable() as heeding,
-                Simulation(loaded, threads=threads, out=target, force=force) as simulation,
+                Simulation(loaded, threads=threads, out=place, force=force) as simulation,
             ):
                 complain_of(locked_in(simulation.built))
                 progress.start(simulation)
@@ -127,14 +133,37 @@ def run(
                 with contextlib.suppress(OSError):
                     RUNS.rmdir()  # if nothing was recorded
             raise
-    return report(verdict, simulation, target, quiet=quiet, json=json)
+        places = measured_places(simulation, progress)
+    return report(verdict, places, simulation, target, quiet=quiet, json=json)
 
 
-def report(verdict: Verdict, simulation: Simulation, target: Path | None, *, quiet: bool, json: bool) -> int:
-    """Print the results of a run and where its recording is; return the exit code."""
-    kept = simulation.kept
+def measured_places(simulation: Simulation, progress: Progress) -> dict[str, Any]:
+    """Return the figures of the lines and areas that the scenario names, measured in the recording;
+    nothing where there are none.
+    """
+    if not simulation.scenario.measures or simulation.kept is None:
+        return {}
+    from crowdsim.measures.report import scenario_figures
+
+    progress.note("measuring")
+    figures = scenario_figures(simulation.kept.path)
+    progress.note("")
+    return figures
+
+
+def report(
+    verdict: Verdict,
+    places: Mapping[str, Any],
+    simulation: Simulation,
+    target: Path | None,
+    *,
+    quiet: bool,
+    json: bool,
+) -> int:
+    """Print the results of a run, what was measured, and where its recording is; return the exit code."""
+    kept = simulation.kept if target is not None else None
     code = report_kept(
-        verdict.as_dict(),
+        {**verdict.as_dict(), **({"measures": without_nan(places)} if places else {})},
         kept,
         target,
         simulation.scenario.tick,
@@ -186,6 +215,8 @@ def report_kept(
         say_json({"ok": code == ExitCode.OK, **result, **extra})
     elif not quiet:
         say(verdict_text(result, tick_s, path))
+        if "measures" in result:
+            say("\n" + "\n\n".join(places_text(result["measures"])))
     return int(code)
 
 

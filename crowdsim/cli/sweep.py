@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crowdsim.cli.figures import means_text
 from crowdsim.cli.options import AllowDir, Plugins, SetValues, known_folders, load_plugins
 from crowdsim.cli.progress import Progress, clock_text
 from crowdsim.cli.run import RUNS, stoppable
@@ -20,14 +20,11 @@ from crowdsim.errors import CrowdsimError, ExitCode
 from crowdsim.printable import without_nan
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from crowdsim.sweep.folder import Folder
     from crowdsim.sweep.plan import Plan
     from crowdsim.sweep.supervise import Pool, Report
 
 MOST_LISTED = 40  # runs that --dry-run lists; --json has them all
-MOST_COMBINATIONS = 40  # with a line in the table of means; --json and the table have them all
 MOST_FAILURES = 10
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
@@ -316,47 +313,6 @@ def _list_runs(plan: Plan, folder: Folder, workers: int, *, record: bool, retry:
             + (f"; recordings of at most some {expected.size_mb:,.0f} MB" if record else "")
         )
     return int(ExitCode.OK)
-
-
-def means_text(means: pd.DataFrame, keys: Sequence[str], measures: Sequence[str] = ()) -> str:
-    """Return means over the runs of each combination as a table: the mean, and the deviation behind ±.
-
-    Parameters
-    ----------
-    means : DataFrame
-        As `crowdsim.sweep.tables.means_of` returns them.
-    keys : sequence of str
-        The varied keys.
-    measures : sequence of str
-        Those that are shown; by default those that say most.
-    """
-    from crowdsim.sweep.tables import shown_measures
-
-    names = [*measures] or shown_measures(means)
-    rows = [
-        (
-            *("-" if is_missing(row[key]) else row[key] for key in keys),
-            str(row["finished"]) if row["finished"] == row["runs"] else f"{row['finished']} of {row['runs']}",
-            *(mean_text(row[f"mean_{name}"], row[f"sd_{name}"]) for name in names),
-        )
-        for row in means.head(MOST_COMBINATIONS).to_dict("records")
-    ]
-    heads = (*keys, "runs", *names)
-    text = table(heads, rows, right=range(len(keys), len(heads)))
-    more = len(means) - len(rows)
-    return text + (f"\nand {more:,} more combinations: the table of means has all" if more > 0 else "")
-
-
-def mean_text(mean: float, deviation: float) -> str:
-    """Return a mean with its deviation behind ± where there is one; - where there is none."""
-    if is_missing(mean):
-        return "-"
-    return f"{mean:.4g}" + ("" if is_missing(deviation) else f" ± {deviation:.2g}")
-
-
-def is_missing(value: Any) -> bool:
-    """Return whether a cell of a table has no value."""
-    return value is None or value != value
 
 
 def _tell(report: Report, plan: Plan, folder: Folder, *, record: bool, quiet: bool, json: bool) -> int:

@@ -21,4 +21,4 @@ if TYPE_CHECKING:
 
 __all__ = ["inlined_kernel", "kernel", "lean_kernel"]
 
-__getattr__ = names_from(__name__, {"decorator": ("inlined_kernel", "kernel", "lean_kernel")})
+__getattr__, __dir__ = names_from(__name__, {"decorator": ("inlined_kernel", "kernel", "lean_kernel")})

@@ -37,7 +37,7 @@ __all__ = [
     "waiting_graph", "why_stuck",
 ]  # fmt: skip
 
-__getattr__ = names_from(__name__, {
+__getattr__, __dir__ = names_from(__name__, {
     "areas": ("Area", "area_states", "area_stays", "box_area", "steady_state"),
     "contacts": ("collisions", "overlaps", "steering_scores"),
     "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "waiting_graph", "why_stuck"),

@@ -11,6 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.measures.lines import layers_of
 from crowdsim.measures.motion import SPEED_OVER_S, row_speeds
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
@@ -24,10 +25,13 @@ class Area:
     ----------
     polygon : shapely Polygon or MultiPolygon, m
     name : str
+    layer : int
+        Number of the floor that it is on; -1 is all of them, as seen from above.
     """
 
     polygon: Any
     name: str = "area"
+    layer: int = -1
 
     def __post_init__(self) -> None:
         if (
@@ -179,6 +183,9 @@ def rows_inside(tracks: Tracks, area: Area) -> NDArray[np.int64]:
     """Return the rows of people inside an area, (k,) int64; its outline does not belong to it."""
     x_min, y_min, x_max, y_max = area.polygon.bounds
     near = np.flatnonzero((tracks.x > x_min) & (tracks.x < x_max) & (tracks.y > y_min) & (tracks.y < y_max))
+    layer = layers_of(tracks, area)
+    if layer is not None:
+        near = near[layer[near] == area.layer]
     shapely.prepare(area.polygon)
     return near[shapely.contains_xy(area.polygon, tracks.x[near], tracks.y[near])]
 

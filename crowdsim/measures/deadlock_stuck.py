@@ -108,6 +108,28 @@ def has_no_progress(
     return progress - then < np.minimum(PROGRESS_M, SLOW_SECONDS * speed)
 
 
+def waits_by_design(
+    activity: NDArray[np.uint8],
+    goal: NDArray[np.int32],
+    path_status: NDArray[np.uint8],
+    *,
+    door_opens_later: bool,
+) -> NDArray[np.bool_]:
+    """Return (n,) bool: which agents have a goal and wait by design, as far as recordings tell:
+    for their premovement time to be over, or for a door to open. See `wants_on`.
+    """
+    still = np.zeros((len(activity), 2))
+    wants = wants_on(
+        activity,
+        goal,
+        path_status,
+        still,
+        np.zeros(len(activity), np.uint8),
+        door_opens_later=door_opens_later,
+    )
+    return (goal >= 0) & (activity <= AgentState.STANDING) & ~wants
+
+
 def opens_later(events: Sequence[Event], tick: int) -> bool:
     """Return whether a door is still to be opened by the clock after a tick."""
     return any(event.opens and event.tick > tick for event in events)

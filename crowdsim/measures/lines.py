@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crowdsim.errors import CrowdsimError
+from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.measures.motion import last_arrivals
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
@@ -24,10 +24,13 @@ class Line:
     ----------
     points : tuple of (x, y), m
     name : str
+    layer : int
+        Number of the floor that it is on; -1 is all of them, as seen from above.
     """
 
     points: tuple[tuple[float, float], ...]
     name: str = "line"
+    layer: int = -1
 
     def __post_init__(self) -> None:
         places = np.asarray(self.points, dtype=np.float64)
@@ -66,12 +69,15 @@ def line_crossings(source: Source, line: Line | Sequence[tuple[float, float]]) -
     """
     tracks = tracks_of(source)
     line = line if isinstance(line, Line) else Line(tuple((float(x), float(y)) for x, y in line))
-    steps = _steps(tracks)
+    steps, layer = _steps(tracks), layers_of(tracks, line)
     found = [np.zeros((5, 0))]
     begun = 0.0
     for number, (a, b) in enumerate(zip(line.points[:-1], line.points[1:], strict=True)):
         length = float(np.hypot(b[0] - a[0], b[1] - a[1]))
-        rows, share, along, direction = _over(steps, a, b, is_last=number == len(line.points) - 2)
+        over = _over(steps, a, b, is_last=number == len(line.points) - 2)
+        # what is between two frames is on the floor of the first
+        here = slice(None) if layer is None else layer[steps.row[over[0] - 1]] == line.layer
+        rows, share, along, direction = (each[here] for each in over)
         time = steps.time_s[rows - 1] + share * (steps.time_s[rows] - steps.time_s[rows - 1])
         found.append(
             np.stack([steps.person[rows], time, steps.frame[rows], direction, begun + along * length])
@@ -190,10 +196,31 @@ class _Steps(NamedTuple):
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     follows: NDArray[np.bool_]
+    row: NDArray[np.int64]  # of the tracks; that of an arrival is the last one before it
+
+
+def layers_of(tracks: Tracks, place: Any) -> NDArray[np.int32] | None:
+    """Return the floor of each row, (n,) int32; None where a line or area is on all floors, or there is one.
+
+    Raises
+    ------
+    RecordingError
+        If there are several, and the recording does not say on which the agents were.
+    """
+    if place.layer < 0 or tracks.header is None or len(tracks.header.ground) < 2:
+        return None
+    if tracks.layer is None:
+        raise RecordingError(
+            f'{tracks.name}: "{place.name}" is on one of {len(tracks.header.ground)} floors, but on which '
+            "floor agents were is not recorded. Record the column layer (record: {columns: [layer, ...]})."
+        )
+    return tracks.layer
 
 
 def _steps(tracks: Tracks) -> _Steps:
-    rows = _Steps(tracks.person, tracks.frame, tracks.time_s, tracks.x, tracks.y, tracks.follows)
+    rows = _Steps(
+        tracks.person, tracks.frame, tracks.time_s, tracks.x, tracks.y, tracks.follows, np.arange(len(tracks))
+    )
     last = tracks.starts[1:] - 1
     ends = last_arrivals(tracks).reindex(tracks.seen)
     # between two frames, or they would be in the later one
@@ -207,6 +234,7 @@ def _steps(tracks: Tracks) -> _Steps:
         tracks.frame[last] + 1,
         *places,
         np.ones(len(gone), dtype=bool),
+        last,
     )
     return _Steps(*(np.insert(values, last + 1, more) for values, more in zip(rows, added, strict=True)))
 

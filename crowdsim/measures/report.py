@@ -13,8 +13,10 @@ from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
 from crowdsim.measures.motion import path_lengths, speed_over_time
+from crowdsim.measures.scenarios import measured_places
 from crowdsim.measures.shortest_paths import detours
 from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.tracks import Tracks
 
 
 def all_tables(
@@ -55,6 +57,12 @@ def all_tables(
     if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
         tables["scores"] = steering_scores(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)
+    return tables | place_tables(tracks, lines, areas)
+
+
+def place_tables(tracks: Tracks, lines: Sequence[Line], areas: Sequence[Area]) -> dict[str, pd.DataFrame]:
+    """Return the tables of lines and areas, as in `all_tables`."""
+    tables: dict[str, pd.DataFrame] = {}
     for line in lines:
         crossed = line_crossings(tracks, line)
         tables |= {
@@ -118,6 +126,25 @@ def summary(source: Source, tables: dict[str, pd.DataFrame] | None = None) -> pd
             "score_2_each": scores["score_2"].mean(),
         }
     return pd.Series({name: float(value) for name, value in values.items()}, name=tracks.name)
+
+
+def place_figures(
+    lines: Sequence[Line], areas: Sequence[Area], tables: dict[str, pd.DataFrame]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures of lines and areas, from `all_tables`, by ``lines`` and ``areas``."""
+    return {
+        "lines": [line_summary(each, tables[f"line {each.name}"]) for each in lines],
+        "areas": [
+            area_summary(each, tables[f"area {each.name}"], tables[f"stays {each.name}"]) for each in areas
+        ],
+    }
+
+
+def scenario_figures(source: Source) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures of the lines and areas that the scenario of a run names under `measures`."""
+    tracks = tracks_of(source)
+    lines, areas = measured_places(tracks)
+    return place_figures(lines, areas, place_tables(tracks, lines, areas))
 
 
 def line_summary(line: Line, crossed: pd.DataFrame) -> dict[str, Any]:

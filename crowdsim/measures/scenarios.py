@@ -13,7 +13,9 @@ from crowdsim.measures.areas import Area, box_area
 from crowdsim.measures.lines import Line
 from crowdsim.measures.tracks import Tracks
 from crowdsim.scenario.load import scenario_of_run
+from crowdsim.scenario.measured import off_ground
 from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.tree import suggestion
 
 
@@ -37,7 +39,7 @@ def scenario_of(tracks: Tracks) -> Scenario:
 
 def named_areas(tracks: Tracks) -> dict[str, Any]:
     """Return the areas that have a name in the scenario:
-    exits and regions, areas that open and close, obstacles; empty for measured people.
+    exits and regions, areas that open and close, obstacles, measured areas; empty for measured people.
 
     Parameters
     ----------
@@ -52,9 +54,37 @@ def named_areas(tracks: Tracks) -> dict[str, Any]:
     scenario = scenario_of(tracks)
     found = {each.name: each.polygon for each in scenario.geometry.obstacles if each.name}
     found |= {each.name: each.area for each in scenario.geometry.areas}
+    found |= {each.name: each.area for each in scenario.measures if each.area is not None}
     return found | {
         goal.name: goal.area for goal in scenario.goals if goal.area is not None and not goal.is_inline
     }
+
+
+def measured_places(tracks: Tracks) -> tuple[list[Line], list[Area]]:
+    """Return the lines and areas that the scenario of a recorded run names under `measures`.
+
+    Parameters
+    ----------
+    tracks : Tracks
+        Of measured people there are none.
+    """
+    if tracks.header is None:
+        return [], []
+    scenario = scenario_of(tracks)
+    grounds = scenario.geometry.grounds
+    return (
+        [Line(each.line, each.name, each.layer) for each in scenario.measures if each.line is not None],
+        [
+            # densities are those of the ground on its floor
+            Area(
+                cleaned(shapely.intersection(each.area, grounds[max(0, each.layer)], grid_size=GRID_M)),
+                each.name,
+                each.layer,
+            )
+            for each in scenario.measures
+            if each.line is None
+        ],
+    )
 
 
 def line_from_text(text: str, tracks: Tracks) -> Line:
@@ -82,7 +112,10 @@ def line_from_text(text: str, tracks: Tracks) -> Line:
             f'The line "{text}" has {len(numbers)} number{"s" if len(numbers) > 1 else ""}, but takes '
             "x1,y1,x2,y2, and two more for each bend."
         )
-    return Line(tuple(zip(numbers[::2], numbers[1::2], strict=True)), name)
+    line = Line(tuple(zip(numbers[::2], numbers[1::2], strict=True)), name)
+    if tracks.ground is not None and (told := off_ground(shapely.LineString(line.points), tracks.ground)):
+        raise CrowdsimError(f"{tracks.name}: --line {text}: {told}.")
+    return line
 
 
 def area_from_text(text: str, tracks: Tracks) -> Area:

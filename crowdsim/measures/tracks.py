@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
+from crowdsim.printable import counted
 from crowdsim.recording.header import Header
 
 PEOPLE_COLUMNS = ("id", "group", "radius_m", "desired_speed_m_s", "start_s")
@@ -64,6 +65,10 @@ class Tracks:
     layer: NDArray[np.int32] | None = None
     ground: Any = None
     header: Header | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        people, frames = counted(len(self.people), "person", "people"), counted(len(self.frame_s), "frame")
+        return f"<Tracks of {self.name}: {people}, {frames} at {self.fps:g} a second, {len(self):,} places>"
 
     def __len__(self) -> int:
         return len(self.person)

@@ -36,7 +36,7 @@ __all__ = [
     "locate", "measure_corridors", "walk_many",
 ]  # fmt: skip
 
-__getattr__ = names_from(
+__getattr__, __dir__ = names_from(
     __name__,
     {
         "corridor.measure": ("measure_corridors",),

@@ -189,5 +189,12 @@ def _draw_legend(axes: Any, moment: Moment, found: Diagnosed) -> None:
     causes, counts = np.unique(found.cause[moment.is_stuck], return_counts=True)
     for cause, count in zip(causes.tolist(), counts.tolist(), strict=True):
         axes.plot([], [], "o", color=COLOURS[Cause(cause)], label=f"{Cause(cause).words}: {count:,}")
-    if len(causes):
+    others = ~moment.is_stuck & ~moment.is_obstacle
+    for rows, colour, words in (
+        (others & ~moment.stays, OTHER, "walking or waiting"),
+        (others & moment.stays, STAYS, "staying"),
+    ):
+        if count := int(np.count_nonzero(rows)):
+            axes.plot([], [], "o", color=colour, label=f"{words}: {count:,}")
+    if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize=8, loc="upper right")

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import shapely
 
 from crowdsim.errors import needed
+from crowdsim.measures.deadlock_stuck import opens_later, waits_by_design
 from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.recording.made import MARK
@@ -44,6 +46,7 @@ def dashes_of(names: Iterable[str]) -> dict[str, str]:
 
 INCHES = 10.0
 GROUND, WALL, EXIT, STUCK, START = "#f7f7f5", "#333333", "#2a9d5c", "#d62828", "#00000040"
+WAITING = "#7d8794"
 
 
 def draw_run(recording: Recording, out: Path, *, form: str | None = None, dpi: int = 130) -> None:
@@ -102,7 +105,7 @@ def title_of(recording: Recording) -> str:
 def draw_trails(
     all_axes: Sequence[Any], recording: Recording, scenario: Scenario, trails: Trails
 ) -> list[str]:
-    """Draw the plan with trails, doors, what moved, the exits with their counts, and stuck agents,
+    """Draw the plan with trails, doors, what moved, the exits with their counts, stuck and waiting agents,
     a panel for each floor; return what the title is to say.
 
     Parameters
@@ -121,15 +124,17 @@ def draw_trails(
     sent = set(events.loc[events["kind"] == "OBSTACLE_SENT", "value"].tolist())
     moving = [obstacle for number, obstacle in enumerate(scenario.obstacles) if number not in sent]
     open_at_the_end = open_areas(geometry.areas, events, recording.commit.last_tick)
-    stuck = 0
+    last, stuck, waiting = _states_at_the_end(recording, scenario), 0, 0
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
-        stuck += _draw_stuck(axes, recording, layer if geometry.floors else None)
+        here = _draw_states(axes, last, layer if geometry.floors else None)
+        stuck, waiting = stuck + here[0], waiting + here[1]
         name_floor(axes, geometry, layer)
+    _name_states(all_axes[0], stuck, waiting)
     notes = [f"{trails.shown:,} trails shown"] if trails.shown < trails.total else []
     return notes + ([f"{stuck:,} stuck at the end"] if stuck else [])
 
@@ -185,9 +190,11 @@ def panels_size(count: int, bounds: Sequence[float]) -> tuple[float, float]:
     return across * width * shrink, down * height * shrink
 
 
-def panels_in(figure: Any, count: int, bounds: Sequence[float]) -> list[Any]:
-    """Return one pair of axes for each floor in a figure, or a part of one; see `panels`."""
-    across = _across(count, bounds)
+def panels_in(figure: Any, count: int, bounds: Sequence[float], across: int = 0) -> list[Any]:
+    """Return one pair of axes for each floor in a figure, or a part of one, so many side by side;
+    see `panels`.
+    """
+    across = across or _across(count, bounds)
     axes = figure.subplots(-(-count // across), across, squeeze=False, sharex=True, sharey=True)
     for unused in axes.ravel()[count:]:
         unused.set_axis_off()
@@ -305,22 +312,52 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
         axes.legend(fontsize=7, loc="upper right")
 
 
-def _draw_stuck(axes: Any, recording: Recording, layer: int | None) -> int:
-    """Mark the agents that are stuck in the last frame, on one floor if `layer` is given; return how many."""
-    if "is_stuck" not in {column.name for column in recording.layout.columns} or not recording.commit.frames:
-        return 0
-    knows_floors = layer is not None and any(column.name == "layer" for column in recording.layout.columns)
+def _draw_states(axes: Any, last: pd.DataFrame, layer: int | None) -> tuple[int, int]:
+    """Mark the agents that are stuck at the end, red, and those that wait by design, grey,
+    on one floor if `layer` is given; return how many of each.
+    """
+    here = last[last["layer"] == layer] if layer is not None and "layer" in last else last
+    counts = []
+    for name, colour in (("is_stuck", STUCK), ("waits", WAITING)):
+        marked = here[here[name] == 1]
+        look = {"markerfacecolor": "none", "markeredgecolor": colour, "markersize": 7}
+        axes.plot(marked["x"], marked["y"], "o", zorder=6, **look)
+        counts.append(len(marked))
+    return counts[0], counts[1]
+
+
+def _states_at_the_end(recording: Recording, scenario: Scenario) -> pd.DataFrame:
+    """Return where agents are in the last frame, which are stuck, and which wait by design (`waits`);
+    none where that was not recorded.
+    """
+    known = {column.name for column in recording.layout.columns}
+    if "is_stuck" not in known or not recording.commit.frames:
+        return pd.DataFrame(columns=["x", "y", "is_stuck", "waits"])
+    told = {"activity", "goal", "path_status"}
     last = recording.trajectories(
         frames=slice(recording.commit.frames - 1, None),
-        columns=["x", "y", "is_stuck", *(["layer"] if knows_floors else [])],
+        columns=["x", "y", "is_stuck", *sorted((told | {"layer"}) & known)],
     )
-    stuck = last[last["is_stuck"] == 1]
-    if knows_floors:
-        stuck = stuck[stuck["layer"] == layer]
-    axes.plot(
-        stuck["x"], stuck["y"], "o", markerfacecolor="none", markeredgecolor=STUCK, markersize=7, zorder=6
+    if not told <= known:
+        return last.assign(waits=0)
+    waits = waits_by_design(
+        *(last[name].to_numpy() for name in ("activity", "goal", "path_status")),
+        door_opens_later=opens_later(scenario.events, recording.commit.last_tick),
     )
-    return len(stuck)
+    # agents are looked at once a second: one may have begun to wait since
+    return last.assign(waits=waits.astype(int), is_stuck=last["is_stuck"].to_numpy() * ~waits)
+
+
+def _name_states(axes: Any, stuck: int, waiting: int) -> None:
+    """Add stuck and waiting agents to the legend of a panel, those that there are."""
+    has_groups = axes.get_legend() is not None
+    handles = axes.get_legend_handles_labels()[0] if has_groups else []
+    for count, colour, words in ((stuck, STUCK, "stuck at the end"), (waiting, WAITING, "waiting by design")):
+        if count:
+            look = {"markerfacecolor": "none", "markeredgecolor": colour, "linestyle": "none"}
+            handles += axes.plot([], [], "o", label=f"{words}: {count:,}", **look)
+    if stuck or waiting:
+        axes.legend(handles=handles, fontsize=7, loc="upper right")
 
 
 MOST_GHOSTS = 12  # Outlines of one obstacle on its path; more are a band.

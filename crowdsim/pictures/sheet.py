@@ -160,7 +160,10 @@ def draw_speeds(axes: Any, speeds: Speeds) -> None:
 PANELS = ("trails", "density", "curve", "speeds", "budget")
 ON_THE_PLAN = ("trails", "density")
 WIDTH = 12.0  # Inches of a sheet; 1,560 pixels at 130 dots an inch.
+HIGHEST = 1.41 * WIDTH  # Inches: a sheet of A4 upright, which a screen shows without scrolling for long.
 CHART, BUDGET = 3.6, 4.6  # Inches: heights of the charts.
+HEAD = 0.4  # Inches: of a floor, for its name and the numbers below.
+LEAST_ROW = 3.0  # Inches: of a plan with however many floors.
 # 1/m2: the scale of densities reaches at least so far, so that an empty hall does not look crowded.
 LEAST_SCALE = 1.0
 CROWDED = 4.0  # 1/m2: from here on a line is drawn round; agents of 0.2 m radius that touch are at some 6.
@@ -220,26 +223,59 @@ def draw_sheet(
         [name for name in shown if name in ON_THE_PLAN],
         [name for name in shown if name in ("curve", "speeds")],
     )
-    width, height = panels_size(len(geometry.grounds), geometry.walkable.bounds)
-    beside = len(plans) == 2 and len(geometry.grounds) == 1 and height > 0.62 * width
-    on_plan = [plans] if beside else [[name] for name in plans]
-    rows = [(row, min(1.6 * WIDTH, WIDTH / len(row) * height / width)) for row in on_plan]
-    rows += [(charts, CHART)] if charts else []
+    rows = [(charts, CHART)] if charts else []
     rows += [(["budget"], BUDGET)] if "budget" in shown else []
+    room = HIGHEST - sum(each for _, each in rows) - 0.4
+    beside, across, each_row = _plan_rows(len(plans), len(geometry.grounds), geometry.walkable.bounds, room)
+    rows = [(row, each_row) for row in ([plans] if beside else [[name] for name in plans])] + rows
     figure = plt.figure(figsize=(WIDTH, sum(each for _, each in rows) + 0.4), layout="constrained")
     parts = np.atleast_1d(figure.subfigures(len(rows), 1, height_ratios=[each for _, each in rows]))
     notes: list[str] = []
     for part, (names, _) in zip(parts, rows, strict=True):
         for place, name in zip(np.atleast_1d(part.subfigures(1, len(names))), names, strict=True):
-            notes += _draw_panel(place, name, recording, scenario, seen)
+            notes += _draw_panel(place, name, recording, scenario, seen, across)
     figure.suptitle("  |  ".join([title_of(recording), *notes]), fontsize=11)
     save(figure, out, form=form, dpi=dpi)
 
 
+def _plan_rows(plans: int, floors: int, bounds: Sequence[float], room: float) -> tuple[bool, int, float]:
+    """Return whether two plans stand side by side, how many floors do in each, and the height of a row of
+    plans, inches.
+
+    One floor has the width of the sheet, or half of it. Several are as large as they can be so that all rows
+    of plans have room; where they have none however small, they share what there is.
+
+    Parameters
+    ----------
+    plans, floors : int
+    bounds : (x_min, y_min, x_max, y_max), m
+    room : float, inches
+        Height that is left for plans.
+    """
+    if floors == 1:
+        width, height = panels_size(1, bounds)
+        beside = plans == 2 and height > 0.62 * width
+        return beside, 1, min(1.6 * WIDTH, WIDTH / (1 + beside) * height / width)
+    ratio = (bounds[3] - bounds[1]) / (bounds[2] - bounds[0])
+    found = []
+    for beside in {False, plans == 2}:
+        for across in range(1, floors + 1):
+            panel = WIDTH / (1 + beside) / across
+            row = -(-floors // across) * (panel * ratio + HEAD)
+            found.append((row * (1 if beside else plans) <= room, panel, -row, beside, across))
+    fits, _, row, beside, across = (
+        max(found) if any(each[0] for each in found) else max(found, key=lambda each: each[2])
+    )
+    rows = 1 if beside else max(1, plans)
+    return beside, across, -row if fits else max(LEAST_ROW, room / rows)
+
+
 def _draw_panel(
-    part: Any, name: str, recording: Recording, scenario: Scenario, seen: SimpleNamespace
+    part: Any, name: str, recording: Recording, scenario: Scenario, seen: SimpleNamespace, across: int
 ) -> list[str]:
-    """Draw one panel into a part of the figure; return what the title is to say."""
+    """Draw one panel into a part of the figure, with so many floors side by side;
+    return what the title is to say.
+    """
     geometry = scenario.geometry
     if name == "budget":
         if not recording.commit.ticks:
@@ -252,10 +288,15 @@ def _draw_panel(
     elif name == "speeds":
         draw_speeds(part.subplots(), seen.speeds)
     else:
-        axes = panels_in(part, len(geometry.grounds), geometry.walkable.bounds)
+        all_axes = panels_in(part, len(geometry.grounds), geometry.walkable.bounds, across)
+        notes = []
         if name == "trails":
-            return draw_trails(axes, recording, scenario, seen.trails)
-        _draw_density(part, axes, scenario, seen.density)
+            notes = draw_trails(all_axes, recording, scenario, seen.trails)
+        else:
+            _draw_density(part, all_axes, scenario, seen.density)
+        for axes in all_axes:
+            axes.label_outer()
+        return notes
     return []
 
 

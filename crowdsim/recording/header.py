@@ -18,6 +18,7 @@ from typing import Any
 
 from crowdsim.errors import RecordingError
 from crowdsim.old_names import COLUMNS, COUNTS, SYSTEMS, names_of_now
+from crowdsim.printable import counted
 from crowdsim.recording.renamed import parameters_of_today, scenario_of_today
 from crowdsim.recording.schema import FORMAT, FORMAT_VERSION, RecordedColumn, RecordedCount, check_names
 
@@ -131,6 +132,13 @@ class Header:
     started: str = field(default_factory=_now)
     versions: Mapping[str, str] = field(default_factory=software_versions)
     cpu: str = field(default_factory=processor)
+
+    def __repr__(self) -> str:
+        groups, goals = counted(len(self.groups), "group"), counted(len(self.goals), "goal")
+        return (
+            f"<Header of {self.name}: seed {self.seed}, tick {self.tick_s:g} s, {groups}, {goals}, "
+            f"run {self.run_id}>"
+        )
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tick_s <= MOST_TICK_S:

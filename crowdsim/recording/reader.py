@@ -25,6 +25,7 @@ from crowdsim.avoidance.explain import Reason
 from crowdsim.commands import command
 from crowdsim.errors import RecordingError
 from crowdsim.old_names import COLUMNS, name_today
+from crowdsim.printable import counted
 from crowdsim.recording import gate
 from crowdsim.recording.commit import Commit, newest
 from crowdsim.recording.datasets import AGENT_CHUNK_ROWS, list_datasets
@@ -116,6 +117,13 @@ class Recording(AbstractContextManager["Recording"]):
         except BaseException:
             self.close()
             raise
+
+    def __repr__(self) -> str:
+        end_s = max(0, self.commit.last_tick) * self.header.tick_s
+        return (
+            f"<Recording {self.path}: {self.state.name.lower()}, {counted(self.commit.agents, 'agent')}, "
+            f"{counted(self.commit.frames, 'frame')}, {end_s:g} s>"
+        )
 
     # What it is
     # --------------------------------------------------------------------------------------------------------

@@ -64,6 +64,18 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         data["obstacles"] = [
             obstacle_data(obstacle, scenario.geometry.floor_names) for obstacle in scenario.obstacles
         ]
+    if scenario.measures:
+        data["measures"] = {
+            each.name: {
+                **(
+                    {"area": _areas(each.area)}
+                    if each.line is None
+                    else {"line": [list(p) for p in each.line]}
+                ),
+                **_storey(each.layer, scenario),
+            }
+            for each in scenario.measures
+        }
     if scenario.systems:
         data["systems"] = [{"system": chosen.name, **chosen.values} for chosen in scenario.systems]
     for section in SECTIONS:

@@ -166,7 +166,7 @@ def _refuse_unknown_keys(root: Node, problems: Problems) -> None:
             problems.add(
                 (key,),
                 f'there is no key "{key}" here',
-                f"{suggestion(key, known)} Known are {listed(known, most=20)}.".strip(),
+                f"{suggestion(key, known)} Known are {listed(known, most=30)}.".strip(),
                 key=True,
             )
 

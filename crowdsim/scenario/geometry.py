@@ -18,6 +18,7 @@ import shapely
 from crowdsim.geometry.floor_plans import CLEARANCE_M, FloorPlan, Join, Plane, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.navigation.grid.layout import Raster
+from crowdsim.printable import counted
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, pieces_of_wkt
@@ -203,6 +204,13 @@ class Geometry:
     terrain: tuple[tuple[Terrain, ...], ...] = ()
     areas: tuple[ToggledArea, ...] = ()
     layout: GridLayout | None = None
+
+    def __repr__(self) -> str:
+        floors = f" on {counted(len(self.floors), 'floor')}" if self.floors else ""
+        return (
+            f"<Geometry: {self.walkable.area:,.1f} m2 of ground{floors}, "
+            f"{counted(len(self.obstacles), 'obstacle')}, {counted(len(self.areas), 'area')}>"
+        )
 
     def floor_at(self, x: float, y: float, z: float) -> int:
         """Return the number of the floor whose ground at (x, y) is nearest in height to z (m);

@@ -25,7 +25,8 @@ from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
-from crowdsim.scenario.model import Event, Goal, Group, Scenario
+from crowdsim.scenario.measured import resolve_measures
+from crowdsim.scenario.model import Event, Goal, Group, MeasuredPlace, Scenario
 from crowdsim.scenario.named_values import names_used, put_in_values
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
@@ -264,11 +265,16 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
             [area.name for area in geometry.areas],
             problems,
         )
+    measures: tuple[MeasuredPlace, ...] = ()
+    if "measures" in values and geometry is not None:
+        measures = resolve_measures(values["measures"], geometry, reader, problems)
     record = None
     if "record" in values and tick is not None:
         record = resolve_record(
             values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems
         )
+    if record is not None and "layer" not in record.columns:
+        _refuse_unknown_floors(measures, problems)
     if geometry is not None:
         _check_ground(geometry, goals, groups, draft, problems, notes)
     if problems.found or geometry is None or tick is None or stop is None or record is None:
@@ -289,6 +295,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         record=record,
         events=events,
         obstacles=obstacles,
+        measures=measures,
         systems=systems,
         notes=tuple(notes.sorted()),
         file=file,
@@ -402,6 +409,17 @@ def _check_heights(navigations: Mapping[KeyPath, Chosen], has_floors: bool, prob
                     "Heights are for several floors.",
                     key=True,
                 )
+
+
+def _refuse_unknown_floors(measures: Sequence[MeasuredPlace], problems: Problems) -> None:
+    for each in measures:
+        if each.layer >= 0:
+            problems.add(
+                ("measures", each.name),
+                "is on one of several floors, and on which floor agents are is not recorded",
+                "Add layer to record.columns, or leave record.columns out.",
+                key=True,
+            )
 
 
 def _refuse_idle_numbers(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
+from crowdsim.printable import counted
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
@@ -131,6 +132,27 @@ class Event:
         if isinstance(change, AreaChange):
             return change.opens
         return isinstance(change, RadiusChange) or not change.goes
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredPlace:
+    """A line or an area that the scenario names for measuring.
+
+    Attributes
+    ----------
+    name : str
+    line : tuple of (x, y), m, or None
+        Two points or more.
+    area : shapely Polygon or MultiPolygon, m, or None
+        If it is no line.
+    layer : int
+        Number of its floor; -1 where there is one level floor.
+    """
+
+    name: str
+    line: tuple[tuple[float, float], ...] | None = None
+    area: Any = None
+    layer: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,6 +333,8 @@ class Scenario:
         In the order of the file: of those that happen in one tick the later ones have the last word.
     obstacles : tuple of Obstacle
         What moves on paths of its own, ascending by name.
+    measures : tuple of MeasuredPlace
+        Lines and areas that are measured, ascending by name.
     systems : tuple of Chosen
         Systems of a user's own that take part in the tick, with their parameters.
     notes : tuple of Problem
@@ -336,9 +360,15 @@ class Scenario:
     record: Record
     events: tuple[Event, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
+    measures: tuple[MeasuredPlace, ...] = ()
     systems: tuple[Chosen, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
+
+    def __repr__(self) -> str:
+        agents, groups = counted(self.agent_count, "agent"), counted(len(self.groups), "group")
+        goals, ground = counted(len(self.goals), "goal"), f"{self.geometry.walkable.area:,.0f} m2 of ground"
+        return f"<Scenario {self.name}: {agents} in {groups}, {goals}, {ground}, seed {self.seed}>"
 
     @property
     def agent_count(self) -> int:

@@ -17,6 +17,7 @@ from pydantic import Field, Tag
 
 from crowdsim.scenario.limits import (
     MAX_AGENTS,
+    MAX_AREAS,
     MAX_EVENTS,
     MAX_GOALS,
     MAX_GROUPS,
@@ -636,6 +637,35 @@ class ObstacleShape(Shape):
     )
 
 
+class MeasuredLine(Shape):
+    """A line over which agents are counted."""
+
+    line: Annotated[
+        list[Point],
+        Field(min_length=2, max_length=MAX_WAYPOINTS),
+        Expects("a list of points [[x, y], [x, y], ...]"),
+    ] = Field(description="Its points, m; from its left side to its right one is forwards.")
+    storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
+
+
+class MeasuredArea(Shape):
+    """An area in which densities and speeds are measured."""
+
+    area: Areas = Field(description="Where it is; several areas are united.")
+    storey: Name | None = STOREY
+    height: Metres | None = HEIGHT
+
+
+MeasureShape = Annotated[
+    Annotated[MeasuredLine, Tag("~line")] | Annotated[MeasuredArea, Tag("~area")],
+    by_form(
+        lambda value: key_form(value, "line", "area"),
+        "a line {line: [[x, y], [x, y]]} or an area {area: area}",
+    ),
+]
+
+
 class ScenarioShape(Shape):
     """A scenario of crowdsim."""
 
@@ -689,6 +719,14 @@ class ScenarioShape(Shape):
             "What appears, moves on a path and vanishes; what always stands is among the obstacles of the "
             "geometry."
         ),
+    )
+    measures: Annotated[
+        dict[Name, MeasureShape],
+        Field(max_length=MAX_AREAS),
+        Expects("a mapping of names to lines and areas {door: {line: [[x, y], [x, y]]}, ...}"),
+    ] = Field(
+        default={},
+        description="Lines and areas by name that are measured: what the run prints, and a sweep tabulates.",
     )
     systems: Any = Field(
         default=None,

@@ -40,6 +40,7 @@ from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
+from crowdsim.printable import counted
 from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
 from crowdsim.scenario.model import Event, Goal, RadiusChange, Scenario, TileChange
@@ -77,6 +78,9 @@ class Built:
     agents: Agents
     polygon: NDArray[np.int64]
     mesh_build: MeshBuild
+
+    def __repr__(self) -> str:
+        return f"<Built {self.scenario.name}: {counted(len(self.polygon), 'agent')}, {self.world!r}>"
 
     @property
     def maximum_speed(self) -> NDArray[np.float64]:

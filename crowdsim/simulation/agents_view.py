@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.old_names import COLUMNS, name_today
+from crowdsim.printable import counted
 from crowdsim.scenario.tree import suggestion
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 
@@ -42,7 +43,8 @@ class AgentsView:
         return self._count
 
     def __repr__(self) -> str:
-        return f"<{len(self):,} agents; columns {', '.join(self._columns.columns)}>"
+        columns = f"{len(self._columns.columns)} columns such as position, velocity, goal: see dir()"
+        return f"<{counted(len(self), 'agent')}; {columns}>"
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._columns.columns]

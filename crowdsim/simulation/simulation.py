@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.kernels.threads import Team
-from crowdsim.printable import summary_of
+from crowdsim.printable import counted, summary_of
 from crowdsim.recording.checkpoint import write_checkpoint
 from crowdsim.recording.files import Kept
 from crowdsim.recording.reader import Recording
@@ -427,6 +427,10 @@ class Simulation(Interventions):
     def kept(self) -> Kept | None:
         """Where the finished recording is; None while there is none."""
         return self.recorder.writer.kept if self.recorder is not None else None
+
+    def __repr__(self) -> str:
+        agents = counted(len(self.agents), "agent")
+        return f"<Simulation of {self.scenario.name}: tick {self.tick:,} ({self.time:g} s), {agents}>"
 
     def close(self) -> None:
         """Free what the simulation holds; a recording that was not finished is finished as interrupted."""

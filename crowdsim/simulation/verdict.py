@@ -177,6 +177,12 @@ class Verdict:
             return ExitCode.TIME_LIMIT
         return ExitCode.NOT_ARRIVED if self.not_arrived else ExitCode.OK
 
+    def __repr__(self) -> str:
+        return (
+            f"<Verdict of {self.scenario}: {self.ended} at {self.simulated_s:g} s, {self.arrived:,} arrived, "
+            f"{self.not_arrived:,} not, digest {self.digest}>"
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values for JSON."""
         return asdict(self)

@@ -20,7 +20,7 @@ from typing import Any
 
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.opening import open_run
-from crowdsim.sweep.measures import clocks_of, measures_of
+from crowdsim.sweep.measures import clocks_of, flat_places, measures_of
 
 FORMAT = "crowdsim sweep"
 FORMAT_VERSION = 1
@@ -183,25 +183,31 @@ class Folder:
 
     def _from_recording(self, identity: str) -> dict[str, Any] | None:
         """Return, and keep, the result of a run that was killed after it had kept its recording."""
+        from crowdsim.measures.report import scenario_figures  # loads pandas, which few sweeps need for it
+
         try:
             with open_run(self.recording(identity)) as run:
                 verdict = run.verdict if run.is_whole else None
+                if not verdict or not isinstance(verdict.get("result"), dict) or not verdict["result"]:
+                    return None
+                result = finished_result(identity, verdict["result"], scenario_figures(run))
         except RecordingError:
             return None
-        if not verdict or not isinstance(verdict.get("result"), dict) or not verdict["result"]:
-            return None
-        result = finished_result(identity, verdict["result"])
         write_json(self.result(identity), result)
         return result
 
 
-def finished_result(identity: str, verdict: Mapping[str, Any], **timings: float) -> dict[str, Any]:
+def finished_result(
+    identity: str, verdict: Mapping[str, Any], places: Mapping[str, Any], **timings: float
+) -> dict[str, Any]:
     """Return the result of a run that came to its end.
 
     Parameters
     ----------
     identity : str
     verdict : mapping
+    places : mapping
+        Figures of the lines and areas that the scenario names, `crowdsim.measures.report.scenario_figures`.
     **timings : float
         More clock readings.
     """
@@ -209,7 +215,7 @@ def finished_result(identity: str, verdict: Mapping[str, Any], **timings: float)
         "id": identity,
         "status": FINISHED,
         "error": "",
-        "measures": measures_of(verdict),
+        "measures": {**measures_of(verdict), **flat_places(places)},
         "timings": {**clocks_of(verdict), **timings},
     }
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from crowdsim.printable import without_nan
+
 # They differ from run to run and stand in a table of their own.
 _CLOCKS = ("wall_s", "worst_tick_ms", "ms_per_tick")
 # Agents one by one, which the recording has; when the run began, always 0 here; what the scenario says.
@@ -35,6 +37,25 @@ def measures_of(result: Mapping[str, Any]) -> dict[str, Any]:
     return _flat(
         {**plain, "flow_per_m_s": {flow["exit"]: flow["per_m_s"] for flow in result.get("flows", [])}}
     )
+
+
+def flat_places(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of goals, lines and areas under flat names such as ``lines.door.flow_per_s``;
+    None is no number.
+
+    Parameters
+    ----------
+    figures : mapping
+        Rows by ``lines`` and ``areas``, as `crowdsim.measures.report.scenario_figures` returns them, and
+        perhaps ``exits``.
+    """
+    return {
+        f"{kind}.{row[head]}.{name}": value
+        for kind, head in (("exits", "goal"), ("lines", "line"), ("areas", "area"))
+        for row in without_nan(figures.get(kind, []))
+        for name, value in row.items()
+        if name not in (head, "kind", "length_m")
+    }
 
 
 def clocks_of(result: Mapping[str, Any]) -> dict[str, float]:

@@ -32,9 +32,10 @@ def do_run(task: Mapping[str, Any]) -> None:
     """
     began = time.perf_counter()
     folder, identity = Folder(Path(task["folder"])), task["id"]
-    out = Path(task["scratch"]) / "run.h5" if task["record"] else None
     try:
         scenario = parse_scenario(task["text"], file=task["file"], sets=[f"seed={task['seed']}"])
+        # lines and areas are measured in the recording, which then goes with the scratch folder
+        out = Path(task["scratch"]) / "run.h5" if task["record"] or scenario.measures else None
         simulation = Simulation(scenario, threads=task["threads"], out=out)
     except ScenarioError as error:
         # lines, and the order of groups, are others in the user's file than in the text that a run is given
@@ -49,9 +50,12 @@ def do_run(task: Mapping[str, Any]) -> None:
         verdict = simulation.run()
     if verdict.ended == "interrupted":
         raise CrowdsimError("the run was interrupted from outside.")
-    if out is not None:
+    run_s, places = time.perf_counter() - began, {}
+    if out is not None and scenario.measures:
+        from crowdsim.measures.report import scenario_figures
+
+        places = scenario_figures(out)
+    if out is not None and task["record"]:
         move_whole(out, folder.recording(identity))
-    result = finished_result(
-        identity, verdict.as_dict(), begin_s=begun - began, run_s=time.perf_counter() - began
-    )
+    result = finished_result(identity, verdict.as_dict(), places, begin_s=begun - began, run_s=run_s)
     write_json(folder.result(identity), result)

@@ -19,6 +19,7 @@ from crowdsim.navigation.mesh.slopes import heights_at
 from crowdsim.navigation.mesh.wall_lists import list_open_edges, with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
+from crowdsim.printable import counted
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.entities import FIRST_THING, Entities
@@ -135,6 +136,12 @@ class World:
         self._scenario_things = 0
         self._first_reach = walls.reach
         self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
+
+    def __repr__(self) -> str:
+        return (
+            f"<World at tick {self.tick:,}: {counted(len(self.agents), 'row')} of agents and discs, "
+            f"{counted(len(self.goal_names), 'goal')}, {counted(self.mesh.polygon_count, 'polygon')}>"
+        )
 
     def close(self) -> None:
         """Forget all entities and processors."""

@@ -143,7 +143,7 @@ def test_what_cannot_be_drawn_is_told(arguments, message, tmp_path, capsys):
 
 def test_options_of_scenarios_are_refused_for_recordings(tmp_path, capsys):
     code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--radius", "0.2")
-    assert code == 2 and "are of scenarios; a recording is drawn as it is" in err
+    assert code == 2 and "are of scenarios; a recording, or a sweep, is drawn as it is" in err
     # recordings have panels, scenarios layers
     code, _, err = outcome(capsys, "plot", tmp_path / "run.h5", "--show", "mesh")
     assert (

@@ -16,7 +16,9 @@ from crowdsim import measures
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.motion import SPEED_OVER_S
 from crowdsim.pictures import looked_through, sheet
+from crowdsim.pictures import run as run_picture
 from crowdsim.recording.opening import open_run
+from crowdsim.scenario.load import scenario_of_run
 from tests.crowds import room, simulation
 
 
@@ -195,3 +197,55 @@ def test_what_is_no_panel_is_one_error() -> None:
             CrowdsimError, match="of a recording there are trails, density, curve, speeds, budget, and all"
         ):
             sheet.panels_from(text)
+
+
+@pytest.mark.parametrize(("floors", "size"), [(3, (30, 20)), (6, (30, 20)), (6, (10, 40)), (40, (80, 20))])
+@pytest.mark.parametrize("plans", [1, 2])
+def test_a_sheet_of_several_floors_is_no_higher_than_a_page(
+    plans: int, floors: int, size: tuple[int, int]
+) -> None:
+    room = sheet.HIGHEST - sheet.CHART - sheet.BUDGET - 0.4
+    beside, across, row = sheet._plan_rows(plans, floors, (0.0, 0.0, *map(float, size)), room)
+    assert 1 <= across <= floors and row * (1 if beside else plans) <= room + 1e-9
+    if floors == 3 and plans == 1:  # two beside each other, and one below, would be 8.8 inches high
+        assert (beside, across) == (False, 3)
+
+
+def test_one_floor_stands_as_it_did() -> None:
+    assert sheet._plan_rows(2, 1, (0.0, 0.0, 40.0, 10.0), 8.0)[:2] == (False, 1)
+    assert sheet._plan_rows(2, 1, (0.0, 0.0, 20.0, 20.0), 8.0)[:2] == (True, 1)
+
+
+def test_agents_that_wait_for_a_door_are_grey_and_named_in_the_legend(tmp_path: Path) -> None:
+    """One waits for a door that the clock opens, one for its premovement time, one is barred by another."""
+    document = room([], after=14.0) | {
+        "geometry": {
+            "walkable": [{"box": [0, 0, 12, 3]}, {"box": [0, 5, 12, 8]}, {"box": [5, 3, 6, 5]}],
+            "areas": [{"name": "door", "area": {"box": [5, 3, 6, 5]}, "available": False}],
+        },
+        "events": [{"at": 20, "open": "door"}],
+        "goals": {"far": {"exit": {"box": [11.5, 5, 12, 8]}}, "near": {"point": [11, 1.5]}},
+        "avoidance": "none",
+    }
+    barred: list[object] = [{"point": [10.0, 6.5], "arrive_within": 0.1}]
+    document["groups"] = [
+        {"name": "a-shut", "positions": [[2.0, 1.0]], "goals": ["far"]},
+        {"name": "b-late", "positions": [[4.0, 1.0]], "goals": ["near"], "premovement": 60},
+        {"name": "c-barred", "positions": [[8.0, 6.5]], "goals": barred},
+        {"name": "d-post", "positions": [[10.0, 6.5]], "immovable": True},
+    ]
+    out = tmp_path / "run.h5"
+    with simulation(document, out=out) as run:
+        run.run()
+    with open_run(out) as recording:
+        scenario = scenario_of_run(recording.header, "run")
+        last = run_picture._states_at_the_end(recording, scenario)
+        assert last["waits"].tolist() == [1, 1, 0, 0] and last["is_stuck"].tolist() == [0, 0, 1, 0]
+        plt = run_picture.pyplot()
+        figure, axes = run_picture.panels(plt, 1, (0, 0, 12, 8))
+        trails = looked_through.look_through(recording, ["trails"], scenario.geometry.grounds).trails
+        notes = run_picture.draw_trails(axes, recording, scenario, trails)
+        words = [text.get_text() for text in axes[0].get_legend().get_texts()]
+        plt.close(figure)
+    assert notes == ["1 stuck at the end"]
+    assert words[-2:] == ["stuck at the end: 1", "waiting by design: 2"]

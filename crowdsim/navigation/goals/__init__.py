@@ -16,4 +16,4 @@ if TYPE_CHECKING:
 
 __all__ = ["GoalPieces", "GoalShape", "cut_goals"]
 
-__getattr__ = names_from(__name__, {"goals": ("GoalPieces", "GoalShape", "cut_goals")})
+__getattr__, __dir__ = names_from(__name__, {"goals": ("GoalPieces", "GoalShape", "cut_goals")})

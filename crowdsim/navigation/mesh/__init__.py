@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MeshBuild", "MeshParameters", "NavMesh", "build_mesh", "is_in_sight", "locate"]
 
-__getattr__ = names_from(
+__getattr__, __dir__ = names_from(
     __name__,
     {"build": ("MeshBuild", "MeshParameters", "build_mesh"), "mesh": ("NavMesh", "is_in_sight", "locate")},
 )
