@@ -74,7 +74,7 @@ def wants_on(
         PathStatus.
     preferred_velocity : (n, 2) float64, m/s
     is_driven : (n,) uint8
-        1 for those whose preferred velocity a program sets.
+        `Led`: not 0 for those whose preferred velocity a program sets.
     door_opens_later : bool
         See `opens_later`.
     """
@@ -83,7 +83,7 @@ def wants_on(
     has_path = np.isin(
         path_status, (PathStatus.NONE, PathStatus.PENDING, PathStatus.FOUND, PathStatus.FOUND_THROUGH_AGENTS)
     )
-    halted = (is_driven == 1) & (
+    halted = (is_driven != 0) & (
         np.hypot(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HALTED_SPEED_M_S
     )
     wants = (walks | stands) & ~halted

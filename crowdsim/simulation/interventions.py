@@ -19,6 +19,7 @@ from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
+from crowdsim.simulation.placing import places_for, polygons_under, put_elsewhere
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import intervention
 from crowdsim.simulation.verdict import Ledger, Verdict
@@ -27,12 +28,12 @@ from crowdsim.systems.base.system import System
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
-from crowdsim.systems.resize import set_radii
-from crowdsim.world.columns import AgentState, ReplanCause, Stepping
+from crowdsim.systems.plan import Plan
+from crowdsim.systems.resize import set_radii, set_speeds
+from crowdsim.world.columns import MOST_SPEED_M_S, AgentState, Led, ReplanCause, Stepping
 from crowdsim.world.world import World
 
 S = TypeVar("S", bound=System)
-MOST_SPEED_M_S = 1e3  # That is taken: as much as the column desired_speed holds.
 
 
 class Interventions:
@@ -157,7 +158,7 @@ class Interventions:
         if velocity is not None:
             agents.preferred_velocity[rows] = velocities_of(velocity, len(rows))
             agents.next_corner[rows] = agents.position[rows]
-        agents.is_driven[rows] = velocity is not None
+        agents.is_driven[rows] = Led.ON if velocity is not None else Led.NOT
         self.ledger.note_steering(agents.entity[rows], are_sent=False)
 
     @intervention
@@ -185,6 +186,80 @@ class Interventions:
         rows = self._rows(entity)
         set_radii(self.built, rows, radius)
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
+
+    @intervention
+    def set_speed(self, entity: ArrayLike, speed: ArrayLike) -> None:
+        """Let agents like another speed, from the next tick on, until a goal of their list has its own.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        speed : float or (k,) float, m/s
+            One for all or one for each, above 0: `hold` lets agents stand.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or a speed is none, or so high that others could jump over the agent.
+        """
+        self._refuse_if_finished("change agents")
+        rows = self._rows(entity)
+        set_speeds(self.built, rows, speed)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=False)
+
+    @intervention
+    def hold(self, entity: ArrayLike, held: bool = True) -> None:
+        """Let agents stand where they are, or go on.
+
+        One that is held heeds no other agent and is not asked aside, also where `bodies.nudging` is on.
+        Bodies that touch it push it all the same, and others go round it. It keeps its goal and its path, and
+        is not stuck. This and `set_preferred_velocity` undo each other.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        held : bool
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent.
+        """
+        self._refuse_if_finished("hold agents")
+        rows, agents = self._rows(entity), self.world.agents
+        if held:
+            agents.preferred_velocity[rows] = agents.chosen_velocity[rows] = agents.velocity[rows] = 0.0
+            agents.next_corner[rows] = agents.position[rows]
+            agents.is_yielding[rows] = Stepping.NOWHERE
+        agents.is_driven[rows] = Led.HELD if held else Led.NOT
+        self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    @intervention
+    def move_agents(self, entity: ArrayLike, position: ArrayLike) -> None:
+        """Put agents elsewhere on their floor at once; those that go somewhere ask for a path from there.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        position : (2,) or (k, 2) float, m
+            One for each.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or one would be off the ground, in a wall or in another. Then none is
+            moved.
+        """
+        self._refuse_if_finished("move agents")
+        rows, agents = self._rows(entity), self.world.agents
+        own = agents.entity[rows]
+        place = places_for(self.built, own, position)
+        polygon = polygons_under(self.built, own, place, agents.radius[rows], agents.layer[rows])
+        put_elsewhere(self.built, self.system(Plan), rows, place, polygon)
+        self.ledger.note_steering(own, are_sent=False)
 
     @intervention
     def set_area_available(self, name: str, available: bool) -> None:

@@ -21,7 +21,7 @@ from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
-from crowdsim.world.columns import AgentState, Diagnosis
+from crowdsim.world.columns import AgentState, Diagnosis, Led
 
 
 class Avoid(TickSystem):
@@ -73,8 +73,9 @@ class Avoid(TickSystem):
         world, agents = self.world, self.world.agents
         assert tick.cells is not None, "Index runs before Avoid"
         active = (
-            (agents.activity == AgentState.WALKING) | (agents.is_driven == 1) | (agents.is_yielding != 0)
+            (agents.activity == AgentState.WALKING) | (agents.is_driven != 0) | (agents.is_yielding != 0)
         ).view(np.uint8)
+        active[agents.is_driven == Led.HELD] = 0
         is_obstacle = agents.activity == AgentState.OBSTACLE
         active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.

@@ -154,7 +154,7 @@ class DetectStuck(TickSystem):
         )  # fmt: skip
         speed = np.hypot(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
         stuck = wants & has_no_progress(
-            agents.progress, then, np.where(agents.is_driven == 1, speed, agents.desired_speed)
+            agents.progress, then, np.where(agents.is_driven != 0, speed, agents.desired_speed)
         )
         begins, frees = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
         log = self.world.events

@@ -60,7 +60,7 @@ class Gauge(TickSystem):
         towards = np.where(walks, np.uint8(Measured.CORNER), np.uint8(Measured.NOT))
         waits = np.flatnonzero(walks & (agents.path_status <= PathStatus.PENDING))
         towards[waits[self.guesses[agents.group[waits]]]] = Measured.GOAL
-        towards[walks & (agents.is_driven == 1)] = Measured.HEADING
+        towards[walks & (agents.is_driven != 0)] = Measured.HEADING
         slope = _LEVEL if world.is_even else world.mesh.polygon_slope[world.polygons()]
         tick.team.run(
             note_progress,

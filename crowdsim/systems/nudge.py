@@ -73,7 +73,7 @@ class Nudge(TickSystem):
         if not self._does or not len(agents):
             return
         self._end(tick)
-        stands = standing(agents) & (agents.is_immovable == 0)
+        stands = standing(agents) & (agents.is_immovable == 0) & (agents.is_driven == 0)
         if self.parameters.nudging and np.any(stands):
             self._ask(tick, stands)
         self._lead(tick)

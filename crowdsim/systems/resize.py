@@ -1,4 +1,4 @@
-"""Agents that change their radius during a run:
+"""Agents that change their radius or their speed during a run:
 what has to follow, and which paths have become too narrow.
 """
 
@@ -11,7 +11,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.setup.build import WALL_REACH_MARGIN_M, Built, model_reach
 from crowdsim.systems.paths.lost_paths import forget_path, lose_paths
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import MOST_SPEED_M_S, AgentState, PathStatus
 from crowdsim.world.events import EventKind
 
 
@@ -39,9 +39,7 @@ def set_radii(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> None:
     if not len(rows):
         return
     agents.radius[rows] = wanted
-    widest = float(agents.radius[: world.agent_count].max())
-    fastest = float(built.agents.desired_speed.max()) if len(built.agents) else 0.0
-    world.reach_walls(model_reach(built.scenario, fastest) + widest + WALL_REACH_MARGIN_M)
+    _reach_walls(built)
     agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
     agents.corner_vertex[rows] = NOT_CACHED
@@ -72,15 +70,72 @@ def set_radii(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> None:
     )
 
 
+def _reach_walls(built: Built) -> None:
+    """List walls as far as the widest and the fastest agent heed them."""
+    world, count = built.world, built.world.agent_count
+    fastest = max(
+        built.agents.desired_speed.max(initial=0.0), world.agents.desired_speed[:count].max(initial=0.0)
+    )
+    widest = float(world.agents.radius[:count].max(initial=0.0))
+    world.reach_walls(model_reach(built.scenario, float(fastest)) + widest + WALL_REACH_MARGIN_M)
+
+
+def set_speeds(built: Built, rows: NDArray[np.intp], speed: ArrayLike) -> None:
+    """Let agents like other speeds; avoidance may use more where that is faster than they ever liked.
+
+    Parameters
+    ----------
+    built : Built
+    rows : (k,) int
+        Of the agents in the world.
+    speed : float or (k,) float, m/s
+
+    Raises
+    ------
+    CrowdsimError
+        If a speed is not positive, too high to be taken, or so high that others could jump over the agent.
+    """
+    agents = built.world.agents
+    wanted = _one_for_each(rows, speed, "speed", "metres a second")
+    if not len(wanted):
+        return
+    top = float(built.scenario.bodies.values["top_speed"])
+    wrong = ~((wanted > 0.0) & (wanted * top <= MOST_SPEED_M_S))
+    if np.any(wrong):
+        raise CrowdsimError(
+            f"a speed of {wanted[wrong][0]:g} m/s is none; give one above 0, of at most "
+            f"{MOST_SPEED_M_S / top:g} m/s. `hold` lets agents stand."
+        )
+    tick = built.scenario.tick
+    jumps = np.flatnonzero(wanted * tick > 2.0 * agents.radius[rows])
+    if len(jumps):
+        place = jumps[0]
+        name = built.agents.label[int(agents.entity[rows[place]]) - 1]
+        wide = 2.0 * float(agents.radius[rows[place]])
+        raise CrowdsimError(
+            f"{name} would walk {wanted[place] * tick:.3g} m in a tick of {tick:g} s, farther than it is "
+            f"wide ({wide:.3g} m): others would jump over it. Its speed may be up to {wide / tick:.3g} m/s, "
+            "or make the tick shorter."
+        )
+    agents.desired_speed[rows] = wanted
+    agents.maximum_speed[rows] = np.maximum(agents.maximum_speed[rows], wanted * top)
+    _reach_walls(built)
+
+
+def _one_for_each(rows: NDArray[np.intp], value: ArrayLike, what: str, unit: str) -> NDArray[np.float64]:
+    """Return a number for each of some agents, from one for all or one for each."""
+    try:
+        return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(rows),)).copy()
+    except (TypeError, ValueError):
+        raise CrowdsimError(
+            f"{len(rows)} agents need one {what} or {len(rows)}, in {unit}, but {str(value)[:60]} was given."
+        ) from None
+
+
 def _checked(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray[np.float64]:
     """Return the radii that are wanted, if they can be."""
     agents = built.world.agents
-    try:
-        wanted = np.broadcast_to(np.asarray(radius, dtype=np.float64), (len(rows),)).copy()
-    except (TypeError, ValueError):
-        raise CrowdsimError(
-            f"{len(rows)} agents need one radius or {len(rows)}, in metres, but {str(radius)[:60]} was given."
-        ) from None
+    wanted = _one_for_each(rows, radius, "radius", "metres")
     if not len(wanted):
         return wanted
     if not np.all(wanted > 0.0) or not np.all(np.isfinite(wanted)):

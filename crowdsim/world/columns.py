@@ -39,6 +39,14 @@ def has_path(status: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return found
 
 
+class Led(Code):
+    """Whether a program leads an agent, in the place of its path."""
+
+    NOT = 0
+    ON = 1  # its preferred velocity is set; avoidance applies
+    HELD = 2  # it stands where it is, and heeds no other agent
+
+
 class Stepping(Code):
     """Where a stationary agent goes, without a path."""
 
@@ -74,6 +82,7 @@ class Gait(Code):
 # What comes to its place in the next tick has that velocity, wherever it was; an agent that is sent somewhere
 # walks at 50 m/s at most.
 FASTEST_M_S = 1e13
+MOST_SPEED_M_S = 1e3  # That an agent may like, or a program may set.
 COUNT, INDEX, FLAG = (0, None), (-1, None), (None, 1)  # of which -1 is none
 PLACE, VELOCITY, TICK = (-FARTHEST_M, FARTHEST_M), (-FASTEST_M_S, FASTEST_M_S), (-MOST_TICKS, MOST_TICKS)
 
@@ -157,15 +166,20 @@ AGENT_COLUMNS = (
         within=PLACE,
     ),
     Column("radius", "float64", "m", "radius of the body", within=(0.0, WIDEST_M)),
-    Column("desired_speed", "float64", "m/s", "speed that the agent likes on free ground", within=(0.0, 1e3)),
+    Column(
+        "desired_speed",
+        "float64",
+        "m/s",
+        "speed that the agent likes on free ground",
+        within=(0.0, MOST_SPEED_M_S),
+    ),
     Column(
         "maximum_speed",
         "float64",
         "m/s",
         "speed that avoidance may use",
-        within=(0.0, 1e3),
+        within=(0.0, MOST_SPEED_M_S),
         special="inf",
-        for_life=True,
     ),
     Column("goal", "int32", "", "index of the current goal; -1 is none", fill=-1, within=INDEX, of="goals"),
     Column("stage", "int32", "", "how many goals of the agent's list were reached", within=COUNT),
@@ -280,8 +294,8 @@ AGENT_COLUMNS = (
         "is_driven",
         "uint8",
         "",
-        "1 while the preferred velocity is set from outside, between ticks",
-        within=FLAG,
+        "Led: whether the preferred velocity is set from outside, between ticks",
+        within=(None, max(Led)),
     ),
     Column(
         "remaining",

@@ -56,6 +56,7 @@ class EventKind(Code):
     # where it is to stand
     OBSTACLE_SENT = 35
     GAVE_WAY = 36  # makes room for one that has waited longer; value: entity of that one
+    MOVED = 37  # a program put it elsewhere; x, y: where; value: how far, in millimetres
     # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and
     # is none any more
     DEADLOCKED = 40
@@ -64,7 +65,13 @@ class EventKind(Code):
 
 
 # What a program can cause between two ticks: it is noted for the next one, and waits in the log for it.
-BETWEEN_TICKS = (EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT)
+BETWEEN_TICKS = (
+    EventKind.SPAWN,
+    EventKind.RETIRED,
+    EventKind.RADIUS_SET,
+    EventKind.OBSTACLE_SENT,
+    EventKind.MOVED,
+)
 
 
 class Cause(Code):

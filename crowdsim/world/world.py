@@ -488,8 +488,8 @@ class World:
 
 
 def _events_in(saved: Saved, tick: int, highest: int) -> NDArray[Any]:
-    """Return the events of a state that wait for the next tick."""
-    ticks = saved.take("tick", "i8", low=tick + 1, high=tick + 1)
+    """Return the events of a state that wait to be taken with the next tick."""
+    ticks = saved.take("tick", "i8", low=tick, high=tick + 1)
     found = np.empty(len(ticks), dtype=EVENT_DTYPE)
     found["tick"] = ticks
     bounds = {"entity": (0, highest), "kind": (0, None), "value": (-MOST, MOST)}

@@ -4,6 +4,7 @@ the agents that are there. As a process of its own it can be killed in the middl
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from crowdsim.errors import CrowdsimError
 from crowdsim.simulation.simulation import Simulation
 
 CART = {"polygon": [[-0.4, -0.3], [0.4, -0.3], [0.4, 0.3], [-0.4, 0.3]]}
@@ -70,6 +72,16 @@ def act(run: Simulation) -> None:
         run.set_preferred_velocity(some, draws.uniform(-1.0, 1.0, (len(some), 2)))
     if tick % 50 == 31:
         run.set_preferred_velocity(agents.entity, None)
+    if tick % 60 == 17:
+        run.set_speed(some, draws.uniform(0.5, 2.5, len(some)))
+    if tick % 60 == 27:
+        run.hold(some)
+    if tick % 60 == 57:
+        run.hold(agents.entity, held=False)
+    if tick % 30 == 13:
+        for entity in some:
+            with contextlib.suppress(CrowdsimError):  # where there is no room it stays
+                run.move_agents(entity, draws.uniform((0.0, 0.0), (16.0, 10.0)))
     if tick % 100 == 41:
         run.set_area_available("gate", tick % 200 > 100)
     if tick % 200 == 51:

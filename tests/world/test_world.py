@@ -71,7 +71,6 @@ def test_a_saved_agent_has_what_it_came_into_the_world_with():
         "key": 9,
         "group": 1,
         "itinerary": 1,
-        "maximum_speed": 1.0,
         "start_tick": 3,
         "symmetry_draw": 0.5,
         "is_immovable": 1,

@@ -131,7 +131,7 @@ function sentence(crowd, e) {
     PATH_FOUND: `has a path of ${(arrays.event_x[e] * crowd.step).toFixed(1)} m`,
     STUCK: `stuck${by ? `, blocked by ${by}` : ''}`, UNSTUCK: `free after ${(value * facts.tick_s).toFixed(1)} s`,
     SYMMETRY_BROKEN: 'turned a little', STRAYED: 'pushed off its path', GROUND_HELD: 'holds its ground', PATH_LOST: 'lost its path', PUT_OUT: 'put out of a wall',
-    GROUND_LOST: 'lost the ground', GROUND_BACK: 'has ground again', REPLANNED: 'asks for a new path', GAVE_WAY: `gives way${by ? ` to ${by}` : ''}`,
+    GROUND_LOST: 'lost the ground', GROUND_BACK: 'has ground again', REPLANNED: 'asks for a new path', MOVED: 'was put elsewhere by a program', GAVE_WAY: `gives way${by ? ` to ${by}` : ''}`,
     NUDGED: `asked aside${by ? ` by ${by}` : ''}`, RADIUS_SET: `radius ${(value / 1000).toFixed(2)} m`,
     AREA_OPENED: `${door} opens`, AREA_CLOSED: `${door} closes`, TILE_REMOVED: `tile ${value} taken out`, TILE_ADDED: `tile ${value} put in`,
     OBSTACLE_APPEARED: `${obstacle} appears`, OBSTACLE_GONE: `${obstacle} is gone`, OBSTACLE_STANDS: `${obstacle} stands`,

@@ -252,6 +252,9 @@ class Paths(ABC):
         they look for a path even to the same target.
         """
 
+    def put_elsewhere(self, rows: NDArray[np.int64]) -> None:  # noqa: B027 -- most know paths by columns
+        """Forget where agents, of its groups or not, walked: they have been put elsewhere."""
+
     @abstractmethod
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; agents that wait for a path ask again."""

@@ -38,7 +38,7 @@ from crowdsim.systems.paths.lost_paths import (
     take_path,
 )
 from crowdsim.systems.paths.paths import Paths, require_open
-from crowdsim.world.columns import AgentState, PathStatus, has_path
+from crowdsim.world.columns import AgentState, Led, PathStatus, has_path
 
 # A path over cells that is longer than the line to its end by less leads straight there: steps from cell to
 # cell are up to 8 % longer.
@@ -118,6 +118,12 @@ class WaypointPaths(Paths):
     def forget_targets(self, rows: NDArray[np.int64]) -> None:
         """Forget what agents asked for, so that they look for a path even to the same target."""
         self.keep_up()
+        self.walkers.forget(rows)
+
+    def put_elsewhere(self, rows: NDArray[np.int64]) -> None:
+        """Stop agents where they are now."""
+        self.keep_up()
+        self.walkers.stop(rows, self.world.agents.position)
         self.walkers.forget(rows)
 
     @property
@@ -218,7 +224,8 @@ class WaypointPaths(Paths):
         agents = self.world.agents
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
         return np.flatnonzero(
-            self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0)
+            (self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
+            | (agents.is_driven == Led.HELD)
         )
 
     def _shut_in(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,0 +1,250 @@
+"""What programs can do to agents: other speeds, holds, other places."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import crowdsim as library
+from crowdsim.errors import CrowdsimError
+from crowdsim.simulation.simulation import Simulation
+from tests.simulation.steered import hall
+
+NAVIGATIONS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
+
+
+def corridor(navigation="mesh", groups=(), **more):
+    """Return an empty corridor of 20 m by 4 m, with a place to go to at its end."""
+    return {
+        "version": 1,
+        "geometry": {"walkable": {"box": [0, 0, 20, 4]}},
+        "goals": {"east": {"region": {"box": [18, 0, 20, 4]}}, "west": {"region": {"box": [0, 0, 2, 4]}}},
+        "groups": list(groups),
+        "navigation": navigation,
+        "stop": {"after": 60, "when": "never"},
+        **more,
+    }
+
+
+def walker(x=4.0, y=2.0, **more):
+    return {
+        "name": "walker",
+        "agents": [{"position": [x, y], "goals": ["east"], "radius": 0.25, "speed": 1.2}],
+        "leave_on_arrival": False,
+        **more,
+    }
+
+
+def crowd(*places, name="others", **more):
+    return {"name": name, "positions": [list(place) for place in places], "radius": 0.25, **more}
+
+
+def steps(run, count):
+    for _ in range(count):
+        run.step()
+
+
+# Speeds
+# ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_an_agent_walks_at_the_speed_that_a_program_gives_it(navigation):
+    with Simulation(corridor(navigation, [walker()])) as run:
+        steps(run, 20)
+        run.set_speed("walker[0]", 2.5)
+        steps(run, 20)
+        before = run.agents.position[0, 0]
+        steps(run, 20)
+        assert run.agents.position[0, 0] - before == pytest.approx(2.5, rel=1e-3)
+        run.set_speed(1, 0.4)
+        steps(run, 20)
+        before = run.agents.position[0, 0]
+        steps(run, 20)
+        assert run.agents.position[0, 0] - before == pytest.approx(0.4, rel=1e-3)
+
+
+def test_a_faster_agent_keeps_its_speed_over_a_save(tmp_path):
+    with Simulation(corridor(groups=[walker()])) as run, Simulation(corridor(groups=[walker()])) as other:
+        run.set_speed([1], 3.0)
+        steps(run, 10)
+        other.restore(run.state())
+        steps(run, 30), steps(other, 30)
+        assert other.agents.position.tobytes() == run.agents.position.tobytes()
+        assert run.agents.position[0, 0] > 9.0
+
+
+@pytest.mark.parametrize(
+    ("speed", "message"),
+    [
+        (
+            0.0,
+            r"a speed of 0 m/s is none; give one above 0, of at most 833.333 m/s. `hold` lets agents stand",
+        ),
+        (-1.0, "a speed of -1 m/s is none"),
+        (np.nan, "a speed of nan m/s is none"),
+        (1e6, r"a speed of 1e\+06 m/s is none"),
+        (12.0, r"walker\[0\] would walk 0.6 m in a tick of 0.05 s, farther than it is wide \(0.5 m\)"),
+        ("fast", "1 agents need one speed or 1, in metres a second, but fast was given"),
+        ([1.0, 2.0], "1 agents need one speed or 1"),
+    ],
+)
+def test_what_is_no_speed_is_one_clear_error(speed, message):
+    with Simulation(corridor(groups=[walker()])) as run:
+        with pytest.raises(CrowdsimError, match=message):
+            run.set_speed(1, speed)
+        assert run.verdict().steered == 0
+
+
+# Holds
+# ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_a_held_agent_stands_and_goes_on_when_it_is_let_go(navigation):
+    with Simulation(corridor(navigation, [walker()])) as run:
+        steps(run, 20)
+        run.hold("walker[0]")
+        place = run.agents.position.copy()
+        steps(run, 300)
+        assert run.agents.position.tobytes() == place.tobytes()
+        assert run.agents.is_stuck[0] == 0 and run.agents.gait[0] == 0
+        run.hold("walker[0]", held=False)
+        steps(run, 300)
+        assert run.verdict().arrived == 1
+
+
+@pytest.mark.parametrize("navigation", ["mesh", "grid"])
+@pytest.mark.parametrize("held", [False, True])
+def test_a_held_agent_is_not_asked_aside(navigation, held):
+    """In a corridor that is no wider than two, others want through where it stands."""
+    narrow = {
+        "geometry": {"walkable": {"box": [0, 0, 20, 1.1]}},
+        "bodies": {"nudging": True},
+        "goals": {"east": {"region": {"box": [18, 0, 20, 1.1]}}},
+    }
+    groups = [walker(4.0, 0.55), crowd((9.0, 0.55), name="idle")]
+    with Simulation(corridor(navigation, groups) | narrow) as run:
+        if held:
+            run.hold("idle[0]")
+        place = run.agents.position[run.agents.label.index("idle[0]")].copy()
+        steps(run, 200)
+        idle = run.agents.label.index("idle[0]")
+        moved = np.hypot(*(run.agents.position[idle] - place))
+        assert (run.agents.nudges[idle] == 0) == held
+        assert moved < 0.15 if held else moved > 0.2
+
+
+def test_others_go_round_a_held_agent_that_had_a_goal():
+    navigation = {"kind": "mesh", "round_stationary": True}
+    groups = [walker(3.0), walker(9.0) | {"name": "held"}]
+    with Simulation(corridor(navigation, groups)) as run:
+        run.hold("held[0]")
+        steps(run, 400)
+        assert run.agents.position[run.agents.label.index("walker[0]"), 0] > 17.5
+        assert run.agents.position[run.agents.label.index("held[0]")].tolist() == [9.0, 2.0]
+
+
+def test_an_agent_on_its_way_aside_stops_where_it_is_held():
+    with Simulation(
+        corridor(groups=[walker(4.0), crowd((9.0, 2.0), name="idle")], bodies={"nudging": True})
+    ) as run:
+        idle = run.agents.label.index("idle[0]")
+        while not run.agents.is_yielding[idle]:
+            run.step()
+        steps(run, 3)
+        run.hold("idle[0]")
+        place = run.agents.position[idle].copy()
+        steps(run, 5)
+        assert run.agents.is_yielding[idle] == 0
+        assert np.hypot(*(run.agents.position[idle] - place)) < 0.1
+
+
+def test_a_hold_is_saved_and_ends_where_a_velocity_is_set():
+    with Simulation(corridor(groups=[walker()])) as run, Simulation(corridor(groups=[walker()])) as other:
+        steps(run, 5)
+        run.hold(1)
+        other.restore(run.state())
+        steps(other, 20)
+        assert other.agents.velocity.tolist() == [[0.0, 0.0]]
+        other.set_preferred_velocity(1, (0.0, 0.5))
+        steps(other, 20)
+        assert other.agents.velocity[0, 1] == pytest.approx(0.5)
+
+
+# Other places
+# ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_an_agent_is_put_elsewhere_and_finds_its_goal_from_there(navigation, tmp_path):
+    document = hall("orca", navigation, groups=[hall()["groups"][0]])
+    with Simulation(document, out=tmp_path / "run.h5") as run:
+        steps(run, 40)
+        run.move_agents("a[0]", (15.0, 1.0))
+        run.move_agents([2, 3], [[9.5, 9.0], [10.5, 9.0]])
+        assert run.agents.position[:3].tolist() == [[15.0, 1.0], [9.5, 9.0], [10.5, 9.0]]
+        steps(run, 3)
+        away = np.hypot(*(run.agents.position[:3] - [[15.0, 1.0], [9.5, 9.0], [10.5, 9.0]]).T)
+        assert np.all(away < 0.5)
+        steps(run, 600)
+        assert run.verdict().arrived == 6
+    with library.open_run(tmp_path / "run.h5") as recorded:
+        events = recorded.events()
+    moved = events[events["kind"] == "MOVED"]
+    assert moved[["tick", "entity", "x", "y"]].to_numpy().tolist() == [
+        [41, 1, 15.0, 1.0],
+        [41, 2, 9.5, 9.0],
+        [41, 3, 10.5, 9.0],
+    ]
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_an_agent_that_stands_stays_where_it_is_put(navigation):
+    with Simulation(corridor(navigation, [crowd((5.0, 2.0), (6.0, 2.0))])) as run:
+        steps(run, 10)
+        run.move_agents([1], [12.0, 3.0])
+        steps(run, 60)
+        assert run.agents.position.tolist() == [[12.0, 3.0], [6.0, 2.0]]
+
+
+def test_agents_may_exchange_places():
+    with Simulation(corridor(groups=[crowd((5.0, 2.0), (5.5, 2.0))])) as run:
+        run.move_agents([1, 2], [[5.5, 2.0], [5.0, 2.0]])
+        assert run.agents.position.tolist() == [[5.5, 2.0], [5.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("entity", "place", "message"),
+    [
+        (1, (25.0, 2.0), r"others\[0\]: the place \(25, 2\) is off the walkable ground"),
+        (1, (10.0, 0.1), r"the place \(10, 0.1\) is 0.1 m from a wall, but the agent has a radius of 0.25 m"),
+        (1, (8.3, 2.0), r"the place \(8.3, 2\) is 0.3 m from others\[1\], but they need 0.5 m"),
+        ([1, 2], [[3, 2], [3, 2.2]], r"others\[0\]: the place \(3, 2\) is 0.2 m from others\[1\]"),
+        (1, (15.2, 2.0), r"the place \(15.2, 2\) is 0.2 m from an obstacle, but they need 0.75 m"),
+        ([1, 1], [[3, 2], [4, 2]], r"others\[0\] is named twice, and can be in one place only"),
+        ([1, 2], (3, 2), r"2 agents need 2 places \[x, y\] in metres, but \(3, 2\) was given"),
+        (1, (np.nan, 2.0), r"1 agents need 1 places"),
+        (1, "there", r"1 agents need 1 places \[x, y\] in metres, but there was given"),
+        (7, (3, 2), "there is no agent 7"),
+    ],
+)
+def test_no_agent_is_put_off_the_ground_into_a_wall_or_into_another(entity, place, message):
+    with Simulation(corridor(groups=[crowd((5.0, 2.0), (8.0, 2.0))])) as run:
+        run.put_obstacle("pillar", {"disc": 0.5}, (15, 2))
+        run.step()
+        before = run.agents.position.copy()
+        with pytest.raises(CrowdsimError, match=message):
+            run.move_agents(entity, place)
+        assert run.agents.position.tobytes() == before.tobytes()
+
+
+def test_a_closed_area_is_a_wall_for_those_that_are_put_there():
+    document = hall(groups=[crowd((3.0, 3.0))])
+    with Simulation(document) as run:
+        run.move_agents(1, (8.0, 4.3))
+        run.move_agents(1, (3.0, 3.0))
+        run.set_area_available("gate", available=False)
+        run.step()
+        with pytest.raises(CrowdsimError, match="from a wall"):
+            run.move_agents(1, (8.4, 5.0))
