@@ -364,6 +364,6 @@ def test_parts_and_records_of_what_is_saved_fit_together() -> None:
 
 def test_a_tile_with_fewer_kinds_of_edges_than_edges_is_refused(tmp_path: Path) -> None:
     """One of ten thousand: where the kinds of one tile end was off by one, and that was a traceback."""
-    name, checkpoint, scenario, what = changed(2649)
+    name, checkpoint, scenario, what = changed(7961)
     assert (name, what) == ("tiles", "world/tiles/tiles.edge_kind.ends: values")
     assert outcome(checkpoint, scenario, tmp_path) == "refused"
