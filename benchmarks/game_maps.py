@@ -109,7 +109,7 @@ class Side:
         self.corridors = (
             self.mesh,
             self.goals,
-            answers.cells,
+            answers.portals,
             answers.start[:-1].copy(),
             self.ahead,
             self.polygons,

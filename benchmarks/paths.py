@@ -175,7 +175,7 @@ def time_paths(name, mesh, goals, starts, polygons, radius):
     measure = (
         mesh,
         goals,
-        answers.cells,
+        answers.portals,
         answers.start[:-1].copy(),
         ahead,
         polygons,
@@ -243,7 +243,7 @@ def time_agents(mesh, goals, answers, starts, polygons, agents):
     block = np.concatenate([[0], np.cumsum(capacity)])[:-1].astype(np.int64)
     portals = np.zeros(int(capacity.sum()), dtype=np.int32)
     for row, path in enumerate(chosen):
-        portals[block[row] : block[row] + ahead[row]] = answers.cells[
+        portals[block[row] : block[row] + ahead[row]] = answers.portals[
             answers.start[path] : answers.start[path + 1]
         ]
     position, polygon, piece = starts[chosen].copy(), polygons[chosen].copy(), answers.piece[chosen].copy()

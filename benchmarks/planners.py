@@ -61,7 +61,7 @@ def time_paths(path: Path, turns: int) -> dict[tuple[str, str], tuple[float, int
                     measure_corridors(
                         mesh,
                         goals,
-                        answers.cells,
+                        answers.portals,
                         answers.start[:-1],
                         ahead,
                         polygon[order],

@@ -20,6 +20,7 @@ from crowdsim import Simulation, systems
 from crowdsim.avoidance import plugins
 from crowdsim.avoidance.plugins import PluginError
 from crowdsim.errors import ScenarioError
+from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.old_names import COLUMNS, COUNTS, PARAMETERS, SYSTEMS, OldName, OldNameWarning, names_of_now
 from crowdsim.recording.compare import first_difference
 from crowdsim.recording.opening import open_run
@@ -86,6 +87,14 @@ def test_a_system_is_found_under_the_name_that_it_had(old, new):
     assert [str(each.message).split(" is ")[0] for each in heard] == [module, f"{found.__module__}.{old}"]
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         systems.Nothing  # noqa: B018
+
+
+def test_the_portals_that_planners_answer_are_found_under_the_name_that_they_had():
+    none = np.zeros(0, dtype=np.int64)
+    answers = Answers(none, none.astype(np.uint8), none.astype(np.int32), none, np.arange(3, dtype=np.int32))
+    with pytest.warns(OldNameWarning, match=r"^Answers\.cells is called Answers\.portals now") as heard:
+        assert answers.cells is answers.portals
+    assert heard[0].filename == __file__
 
 
 @pytest.mark.parametrize("by", ["class", "module", "name"])

@@ -7,9 +7,10 @@ and nowhere one above another, so that a sheet is cut in plan.
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict, deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,67 @@ def walkable_patches(soup: Soup, rules: SurfaceRules | None = None) -> list[Patc
         if not area.is_empty:
             patches += _cut_patches(faces, sheet, number, area, rims[number], creases[number])
     return patches
+
+
+def patches_without(patches: Sequence[Patch], closed: Sequence[tuple[Sequence[int], Any]]) -> list[Patch]:
+    """Return ground without closed areas.
+
+    Parameters
+    ----------
+    patches : sequence of Patch
+    closed : sequence of (sequence of int, shapely Polygon or MultiPolygon)
+        Sheets that nowhere lie above each other, and what is cut out of them in plan, m.
+
+    Returns
+    -------
+    list of Patch
+        Those that meet no area are as they were, but for corners where patches beside them have new ones;
+        then what is left of the others.
+    """
+    for sheets, area in closed:
+        kept = [patch for patch in patches if patch.sheet not in sheets or not patch.ground.intersects(area)]
+        met = [patch for patch in patches if patch.sheet in sheets and patch.ground.intersects(area)]
+        if not met:
+            continue
+        grounds = [patch.ground for patch in met]
+        # The outlines of all that are cut are joined at once: where two meet, both get the same corners.
+        within = shapely.union_all(grounds, grid_size=GRID_M)
+        outline = shapely.intersection(area.boundary, within, grid_size=GRID_M)
+        lines = shapely.union_all([outline, *shapely.boundary(grounds)], grid_size=GRID_M)
+        pieces = shapely.get_parts(shapely.polygonize(shapely.get_parts(lines)))
+        places = shapely.point_on_surface(pieces)
+        left = shapely.dwithin(within, places, 4.0 * GRID_M) & ~shapely.contains(area, places)
+        tree = shapely.STRtree(grounds)
+        cut = [
+            (met[int(tree.nearest(shapely.point_on_surface(piece)))], shapely.orient_polygons(piece))
+            for piece in _without_slivers(list(pieces[left]))
+        ]
+        corners = shapely.points(np.unique(shapely.get_coordinates(list(pieces)), axis=0))
+        patches = [
+            *(replace(patch, ground=_with_corners(patch.ground, corners)) for patch in kept),
+            *(replace(patch, ground=piece) for patch, piece in cut),
+        ]
+    return list(patches)
+
+
+def _with_corners(ground: Any, corners: NDArray[Any]) -> Any:
+    """Return a polygon with those of some points for corners that lie on its rim."""
+    near = corners[shapely.dwithin(corners, ground.boundary, NEAR_M)]
+    if not len(near):
+        return ground
+    rings = []
+    for ring in (ground.exterior, *ground.interiors):
+        points = shapely.get_coordinates(ring)
+        stops = [(float(k), tuple(point)) for k, point in enumerate(points.tolist())]
+        own = {point for _, point in stops}
+        for k, (a, b) in enumerate(itertools.pairwise(points)):
+            side = near[shapely.dwithin(near, shapely.LineString([a, b]), NEAR_M)]
+            for x, y in shapely.get_coordinates(side).tolist():
+                share = float(((x, y) - a) @ (b - a) / ((b - a) @ (b - a)))
+                if 0.0 < share < 1.0 and (x, y) not in own:
+                    stops.append((k + share, (x, y)))
+        rings.append([point for _, point in sorted(stops)])
+    return shapely.Polygon(rings[0], rings[1:])
 
 
 @dataclass(frozen=True, eq=False)

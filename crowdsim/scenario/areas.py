@@ -29,14 +29,6 @@ def resolve_areas(
     shape: schema.GeometryShape, geometry: Geometry, reader: AreaReader, problems: Problems
 ) -> Geometry:
     """Return a geometry with its areas; what is wrong with them is added to the problems."""
-    if geometry.patches:
-        problems.add(
-            ("geometry", "areas"),
-            "areas are opened and closed on level ground, and this geometry is a surface with slopes",
-            "Describe it by storeys.",
-            key=True,
-        )
-        return geometry
     floors = FloorNames(geometry, problems)
     found: dict[str, ToggledArea] = {area.name: area for area in geometry.areas}  # of grid maps
     for index, each in enumerate(shape.areas):
@@ -197,14 +189,6 @@ def resolve_terrain(
     -----
     Where areas overlap, the last in the list counts, as on a plan that is painted over. Only ground counts.
     """
-    if shape.terrain and geometry.patches:
-        problems.add(
-            ("geometry", "terrain"),
-            "terrain on a mesh in space is not offered",
-            "Draw the ground as walkable or as storeys, or leave it out.",
-            key=True,
-        )
-        return geometry
     floors = FloorNames(geometry, problems)
     found: list[dict[str, Terrain]] = [{} for _ in geometry.grounds]
     for index, each in enumerate(shape.terrain):

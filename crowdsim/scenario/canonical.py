@@ -147,6 +147,8 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
         ]
         return {
             "surface": {"patches": patches, "floors": list(geometry.sheet_floors)},
+            **_terrain(geometry),
+            **({"areas": areas} if areas else {}),
             "clearance": geometry.clearance,
             "resolved": True,
         }

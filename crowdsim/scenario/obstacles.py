@@ -139,14 +139,6 @@ def resolve_obstacles(
     """Return the obstacles of a scenario in the order of their names;
     what is wrong with them is added to the problems.
     """
-    if shapes and geometry.patches:
-        problems.add(
-            ("obstacles",),
-            "obstacles move on level ground, and this geometry is a surface with slopes",
-            "Describe it by storeys.",
-            key=True,
-        )
-        return ()
     found: dict[str, Obstacle] = {}
     for index, shape in enumerate(shapes):
         path: Path = ("obstacles", index)

@@ -16,6 +16,7 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
+from crowdsim.geometry.surface import patches_without
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -316,18 +317,24 @@ def _built_mesh(
         )
     if geometry.patches:
         layers = np.array(geometry.sheet_floors, dtype=np.int32)
+        of_floor = [np.flatnonzero(layers == layer).tolist() for layer in range(len(geometry.floors))]
         return build_surface(
-            geometry.patches,
+            patches_without(geometry.patches, [(of_floor[layer], area) for layer, area in closed]),
             layers,
-            openings=exits,
+            openings={
+                layer: opening
+                for layer, floor in enumerate(geometry.floors)
+                if (opening := ground_without(floor.ground, of_layer(closed, layer), exits.get(layer))[1])
+                is not None
+            },
             parameters=parameters,
             wall_reach=reach,
             clearance=geometry.clearance,
+            terrain=geometry.terrain,
         )
     floors = []
     for layer, floor in enumerate(geometry.floors):
-        areas = [area for number, area in closed if number == layer]
-        left, openings = ground_without(floor.ground, areas, exits.get(layer))
+        left, openings = ground_without(floor.ground, of_layer(closed, layer), exits.get(layer))
         floors.append(
             replace(floor, ground=left).plan(openings, geometry.terrain[layer] if geometry.terrain else ())
         )
@@ -338,6 +345,11 @@ def _built_mesh(
         wall_reach=reach,
         clearance=geometry.clearance,
     )
+
+
+def of_layer(closed: Sequence[tuple[int, Any]], layer: int) -> list[Any]:
+    """Return what is closed on one floor."""
+    return [area for number, area in closed if number == layer]
 
 
 def as_grounds_take(scenario: Scenario, closed: Sequence[Shut]) -> list[Any]:

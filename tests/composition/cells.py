@@ -71,8 +71,6 @@ class Refusal(NamedTuple):
 
 FASTEST, TOP_SPEED = 1.5, 1.2  # m/s that people like; avoidance may take them to so many times that
 _CELLS = ("grid", "s2-grid")
-_DOORS = ("by the clock", "by a line", "by a meeting")
-_OBSTACLES = ("passes", "stands", "turns")
 REFUSALS = (
     Refusal(
         {"planner": _CELLS, "ground": ("storeys", "surface")},
@@ -122,24 +120,6 @@ REFUSALS = (
         "missing",
         "tiles are made of one level floor",
         "tiles are squares of one level floor",
-    ),
-    Refusal(
-        {"ground": ("surface",), "doors": _DOORS},
-        "missing",
-        "areas are opened and closed on level ground",
-        "areas are opened and closed on level ground",
-    ),
-    Refusal(
-        {"ground": ("surface",), "obstacles": _OBSTACLES},
-        "missing",
-        "obstacles move on level ground",
-        "obstacles move on level ground",
-    ),
-    Refusal(
-        {"ground": ("surface",), "terrain": ("slow",)},
-        "missing",
-        "terrain on a mesh in space is not offered",
-        "the faces of a surface have no speeds",
     ),
 )
 

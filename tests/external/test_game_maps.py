@@ -46,7 +46,7 @@ def lengths(mesh, kind, starts, ends):
     measure_corridors(
         mesh,
         goals,
-        answers.cells,
+        answers.portals,
         answers.start[:-1].copy(),
         ahead,
         polygon,

@@ -62,7 +62,7 @@ class Paths:
         count = len(starts)
         self.cost, self.status = np.full(count, np.inf), np.zeros(count, dtype=np.uint8)
         self.piece = np.full(count, -1, dtype=np.int32)
-        self.cells: list[np.ndarray] = [np.zeros(0, dtype=np.int32)] * count
+        self.portals: list[np.ndarray] = [np.zeros(0, dtype=np.int32)] * count
         self.expansions = 0
 
     def take(self, answers, used: int) -> None:
@@ -70,7 +70,7 @@ class Paths:
         self.expansions += used
         for k, entity in enumerate(answers.entity.tolist()):
             self.status[entity], self.piece[entity] = answers.status[k], answers.piece[k]
-            self.cells[entity] = answers.cells[answers.start[k] : answers.start[k + 1]]
+            self.portals[entity] = answers.portals[answers.start[k] : answers.start[k + 1]]
             self.cost[entity] = self.planner.costs[entity] if answers.status[k] == FOUND else np.inf
 
     def corners(self, row: int):
@@ -115,8 +115,8 @@ class Paths:
     def strings(self):
         """Return the lengths of the taut strings through the corridors (m), inf where there is none."""
         mesh, out = self.planner.terrain.mesh, np.empty(len(self.starts))
-        cells = np.concatenate([np.zeros(1, dtype=np.int32), *self.cells])
-        ahead = np.array([len(c) for c in self.cells], dtype=np.int32)
+        cells = np.concatenate([np.zeros(1, dtype=np.int32), *self.portals])
+        ahead = np.array([len(c) for c in self.portals], dtype=np.int32)
         block = 1 + np.cumsum([0, *ahead[:-1]]).astype(np.int64)
         goals = self.planner.terrain.goals
         measure_corridors(

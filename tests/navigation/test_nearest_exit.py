@@ -27,7 +27,7 @@ def lengths(planner, mesh, goals, position, goal, radius):
     order, out = np.argsort(answers.entity), np.empty(count)
     start, size = answers.start[:-1][order], np.diff(answers.start)[order].astype(np.int32)
     measure_corridors(
-        mesh, goals, answers.cells, start, size, polygon, answers.piece[order], position, radius, out
+        mesh, goals, answers.portals, start, size, polygon, answers.piece[order], position, radius, out
     )
     return out
 

@@ -117,7 +117,7 @@ def check_world(kind, seed, tile=0.0):
     walls, flood = ground.boundary, make_flood(mesh.polygon_count)
     shapely.prepare(walls)
     for row in np.flatnonzero(is_found).tolist():
-        cells = answers.cells[answers.start[row] : answers.start[row + 1]]
+        cells = answers.portals[answers.start[row] : answers.start[row + 1]]
         bends, corner, _ = pull_through(
             mesh, goals, cells, int(answers.piece[row]), int(polygon[row]), position[row], radius, flood
         )

@@ -208,7 +208,7 @@ def path_of(mesh, start, goal, radius=0.0, costs="time", layers=(-1, -1)):
     corridor = (
         mesh,
         goals,
-        answers.cells,
+        answers.portals,
         answers.start[:-1],
         np.diff(answers.start).astype(np.int32),
         polygon,

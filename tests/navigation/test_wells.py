@@ -95,7 +95,7 @@ def corridors(built, seed, radius, count=24):
                 (
                     mesh,
                     goals,
-                    answers.cells,
+                    answers.portals,
                     answers.start[:-1],
                     np.diff(answers.start).astype(np.int32),
                     polygon,
@@ -203,7 +203,7 @@ def found_by(planner, corridor):
         measure_corridors(
             mesh,
             goals,
-            answers.cells,
+            answers.portals,
             answers.start[:-1],
             sizes,
             polygon,

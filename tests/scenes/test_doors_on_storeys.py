@@ -91,6 +91,19 @@ def test_agents_above_and_below_each_other_do_not_meet():
     assert not of_group(places, labels, "high") or min(of_group(places, labels, "high")) > 5.0
 
 
+@pytest.mark.parametrize("half", [0.75, 2.4])
+def test_an_agent_in_the_middle_of_a_wide_area_that_closes_is_put_beside_it(half):
+    document = copy.deepcopy(HOUSE)
+    document["geometry"]["areas"][0]["area"] = {"box": [2.5 - half, 3 - half, 2.5 + half, 3 + half]}
+    document["groups"][1] |= {"positions": [[2.5, 3.0]], "goals": []}
+    with Simulation(parse_scenario(json.dumps(document))) as run, Simulation(run.scenario) as again:
+        for _ in range(20):
+            run.step()
+        again.restore(run.state())
+        x, y = run.agents.position[-1]
+    assert max(abs(x - 2.5), abs(y - 3.0)) >= half + 0.19
+
+
 @pytest.mark.parametrize(
     ("area", "storey", "says"),
     [

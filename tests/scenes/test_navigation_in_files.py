@@ -81,7 +81,7 @@ def test_the_navigation_of_a_group_can_be_set_on_the_command_line():
 def test_editors_are_told_of_every_kind_but_not_of_the_mesh():
     of_group = scenario_schema()["$defs"]["GroupShape"]["properties"]["navigation"]
     kinds = {
-        form["properties"]["kind"]["const"]: form["properties"]
+        form["properties"]["kind"]["anyOf"][0]["const"]: form["properties"]  # or a $name
         for form in of_group["anyOf"]
         if "properties" in form
     }

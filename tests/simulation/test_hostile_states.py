@@ -5,6 +5,7 @@ taken back, so that a system which is added later cannot forget it (`crowdsim.sa
 from __future__ import annotations
 
 import ast
+import dataclasses
 import importlib
 import os
 import re
@@ -23,7 +24,7 @@ from crowdsim.saved import Saved, SavedError, ascends, fields_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import NOT_DIAGNOSED
 from tests.crowds import ROOT
-from tests.simulation.hostile_states import SCENES, changed, outcome, prepared
+from tests.simulation.hostile_states import SCENES, outcome, prepared
 
 # Without a word for so long, a state hangs; the slowest take a second of a processor that nobody else uses.
 PATIENCE_S = 300.0
@@ -364,6 +365,9 @@ def test_parts_and_records_of_what_is_saved_fit_together() -> None:
 
 def test_a_tile_with_fewer_kinds_of_edges_than_edges_is_refused(tmp_path: Path) -> None:
     """One of ten thousand: where the kinds of one tile end was off by one, and that was a traceback."""
-    name, checkpoint, scenario, what = changed(2649)
-    assert (name, what) == ("tiles", "world/tiles/tiles.edge_kind.ends: values")
+    scenario, begun = prepared("tiles")
+    ends = begun.state["world/tiles/tiles.edge_kind.ends"].copy()
+    ends[len(ends) // 2] -= 1
+    state = {**begun.state, "world/tiles/tiles.edge_kind.ends": ends}
+    checkpoint = dataclasses.replace(begun, state=state)
     assert outcome(checkpoint, scenario, tmp_path) == "refused"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import CLEARANCE_M
+from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.geometry.triangulation import triangulate
 from crowdsim.navigation.mesh.build import (
@@ -22,7 +23,16 @@ from crowdsim.navigation.mesh.build import (
     with_crossings,
     with_rings,
 )
-from crowdsim.navigation.mesh.merge import merge_to_convex
+from crowdsim.navigation.mesh.terrain import (
+    BORDER_M,
+    CELL_SHARE,
+    MOST_CELLS,
+    Pieces,
+    convex_pieces,
+    region_of,
+    speeds_on,
+    terrain_near,
+)
 
 STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets agents climb benches.
 # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to
@@ -40,6 +50,7 @@ def build_surface(
     wall_reach: float = 5.0,
     clearance: float = CLEARANCE_M,
     step: float = STEP_M,
+    terrain: Sequence[Sequence[Terrain]] = (),
 ) -> MeshBuild:
     """Build the mesh of patches.
 
@@ -58,6 +69,9 @@ def build_surface(
     step : float, m
         How high one steps: ground of two sheets that meet along an edge in plan is joined up to this
         difference in height.
+    terrain : sequence of sequences of Terrain
+        For each floor areas that are walked at speeds of their own and do not overlap; empty where there are
+        none.
 
     Raises
     ------
@@ -77,16 +91,33 @@ def build_surface(
     openings = openings or {}
     rings = [_keys(patch.ground) for patch in patches]
     open_edges = _open_edges(patches, rings, max(step, MEETS_M))
+    regions = [region_of(each) for each in terrain]
+    is_even = all(region is None for region, _ in regions)
+    cell = parameters.terrain_cell
+    part_of: dict[_Key, _Key] = {}
+    if not is_even:
+        area = sum(region.area for region, _ in regions if region is not None)
+        cell = max(cell, (area / MOST_CELLS) ** 0.5)
+        patches, part_of = _with_stops(patches, layers, open_edges, regions, cell)
+        rings = [_keys(patch.ground) for patch in patches]
+        open_edges = _open_edges(patches, rings, max(step, MEETS_M))
     points: list[tuple[float, float, float]] = []
     number: dict[tuple[int, float, float], list[int]] = {}
     polygons: list[list[int]] = []
     layer: list[int] = []
     slope: list[tuple[float, float]] = []
     height: list[float] = []
+    pace: list[float] = []
+    whole: dict[tuple[int, int], tuple[int, int]] = {}
     for count, (patch, keys) in enumerate(zip(patches, rings, strict=True)):
         own_layer = int(layers[patch.sheet])
         inner = {key for key in keys if (count, key) in open_edges}
-        corners, own = _polygons_of(patch, inner, openings.get(own_layer), parameters)
+        near: list[Terrain] = []
+        if not is_even:
+            bounds = np.array(patch.ground.bounds)
+            near = terrain_near(terrain[own_layer], bounds[:2], bounds[2:])
+        pieces = _pieces_of(patch, inner, openings.get(own_layer), parameters, near, cell)
+        corners, own = pieces.vertices, pieces.polygons
         row = []
         for (x, y), z in zip(corners.tolist(), patch.plane.height(corners).tolist(), strict=True):
             there = number.setdefault((patch.sheet, x, y), [])
@@ -99,7 +130,14 @@ def build_surface(
         layer += [own_layer] * len(own)
         slope += [patch.plane.slope] * len(own)
         height += patch.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
-    vertices, polygons = _welded(np.array(points), polygons, number, open_edges, patches)
+        pace += speeds_on(near, corners, own).tolist()
+        ends = pieces.whole | _wholes(corners, own, part_of)
+        whole |= {(row[a], row[b]): (row[c], row[d]) for (a, b), (c, d) in ends.items()}
+    vertices, final = _welded(np.array(points), polygons, number, open_edges, patches)
+    polygons = [[int(final[corner]) for corner in polygon] for polygon in polygons]
+    whole = {
+        (int(final[a]), int(final[b])): (int(final[c]), int(final[d])) for (a, b), (c, d) in whole.items()
+    }
     mesh, walls = mesh_from_polygons(
         vertices,
         polygons,
@@ -109,8 +147,78 @@ def build_surface(
         clearance=clearance,
         slopes=np.array(slope),
         heights=np.array(height),
+        paces=None if is_even else np.repeat(np.array(pace)[:, None], 2, axis=1),
+        whole=None if is_even else whole,
     )
     return MeshBuild(mesh, walls, parameters, None)
+
+
+def _with_stops(
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    open_edges: Mapping[tuple[int, _Key], int],
+    regions: Sequence[tuple[Any, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]],
+    cell: float,
+) -> tuple[list[Patch], dict[_Key, _Key]]:
+    """Return patches with corners where borders of terrain cross the edges that they share,
+    and between them as far apart as cells are large (m); and for the parts of such edges the whole.
+    """
+    borders = [
+        shapely.multilinestrings([np.array(pair) for pair in pairs]) if pairs else None
+        for _, pairs in regions
+    ]
+    stops: dict[_Key, list[tuple[float, float]]] = {}
+    for (number, key), other in sorted(open_edges.items()):
+        floors = {int(layers[patches[each].sheet]) for each in (number, other)}
+        a, b = np.array(key[:2]), np.array(key[2:])
+        line, length = shapely.LineString([a, b]), float(np.hypot(*(b - a)))
+        shares = [0.0, 1.0]
+
+        def enter(share: float, apart: float, shares: list[float] = shares, length: float = length) -> None:
+            if all(abs(share - each) * length > apart for each in shares):
+                shares.append(share)
+
+        for floor in sorted(floors):
+            if borders[floor] is None or not shapely.dwithin(regions[floor][0], line, BORDER_M):
+                continue
+            crossings = shapely.get_coordinates(shapely.intersection(borders[floor], line))
+            for share in sorted(((crossings - a) @ (b - a) / length**2).tolist()):
+                enter(share, BORDER_M)
+            count = int(np.ceil(length / cell))
+            for place in range(1, count):
+                enter(place / count, CELL_SHARE * length / count)
+        inner = sorted(shares)[1:-1]
+        stops[key] = [(float(x), float(y)) for x, y in (a + np.array(inner)[:, None] * (b - a)).tolist()]
+    part_of: dict[_Key, _Key] = {}
+
+    def change(ring: NDArray[np.float64]) -> NDArray[np.float64]:
+        points = [tuple(ring[0].tolist())]
+        for a, b in itertools.pairwise(ring.tolist()):
+            between = stops.get(_key(a, b), [])
+            row = [tuple(a), *(between if tuple(a) < tuple(b) else between[::-1]), tuple(b)]
+            if between:
+                part_of.update({_key(p, q): _key(a, b) for p, q in itertools.pairwise(row)})
+            points += row[1:]
+        return np.array(points)
+
+    return [replace(patch, ground=with_rings(patch.ground, change)) for patch in patches], part_of
+
+
+def _wholes(
+    corners: NDArray[np.float64], polygons: Sequence[Sequence[int]], part_of: Mapping[_Key, _Key]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Return for the edges of polygons that are parts of others the ends of the whole edge."""
+    if not part_of:
+        return {}
+    points = [tuple(point) for point in corners.tolist()]
+    place = {point: number for number, point in enumerate(points)}
+    found = {}
+    for polygon in polygons:
+        for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True):
+            key = part_of.get(_key(points[a], points[b]))
+            if key is not None:
+                found[a, b] = place[key[:2]], place[key[2:]]
+    return found
 
 
 def _key(a: Sequence[float], b: Sequence[float]) -> _Key:
@@ -172,16 +280,21 @@ def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
     return left[0] != left[1]
 
 
-def _polygons_of(
-    patch: Patch, inner: set[_Key], exits: Any, parameters: MeshParameters
-) -> tuple[NDArray[np.float64], list[list[int]]]:
-    """Return the corners of a patch's convex polygons, and these."""
+def _pieces_of(
+    patch: Patch,
+    inner: set[_Key],
+    exits: Any,
+    parameters: MeshParameters,
+    terrain: Sequence[Terrain],
+    cell: float,
+) -> Pieces:
+    """Return the convex polygons of a patch."""
     ground = patch.ground
     if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
         ground = with_rings(ground, lambda ring: _cut_walls(ring, inner, exits.boundary))
     corners = shapely.get_coordinates(ground)[:-1]
-    if len(corners) == 3 and not ground.interiors:
-        return corners, [[0, 1, 2]]
+    if len(corners) == 3 and not ground.interiors and not terrain:
+        return Pieces(corners, [[0, 1, 2]], {})
     parts = [shapely.MultiLineString([np.array(key).reshape(2, 2) for key in sorted(inner)])] if inner else []
     if exits is not None:
         parts.append(exits)
@@ -190,8 +303,14 @@ def _polygons_of(
         openings=shapely.GeometryCollection(parts) if parts else None,
         widest_gap=2.0 * parameters.widest_body,
     )
-    return triangulation.vertices, merge_to_convex(
-        triangulation.vertices, triangulation.triangles, triangulation.neighbours, parameters.sides
+    place = {tuple(point): number for number, point in enumerate(triangulation.vertices.tolist())}
+    return convex_pieces(
+        triangulation,
+        terrain,
+        most_sides=parameters.sides,
+        cell=cell,
+        widest=2.0 * parameters.widest_body,
+        kept=[(place[key[:2]], place[key[2:]]) for key in inner] if terrain else (),
     )
 
 
@@ -211,8 +330,8 @@ def _welded(
     number: dict[tuple[int, float, float], list[int]],
     open_edges: dict[tuple[int, _Key], int],
     patches: Sequence[Patch],
-) -> tuple[NDArray[np.float64], list[list[int]]]:
-    """Return vertices of which those where sheets meet are one, and the polygons with their new numbers.
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return vertices of which those where sheets meet are one, and the new number of each.
 
     Sheets that overlap by a rounding error would give two polygons one side of an edge: there they are not
     joined.
@@ -242,9 +361,7 @@ def _welded(
             break
         crossings = kept_crossings
     kept, renumbered = np.unique(final, return_inverse=True)
-    return np.ascontiguousarray(points[kept]), [
-        [int(renumbered[corner]) for corner in polygon] for polygon in polygons
-    ]
+    return np.ascontiguousarray(points[kept]), renumbered
 
 
 def _vertex_of(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ BORDER_M = 1e-4
 # Of a cell: corners so near to its lines are taken for points of them, so that no cell is much thinner than
 # others.
 CELL_SHARE = 0.05
+AROUND_M = 1.0  # So far round a part of the ground its terrain is looked at: more than rounding.
 MOST_CELLS = 20_000  # Cells of one floor; larger ground has larger ones.
 _Edge = tuple[int, int]
 
@@ -137,6 +138,22 @@ def speeds_on(
             shapely.prepare(each.area)
             speed[shapely.contains(each.area, middle)] = each.speed
     return speed
+
+
+def terrain_near(
+    terrain: Sequence[Terrain], low: NDArray[np.float64], high: NDArray[np.float64]
+) -> list[Terrain]:
+    """Return the terrain in a box, between two corners (m), and a little round it,
+    so that what is cut off has no border inside.
+    """
+    found = []
+    around = shapely.box(*(low - AROUND_M), *(high + AROUND_M)) if terrain else None
+    for each in terrain:
+        parts = shapely.get_parts(shapely.intersection(each.area, around))
+        areas = parts[shapely.get_dimensions(parts) == 2]
+        if len(areas):
+            found.append(replace(each, area=shapely.multipolygons(areas)))
+    return found
 
 
 def region_of(

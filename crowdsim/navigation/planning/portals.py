@@ -25,7 +25,7 @@ class FoundCorridors(FoundPaths):
         planner.submit(0, 1 + np.arange(len(asked.goal)), *asked[2:])
         answers, _ = planner.advance(ALL, Team())
         order = np.argsort(answers.entity, kind="stable")
-        self._asked, self._portals, self.piece = asked, answers.cells, answers.piece[order]
+        self._asked, self._portals, self.piece = asked, answers.portals, answers.piece[order]
         self._start = answers.start[:-1][order]
         self._size = np.diff(answers.start)[order].astype(np.int32)
 

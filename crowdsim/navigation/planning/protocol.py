@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.old_names import note_old_name
 from crowdsim.saved import Arrays, Saved
 
 # What an answer counts as, in expansions, besides one for each of its portals: what is done with it takes
@@ -40,22 +41,28 @@ class Answers:
     piece : (k,) int32
         Piece of the goal at the end; -1 unless found.
     start : (k + 1,) int64
-    cells : (m,) int32
-        Corridor i is ``cells[start[i]:start[i + 1]]``, goal's end first.
+    portals : (m,) int32
+        Corridor i is ``portals[start[i]:start[i + 1]]``, goal's end first.
     """
 
     entity: NDArray[np.int64]
     status: NDArray[np.uint8]
     piece: NDArray[np.int32]
     start: NDArray[np.int64]
-    cells: NDArray[np.int32]
+    portals: NDArray[np.int32]
 
     @property
     def work(self) -> int:
         """What the answers count as, in expansions:
         what is done with them takes time however they were found.
         """
-        return work_of(len(self.entity), len(self.cells))
+        return work_of(len(self.entity), len(self.portals))
+
+    @property
+    def cells(self) -> NDArray[np.int32]:
+        """The portals, by their name of before."""
+        note_old_name("Answers.cells", "Answers.portals")
+        return self.portals
 
 
 # which agent asked from where (m)

@@ -347,13 +347,13 @@ class StationaryPlanner(SlotPlanner):
         size = np.diff(answers.start)
         for i in np.flatnonzero(looks).tolist():
             self._found[int(answers.entity[i])] = (
-                answers.cells[answers.start[i] : answers.start[i + 1]].copy(),
+                answers.portals[answers.start[i] : answers.start[i + 1]].copy(),
                 int(answers.piece[i]),
             )
         if looks.any():
             self._lay_out([records[i][0] for i in np.flatnonzero(looks).tolist()])
         order = np.array([record["order"] for record, _ in records], dtype=np.int64)[~looks]
-        cells = answers.cells[np.repeat(~looks, size)]
+        portals = answers.portals[np.repeat(~looks, size)]
         detail = np.zeros((len(order), 4))
         ended = Ended(
             order,
@@ -362,7 +362,7 @@ class StationaryPlanner(SlotPlanner):
             answers.piece[~looks],
             size[~looks],
             detail,
-            cells,
+            portals,
         )
         return used, len(records) > 0, ended, work_of(int(looks.sum()), int(size[looks].sum()))
 

@@ -5,7 +5,6 @@ it needs nothing but what `crowdsim.navigation.tiles.cut` has cut for it.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,14 +12,12 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.forced_edges import force_edges
 from crowdsim.geometry.steps import at_once
 from crowdsim.geometry.triangulation import Triangulation, in_fixed_order, make_delaunay, neighbours_of
-from crowdsim.navigation.mesh.terrain import Pieces, convex_pieces, speeds_on
+from crowdsim.navigation.mesh.terrain import Pieces, convex_pieces, speeds_on, terrain_near
 from crowdsim.navigation.tiles.cut import TileGround
 
-AROUND_M = 1.0  # So far beyond a tile its terrain is looked at: more than rounding, less than anything costs.
 # What an edge of a tile is: shared with a polygon of the tile, a wall, part of an exit, or on the tile's
 # border.
 INNER, WALL, OPEN, BORDER = range(4)
@@ -121,7 +118,8 @@ def tile_steps(ground: TileGround, tile: int, *, most_sides: int) -> Generator[s
     make_delaunay(points, triangles, neighbours)
     yield "delaunay"
     partial = {edge for edge, (_, tiles) in gaps.items() if len(tiles) > 1}
-    terrain = _terrain_of(ground, tile)
+    corner = np.array([tile % ground.shape[0], tile // ground.shape[0]]) + ground.first
+    terrain = terrain_near(ground.terrain, corner * ground.size, (corner + 1) * ground.size)
     pieces = convex_pieces(
         Triangulation(points, triangles, _neighbours_without(triangles, partial)),
         terrain,
@@ -207,21 +205,6 @@ def _neighbours_without(triangles: NDArray[np.int32], kept: set[tuple[int, int]]
         if _key(int(triangles[t, i]), int(triangles[t, (i + 1) % 3])) in kept:
             neighbours[t, i] = -1
     return neighbours
-
-
-def _terrain_of(ground: TileGround, tile: int) -> list[Terrain]:
-    """Return the terrain in a tile and a little round it, so that its borders there are none of the tile."""
-    if not ground.terrain:
-        return []
-    low = np.array([tile % ground.shape[0], tile // ground.shape[0]]) + ground.first
-    around = shapely.box(*(low * ground.size - AROUND_M), *((low + 1) * ground.size + AROUND_M))
-    found = []
-    for each in ground.terrain:
-        parts = shapely.get_parts(shapely.intersection(each.area, around))
-        areas = parts[shapely.get_dimensions(parts) == 2]
-        if len(areas):
-            found.append(replace(each, area=shapely.multipolygons(areas)))
-    return found
 
 
 def _packed(

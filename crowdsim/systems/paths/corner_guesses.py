@@ -108,19 +108,19 @@ class CornerGuesses(Guesses):
             Which were; the others meet their guess only where their search began, or were pushed off it.
         """
         joined = np.zeros(len(rows), dtype=np.bool_)
-        cells = np.split(answers.cells, answers.start[1:-1])
+        portals = np.split(answers.portals, answers.start[1:-1])
         for number in np.flatnonzero(has_path(answers.status) & self.knows(answers.entity)).tolist():
             found = self._joined(
-                int(rows[number]), int(answers.entity[number]), int(answers.piece[number]), cells[number]
+                int(rows[number]), int(answers.entity[number]), int(answers.piece[number]), portals[number]
             )
             if found is not None:
-                cells[number], joined[number] = found, True
+                portals[number], joined[number] = found, True
         self.forget(answers.entity)
         if not joined.any():
             return answers, joined
-        start = np.cumsum([0, *(len(each) for each in cells)]).astype(np.int64)
+        start = np.cumsum([0, *(len(each) for each in portals)]).astype(np.int64)
         return Answers(
-            answers.entity, answers.status, answers.piece, start, np.concatenate(cells).astype(np.int32)
+            answers.entity, answers.status, answers.piece, start, np.concatenate(portals).astype(np.int32)
         ), joined
 
     def _joined(

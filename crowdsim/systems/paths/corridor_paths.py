@@ -193,7 +193,7 @@ class CorridorPaths(Paths):
         agents.corridor_length[rows[is_joined]] = 0  # what is joined over corners needs no trail over portals
         trail, trail_start = self._trails(rows)
         make_room(world, rows, lengths + np.diff(trail_start))
-        world.corridors.fill(agents.corridor_start[rows], answers.start, answers.cells)
+        world.corridors.fill(agents.corridor_start[rows], answers.start, answers.portals)
         ahead = lengths.astype(np.int32)
         join_many(
             world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, trail,

@@ -59,7 +59,7 @@ def scenes(name, radius, seed, count=60, steps=8):
     )
     answers, _ = planner.advance(1 << 40, Team(1))
     for i in range(many):
-        found = answers.cells[answers.start[i] : answers.start[i + 1]][::-1].tolist()
+        found = answers.portals[answers.start[i] : answers.start[i + 1]][::-1].tolist()
         walked = path_of(mesh, int(polygons[i]), rng, int(rng.integers(1, steps)))
         if answers.status[i] != 2 or not walked or (mesh.edge_width[walked] < 2.0 * radius).any():
             continue

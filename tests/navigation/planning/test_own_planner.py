@@ -84,7 +84,7 @@ def answered(planner, mesh, position, radius=0.2):
         np.full(len(rows), radius),
     )
     answers, _ = planner.advance(1 << 40, Team(1))
-    return answers.status.tolist(), np.split(answers.cells, answers.start[1:-1]), answers
+    return answers.status.tolist(), np.split(answers.portals, answers.start[1:-1]), answers
 
 
 def test_every_kind_of_planner_is_known_by_its_name_and_its_own_folder():

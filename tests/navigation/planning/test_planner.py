@@ -151,7 +151,7 @@ def take(answers, found):
         answers[entity] = (
             int(found.status[i]),
             int(found.piece[i]),
-            tuple(found.cells[found.start[i] : found.start[i + 1]].tolist()),
+            tuple(found.portals[found.start[i] : found.start[i + 1]].tolist()),
         )
 
 
@@ -275,7 +275,7 @@ def test_the_same_searches_are_made_for_any_number_of_threads(kind):
         scene.submit(planner, slice(None))
         while planner.waiting:
             found, used = planner.advance(60, team)
-            log.append((used, found.entity.tolist(), found.cells.tolist()))
+            log.append((used, found.entity.tolist(), found.portals.tolist()))
         logs.append(log)
     assert logs[0] == logs[1] == logs[2] and len(logs[0]) > 5
 

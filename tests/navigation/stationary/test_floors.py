@@ -32,7 +32,7 @@ def answer_to(mesh, goals, start, polygon, stationary, under, radius=0.9):
             0, np.array([1]), np.array([start]), polygon, np.zeros(1, dtype=np.int32), np.array([0.2])
         )
         found.append(each.advance(1 << 40, Team(1))[0])
-    return int(found[1].status[0]), not np.array_equal(found[0].cells, found[1].cells)
+    return int(found[1].status[0]), not np.array_equal(found[0].portals, found[1].portals)
 
 
 @pytest.mark.parametrize("floor, want", [(UPPER, FOUND_THROUGH_AGENTS), (GROUND, FOUND)])

@@ -55,7 +55,7 @@ class Crowd:
             made += used
             for row, entity in enumerate(answers.entity.tolist()):
                 assert entity not in got
-                corridor = answers.cells[answers.start[row] : answers.start[row + 1]]
+                corridor = answers.portals[answers.start[row] : answers.start[row + 1]]
                 got[entity] = (
                     int(answers.status[row]),
                     int(answers.piece[row]),

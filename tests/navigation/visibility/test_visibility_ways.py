@@ -91,7 +91,7 @@ def check_existence(seed, radius):
     at = located(mesh, starts)
     for row in np.flatnonzero(connected).tolist():
         polygon = at[row]
-        for edge in paths.cells[row][::-1]:
+        for edge in paths.portals[row][::-1]:
             assert mesh.edge_polygon[edge] == polygon
             assert mesh.edge_width[edge] >= 2.0 * radius - 1e-6
             polygon = mesh.edge_polygon[mesh.edge_twin[edge]]
@@ -360,7 +360,7 @@ def test_paths_are_never_longer_than_those_over_portals():
     )
     answers, _ = planner.advance(ALL, Team(1))
     own = paths.strings()
-    paths.cells = [answers.cells[a:b] for a, b in itertools.pairwise(answers.start)]
+    paths.portals = [answers.portals[a:b] for a, b in itertools.pairwise(answers.start)]
     paths.piece = answers.piece
     assert (own <= paths.strings() + 1e-9).all()
     assert (own < paths.strings() - 1e-3).any()
@@ -373,7 +373,7 @@ def test_paths_are_the_same_however_the_search_is_sliced(slice_size):
     sights = Sights.on(ground)
     whole, sliced = sights.paths(starts, ends, 0.3), sights.paths(starts, ends, 0.3, slice_size)
     assert np.array_equal(whole.cost, sliced.cost)
-    assert all(np.array_equal(a, b) for a, b in zip(whole.cells, sliced.cells, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(whole.portals, sliced.portals, strict=True))
     assert whole.expansions == sliced.expansions
 
 
