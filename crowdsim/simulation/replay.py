@@ -52,8 +52,14 @@ def intervention(change: Callable[Concatenate[S, P], None]) -> Callable[Concaten
             line = _line_of(self.tick, name, given)
         change(self, *args, **kwargs)
         self.ledger.note_intervention()
-        if recorder is not None:
-            recorder.intervention(self.tick, line)
+        if recorder is None:
+            return
+        if not line:
+            raise CrowdsimError(
+                f"{name} was given what no recording can hold ({_kinds(given)}). The run has changed, and "
+                "its recording does not say how: it cannot be verified. Give numbers, texts, lists or arrays."
+            )
+        recorder.intervention(self.tick, line)
 
     CALLS[name] = done
     return done
@@ -67,6 +73,10 @@ def _line_of(tick: int, name: str, given: dict[str, Any]) -> bytes:
         raise CrowdsimError(f"{name}: {error}.") from None
     except (TypeError, ValueError):
         return b""
+
+
+def _kinds(given: dict[str, Any]) -> str:
+    return ", ".join(f"{name}: {type(value).__name__}" for name, value in given.items())
 
 
 class Replay:

@@ -27,7 +27,7 @@ from crowdsim.simulation.replay import CALLS, Replay
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.integrate import Integrate
 from tests.cli.command import crowdsim, environment
-from tests.crowds import ROOT
+from tests.crowds import BUSY, ROOT, simulation
 from tests.simulation.steered import go_on, hall
 
 
@@ -454,3 +454,21 @@ def test_tiles_that_a_program_takes_out_follow_from_the_recording(tmp_path):
             run.step()
     assert crowdsim(["verify", tmp_path / "run.h5", "--threads", "2"]).returncode == 0
     assert len(interventions(tmp_path / "run.h5")) == 10
+
+
+class Third:
+    """A number of a library's own."""
+
+    def __float__(self):
+        return 0.3
+
+
+def test_what_no_recording_can_hold_is_told_where_it_is_given(tmp_path):
+    with (
+        simulation(BUSY, out=tmp_path / "run.h5") as run,
+        pytest.raises(CrowdsimError, match=r"no recording can hold \(entity: list, radius: Third\)"),
+    ):
+        run.set_radius([1], Third())
+    with simulation(BUSY) as run:  # without a recording it is a number as others are
+        run.set_radius([1], Third())
+        assert run.agents.radius[0] == 0.3
