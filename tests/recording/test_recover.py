@@ -123,6 +123,8 @@ def test_rows_that_a_bad_disk_spoiled_end_the_file_before_them(tmp_path, name):
         if name in ("events", "roster"):  # a hundred more in every tick
             more = np.repeat((crowd.events(0) if name == "events" else crowd.roster(0))[:1], 100)
             more["tick" if name == "events" else "spawn_tick"] = tick
+            if name == "roster":  # each once
+                more["entity"] = 1000 + 100 * tick + np.arange(100)
             getattr(writer, name)(more)
         crowd.record(writer, tick + 1, first=tick)
         tick += 1

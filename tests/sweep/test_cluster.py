@@ -191,7 +191,11 @@ def test_a_cluster_without_workers_is_waited_for_as_long_as_is_asked(small, tmp_
 def test_workers_without_this_crowdsim_are_named(small, tmp_path):
     other = tmp_path / "elsewhere"
     (other / "crowdsim").mkdir(parents=True)
-    (other / "crowdsim" / "__init__.py").write_text("")
+    # an installation in place would find the rest of the package where it is developed
+    (other / "crowdsim" / "__init__.py").write_text(
+        "import sys\n"
+        "sys.meta_path[:] = [each for each in sys.meta_path if 'editable' not in str(each).lower()]\n"
+    )
     with dask_cluster(tmp_path / "dask", 0) as dask:
         dask.add_worker("--no-nanny", PYTHONPATH=str(other))
         with pytest.raises(
