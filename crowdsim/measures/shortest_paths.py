@@ -134,7 +134,7 @@ def shortest_path_lengths(
     for row, (person, begin, end) in enumerate(
         zip(people.tolist(), begins.tolist(), ends.tolist(), strict=True)
     ):
-        itinerary = world.itineraries[built.agents.itinerary[person - 1]]
+        itinerary = world.itineraries[built.all_agents.itinerary[person - 1]]
         if not 0 < end - begin <= len(itinerary.goals):
             continue
         offset = len(itinerary.goals) - (end - begin)
@@ -157,7 +157,7 @@ def shortest_path_lengths(
                     y,
                     floor,
                     goal,
-                    built.agents.desired_speed[person - 1] if np.isnan(speed) else speed,
+                    built.all_agents.desired_speed[person - 1] if np.isnan(speed) else speed,
                 )
             )
     return _sums(built, np.array(legs, dtype=_LEG), len(people))
@@ -189,7 +189,7 @@ def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> ND
 def _layers_of_groups(built: Built, people: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the floor on which each one's group begins."""
     layers = np.array([group.layer for group in built.scenario.groups], dtype=np.int32)
-    return layers[built.agents.group[people - 1]]
+    return layers[built.all_agents.group[people - 1]]
 
 
 def _is_same(scenario: Scenario, goal: int, reached: int) -> bool:
@@ -217,7 +217,7 @@ def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.flo
     locate_many(0, len(legs), world.mesh, position, np.ascontiguousarray(legs["layer"]), polygon)
     lost = legs["row"][polygon < 0]  # stood off the ground, where a camera or a push has put a person
     legs, position, polygon = legs[polygon >= 0], position[polygon >= 0], polygon[polygon >= 0]
-    goal, radius = np.ascontiguousarray(legs["goal"]), built.agents.radius[legs["person"] - 1]
+    goal, radius = np.ascontiguousarray(legs["goal"]), built.all_agents.radius[legs["person"] - 1]
     asked = Asked(world.mesh, world.goals, position, polygon, goal, radius)
     found = FoundCorridors(MeshPlanner(world.mesh, world.goals, kind="optimal"), asked)
     length, effort, piece = found.lengths(), found.lengths(in_time=True), found.piece

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import shapely
+from numpy.typing import NDArray
 
 from crowdsim.errors import needed
 from crowdsim.measures.deadlock_stuck import opens_later, waits_by_design
@@ -21,6 +22,7 @@ from crowdsim.measures.obstacles import open_areas
 from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
+from crowdsim.recording.schema import EventKind
 from crowdsim.scenario.geometry import Geometry, ToggledArea
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
@@ -271,6 +273,18 @@ def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool =
                 )
 
 
+def _put_elsewhere(
+    recording: Recording, entities: NDArray[np.int64], frames: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the first rows of agents after a program put them elsewhere; rows are by agent, then frame."""
+    events = recording.table("events")
+    moved = events[events["kind"] == EventKind.MOVED]
+    most = recording.commit.frames + 1
+    frame = np.searchsorted(recording.table("frames/tick"), moved["tick"])
+    rows = np.searchsorted(entities * most + frames, moved["entity"] * most + frame)
+    return rows[(rows > 0) & (rows < len(entities))]
+
+
 def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | None, *, named: bool) -> None:
     """Draw trails coloured by group, those on one floor if `layer` is given,
     with a legend on the panel that is `named`.
@@ -286,6 +300,7 @@ def _draw_lines(axes: Any, recording: Recording, trails: Trails, layer: int | No
     # where it left to where it came.
     frames = trails.rows["frame"][here][order]
     bounds = np.flatnonzero((np.diff(entities) != 0) | (np.diff(frames) > trails.step)) + 1
+    bounds = np.union1d(bounds, _put_elsewhere(recording, entities, frames))
     lines = np.split(places, bounds) if len(places) else []
     line_entity = entities[np.append(0, bounds)].tolist() if len(places) else []
     add_lines(

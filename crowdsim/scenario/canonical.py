@@ -301,6 +301,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         data["count"] = group.count
     keys = _keys_of_agents(group, scenario)
     data |= {
+        "reserve": group.reserve or None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
         "goals": keys.pop("goals"),

@@ -239,6 +239,8 @@ class Group:
     positions : (count, 2) float64, m, or None
     listed : tuple of ListedAgent
         Empty, or one for each agent.
+    reserve : int
+        Number of further agents, whose indices follow, that only a program puts in.
     region : shapely Polygon or MultiPolygon, or None
         Where agents without a position start; None is all walkable ground.
     visits : tuple of Visit
@@ -274,6 +276,7 @@ class Group:
     avoidance: Chosen | None = None
     navigation: Chosen | None = None
     immovable: bool = False
+    reserve: int = 0
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""

@@ -244,8 +244,8 @@ class GroupResolver:
             )
         self._names.setdefault(shape.name, index)
         count = self._count(shape, path)
-        self._total += count
-        if self._total > MAX_AGENTS >= self._total - count:
+        self._total += count + shape.reserve
+        if self._total > MAX_AGENTS >= self._total - count - shape.reserve:
             self.problems.add(
                 path,
                 (
@@ -262,6 +262,7 @@ class GroupResolver:
             if shape.positions is not None
             else None,
             listed=(),
+            reserve=shape.reserve,
             region=region,
             leave_on_arrival=shape.leave_on_arrival,
             avoidance=self._own("avoidance", path),

@@ -316,6 +316,10 @@ class GroupShape(Bodies):
     agents: (
         Annotated[list[AgentShape], Expects("a list of agents [{id: ..., position: ...}, ...]")] | None
     ) = Field(default=None, description="The agents one by one.")
+    reserve: Annotated[int, Field(ge=0, le=MAX_AGENTS)] = Field(
+        default=0,
+        description="Further agents, which are not there before a program puts them in. Default: 0.",
+    )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."
     )

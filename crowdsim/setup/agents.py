@@ -27,6 +27,7 @@ DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is ref
 # Share up to which crowds in plain rooms are placed without trouble; what a message advises.
 USUAL_DENSEST = 0.7
 NO_ID = -1
+_DRAWN = (("radius", Stream.RADIUS), ("speed", Stream.SPEED), ("premovement", Stream.PREMOVEMENT))
 _COLUMNS = {column.name for column in AGENT_COLUMNS}
 
 
@@ -129,12 +130,7 @@ def resolve_agents(scenario: Scenario) -> Agents:
         dtype=np.uint64,
     )
     radius, speed, premovement = (
-        _draw(scenario, *_values(groups, order, name), stream, key)
-        for name, stream in (
-            ("radius", Stream.RADIUS),
-            ("speed", Stream.SPEED),
-            ("premovement", Stream.PREMOVEMENT),
-        )
+        _draw(scenario, *_values(groups, order, name), stream, key) for name, stream in _DRAWN
     )
     itineraries, itinerary = _itineraries(groups, order, group)
     highest = np.array(
@@ -157,6 +153,53 @@ def resolve_agents(scenario: Scenario) -> Agents:
         symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, key, 0.0, 1.0),
         is_immovable=np.array(immovable, dtype=np.bool_)[which],
     )
+
+
+def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
+    """Return all agents there can ever be: those of `resolve_agents`, and behind them the reserves of the
+    groups, by group and index; these have no place, nan.
+    """
+    groups = scenario.groups
+    counts = [each.reserve for each in groups]
+    if not any(counts):
+        return agents
+    group = np.repeat(np.arange(len(groups), dtype=np.int32), counts)
+    index = np.concatenate([each.count + np.arange(each.reserve, dtype=np.int32) for each in groups])
+    names = [groups[number].name for number in group.tolist()]
+    key = np.array(
+        [agent_key(name, row, None) for name, row in zip(names, index.tolist(), strict=True)],
+        dtype=np.uint64,
+    )
+    radius, speed, premovement = (
+        _draw(scenario, [getattr(each, name) for each in groups], group.astype(np.int64), stream, key)
+        for name, stream in _DRAWN
+    )
+    own = [_itinerary(each.visits, each.leave_on_arrival) for each in groups]
+    highest = np.array(
+        [max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in own]
+    )
+    more = Agents(
+        id=np.full(len(key), NO_ID, dtype=np.int64),
+        index=index,
+        label=[f"{name}[{row}]" for name, row in zip(names, index.tolist(), strict=True)],
+        highest_speed=np.maximum(speed, highest[group]),
+        itineraries=own,
+        key=key,
+        group=group,
+        itinerary=group + np.int32(len(agents.itineraries)),
+        position=np.full((len(key), 2), np.nan),
+        radius=radius,
+        desired_speed=speed,
+        start_tick=ticks_in(premovement, scenario.tick),
+        symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, key, 0.0, 1.0),
+        is_immovable=np.array([each.immovable for each in groups], dtype=np.bool_)[group],
+    )
+    both = {field.name: (getattr(agents, field.name), getattr(more, field.name)) for field in fields(Agents)}
+    joined: dict[str, Any] = {
+        name: one + other if isinstance(one, list) else np.concatenate([one, other])
+        for name, (one, other) in both.items()
+    }
+    return Agents(**joined)
 
 
 def _values(

@@ -48,7 +48,7 @@ from crowdsim.scenario.model import Event, Goal, RadiusChange, Scenario, TileCha
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
-from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents
+from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents, with_reserve
 from crowdsim.setup.things import give_things
 from crowdsim.world.world import World
 
@@ -68,6 +68,9 @@ class Built:
     scenario : Scenario
     world : World
     agents : Agents
+        Those that are there at the beginning.
+    all_agents : Agents
+        These, and behind them the reserves of the groups: an agent's number in it is its entity - 1.
     polygon : (n,) int64
         Polygon of the mesh under each agent.
     mesh_build : MeshBuild
@@ -77,6 +80,7 @@ class Built:
     scenario: Scenario
     world: World
     agents: Agents
+    all_agents: Agents
     polygon: NDArray[np.int64]
     mesh_build: MeshBuild
 
@@ -91,8 +95,11 @@ class Built:
         return self.agents.highest_speed * float(self.scenario.bodies.values["top_speed"])
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return what the agents have in columns when they come into the world, by the names of these."""
-        return {**self.agents.columns(), "maximum_speed": self.maximum_speed}
+        """Return what all agents, those of reserves too, have in columns when they come into the world,
+        by the names of these.
+        """
+        top = float(self.scenario.bodies.values["top_speed"])
+        return {**self.all_agents.columns(), "maximum_speed": self.all_agents.highest_speed * top}
 
 
 def build_world(scenario: Scenario) -> Built:
@@ -106,6 +113,7 @@ def build_world(scenario: Scenario) -> Built:
         If the ground cannot be meshed.
     """
     agents = resolve_agents(scenario)
+    all_agents = with_reserve(scenario, agents)
     mesh_build = mesh_of(
         scenario, agents, as_grounds_take(scenario, closed_at_the_begin(scenario.geometry.areas))
     )
@@ -117,7 +125,7 @@ def build_world(scenario: Scenario) -> Built:
         mesh_build.walls,
         goals,
         [goal.name for goal in scenario.goals],
-        agents.itineraries,
+        all_agents.itineraries,
         tiles,
         shapes,
     )
@@ -129,7 +137,7 @@ def build_world(scenario: Scenario) -> Built:
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layers[agents.group], polygon)
     _refuse_lost(scenario, agents, polygon)
     _refuse_events(scenario, agents, tiles)
-    return Built(scenario, world, agents, polygon, mesh_build)
+    return Built(scenario, world, agents, all_agents, polygon, mesh_build)
 
 
 def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:

@@ -29,7 +29,7 @@ from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
-from crowdsim.systems.resize import set_radii, set_speeds
+from crowdsim.systems.resize import reach_walls, require_radii, set_radii, set_speeds
 from crowdsim.world.columns import MOST_SPEED_M_S, AgentState, Led, ReplanCause, Stepping
 from crowdsim.world.world import World
 
@@ -235,6 +235,147 @@ class Interventions:
             agents.is_yielding[rows] = Stepping.NOWHERE
         agents.is_driven[rows] = Led.HELD if held else Led.NOT
         self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    @intervention
+    def add_agents(self, group: str, position: ArrayLike, *, storey: str | None = None) -> NDArray[np.int64]:
+        """Put agents of a group's reserve into the world; they are there in the next tick.
+
+        They are the next ones of the group by their index, have what its agents have, drawn as theirs from
+        the seed, and go where these go; `set_goal` sends them elsewhere.
+
+        Parameters
+        ----------
+        group : str
+            One with a key ``reserve`` in the scenario.
+        position : (2,) or (k, 2) float, m
+            One for each.
+        storey : str, optional
+            Floor on which they begin, where there are several; without it that of their group.
+
+        Returns
+        -------
+        (k,) int64
+            Their entities.
+
+        Raises
+        ------
+        CrowdsimError
+            If the group has not so many left, or one would be off the ground, in a wall or in another. Then
+            none is put in.
+        """
+        self._refuse_if_finished("put agents in")
+        groups = [each.name for each in self.scenario.groups]
+        if group not in groups:
+            near = suggestion(group, groups) if isinstance(group, str) else ""
+            raise CrowdsimError(
+                f"there is no group {group!r}. {near} Known are {listed(groups)}.".replace("  ", " ")
+            )
+        number, outside = groups.index(group), self.world.outside
+        left = outside["entity"][outside["was_in"] == 0]
+        left = left[self.built.all_agents.group[left - 1] == number]
+        wanted = points_of(position, "the position of an agent")
+        if len(wanted) > len(left):
+            reserve = self.scenario.groups[number].reserve
+            raise CrowdsimError(
+                f"{len(wanted):,} agents are to be put in, but the group {group} has a reserve of "
+                f"{reserve:,}, and {len(left):,} of them are left. Give it more: groups: [{{name: {group}, "
+                f"reserve: {reserve + len(wanted) - len(left)}, ...}}]."
+            )
+        entity = left[: len(wanted)]
+        layer = max(0, self.scenario.groups[number].layer) if storey is None else self._floor(storey)
+        self._put_in(entity, wanted, np.full(len(entity), layer, dtype=np.int32))
+        return entity
+
+    @intervention
+    def switch_off(self, entity: ArrayLike) -> None:
+        """Take agents out of the world until `switch_on`: no agent meets them, and they do nothing.
+
+        What they are, where they were and where they go is kept; their paths are not.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent.
+        """
+        rows = self._leaving(entity)
+        self.world.take_out(rows)
+
+    @intervention
+    def switch_on(self, entity: ArrayLike, position: ArrayLike | None = None) -> None:
+        """Put agents into the world again that were switched off; they are there in the next tick.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids or names.
+        position : (2,) or (k, 2) float, m, optional
+            One for each, on the floor on which it was; without it they come where they were.
+
+        Raises
+        ------
+        CrowdsimError
+            If an agent is not switched off, or would be off the ground, in a wall or in another. Then none is
+            put in.
+        """
+        self._refuse_if_finished("put agents in")
+        outside = self.world.outside
+        is_off = outside["was_in"] == 1
+        known = outside["entity"][is_off]
+        rows = rows_of(entity, known, self.built.all_agents.label, "is not switched off")
+        place, layer = outside["position"][is_off][rows], outside["layer"][is_off][rows]
+        own = known[rows]
+        self._put_in(own, places_for(self.built, own, place if position is None else position), layer)
+
+    @intervention
+    def remove_agents(self, entity: ArrayLike) -> None:
+        """Take agents out of the world for good.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent.
+        """
+        leaving = np.zeros(len(self.world.agents), dtype=np.bool_)
+        leaving[self._leaving(entity)] = True
+        self.world.retire(leaving)
+
+    def _leaving(self, entity: ArrayLike) -> NDArray[np.int64]:
+        """Return the rows of agents that are to leave, which then ask for no path any more."""
+        self._refuse_if_finished("take agents out")
+        rows = np.unique(self._rows(entity))
+        own = self.world.agents.entity[rows]
+        self.system(Plan).forget(own)
+        self.ledger.note_steering(own, are_sent=False)
+        return rows
+
+    def _put_in(
+        self, entity: NDArray[np.int64], position: NDArray[np.float64], layer: NDArray[np.int32]
+    ) -> None:
+        """Put agents in that are outside, where they have room."""
+        world = self.world
+        radius = world.outside["radius"][np.searchsorted(world.outside["entity"], entity)]
+        require_radii(self.built, entity, radius)
+        polygon = polygons_under(self.built, entity, position, radius, layer)
+        world.put_in(entity, position, polygon)
+        reach_walls(self.built)
+        self.ledger.note_steering(entity, are_sent=False)
+
+    def _floor(self, storey: str) -> int:
+        names = self.scenario.geometry.floor_names
+        if storey not in names:
+            known = f"Known are {listed(list(names))}." if names else "The ground has one floor only."
+            raise CrowdsimError(f"there is no storey {storey!r}. {known}")
+        return list(names).index(storey)
 
     @intervention
     def move_agents(self, entity: ArrayLike, position: ArrayLike) -> None:
@@ -460,7 +601,8 @@ class Interventions:
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
-        return rows_of(entity, self.world.agents.entity[: self.world.agent_count], self.built.agents.label)
+        there = self.world.agents.entity[: self.world.agent_count]
+        return rows_of(entity, there, self.built.all_agents.label)
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:
@@ -470,7 +612,9 @@ class Interventions:
             )
 
 
-def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]) -> NDArray[np.intp]:
+def rows_of(
+    entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str], absent: str = "is not in the world"
+) -> NDArray[np.intp]:
     """Return the rows of agents that a user names.
 
     Parameters
@@ -480,7 +624,9 @@ def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]
     present : (n,) int64
         Entity ids of those in the world, ascending.
     labels : sequence of str
-        Names of all agents there ever were, by entity id - 1.
+        Names of all agents there can ever be, by entity id - 1.
+    absent : str
+        What is wrong with one that is not among them.
 
     Raises
     ------
@@ -505,7 +651,7 @@ def rows_of(entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str]
         missing, count = int(wanted[~is_there][0]), len(labels)
         has_left = 1 <= missing <= count
         what = (
-            f'agent {missing} ("{labels[missing - 1]}") has left the world'
+            f'agent {missing} ("{labels[missing - 1]}") {absent}'
             if has_left
             else f"there is no agent {missing}: their numbers are 1 to {count:,}"
         )

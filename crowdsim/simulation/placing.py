@@ -40,7 +40,9 @@ def places_for(built: Built, entity: NDArray[np.int64], position: ArrayLike) -> 
     distinct, count = np.unique(entity, return_counts=True)
     if len(distinct) < len(entity):
         twice = int(distinct[count > 1][0])
-        raise CrowdsimError(f"{built.agents.label[twice - 1]} is named twice, and can be in one place only.")
+        raise CrowdsimError(
+            f"{built.all_agents.label[twice - 1]} is named twice, and can be in one place only."
+        )
     return given
 
 
@@ -68,7 +70,7 @@ def polygons_under(
     CrowdsimError
         If one would be off the ground, in a wall, or in another, with the numbers.
     """
-    world, agents, label = built.world, built.world.agents, built.agents.label
+    world, agents, label = built.world, built.world.agents, built.all_agents.label
     polygon = np.empty(len(place), dtype=np.int64)
     locate_many(0, len(place), world.mesh, place, layer, polygon)
     for row in np.flatnonzero(polygon < 0)[:1].tolist():

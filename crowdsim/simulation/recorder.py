@@ -20,6 +20,7 @@ from crowdsim.recording.schema import (
     ROSTER_DTYPE,
     STANDARD_COLUMNS,
     TRACED_COLUMNS,
+    EventKind,
     RecordedColumn,
     RecordedCount,
     fitted,
@@ -80,8 +81,9 @@ class Recorder:
         self._columns = (*(fitted(column, farthest_m) for column in _columns(scenario)), *of_own)
         self._frames = 0
         self._region = scenario.record.region
-        self._world = built.world
-        chosen = recorded_rows(scenario, built.agents)
+        self._world, self._built = built.world, built
+        self._known: set[int] = set()  # the agents of the roster
+        chosen = recorded_rows(scenario, built.all_agents)
         # by place in the order of identity, which is entity - 1
         self._chosen = None if chosen.all() else chosen
         header = Header(
@@ -127,12 +129,10 @@ class Recorder:
         """Record the unchanging facts of all agents, their spawning, and where they stand before the first
         tick that is recorded.
         """
-        rows = np.zeros(len(agents), dtype=ROSTER_DTYPE)
-        for name in ("entity", "key", "group", "radius", "desired_speed", "maximum_speed", "start_tick"):
-            rows[name] = getattr(agents, name)
-        identity = agents.entity - 1
-        rows["scenario_id"], rows["index"] = built.agents.id[identity], built.agents.index[identity]
-        self.writer.roster(rows)
+        self._list(
+            agents.entity,
+            {name: getattr(agents, name) for name in ("radius", "desired_speed", "maximum_speed")},
+        )
         self.writer.events(events)
         self._keep_frame(tick, agents)
         self.writer.commit()
@@ -140,6 +140,8 @@ class Recorder:
     def go_on(self, recording: Recording, last_tick: int, interventions: int) -> None:
         """Begin with what another recording of this run holds until a tick, and so many interventions."""
         self.writer.begin_with(recording, last_tick, interventions)
+        listed = recording.table("roster")
+        self._known = set(listed["entity"][listed["spawn_tick"] <= last_tick].tolist())
         self._frames = self.writer.committed.frames
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
@@ -182,11 +184,32 @@ class Recorder:
         if self._is_past(tick.number):
             return
         if len(events):
+            self._list_new(tick.number, events)
             self.writer.events(events)
         if tick.reasons is not None:
             self.writer.explanations(tick.number, tick.reasons)
         assert tick.digests is not None
         self.writer.tick(tick.number, tick.counts, readings, tick.digests)
+
+    def _list_new(self, tick: int, events: NDArray[Any]) -> None:
+        """Record the unchanging facts of agents that a program has put in for the first time."""
+        came = events["entity"][events["kind"] == EventKind.SPAWN].tolist()
+        entity = np.array(sorted({*came} - self._known), dtype=np.int64)
+        if len(entity):
+            columns = self._built.columns()
+            self._list(entity, {name: array[entity - 1] for name, array in columns.items()}, tick)
+
+    def _list(self, entity: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], tick: int = 0) -> None:
+        """Record the unchanging facts of agents, with what they have in columns at that time."""
+        rows, known = np.zeros(len(entity), dtype=ROSTER_DTYPE), self._built.all_agents
+        identity = entity - 1
+        rows["entity"], rows["spawn_tick"], rows["scenario_id"] = entity, tick, known.id[identity]
+        for name in ("key", "group", "index", "start_tick"):
+            rows[name] = getattr(known, name)[identity]
+        for name in ("radius", "desired_speed", "maximum_speed"):
+            rows[name] = columns[name]
+        self.writer.roster(rows)
+        self._known |= set(entity.tolist())
 
     def intervention(self, tick: int, line: bytes) -> None:
         """Record what a program did after a tick."""

@@ -13,8 +13,9 @@ from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.verdict import Ledger
 
 P = ParamSpec("P")
+R = TypeVar("R")
 S = TypeVar("S", bound="Steered")
-CALLS: dict[str, Callable[..., None]] = {}  # the calls by which a program changes a run, by name
+CALLS: dict[str, Callable[..., Any]] = {}  # the calls by which a program changes a run, by name
 
 
 class Steered(Protocol):
@@ -29,7 +30,7 @@ class Steered(Protocol):
         """Ticks done so far."""
 
 
-def intervention(change: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+def intervention(change: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Have the calls of a method recorded by which a program changes a run between two ticks.
 
     A call that raises has changed nothing, and is not recorded.
@@ -37,7 +38,7 @@ def intervention(change: Callable[Concatenate[S, P], None]) -> Callable[Concaten
     signature, name = inspect.signature(change), change.__name__
 
     @functools.wraps(change)
-    def done(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+    def done(self: S, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.is_in_tick:
             raise CrowdsimError(
                 f"{name} changes a run between two ticks, and was called by a system in the middle of one. "
@@ -50,16 +51,17 @@ def intervention(change: Callable[Concatenate[S, P], None]) -> Callable[Concaten
         line = b""
         if recorder is not None:
             line = _line_of(self.tick, name, given)
-        change(self, *args, **kwargs)
+        result = change(self, *args, **kwargs)
         self.ledger.note_intervention()
         if recorder is None:
-            return
+            return result
         if not line:
             raise CrowdsimError(
                 f"{name} was given what no recording can hold ({_kinds(given)}). The run has changed, and "
                 "its recording does not say how: it cannot be verified. Give numbers, texts, lists or arrays."
             )
         recorder.intervention(self.tick, line)
+        return result
 
     CALLS[name] = done
     return done

@@ -180,7 +180,10 @@ class Simulation(Interventions):
         self.world.entities.run_in_turn(
             [Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)]
         )
-        self.world.spawn(self.built.columns(), self.built.polygon)
+        columns, count = self.built.columns(), len(self.built.agents)
+        self.world.spawn({name: array[:count] for name, array in columns.items()}, self.built.polygon)
+        if count < len(self.built.all_agents):
+            self.world.keep_outside({name: array[count:] for name, array in columns.items()})
         events = self.world.events.take()
         if start is not None:
             take_up(self, start)
@@ -219,7 +222,7 @@ class Simulation(Interventions):
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
         return AgentsView(
-            self.world.agents, self.world.agent_count, self.built.agents.label, self.world.goal_names
+            self.world.agents, self.world.agent_count, self.built.all_agents.label, self.world.goal_names
         )
 
     def step(self) -> NDArray[Any]:

@@ -88,8 +88,8 @@ class Verdict:
         Why the run ended: ``all arrived``, ``time is up``, ``all that are left are stuck``, ``time limit``,
         ``interrupted``.
     agents, arrived, standing : int
-        All, those that reached their last goal (and were not sent on since), those without a goal (they had
-        none, or are done and stay).
+        All that came into the world, those that reached their last goal (and were not sent on since), those
+        without a goal (they had none, or are done and stay).
     arrivals : dict of str to int
         By goal.
     not_arrived : int
@@ -199,11 +199,15 @@ class Ledger:
     def __init__(self, built: Built) -> None:
         self._built = built
         self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
-        self._has_arrived = np.zeros(len(built.agents) + 1, dtype=bool)  # by entity
+        self._has_come = np.arange(len(built.all_agents) + 1) <= len(built.agents)  # by entity
+        self._has_come[0] = False
+        self._has_arrived = np.zeros(len(built.all_agents) + 1, dtype=bool)  # by entity
         # by entity: where it arrived last, and in which tick
-        self._last_goal = np.full(len(built.agents) + 1, -1, dtype=np.int32)
-        self._last_tick = np.zeros(len(built.agents) + 1, dtype=np.int64)
-        self._deadlocked = np.zeros((len(built.agents) + 1, len(Cause)), dtype=bool)  # by entity and cause
+        self._last_goal = np.full(len(built.all_agents) + 1, -1, dtype=np.int32)
+        self._last_tick = np.zeros(len(built.all_agents) + 1, dtype=np.int64)
+        self._deadlocked = np.zeros(
+            (len(built.all_agents) + 1, len(Cause)), dtype=bool
+        )  # by entity and cause
         names = (
             "steered",
             "interventions",
@@ -236,6 +240,7 @@ class Ledger:
 
     def _note_events(self, tick: int, events: NDArray[Any]) -> None:
         numbers, kind = self._numbers, events["kind"]
+        self._has_come[events["entity"][kind == EventKind.SPAWN]] = True
         arrivals = events[kind == EventKind.ARRIVAL]
         if len(arrivals):
             np.add.at(self._arrivals, arrivals["value"], 1)
@@ -266,6 +271,7 @@ class Ledger:
         numbers = np.array(list(self._numbers.values()))
         arrays = {
             "arrivals": self._arrivals,
+            "has_come": self._has_come,
             "has_arrived": self._has_arrived,
             "last_goal": self._last_goal,
             "last_tick": self._last_tick,
@@ -278,8 +284,9 @@ class Ledger:
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
-        saved, agents = Saved.of(state), len(self._built.agents)
+        saved, agents = Saved.of(state), len(self._built.all_agents)
         self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
+        self._has_come = saved.take("has_come", "?", (agents + 1,))
         self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
         self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
         self._last_goal = saved.take(
@@ -300,7 +307,7 @@ class Ledger:
                 tick,
                 scenario.tick,
                 scenario.goals,
-                len(self._built.agents),
+                len(self._built.all_agents),
                 agents.is_stuck == 1,
                 discs_going_on(world),
             )
@@ -317,7 +324,7 @@ class Ledger:
         return Verdict(
             scenario=scenario.name,
             ended=ended,
-            agents=len(self._built.agents),
+            agents=int(self._has_come.sum()),
             arrived=int(self._has_arrived.sum()),
             standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
             arrivals={
@@ -378,7 +385,7 @@ class Ledger:
         return round(ticks * self._built.scenario.tick, 9)
 
     def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
-        labels = self._built.agents.label
+        labels = self._built.all_agents.label
         stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
         blocker = (
             "a wall"

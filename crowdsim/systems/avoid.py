@@ -59,7 +59,7 @@ class Avoid(TickSystem):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        scenario, agents = setup.scenario, setup.built.agents
+        scenario, agents = setup.scenario, setup.built.all_agents
         wanted = scenario.record.explain
         self.explained = (
             chosen_rows(scenario, agents, wanted) if wanted and setup.recorder is not None else None

@@ -151,7 +151,7 @@ class ChangeGround(TickSystem):
             if self._tiles.will_be_there(tile) == change.goes:
                 self._tiles.order(tile, goes=change.goes)
         else:
-            chosen = chosen_rows(self._scenario, self._built.agents, change.agents)
+            chosen = chosen_rows(self._scenario, self._built.all_agents, change.agents)
             rows = np.flatnonzero(chosen[self.world.agents.entity[: self.world.agent_count] - 1])
             set_radii(self._built, rows, change.radius)
 

@@ -75,7 +75,7 @@ class DetectStuck(TickSystem):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.goals = [goal for _, goal in setup.world.query(Goal)]
-        self.agents = len(setup.built.agents)  # all that there will ever be
+        self.agents = len(setup.built.all_agents)  # all that there will ever be
         self.events, self.stop = setup.scenario.events, setup.scenario.stop
         self.tick_length = setup.scenario.tick
         self.every, self.looks = look_every(self.tick_length)

@@ -39,7 +39,7 @@ def set_radii(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> None:
     if not len(rows):
         return
     agents.radius[rows] = wanted
-    _reach_walls(built)
+    reach_walls(built)
     agents.wall_distance[rows] = 0.0  # that bound is of another radius
     agents.neighbour_reach[rows] = np.inf
     agents.corner_vertex[rows] = NOT_CACHED
@@ -70,7 +70,7 @@ def set_radii(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> None:
     )
 
 
-def _reach_walls(built: Built) -> None:
+def reach_walls(built: Built) -> None:
     """List walls as far as the widest and the fastest agent heed them."""
     world, count = built.world, built.world.agent_count
     fastest = max(
@@ -110,7 +110,7 @@ def set_speeds(built: Built, rows: NDArray[np.intp], speed: ArrayLike) -> None:
     jumps = np.flatnonzero(wanted * tick > 2.0 * agents.radius[rows])
     if len(jumps):
         place = jumps[0]
-        name = built.agents.label[int(agents.entity[rows[place]]) - 1]
+        name = built.all_agents.label[int(agents.entity[rows[place]]) - 1]
         wide = 2.0 * float(agents.radius[rows[place]])
         raise CrowdsimError(
             f"{name} would walk {wanted[place] * tick:.3g} m in a tick of {tick:g} s, farther than it is "
@@ -119,7 +119,7 @@ def set_speeds(built: Built, rows: NDArray[np.intp], speed: ArrayLike) -> None:
         )
     agents.desired_speed[rows] = wanted
     agents.maximum_speed[rows] = np.maximum(agents.maximum_speed[rows], wanted * top)
-    _reach_walls(built)
+    reach_walls(built)
 
 
 def _one_for_each(rows: NDArray[np.intp], value: ArrayLike, what: str, unit: str) -> NDArray[np.float64]:
@@ -149,26 +149,33 @@ def _checked(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray
     if len(thin):
         place = thin[0]
         raise CrowdsimError(
-            f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in a tick "
-            f"of {tick:g} s, farther than an agent of radius "
+            f"{built.all_agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in "
+            f"a tick of {tick:g} s, farther than an agent of radius "
             f"{wanted[place]:g} m is wide: others would jump over it. Make the radius at least "
             f"{step[place] / 2.0:.3g} m, or the tick shorter."
         )
-    widest, place = float(wanted.max()), int(np.argmax(wanted))
+    require_radii(built, agents.entity[rows], wanted)
+    return wanted
+
+
+def require_radii(built: Built, entity: NDArray[np.int64], wanted: NDArray[np.float64]) -> None:
+    """Raise CrowdsimError where agents, (k,), are to have radii, (k,) m, that the ground,
+    or the planner of one of them, was not prepared for.
+    """
+    widest = float(wanted.max())
     limit = float(built.mesh_build.parameters.widest_body)
     if widest > limit:
         raise CrowdsimError(
             f"a radius of {widest:g} m is wider than the mesh was made for ({limit:g} m). Set "
             f"navigation.widest_body of the scenario to {widest:g} or more."
         )
+    group = built.all_agents.group[entity - 1]
     for paths in built.world.planning.paths:
-        mine = paths.mine()[rows]
+        mine = np.ones(len(entity), dtype=np.bool_) if paths.groups is None else paths.groups[group]
         if mine.any() and float(wanted[mine].max()) > paths.widest_agent:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
-                f"{built.agents.label[int(agents.entity[rows[place]]) - 1]} finds its path on a grid, which "
-                "knows distances for radii up to "
-                f"{paths.widest_agent:g} m, not {wanted[place]:g} m. Take navigation: mesh for its group, "
-                "which serves any radius."
+                f"{built.all_agents.label[int(entity[place]) - 1]} finds its path on a grid, which knows "
+                f"distances for radii up to {paths.widest_agent:g} m, not {wanted[place]:g} m. Take "
+                "navigation: mesh for its group, which serves any radius."
             )
-    return wanted

@@ -523,6 +523,22 @@ class AgentColumns:
         self._show()
         return span
 
+    def filled(self, name: str, rows: int) -> NDArray[Any]:
+        """Return so many rows of a column that hold its fill."""
+        return self._fresh(self.columns[name], rows)
+
+    def insert(self, rows: int, values: Mapping[str, Any]) -> None:
+        """Add `rows` rows where their entity ids belong, with `values` by column name and fills elsewhere."""
+        stop = self.count + rows
+        self._reserve(stop)
+        for name, column in self.columns.items():
+            self._arrays[name][self.count : stop] = values.get(name, column.fill)
+        order = np.argsort(self._arrays["entity"][:stop], kind="stable")
+        for array in self._arrays.values():
+            array[:stop] = array[:stop][order]
+        self.count = stop
+        self._show()
+
     def remove(self, keep: NDArray[np.bool_]) -> None:
         """Drop the rows where `keep` is false; the others move up and stay in order."""
         left = int(np.count_nonzero(keep))
@@ -554,13 +570,20 @@ class AgentColumns:
         """
         saved = Saved.of(state)
         values: dict[str, NDArray[Any]] = {}
-        for name, column in self.columns.items():
+        for name in self.columns:
             rows = len(next(iter(values.values()))) if values else None
-            low, high = column.within
-            if column.of and counts is not None:
-                high = counts[column.of] - 1
-            shape = (rows,) if column.width == 1 else (rows, column.width)
-            values[name] = saved.take(name, column.dtype, shape, low=low, high=high, special=column.special)
+            values[name] = self.take(saved, name, rows, counts)
         saved.require(ascends(values["entity"]), "entity", "entity ids have to ascend")
         self.count = 0
         self.append(len(values["entity"]), values)
+
+    def take(
+        self, saved: Saved, name: str, rows: int | None, counts: Mapping[str, int] | None = None
+    ) -> NDArray[Any]:
+        """Return a saved column, of so many rows, that holds what it can; see `restore`."""
+        column = self.columns[name]
+        low, high = column.within
+        if column.of and counts is not None:
+            high = counts[column.of] - 1
+        shape = (rows,) if column.width == 1 else (rows, column.width)
+        return saved.take(name, column.dtype, shape, low=low, high=high, special=column.special)

@@ -66,12 +66,8 @@ class EventKind(Code):
 
 # What a program can cause between two ticks: it is noted for the next one, and waits in the log for it.
 BETWEEN_TICKS = (
-    EventKind.SPAWN,
-    EventKind.RETIRED,
-    EventKind.RADIUS_SET,
-    EventKind.OBSTACLE_SENT,
-    EventKind.MOVED,
-)
+    EventKind.SPAWN, EventKind.RETIRED, EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT, EventKind.MOVED
+)  # fmt: skip
 
 
 class Cause(Code):

@@ -20,7 +20,7 @@ from crowdsim.navigation.mesh.wall_lists import list_open_edges, with_lists
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
-from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved
+from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.world.columns import AgentColumns, AgentState
 from crowdsim.world.entities import FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
@@ -29,6 +29,11 @@ C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
 ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
+# What agents that a program takes out of the world bring back into it, beside what they have for life.
+KEPT = (
+    "position", "layer", "heading", "radius", "desired_speed", "maximum_speed", "goal", "stage", "nudges",
+    "replans",
+)  # fmt: skip
 FIRST_HEADING = (1.0, 0.0)  # of what comes into the world
 # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved
 # one is taken up.
@@ -136,6 +141,12 @@ class World:
         self._scenario_things = 0
         self._first_reach = walls.reach
         self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
+        # agents that are not in the world and can come: entity, `KEPT`, and whether they were there before
+        self.outside: dict[str, NDArray[Any]] = {
+            "entity": np.zeros(0, dtype=np.int64),
+            **{name: self.agents.filled(name, 0) for name in KEPT},
+            "was_in": np.zeros(0, dtype=np.uint8),
+        }
 
     def __repr__(self) -> str:
         return (
@@ -295,32 +306,95 @@ class World:
         polygon : (n,) int64
             Polygon of the mesh under each; found once, here, and never looked up again.
         """
-        own = [self.itineraries[number] for number in columns["itinerary"].tolist()]
-        entity = self.entities.add_rows([(each,) for each in own])
-        goal = np.array([each.goals[0] if each.goals else -1 for each in own], dtype=np.int64)
-        first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in own], dtype=np.float64)
-        ready = np.where(columns["start_tick"] > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
+        born = self._bear(columns)
+        entity = born["entity"]
         rows = self.agents.append(
             len(entity),
             {
                 **self._placed(columns["position"], polygon),
-                **columns,
-                "entity": entity,
-                "activity": np.where(goal < 0, int(AgentState.STANDING), ready),
-                "desired_speed": np.where(np.isnan(first_speed), columns["desired_speed"], first_speed),
-                "goal": goal,
+                **born,
+                "activity": self._activity(born["goal"], born["start_tick"]),
             },
         )
-        for_life = [name for name, column in self.agents.columns.items() if column.for_life]
-        born = {name: getattr(self.agents, name)[rows].copy() for name in ("entity", *for_life)}
-        self._born = {
-            name: np.concatenate([self._born[name], array]) if self._born else array
-            for name, array in born.items()
-        }
         self.events.note(
             self.tick, EventKind.SPAWN, entity, self.agents.position[rows], self.agents.group[rows]
         )
         return rows
+
+    def keep_outside(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        """Have agents that are not there before `put_in` puts them in; `columns` as for `spawn`."""
+        born = self._bear(columns)
+        unknown = {name: self.agents.filled(name, len(born["entity"])) for name in KEPT if name not in born}
+        found = {**unknown, **born}
+        self.outside = {name: found[name] for name in ("entity", *KEPT)}
+        self.outside["position"] = np.zeros((len(born["entity"]), 2))  # where they come in says the program
+        self.outside["heading"][:] = FIRST_HEADING
+        self.outside["was_in"] = np.zeros(len(born["entity"]), dtype=np.uint8)
+
+    def _bear(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+        """Make entities of agents, remember what they have for life, and return their columns."""
+        own = [self.itineraries[number] for number in columns["itinerary"].tolist()]
+        first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in own], dtype=np.float64)
+        found: dict[str, Any] = {
+            **columns,
+            "entity": self.entities.add_rows([(each,) for each in own]),
+            "desired_speed": np.where(np.isnan(first_speed), columns["desired_speed"], first_speed),
+            "goal": np.array([each.goals[0] if each.goals else -1 for each in own], dtype=np.int32),
+        }
+        for_life = [name for name, column in self.agents.columns.items() if column.for_life]
+        for name in ("entity", *for_life):
+            array = self.agents.filled(name, len(own))
+            array[:] = found.get(name, array)
+            self._born[name] = np.concatenate([self._born[name], array]) if name in self._born else array
+        return found
+
+    def _activity(self, goal: NDArray[Any], start_tick: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return what agents do that come into the world: stand, walk, or wait for their time."""
+        ready = np.where(start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
+        return np.where(goal < 0, int(AgentState.STANDING), ready)
+
+    def take_out(self, rows: NDArray[np.int64]) -> None:
+        """Take agents out of the world, (k,) rows, until `put_in` puts them in again as they were."""
+        agents = self.agents
+        more = {name: getattr(agents, name)[rows] for name in ("entity", *KEPT)}
+        more["was_in"] = np.ones(len(rows), dtype=np.uint8)
+        both = {name: np.concatenate([self.outside[name], more[name]]) for name in more}
+        order = np.argsort(both["entity"])
+        self.outside = {name: array[order] for name, array in both.items()}
+        leaving = np.zeros(len(agents), dtype=np.bool_)
+        leaving[rows] = True
+        self.events.note(
+            self.tick + 1,
+            EventKind.RETIRED,
+            agents.entity[rows],
+            agents.position[rows],
+            agents.activity[rows],
+        )
+        self._release_corridors(leaving)
+        agents.remove(~leaving)
+
+    def put_in(
+        self, entity: NDArray[np.int64], position: NDArray[np.float64], polygon: NDArray[np.int64]
+    ) -> None:
+        """Put agents in that are outside, (k,) entities: at places, (k, 2) m, in polygons of the mesh."""
+        place = np.searchsorted(self.outside["entity"], entity)
+        born = np.searchsorted(self._born["entity"], entity)
+        columns = {
+            **{name: array[born] for name, array in self._born.items()},
+            **{name: self.outside[name][place] for name in KEPT},
+        }
+        self.agents.insert(
+            len(entity),
+            {
+                **columns,
+                **self._placed(position, polygon),
+                "heading": columns["heading"],
+                "activity": self._activity(columns["goal"], columns["start_tick"]),
+            },
+        )
+        self.events.note(self.tick + 1, EventKind.SPAWN, entity, position, columns["group"])
+        left = ~np.isin(self.outside["entity"], entity)
+        self.outside = {name: array[left] for name, array in self.outside.items()}
 
     def _placed(self, position: NDArray[np.float64], polygon: NDArray[np.int64]) -> dict[str, Any]:
         """Return the columns of rows that come into the world at places, (k, 2) m, in polygons of the mesh,
@@ -385,14 +459,22 @@ class World:
         agents = self.agents
         early = leaving & (agents.activity != AgentState.ARRIVED)
         self.events.note(
-            self.tick, EventKind.RETIRED, agents.entity[early], agents.position[early], agents.activity[early]
+            self.tick + 1,
+            EventKind.RETIRED,
+            agents.entity[early],
+            agents.position[early],
+            agents.activity[early],
         )
+        self._release_corridors(leaving)
+        self.entities.delete(agents.entity[leaving].tolist())
+        agents.remove(~leaving)
+
+    def _release_corridors(self, leaving: NDArray[np.bool_]) -> None:
+        agents = self.agents
         for start, capacity in zip(
             agents.corridor_start[leaving].tolist(), agents.corridor_capacity[leaving].tolist(), strict=True
         ):
             self.corridors.release(start, capacity)
-        self.entities.delete(agents.entity[leaving].tolist())
-        agents.remove(~leaving)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives in the world as named arrays."""
@@ -404,6 +486,7 @@ class World:
             **{f"events/{name}": waiting[name].copy() for name in EVENT_DTYPE.names or ()},
             **{f"things/{name}": array for name, array in self.entities.state_of_things().items()},
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
+            **{f"outside/{name}": array.copy() for name, array in self.outside.items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
             **(
                 {f"tiles/{name}": array for name, array in self.tiles.state().items()}
@@ -429,6 +512,7 @@ class World:
         highest = saved.whole("highest_entity", born, born + MOST_DISCS)
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
         self._restore_agents(saved.below("agents/"), highest)
+        self._restore_outside(saved.below("outside/"))
         self.corridors.restore(
             saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity
         )
@@ -441,11 +525,38 @@ class World:
             self.tiles.restore(saved.below("tiles/"))
             self.take_tiles()
         self.events.put_back(_events_in(saved.below("events/"), tick, highest))
-        itinerary = zip(self.agents.entity.tolist(), self.agents.itinerary.tolist(), strict=True)
+        there = np.concatenate([self.agents.entity, self.outside["entity"]]).tolist()
+        itinerary = self._born["itinerary"].tolist() if self._born else []
+        # agents have the first numbers, discs of obstacles those behind
         self.entities.restore_rows(
-            highest, {entity: (self.itineraries[i],) if i != NO_ITINERARY else () for entity, i in itinerary}
+            highest,
+            {
+                entity: (self.itineraries[itinerary[entity - 1]],) if entity <= len(itinerary) else ()
+                for entity in there
+            },
         )
         self.entities.restore_things(saved.below("things/"), self._scenario_things)
+
+    def _restore_outside(self, saved: Saved) -> None:
+        """Take back which agents are outside, and as what they come in."""
+        entity = saved.take("entity", "i8", low=1, high=len(self._born["entity"]) if self._born else 0)
+        saved.require(ascends(entity), "entity", "entity ids have to ascend")
+        saved.require(~np.isin(entity, self.agents.entity), "entity", "this agent is in the world")
+        self.outside = {
+            "entity": entity,
+            **{
+                name: self.agents.take(saved, name, len(entity), {"goals": len(self.goal_names)})
+                for name in KEPT
+            },
+            "was_in": saved.take("was_in", "u1", (len(entity),), high=1),
+        }
+        own = self._born["itinerary"][entity - 1] if self._born else np.zeros(0, dtype=np.int64)
+        lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
+        saved.require(
+            self.outside["stage"] <= np.append(lengths, 0)[own],
+            "stage",
+            "the agent has no such goal on its list",
+        )
 
     def _restore_agents(self, saved: Saved, highest: int) -> None:
         """Take the columns back: agents as they were born, and behind them the discs of obstacles."""

@@ -8,13 +8,14 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, draw_run
+from crowdsim.pictures.run import CLOSED, OBSTACLE, OPEN, _put_elsewhere, draw_run
 from crowdsim.pictures.scenario import draw_scenario
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import room
+from tests.simulation.steered import hall
 
 mpl.use("Agg")
 CART = {
@@ -97,3 +98,18 @@ def test_the_run_shows_what_was_so_far(tmp_path):
 def test_the_run_shows_which_doors_were_open_at_the_end(tmp_path, at, colour):
     picture = run_picture(tmp_path, with_door(events=[{"at": at, "close": "door"}]))
     assert share_of(picture, colour) > 2e-4
+
+
+def test_no_trail_leads_to_where_a_program_put_an_agent(tmp_path):
+    with Simulation(hall(groups=hall()["groups"][:1]), out=tmp_path / "run.h5") as run:
+        for _ in range(40):
+            run.step()
+        run.move_agents("a[0]", (14.0, 1.0))
+        for _ in range(40):
+            run.step()
+    with open_run(tmp_path / "run.h5") as recorded:
+        rows = recorded.trajectories()
+        table = rows.sort_values(["id", "frame"], kind="stable")
+        entities, frames = table["id"].to_numpy(), table["frame"].to_numpy()
+        (row,) = _put_elsewhere(recorded, entities, frames).tolist()
+    assert entities[row] == 1 and table["x"].iloc[row] > 12.0 > table["x"].iloc[row - 1]

@@ -39,6 +39,7 @@ def hall(avoidance: str = "orca", navigation: Any = "mesh", **more: Any) -> dict
             {
                 "name": "a",
                 "count": 6,
+                "reserve": 40,
                 "leave_on_arrival": False,
                 "region": {"box": [0, 0, 7, 10]},
                 "goals": "east",
@@ -78,6 +79,17 @@ def act(run: Simulation) -> None:
         run.hold(some)
     if tick % 60 == 57:
         run.hold(agents.entity, held=False)
+    if tick % 70 == 19 and len(agents) > 6:
+        run.switch_off(some[:2])
+        run.remove_agents(some[2])
+    if tick % 70 == 49:
+        off = run.world.outside["entity"][run.world.outside["was_in"] == 1]
+        for entity in off.tolist():
+            with contextlib.suppress(CrowdsimError):
+                run.switch_on(entity)
+    if tick % 35 == 29:
+        with contextlib.suppress(CrowdsimError):
+            run.add_agents("a", draws.uniform((0.0, 0.0), (7.0, 10.0)))
     if tick % 30 == 13:
         for entity in some:
             with contextlib.suppress(CrowdsimError):  # where there is no room it stays

@@ -8,6 +8,7 @@ import pytest
 import crowdsim as library
 from crowdsim.errors import CrowdsimError
 from crowdsim.simulation.simulation import Simulation
+from tests.cli.command import crowdsim
 from tests.simulation.steered import hall
 
 NAVIGATIONS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
@@ -248,3 +249,191 @@ def test_a_closed_area_is_a_wall_for_those_that_are_put_there():
         run.step()
         with pytest.raises(CrowdsimError, match="from a wall"):
             run.move_agents(1, (8.4, 5.0))
+
+
+# Agents that come and go
+# ------------------------------------------------------------------------------------------------------------
+
+RESERVE = {"reserve": 5, "goals": ["east"], "leave_on_arrival": False}
+
+
+def reserved(navigation="mesh", **more):
+    """Return a corridor with two agents, and five that a program may put in."""
+    groups = [crowd((5.0, 1.0), (5.0, 3.0), name="guests") | RESERVE, crowd((1.0, 3.6), name="last")]
+    return corridor(navigation, groups, **more)
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_agents_of_a_reserve_come_in_and_go_where_their_group_goes(navigation, tmp_path):
+    with Simulation(reserved(navigation), out=tmp_path / "run.h5") as run:
+        run.put_obstacle("cart", {"disc": 0.3}, (10, 2))
+        steps(run, 20)
+        entity = run.add_agents("guests", [[3.0, 1.0], [3.0, 2.5]])
+        assert entity.tolist() == [4, 5]
+        assert run.agents.label == ["guests[0]", "guests[1]", "last[0]", "guests[2]", "guests[3]"]
+        assert run.agents.position[3:].tolist() == [[3.0, 1.0], [3.0, 2.5]]
+        (third,) = run.add_agents("guests", (2.0, 3.5))
+        steps(run, 700)
+        verdict = run.verdict()
+        assert (verdict.agents, verdict.arrived, verdict.arrivals) == (6, 5, {"east": 5})
+        assert third == 6 and run.agents.position[5, 0] > 17.5
+    with library.open_run(tmp_path / "run.h5") as recorded:
+        roster, events = recorded.roster(), recorded.events()
+        assert roster["entity"].tolist() == [1, 2, 3, 4, 5, 6]
+        assert roster["spawn_tick"].tolist() == [0, 0, 0, 21, 21, 21]
+        assert recorded.labels()[6] == "guests[4]"
+        assert len(recorded.trajectories()) > 0
+    came = events[events["kind"] == "SPAWN"]
+    assert came["tick"].tolist() == [0, 0, 0, 21, 21, 21]
+    assert verdict_of(tmp_path / "run.h5", "verify") == 0
+
+
+def verdict_of(path, verb):
+    done = crowdsim([verb, path, "--threads", "2"])
+    assert "Traceback" not in done.stderr
+    return done.returncode
+
+
+def test_agents_of_a_reserve_are_the_same_ones_whenever_they_come():
+    drawn = {
+        "radius": {"uniform": {"low": 0.15, "high": 0.25}},
+        "speed": {"uniform": {"low": 0.8, "high": 1.8}},
+    }
+    document = corridor(groups=[{"name": "a", "count": 2, "reserve": 3, **drawn}])
+    whole = corridor(groups=[{"name": "a", "count": 5, **drawn}])
+    with Simulation(document) as run, Simulation(whole) as other:
+        for entity in (1, 2):
+            run.remove_agents(entity)
+        steps(run, 7)
+        run.add_agents("a", [[2, 2], [4, 2], [6, 2]])
+        for name in ("key", "radius", "desired_speed", "maximum_speed", "symmetry_draw"):
+            assert getattr(run.agents, name).tolist() == getattr(other.agents, name)[2:].tolist(), name
+
+
+def test_a_scenario_with_a_reserve_is_the_run_without_until_one_comes():
+    with Simulation(reserved()) as run, Simulation(corridor(groups=[
+        crowd((5.0, 1.0), (5.0, 3.0), name="guests") | RESERVE | {"reserve": 0},
+        crowd((1.0, 3.6), name="last"),
+    ])) as other:  # fmt: skip
+        steps(run, 50), steps(other, 50)
+        assert run.digest == other.digest
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_agents_are_switched_off_and_come_back_as_they_were(navigation, tmp_path):
+    with Simulation(reserved(navigation), out=tmp_path / "run.h5") as run:
+        steps(run, 40)
+        run.set_speed("guests[0]", 1.7)
+        run.set_goal("guests[1]", "west")
+        steps(run, 5)
+        place = run.agents.position[:2].copy()
+        run.switch_off(["guests[0]", "guests[1]"])
+        assert run.agents.label == ["last[0]"]
+        steps(run, 100)
+        run.switch_on(["guests[1]", "guests[0]"])
+        assert run.agents.position[:2].tobytes() == place.tobytes()
+        assert run.agents.desired_speed[0] == 1.7
+        steps(run, 600)
+        assert run.verdict().arrivals == {"east": 1, "west": 1}
+    assert verdict_of(tmp_path / "run.h5", "verify") == 0
+
+
+def test_agents_that_are_off_take_no_room_and_may_come_back_elsewhere():
+    with Simulation(reserved()) as run:
+        steps(run, 3)
+        run.switch_off(1)
+        place = run.world.outside["position"][0].tolist()
+        run.add_agents("guests", place)
+        with pytest.raises(CrowdsimError, match=r"guests\[0\]: the place .* from guests\[2\], but they need"):
+            run.switch_on(1)
+        run.switch_on("guests[0]", (15.0, 2.0))
+        assert run.agents.position[0].tolist() == [15.0, 2.0]
+
+
+def test_agents_that_are_removed_do_not_come_back():
+    with Simulation(reserved()) as run:
+        steps(run, 3)
+        run.remove_agents(["guests[0]", "last[0]"])
+        assert run.agents.label == ["guests[1]"]
+        steps(run, 3)
+        with pytest.raises(CrowdsimError, match=r'agent 1 \("guests\[0\]"\) is not switched off'):
+            run.switch_on(1)
+        with pytest.raises(CrowdsimError, match=r'agent 3 \("last\[0\]"\) is not in the world'):
+            run.set_goal(3, "east")
+        assert (run.verdict().agents, run.verdict().not_arrived) == (3, 1)
+
+
+@pytest.mark.parametrize("navigation", NAVIGATIONS)
+def test_what_is_outside_is_saved(navigation):
+    with Simulation(reserved(navigation)) as run, Simulation(reserved(navigation)) as other:
+        run.put_obstacle("cart", {"disc": 0.3}, (10, 2))
+        steps(run, 5)
+        run.add_agents("guests", [[3.0, 1.0], [3.0, 2.5]])
+        run.switch_off([1, 5])
+        other.restore(run.state())
+        for each in (run, other):
+            each.step()
+            each.switch_on(5)
+            each.add_agents("guests", (2.0, 2.0))
+            steps(each, 100)
+        assert run.digest == other.digest
+        assert run.agents.label == other.agents.label == [
+            "guests[1]", "last[0]", "guests[2]", "guests[3]", "guests[4]"
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda run: run.add_agents("guest", (3, 2)),
+            r"there is no group 'guest'. Did you mean \"guests\"\?",
+        ),
+        (lambda run: run.add_agents(7, (3, 2)), "there is no group 7. Known are guests, last"),
+        (
+            lambda run: run.add_agents("last", (3, 2)),
+            r"1 agents are to be put in, but the group last has a reserve of 0, and 0 of them are left. Give "
+            r"it more: groups: \[\{name: last, reserve: 1, ...\}\]",
+        ),
+        (lambda run: run.add_agents("guests", [[k, 2] for k in range(2, 10)]), "8 agents are to be put in"),
+        (lambda run: run.add_agents("guests", (5.1, 1.1)), r"guests\[2\]: the place .* from guests\[0\]"),
+        (
+            lambda run: run.add_agents("guests", (50, 1)),
+            r"guests\[2\]: the place \(50, 1\) is off the walkable",
+        ),
+        (lambda run: run.add_agents("guests", (3, 0)), r"is 0 m from a wall"),
+        (lambda run: run.add_agents("guests", [[3, 2], [3, 2.1]]), r"is 0.1 m from guests\[3\]"),
+        (lambda run: run.add_agents("guests", "here"), r"the position of an agent is \[x, y\] in metres"),
+        (lambda run: run.add_agents("guests", (3, 2), storey="upper"), "there is no storey 'upper'"),
+        (lambda run: run.switch_on(1), r'agent 1 \("guests\[0\]"\) is not switched off'),
+        (lambda run: run.switch_on(5), r'agent 5 \("guests\[3\]"\) is not switched off'),
+        (lambda run: run.switch_off(5), r'agent 5 \("guests\[3\]"\) is not in the world'),
+        (lambda run: run.remove_agents(99), "there is no agent 99"),
+    ],
+)
+def test_agents_that_cannot_come_or_go_are_one_clear_error(call, message):
+    with Simulation(reserved()) as run, Simulation(reserved()) as other:
+        with pytest.raises(CrowdsimError, match=message):
+            call(run)
+        steps(run, 5), steps(other, 5)
+        assert run.digest == other.digest and run.verdict().steered == 0
+
+
+def test_an_agent_comes_in_on_another_storey():
+    document = {
+        "version": 1,
+        "geometry": {
+            "storeys": [
+                {"name": "lower", "elevation": 0, "walkable": {"box": [0, 0, 10, 4]}},
+                {"name": "upper", "elevation": 4, "walkable": {"box": [0, 0, 10, 4]}},
+            ],
+        },
+        "groups": [{"name": "a", "positions": [[2, 2]], "storey": "lower", "reserve": 2}],
+        "stop": {"after": 5, "when": "never"},
+    }
+    with Simulation(document) as run:
+        run.add_agents("a", (2, 2), storey="upper")
+        with pytest.raises(CrowdsimError, match=r"from a\[0\]"):
+            run.add_agents("a", (2, 2))
+        steps(run, 3)
+        assert run.agents.layer.tolist() == [0, 1]

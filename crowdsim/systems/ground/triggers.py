@@ -28,7 +28,7 @@ class Triggers:
         # for events that wait for that: agents that come near, and those that they come near to, each as
         # (agents,) bool by entity - 1
         self._meetings = {
-            number: [chosen_rows(built.scenario, built.agents, (each,)) for each in event.met]
+            number: [chosen_rows(built.scenario, built.all_agents, (each,)) for each in event.met]
             for number, event in enumerate(self.events)
             if event.met is not None
         }
