@@ -86,7 +86,8 @@ def run(
 
     Exit codes: 0 all agents with a goal arrived; 2 mistakes in the scenario; 3 an agent has not arrived; 4
     the recording could not be kept; 5 it is kept under another name, since a finished recording has the
-    wanted one; 7 stopped by --time-limit; 130 by Ctrl-C.
+    wanted one; 7 stopped by --time-limit; 130 by Ctrl-C or SIGTERM. After these two the recording is whole up
+    to there, a checkpoint lies beside it, and crowdsim resume goes on.
     """
     given = {"--out": out, "--trace": trace, "--force": force, "--checkpoint-every": checkpoint_every}
     idle = [name for name, value in given.items() if value not in (None, False)]
@@ -179,9 +180,16 @@ def report(
                 "milliseconds decided how far searches got: the next run will differ. To run this one "
                 f"again: {again}"
             )
-        if verdict.ended == "time limit":
+        if verdict.ended in ("time limit", "interrupted") and _has_checkpoint(simulation, kept.path):
             say(f"to go on: {command('resume', kept.path)}")
     return code
+
+
+def _has_checkpoint(simulation: Simulation, recording: Path) -> bool:
+    from crowdsim.recording.checkpoint import checkpoints_of
+
+    recorder = simulation.recorder
+    return recorder is not None and bool(checkpoints_of(recording, recorder.writer.header.run_id))
 
 
 def report_kept(
@@ -258,19 +266,24 @@ Show = Callable[["Simulation"], None]
 
 @contextlib.contextmanager
 def stoppable() -> Iterator[Callable[[Show], Show]]:
-    """Let SIGTERM end a run like Ctrl-C, with a whole recording.
+    """Let SIGTERM end a run like Ctrl-C, with a whole recording and a checkpoint.
 
-    Gives a function that makes of a progress function one that stops the run, too, if it was asked to and has
-    gone on: an exception in the midst of compiling a kernel is lost.
+    Gives a function that makes of a progress function one that stops the run between two ticks, if it was
+    asked to: half a tick is no state to go on from. The second signal stops it at once, as the first one does
+    where no run is going on.
     """
-    asked = False
+    asked, goes_on = False, False
 
     def stop(*_: object) -> None:
         nonlocal asked
-        asked = True
-        raise KeyboardInterrupt
+        is_first, asked = not asked, True
+        if not (goes_on and is_first):
+            raise KeyboardInterrupt
 
     def heeding(show: Show) -> Show:
+        nonlocal goes_on
+        goes_on = True
+
         def shown(simulation: Simulation) -> None:
             if asked:
                 raise KeyboardInterrupt

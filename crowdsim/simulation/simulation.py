@@ -286,7 +286,8 @@ class Simulation(Interventions):
         Parameters
         ----------
         progress : callable, optional
-            Called with the simulation about five times a second.
+            Called with the simulation about five times a second. A `KeyboardInterrupt` out of it stops the
+            run like the time limit does; one in the midst of a tick leaves no checkpoint.
         time_limit : float, s, optional
             Wall-clock time after which the run is stopped; what was recorded stays whole, and a checkpoint
             lies beside it.
@@ -308,7 +309,7 @@ class Simulation(Interventions):
             raise CrowdsimError(f"the time limit is {time_limit} s, but must be at least 0 s.")
         checkpoints = self._checkpoints(checkpoint_every)
         began = shown = time.monotonic()
-        ended = ""
+        ended, is_between_ticks = "", True
         try:
             while not ended:
                 ended = self.why_over()
@@ -318,7 +319,9 @@ class Simulation(Interventions):
                     if checkpoints is not None:
                         checkpoints.take(self)
                 if not ended:
+                    is_between_ticks = False
                     self.step()
+                    is_between_ticks = True
                     if checkpoints is not None and checkpoints.is_due(self.tick):
                         checkpoints.take(self)
                     if progress is not None and now - shown >= PROGRESS_SECONDS:
@@ -326,6 +329,8 @@ class Simulation(Interventions):
                         progress(self)
         except KeyboardInterrupt:
             ended = "interrupted"
+            if checkpoints is not None and is_between_ticks:  # half a tick is no state to go on from
+                checkpoints.take(self)
         return self.finish(ended)
 
     def _checkpoints(self, every: float | None) -> Rotation | None:

@@ -10,6 +10,7 @@ import pytest
 
 import crowdsim as library
 from crowdsim.errors import RecordingError
+from crowdsim.recording.checkpoint import read_checkpoint
 from tests.cli.command import crowdsim, start
 from tests.cli.conftest import SMALL
 from tests.crowds import SCENARIOS
@@ -136,6 +137,24 @@ def test_ctrl_c_and_sigterm_leave_a_whole_recording(number, tmp_path):
     with library.open_run(out) as run:
         assert run.state.name == "INTERRUPTED" and run.commit.frames >= 1
         assert run.trajectories()["id"].nunique() == 1000
+        (checkpoint,) = tmp_path.glob("*.checkpoint")
+        assert read_checkpoint(checkpoint).tick == run.commit.last_tick
+    assert stdout.endswith(f"to go on: crowdsim resume {out}\n")
+
+
+def test_a_run_that_was_stopped_goes_on_and_is_the_whole_run_bit_for_bit(tmp_path):
+    words = ["run", SCENARIOS / "four-way-crossing.yaml", "--set", "stop.after=20"]
+    whole = json.loads(crowdsim([*words, "--no-record", "--json"]).stdout)
+    process = start([*words, "-o", tmp_path / "a.h5"])
+    wait_for_partial(tmp_path, process)
+    wait_for_ticks(tmp_path, process)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    if process.returncode != 130:
+        pytest.skip("the machine was too slow to stop it before its end")
+    resumed = crowdsim(["resume", tmp_path / "a.h5", "--json"])
+    assert resumed.returncode == 3, resumed.stderr
+    assert json.loads(resumed.stdout)["digest"] == whole["digest"]
 
 
 def wait_for_ticks(folder, process):
