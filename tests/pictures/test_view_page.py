@@ -161,6 +161,22 @@ def test_agents_that_come_back_into_a_region_and_every_third_agent(tmp_path):
     assert_same_places(path, facts, arrays)
 
 
+def test_agents_that_wait_for_a_door_are_waiting_on_the_page_until_the_clock_opens_it(tmp_path):
+    made = document(obstacles=[], events=[{"at": 4.0, "open": "gate"}], stop={"after": 6})
+    made["geometry"] = {
+        "walkable": [{"box": [0, 0, 5, 4]}, {"box": [5, 1, 6, 3]}, {"box": [6, 0, 11, 4]}],
+        "areas": [{"name": "gate", "area": {"box": [5, 1, 6, 3]}, "available": False}],
+    }
+    made["goals"] = {"far": {"point": [10, 2]}}
+    made["groups"] = [{"name": "shut", "positions": [[2.0, 2.0]], "goals": ["far"]}]
+    path = recorded(tmp_path / "run.h5", made)
+    _, _, _, arrays = page_of(path, tmp_path / "run.html")
+    state = dict(zip(arrays["frame_tick"], arrays["row_state"], strict=True))
+    tick_s = made["tick"]
+    assert {each for tick, each in state.items() if 1.0 < tick * tick_s < 3.9} == {0}
+    assert state[max(state)] == 1  # it walks
+
+
 def test_a_run_in_which_nobody_is(tmp_path):
     path = recorded(
         tmp_path / "run.h5", document(record={"rate": 5, "region": {"box": [20, 20, 21, 21]}}), until=5

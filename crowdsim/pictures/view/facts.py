@@ -260,7 +260,7 @@ def gather(
         As `add_moves` returns it, with ``words``: what was left out, as sentences.
     """
     packer, origin = Packer(), origin_of(scenario)
-    has = add_moves(packer, recording, origin, thinning, note)
+    has = add_moves(packer, recording, scenario, origin, thinning, note)
     frames = (
         recording.frames()
         .iloc[kept_frames(recording.commit.frames, thinning.frame_step)]

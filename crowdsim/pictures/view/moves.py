@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import RecordingError
+from crowdsim.measures.deadlock_stuck import waits_by_design
 from crowdsim.recording.reader import Recording
+from crowdsim.scenario.model import Scenario
+from crowdsim.world.columns import AgentState
 
 # Places are multiples of it: no agent is farther than 1.8 mm from where it was. Finer steps cost a bit per
 # coordinate and halving.
@@ -121,7 +124,7 @@ def in_steps(metres: NDArray[np.float64], origin: float, step: float = STEP_M) -
 # with the eye.
 COARSEST_S = 1.0
 STUCK_BIT = 8  # of a state: the others are the activity
-WANTED = ("x", "y", "next_corner", "activity", "is_stuck", "goal", "layer")
+WANTED = ("x", "y", "next_corner", "activity", "is_stuck", "goal", "path_status", "layer")
 
 
 @dataclass(frozen=True)
@@ -185,6 +188,7 @@ def stretches(agent: NDArray[np.int64], frame: NDArray[np.int64]) -> NDArray[np.
 def add_moves(
     packer: Packer,
     recording: Recording,
+    scenario: Scenario,
     origin: tuple[float, float],
     thinning: Thinning,
     note: Callable[[str], None] = lambda _: None,
@@ -195,6 +199,8 @@ def add_moves(
     ----------
     packer : Packer
     recording : Recording
+    scenario : Scenario
+        Of the recording.
     origin : (x, y), m
         Places are counted from here.
     thinning : Thinning
@@ -211,6 +217,8 @@ def add_moves(
     frames = kept_frames(recording.commit.frames, thinning.frame_step)
     place_of = np.full(recording.commit.frames, -1, dtype=np.int64)
     place_of[frames] = np.arange(len(frames))
+    last_door = max((event.tick for event in scenario.events if event.opens), default=-1)
+    ticks = recording.frames()["tick"].to_numpy()
     roster = recording.roster().sort_values("entity", kind="stable")
     entities = roster["entity"].to_numpy()
     parts, row = [], 0
@@ -218,6 +226,7 @@ def add_moves(
         number = np.arange(row, row + len(block["id"]))
         row += len(number)
         frame = np.searchsorted(recording.frame_starts(), number, side="right") - 1
+        _note_waiting(block, ticks[frame] < last_door)
         agent = np.minimum(np.searchsorted(entities, block["id"]), len(entities) - 1)
         # one that the roster does not know has no size
         keep = (place_of[frame] >= 0) & (agent % thinning.agent_step == 0) & (entities[agent] == block["id"])
@@ -247,6 +256,18 @@ def add_moves(
     packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
     packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))
     return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(agent)), "rows": len(agent)}
+
+
+def _note_waiting(block: dict[str, NDArray[Any]], door_opens_later: NDArray[np.bool_]) -> None:
+    """Make agents that wait by design waiting ones, as those are whose premovement time is not over:
+    on the page they are neither standing nor stuck.
+    """
+    if {"activity", "goal", "path_status"} <= block.keys():
+        told = (block["activity"], block["goal"], block["path_status"])
+        waits = waits_by_design(*told, door_opens_later=True) & door_opens_later
+        block["activity"] = np.where(waits, np.uint8(AgentState.WAITING), block["activity"])
+        if "is_stuck" in block:
+            block["is_stuck"] = np.where(waits, 0, block["is_stuck"])
 
 
 def _small(block: dict[str, NDArray[Any]], origin: tuple[float, float]) -> dict[str, NDArray[Any]]:
