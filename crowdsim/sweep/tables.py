@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from crowdsim.errors import RecordingError
 from crowdsim.sweep.folder import FINISHED, Folder, write_whole
 from crowdsim.sweep.plan import Plan, plain_value
 
@@ -64,11 +65,24 @@ def kept_runs(folder: Folder) -> tuple[list[str], pd.DataFrame]:
         If it is not the folder of a sweep, or its manifest cannot be read.
     """
     manifest = folder.read_manifest()
-    keys = [key for key in manifest["keys"] if key != "seed"]
-    runs = [
-        (run["run"], run["id"], {key: plain_value(text) for key, text in run["values"].items()}, run["seed"])
-        for run in manifest["runs"]
-    ]
+    try:
+        keys = [str(key) for key in manifest["keys"] if key != "seed"]
+        runs = [
+            (
+                int(run["run"]),
+                str(run["id"]),
+                {key: plain_value(text) for key, text in run["values"].items()},
+                int(run["seed"]),
+            )
+            for run in manifest["runs"]
+        ]
+        if not runs:
+            raise ValueError
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise RecordingError(
+            f"{folder.manifest}: does not say which runs there are. The command that began the sweep writes "
+            "it anew."
+        ) from None
     return keys, _tables(folder, keys, runs, lambda _: "")[0]
 
 

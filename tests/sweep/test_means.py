@@ -126,5 +126,10 @@ def test_other_folders_are_refused(tmp_path):
         done = command([verb, "empty"], cwd=tmp_path)
         assert done.returncode == 4
         assert done.stderr.startswith("empty: is a folder, but not of a sweep: it has no manifest.json.")
+    for broken in ("{", "[]", '{"format": "crowdsim sweep", "format_version": 1, "keys": [], "runs": []}'):
+        (tmp_path / "empty" / "manifest.json").write_text(broken)
+        done = command(["measure", "empty"], cwd=tmp_path)
+        assert done.returncode in (2, 4) and done.stderr.startswith("empty/manifest.json: "), done.stderr
+        assert done.stderr.count("\n") == 1
     with pytest.raises(RecordingError, match="not of a sweep"):
         kept_runs(Folder(tmp_path))
