@@ -73,7 +73,8 @@ def put_in_values(root: Node, used_before: set[str], problems: Problems) -> None
             )
         elif name in unused:
             problems.add(path, f"nothing uses ${name}", "Use it somewhere, or leave it out.", key=True)
-        node.value = values.of(name)
+        if node.value is not None:  # which is told later
+            node.value = values.of(name)
     for path, node in list(_texts(root)):
         if path[0] == "vars":
             continue
@@ -122,6 +123,7 @@ class _Values:
         if name not in self._found:
             path: Path = ("vars", name)
             value = self._declared[name].value
+            value = UNUSABLE if value is None else value
             if name in self._open:
                 circle = [*self._open[self._open.index(name) :], name]
                 self._problems.add(
@@ -162,7 +164,7 @@ class _Values:
         try:
             if len(text) > _MOST_CHARACTERS:
                 raise SyntaxError
-            tree = ast.parse(_NAME.sub(rf"{_PREFIX}\1", text.strip()), mode="eval").body
+            tree = ast.parse(_NAME.sub(rf" {_PREFIX}\1 ", text).strip(), mode="eval").body
         except (SyntaxError, ValueError):
             tree = None
         value = self._value(tree, text)
@@ -173,7 +175,7 @@ class _Values:
     def _value(self, part: ast.expr | None, text: str) -> Any:
         """Return the value of a part of a sum."""
         match part:
-            case ast.Name(id=name) if name.startswith(_PREFIX):
+            case ast.Name(id=name) if name.startswith(_PREFIX) and name[len(_PREFIX) :] in self._declared:
                 return self.of(name.removeprefix(_PREFIX))
             case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
                 return number
