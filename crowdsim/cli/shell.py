@@ -116,7 +116,8 @@ def line_limit() -> int:
     return terminal_width() if sys.stdout.isatty() else sys.maxsize
 
 
-LEAST_COLUMN = 10  # characters to which a narrow terminal makes a column
+# characters to which a narrow terminal makes a column of texts, and the head of one of numbers
+LEAST_COLUMN, LEAST_HEAD = 10, 8
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[int] = ()) -> str:
@@ -129,14 +130,14 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     rows : sequence of sequences
         Values are shown as `str` shows them.
     right : sequence of int
-        Columns that are aligned on the right: numbers, which stay in one piece.
+        Columns that are aligned on the right: numbers, which stay in one piece; their heads need not.
     """
     cells = [[visible(str(value)) for value in row] for row in (headers, *rows)]
-    widths = _fitted([max(map(len, column)) for column in zip(*cells, strict=True)], headers, right)
+    widths = _fitted(cells, right)
     lines = []
     for row in cells:
         pieces = [
-            [value] if len(value) <= width else textwrap.wrap(value, width)
+            [value] if len(value) <= width else _broken(value, width)
             for value, width in zip(row, widths, strict=True)
         ]
         for parts in zip_longest(*pieces, fillvalue=""):
@@ -148,17 +149,27 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Seque
     return "\n".join(lines)
 
 
-def _fitted(widths: list[int], headers: Sequence[str], right: Sequence[int]) -> list[int]:
-    """Return the widths of columns of which the widest texts are narrowed until a line fits;
-    as they are if it never does.
+def _broken(text: str, width: int) -> list[str]:
+    """Return a text in lines, those of a name such as mean_speed_m_s broken behind its points and strokes."""
+    lines = textwrap.wrap(text if " " in text else re.sub(r"([._])(?=\w)", r"\1 ", text), width)
+    return lines if " " in text else [line.replace("_ ", "_").replace(". ", ".") for line in lines]
+
+
+def _fitted(cells: Sequence[Sequence[str]], right: Sequence[int]) -> list[int]:
+    """Return the widths of columns of which the widest are narrowed until a line fits, texts in all their
+    cells and numbers in their heads; as narrow as can be if it never does.
     """
-    fitted = [*widths]
-    texts = [column for column in range(len(widths)) if column not in right]
+    columns = [[len(value) for value in column] for column in zip(*cells, strict=True)]
+    least = [
+        max([min(LEAST_HEAD, column[0]), *column[1:]]) if number in right else max(LEAST_COLUMN, column[0])
+        for number, column in enumerate(columns)
+    ]
+    fitted = [max(column) for column in columns]
     while sum(fitted) + 2 * len(fitted) - 2 > line_limit():
-        widest = max(texts, key=lambda column: fitted[column], default=None)
-        if widest is None or fitted[widest] <= max(LEAST_COLUMN, len(headers[widest])):
-            return widths
-        fitted[widest] -= 1
+        wide = [number for number, width in enumerate(fitted) if width > max(1, least[number])]
+        if not wide:
+            break
+        fitted[max(wide, key=lambda number: fitted[number])] -= 1
     return fitted
 
 

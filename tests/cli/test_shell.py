@@ -196,6 +196,14 @@ def test_tables_are_aligned_and_go_on_in_further_lines_where_the_terminal_is_nar
         "              two three one two three",
         "longer  1000  short",
     ]
+    heads = ["name", "flow_per_m_s", *["wide_number"] * 5]
+    assert shell.table(heads, [["a", 5, *[7] * 5]], right=range(1, 7)).splitlines() == [
+        "name     flow_     wide_     wide_     wide_     wide_     wide_",
+        "        per_m_    number    number    number    number    number",
+        "             s",
+        "a            5         7         7         7         7         7",
+    ]
+    assert shell.table(["n"], [], right=(0,)) == "n"
     # where nothing can be narrowed, the line is as long as it is
     assert len(shell.table(["n"] * 30, [["12345"] * 30], right=range(30)).splitlines()[1]) == 208
 
