@@ -136,7 +136,7 @@ def build_world(scenario: Scenario) -> Built:
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layers[agents.group], polygon)
     _refuse_lost(scenario, agents, polygon)
-    _refuse_events(scenario, agents, tiles)
+    _refuse_events(scenario, all_agents, tiles)
     return Built(scenario, world, agents, all_agents, polygon, mesh_build)
 
 

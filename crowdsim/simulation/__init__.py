@@ -5,6 +5,6 @@ taken up, and its `verdict`.
 
 Reading order: `simulation` (step, run, state), `slicer` and `budget` (how much long work a tick does),
 `recorder` and `probes` (what is recorded, and how long it took), `warm` (kernels before the first tick),
-`checkpoints` and `going_on` (taking a run up), `interventions`, `inputs`, `listeners`, `resize` and
+`checkpoints` and `going_on` (taking a run up), `interventions`, `replay`, `placing`, `listeners` and
 `agents_view` (what a program does to a run and sees of it).
 """

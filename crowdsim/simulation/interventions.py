@@ -601,8 +601,8 @@ class Interventions:
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
-        there = self.world.agents.entity[: self.world.agent_count]
-        return rows_of(entity, there, self.built.all_agents.label)
+        there, away = self.world.agents.entity[: self.world.agent_count], self.world.outside["entity"]
+        return rows_of(entity, there, self.built.all_agents.label, away=away.tolist())
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:
@@ -613,7 +613,11 @@ class Interventions:
 
 
 def rows_of(
-    entity: ArrayLike, present: NDArray[np.int64], labels: Sequence[str], absent: str = "is not in the world"
+    entity: ArrayLike,
+    present: NDArray[np.int64],
+    labels: Sequence[str],
+    absent: str = "has left the world",
+    away: Sequence[int] = (),
 ) -> NDArray[np.intp]:
     """Return the rows of agents that a user names.
 
@@ -627,6 +631,8 @@ def rows_of(
         Names of all agents there can ever be, by entity id - 1.
     absent : str
         What is wrong with one that is not among them.
+    away : sequence of int
+        Those that may come in.
 
     Raises
     ------
@@ -649,6 +655,8 @@ def rows_of(
     is_there = np.isin(wanted, present)
     if not np.all(is_there):
         missing, count = int(wanted[~is_there][0]), len(labels)
+        if missing in away:
+            absent = "is not in the world now; add_agents and switch_on put agents in"
         has_left = 1 <= missing <= count
         what = (
             f'agent {missing} ("{labels[missing - 1]}") {absent}'

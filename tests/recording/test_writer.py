@@ -498,6 +498,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "OBSTACLE_MOVES": 34,
         "OBSTACLE_SENT": 35,
         "GAVE_WAY": 36,
+        "MOVED": 37,
         "DEADLOCKED": 40,
     }
     assert EVENT_DTYPE.itemsize == 48

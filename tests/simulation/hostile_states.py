@@ -194,6 +194,13 @@ def take_tiles(run: Simulation) -> None:
     run.add_tile(1, 1)
 
 
+def let_in(run: Simulation) -> None:
+    """Put agents in, and switch others off."""
+    run.add_agents("spare", [[8, 2], [8, 3]])
+    run.switch_off([1, int(run.agents.entity[-1])])
+    run.remove_agents(2)
+
+
 class Scene:
     """A scene, and how it comes to a state that has all that can be changed."""
 
@@ -210,6 +217,11 @@ def _file(name: str, *sets: str) -> Callable[[], Scenario]:
 SCENES = {
     "mesh": Scene(lambda: hall(work=5), 4),
     "steered": Scene(lambda: hall(), 8, steer),
+    "outside": Scene(
+        lambda: hall(groups=[*WALKING, {"name": "spare", "count": 0, "reserve": 4, "goals": ["in"]}]),
+        8,
+        let_in,
+    ),
     "previous paths": Scene(
         lambda: hall(
             {"kind": "optimal", "while_waiting": "previous"}, 10, bodies={"replanning": True, "nudging": True}

@@ -314,6 +314,25 @@ REFUSED = {
     "a radius of kilometres": (line(5, "set_radius", entity=[1], radius=1e6), "wider than"),
     "a shape that is none": (line(5, "put_obstacle", name="c", shape=[], position=[1, 1]), "shape"),
     "a place that is none": (line(5, "put_obstacle", name="c", shape={"disc": 1}, position={}), "position"),
+    "a place beyond numbers": (line(5, "add_agents", group="a", position=[[1e300, 1]]), "off the walkable"),
+    "a place off the ground": (line(5, "move_agents", entity=[1], position=[-1, 1]), "off the walkable"),
+    "places that are none": (
+        line(5, "move_agents", entity=[1], position={"x": 1}),
+        "places [x, y] in metres",
+    ),
+    "a group that there is not": (line(5, "add_agents", group=["a"], position=[1, 1]), "there is no group"),
+    "a storey that there is not": (
+        line(5, "add_agents", group="a", position=[1, 1], storey=[1]),
+        "there is no storey",
+    ),
+    "more agents than there are": (
+        line(5, "add_agents", group="a", position=[[1, 1]] * 50),
+        "a reserve of 40",
+    ),
+    "an agent that is not off": (line(5, "switch_on", entity=[1]), "is not switched off"),
+    "an agent that is not in": (line(5, "switch_off", entity=[20]), "is not in the world now"),
+    "a hold of no agents": (line(5, "hold", entity={}), "told apart by whole"),
+    "a speed without end": (line(5, "set_speed", entity=[1], speed=1e300), "is none"),
     "a tile beyond numbers": (line(5, "remove_tile", column=10**30, row=0.5), ""),
 }
 

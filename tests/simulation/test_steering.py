@@ -358,7 +358,7 @@ def test_agents_that_are_removed_do_not_come_back():
         steps(run, 3)
         with pytest.raises(CrowdsimError, match=r'agent 1 \("guests\[0\]"\) is not switched off'):
             run.switch_on(1)
-        with pytest.raises(CrowdsimError, match=r'agent 3 \("last\[0\]"\) is not in the world'):
+        with pytest.raises(CrowdsimError, match=r'agent 3 \("last\[0\]"\) has left the world'):
             run.set_goal(3, "east")
         assert (run.verdict().agents, run.verdict().not_arrived) == (3, 1)
 
@@ -407,7 +407,7 @@ def test_what_is_outside_is_saved(navigation):
         (lambda run: run.add_agents("guests", (3, 2), storey="upper"), "there is no storey 'upper'"),
         (lambda run: run.switch_on(1), r'agent 1 \("guests\[0\]"\) is not switched off'),
         (lambda run: run.switch_on(5), r'agent 5 \("guests\[3\]"\) is not switched off'),
-        (lambda run: run.switch_off(5), r'agent 5 \("guests\[3\]"\) is not in the world'),
+        (lambda run: run.switch_off(5), r'agent 5 \("guests\[3\]"\) is not in the world now; add_'),
         (lambda run: run.remove_agents(99), "there is no agent 99"),
     ],
 )
