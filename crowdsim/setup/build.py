@@ -478,7 +478,7 @@ def _refuse_terrain(scenario: Scenario, chosen: Chosen, is_known: bool = False) 
                 f"{chosen.name} looks for short paths and knows no speeds of ground, but the geometry has "
                 "terrain with speeds of its own "
                 f"({listed(scenario.geometry.named_speeds)})",
-                "Take navigation: mesh, whose paths are quick ones, or leave the terrain out.",
+                "Take navigation: mesh or grid, whose paths are quick ones, or leave the terrain out.",
             )
         )
 
@@ -510,7 +510,6 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Named
     """
     scenario, geometry = built.scenario, built.scenario.geometry
     chosen = chosen or scenario.navigation
-    _refuse_terrain(scenario, chosen)
     if not built.world.is_level or len(geometry.floor_names) > 1:
         where = (
             f"this geometry has {len(geometry.floor_names)} floors"
@@ -550,6 +549,8 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Named
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
     grid.add_bars(walls)
+    if geometry.named_speeds:
+        grid.add_terrain(geometry.terrain[0])
     grid.show(closed_at_the_begin(geometry.areas))
     for each in standing:
         grid.put_up(each.name, each.polygon)

@@ -92,12 +92,6 @@ REFUSALS = (
         "the graph joins corners of walls; over ground of several speeds the best path bends at borders too",
     ),
     Refusal(
-        {"planner": _CELLS, "terrain": ("slow",)},
-        "missing",
-        "knows no speeds of ground",
-        "cells have no speeds",
-    ),
-    Refusal(
         {"watchers": ("unseen",), "planner": ("default",), "terrain": ("slow",)},
         "physical",
         "knows no speeds of ground",

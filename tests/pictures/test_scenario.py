@@ -168,6 +168,6 @@ def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refus
     code, _, err = outcome(capsys, "plot", path, "--show", "ways")
     assert (
         code == 2
-        and "grid looks for short paths and knows no speeds of ground" in err
+        and "visibility looks for short paths and knows no speeds of ground" in err
         and 'note: the layer "ways" is called "paths" now' in err
     )

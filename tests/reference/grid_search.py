@@ -32,8 +32,10 @@ def steps_from(walkable, cell, corners="both", barred=frozenset()):
             yield (x + dx, y + dy), SQRT2
 
 
-def costs_from(walkable, start, corners="both", barred=frozenset()):
-    """Least cost (cells) to every cell that can be reached."""
+def costs_from(walkable, start, corners="both", barred=frozenset(), slowness=None):
+    """Least cost (cells) to every cell that can be reached; `slowness` says by cell how much longer a metre
+    takes than on the fastest ground, a step takes the mean of its cells.
+    """
     best, queue = {}, [(0.0, start)]
     while queue:
         cost, cell = heapq.heappop(queue)
@@ -42,7 +44,8 @@ def costs_from(walkable, start, corners="both", barred=frozenset()):
         best[cell] = cost
         for other, step in steps_from(walkable, cell, corners, barred):
             if other not in best:
-                heapq.heappush(queue, (cost + step, other))
+                factor = 1.0 if slowness is None else 0.5 * (slowness[cell] + slowness[other])
+                heapq.heappush(queue, (cost + step * factor, other))
     return best
 
 

@@ -17,6 +17,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.grid.cells import bar_steps, fill_polygon, stamp_distances
 from crowdsim.navigation.grid.ground import NEAR_BARS, NO_GROUND, TOUCH_M, Ground
 from crowdsim.navigation.grid.layout import Raster, Shut
@@ -76,6 +77,8 @@ class Grid:
         Cells in x and in y.
     version : int
         Counts the changes of availability.
+    fastest : float
+        Speed on the fastest ground as a share of that on plain ground.
     """
 
     def __init__(self, parameters: GridParameters, x: float, y: float, width: int, depth: int) -> None:
@@ -95,6 +98,9 @@ class Grid:
         self._fixed_bars = np.zeros((depth, width), dtype=np.uint8)  # of walls that stand for good
         self._bars = np.zeros((depth + 2, width + 2), dtype=np.uint16)
         self._clearance = np.full((depth + 2, width + 2), NO_GROUND)
+        self.fastest = 1.0
+        self._slowness = np.ones((depth + 2, width + 2))
+        self._is_mixed = np.zeros((depth + 2, width + 2), dtype=np.bool_)  # beside cells of other speeds
 
     @property
     def reach(self) -> float:
@@ -119,7 +125,13 @@ class Grid:
             self.depth,
             clearance,
             self._bars.reshape(-1),
+            self._slowness.reshape(-1),
         )
+
+    @property
+    def is_even(self) -> bool:
+        """Whether agents walk at their own speed on all cells."""
+        return self.fastest == 1.0 and not self._is_mixed.any()
 
     @property
     def bars(self) -> NDArray[np.uint8]:
@@ -363,7 +375,7 @@ class Grid:
         # The neighbours of cells may have other bars now: one more on each side, which the rim has room for.
         low, high, left, right = row, row + rows + 2, column, column + columns + 2
         has_bars = np.pad(self._bars & np.uint16(NEAR_BARS - 1), 1)[low : high + 2, left : right + 2] > 0
-        near = np.zeros((high - low, right - left), dtype=np.bool_)
+        near = self._is_mixed[low:high, left:right].copy()
         for i, j in itertools.product(range(3), repeat=2):
             near |= has_bars[i : i + high - low, j : j + right - left]
         part = self._bars[low:high, left:right]
@@ -414,6 +426,31 @@ class Grid:
         """
         self._has_bars = True
         bar_steps(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self._fixed_bars)
+        self._show_bars(0, 0, self.depth, self.width)
+
+    def add_terrain(self, terrain: Sequence[Terrain]) -> None:
+        """Let cells be walked at the speeds of the terrain that their centres lie on.
+
+        Parameters
+        ----------
+        terrain : sequence of Terrain
+            Areas that do not overlap; all there are.
+        """
+        speed = np.ones((self.depth, self.width))
+        for each in terrain:
+            row, column, rows, columns = self._block(each.area, 0.0)
+            inside = np.zeros((rows, columns), dtype=np.uint8)
+            edges, cell = edges_of(each.area), self.parameters.cell_size
+            fill_polygon(edges, self.x, self.y, cell, row, column, inside)
+            speed[row : row + rows, column : column + columns][inside == 1] = each.speed
+        self.fastest = float(speed.max())
+        self._slowness = np.pad(self.fastest / speed, 1, mode="edge")
+        around = np.pad(self._slowness, 1, mode="edge")
+        shifted = [
+            around[i : i + self.depth + 2, j : j + self.width + 2]
+            for i, j in itertools.product(range(3), repeat=2)
+        ]
+        self._is_mixed = np.any([each != self._slowness for each in shifted], axis=0)
         self._show_bars(0, 0, self.depth, self.width)
 
     def add_rim(self, kept: float) -> None:

@@ -39,7 +39,10 @@ class Ground(NamedTuple):
         centre, and on the rim.
     bars : ((depth + 2) * (width + 2),) uint16
         Bit d is set where a wall stands between a cell's centre and that of its neighbour in direction d
-        (`crowdsim.navigation.grid.moves`), NEAR_BARS where that is so for the cell or a neighbour.
+        (`crowdsim.navigation.grid.moves`), NEAR_BARS where that is so for the cell or a neighbour, or where
+        not all of these are walked at one speed.
+    slowness : ((depth + 2) * (width + 2),) float64, >= 1
+        How much longer a metre takes on a cell than on the fastest ground.
     """
 
     x: float
@@ -49,6 +52,7 @@ class Ground(NamedTuple):
     depth: int
     clearance: NDArray[np.float64]
     bars: NDArray[np.uint16]
+    slowness: NDArray[np.float64]
 
 
 @inlined_kernel

@@ -91,7 +91,8 @@ class WaypointAnswers:
     length : (k,) float64, m
         From where the agent was over all waypoints.
     cost : (k,) float64, m
-        Length of the path over the centres of cells, before its string was pulled.
+        Length of the path over the centres of cells, before its string was pulled; over ground of several
+        speeds how far one would go in that time on the fastest.
     target : (k, 2) float64, m
         The point that the path leads to, or as near to as possible: of several the one that is nearest on
         foot.
@@ -472,14 +473,17 @@ class FoundOverCells(FoundPaths):
         planner.submit(0, asks + 1, position[asks], polygon[asks], which[asks], radius[asks], choices)
         answers, _ = planner.advance(ALL, Team())
         self._position, self._answers, found = position, answers, answers.status == FOUND
-        self.piece, self._length = np.full(count, -1, dtype=np.int32), np.full(count, np.inf)
+        self.piece = np.full(count, -1, dtype=np.int32)
+        self._length, self._effort = np.full(count, np.inf), np.full(count, np.inf)
         rows = answers.entity[found] - 1
         self.piece[rows] = chooser.piece_at(goal[rows], answers.target[found])
         self._length[rows] = answers.length[found]
+        grid = planner.grid
+        self._effort[rows] = (answers.length if grid.is_even else answers.cost / grid.fastest)[found]
 
     def lengths(self, *, in_time: bool = False) -> NDArray[np.float64]:
         """Return how long the paths are; cells are level. See `FoundPaths.lengths`."""
-        return self._length
+        return self._effort if in_time else self._length
 
     def lines(self) -> list[Line]:
         """Return the lines over waypoints; those to the nearest reachable place, too."""
@@ -502,4 +506,4 @@ def _make(ground: PlannerGround, values: Values) -> GridPlanner:
 
 
 for _name, _own in (("grid", PathParameters), ("s2-grid", DocumentPathParameters)):
-    register_kind(PlannerKind(_name, _make, CELLS, (CellParameters, _own)))
+    register_kind(PlannerKind(_name, _make, CELLS, (CellParameters, _own), knows_terrain=True))

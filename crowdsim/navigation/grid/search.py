@@ -85,6 +85,7 @@ class GridSlots(NamedTuple):
         NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and
         OCTILE_WEIGHT, those of the straight line and of the path over free cells as heuristics.
     cost : (s, n) float64, cells
+        Of the fastest ground: a step costs by the mean slowness of the two cells.
     mark : (s, n) int32
     heap_bound : (s, n + 8) float64, cells
         4-ary heap of open nodes: cost plus straight line. A node that got cheaper is in it twice; the dearer
@@ -452,7 +453,9 @@ def advance_astar(slots, slot, ground, grant):
             if steps >> d & 1 == 0:
                 continue
             there = node + STEP_Y[d] * stride + STEP_X[d]
-            total = here + (SQRT2 if d & 1 else 1.0)
+            total = here + (SQRT2 if d & 1 else 1.0) * (
+                0.5 * (ground.slowness[node] + ground.slowness[there])
+            )
             seen = mark[there]
             if seen >> GENERATION_SHIFT == generation and (seen & CLOSED or total >= cost[there] - SAME_COST):
                 continue

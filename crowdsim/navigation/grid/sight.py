@@ -4,7 +4,8 @@ section 4).
 From an anchor the string goes to the furthest cell of the path that is in sight, and that is the next anchor.
 A line is in sight if all the cells it passes through are walkable; where it passes exactly between two cells
 that touch at a corner, the two beside them have to be walkable as well, as for a diagonal step. Nor may a
-wall stand between two cells that it passes through one after the other.
+wall stand between two cells that it passes through one after the other, and all have to be walked at one
+speed: paths over ground of several speeds bend where cells do.
 """
 
 # mypy: allow-untyped-defs
@@ -27,7 +28,7 @@ SLACK = 1e-6
 
 @inlined_kernel
 def _sees_exactly(slots, slot, ground, ax, ay, bx, by):
-    """Return whether every cell that a line passes through is walkable."""
+    """Return whether every cell that a line passes through is walkable, all at one speed."""
     px, py = (ax - ground.x) / ground.cell, (ay - ground.y) / ground.cell
     qx, qy = (bx - ground.x) / ground.cell, (by - ground.y) / ground.cell
     is_steep = abs(qy - py) > abs(qx - px)
@@ -36,26 +37,35 @@ def _sees_exactly(slots, slot, ground, ax, ay, bx, by):
     if px > qx:
         px, py, qx, qy = qx, qy, px, py
     slope = (qy - py) / (qx - px) if qx > px else 0.0
+    slowness = 0.0
     for column in range(int(np.floor(px)), int(np.floor(qx)) + 1):
         low, high = py + (max(px, float(column)) - px) * slope, py + (min(qx, column + 1.0) - px) * slope
         for row in range(int(np.floor(min(low, high) - SLACK)), int(np.floor(max(low, high) + SLACK)) + 1):
             node = node_at(ground, row, column) if is_steep else node_at(ground, column, row)
             if not is_walkable(slots, slot, ground, node):
                 return False
+            if slowness > 0.0 and ground.slowness[node] != slowness:
+                return False
+            slowness = ground.slowness[node]
     return True
 
 
 @inlined_kernel
 def _sees_by_samples(slots, slot, ground, ax, ay, bx, by, step):
-    """Return whether the cells under points of a line are walkable;
+    """Return whether the cells under points of a line are walkable, all at one speed;
     `step` (cells) is the distance of the points.
     """
+    slowness = 0.0
     count = max(1, int(np.ceil(np.hypot(bx - ax, by - ay) / (step * ground.cell))))
     for i in range(count + 1):
         t = i / count
         cx, cy = cell_at(ground, ax + (bx - ax) * t, ay + (by - ay) * t)
-        if not is_walkable(slots, slot, ground, node_at(ground, cx, cy)):
+        node = node_at(ground, cx, cy)
+        if not is_walkable(slots, slot, ground, node):
             return False
+        if slowness > 0.0 and ground.slowness[node] != slowness:
+            return False
+        slowness = ground.slowness[node]
     return True
 
 

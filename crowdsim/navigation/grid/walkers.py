@@ -165,7 +165,8 @@ class Walkers:
         """
         result = np.empty(len(position), dtype=np.uint8)
         # what was lost counts, not what has always been there
-        ground = ground._replace(bars=np.zeros_like(ground.bars))
+        even = np.ones_like(ground.slowness)
+        ground = ground._replace(bars=np.zeros_like(ground.bars), slowness=even)
         team.run(find_cut, len(position), self.walks, position, ground, marked_cells(lost), result)
         return result.view(np.bool_)
 

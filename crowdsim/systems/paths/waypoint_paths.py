@@ -27,7 +27,7 @@ from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built
 from crowdsim.systems.base.slices import Budget
-from crowdsim.systems.base.system import GroundChange, Tick
+from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan
 from crowdsim.systems.paths.cell_guesses import CellGuesses
 from crowdsim.systems.paths.lost_paths import (
     WALKS,
@@ -324,6 +324,9 @@ class WaypointPaths(Paths):
         agents.activity[walking & arrived & (agents.path_status == PathStatus.NEAREST_REACHABLE)] = (
             AgentState.STANDING
         )
+        if not self.world.is_even:
+            shares = shares_in_plan(self.world, tick, agents.preferred_velocity)
+            agents.preferred_velocity[walking] *= shares[walking, None]
         return guessing
 
     def _leads_straight(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
