@@ -200,7 +200,7 @@ def look(choices: Choices, rows: pd.DataFrame, events: pd.DataFrame) -> None:
     steps = steps.assign(px=before.x, py=before.y, length=np.hypot(steps.x - before.x, steps.y - before.y))
     steps = steps[before.frame == steps.frame - 1]
     # the budget is small, and those that stay where they are while they wait walk late
-    least = 0.1 if choices["waiting"] == "stay" else 0.2
+    least = 0.02 if choices["waiting"] == "stay" else 0.2
     assert (steps.length > 0.02).mean() > least, "nobody walks"
     for axis, look_at in _LOOKS.items():
         if choices[axis] != "none":
