@@ -24,8 +24,10 @@ import shapely
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.load import parse_scenario
+from crowdsim.setup.build import planner_of
 from crowdsim.simulation.budget import ClockBudget
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.systems import Plan
 
 ALL = 1 << 40
 SETTLE_TICKS = 20  # in which all agents get a first path, and the budget learns what the other systems cost
@@ -145,7 +147,7 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
     """Step until nobody waits; return how planning kept to its share by a clock,
     and what slices and slicer took.
     """
-    searches, budget = run._plan.paths[0].searches, run.budget
+    searches, budget = run.system(Plan).paths[0].searches, run.budget
     assert isinstance(budget, ClockBudget)
     slices = searches._slice = Timed(searches._slice, clock)
     whole = budget.spend = Timed(budget.spend, clock)  # type: ignore[method-assign]
@@ -177,7 +179,7 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
 def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> float:
     """Return how long a new planner takes for the requests of all agents in slices (s)."""
     world, agents = run.world, run.world.agents
-    planner = run._plan.paths[0]._make_planner(world)  # type: ignore[attr-defined]
+    planner = planner_of(run.built, run.scenario.navigation)
     assert isinstance(planner, MeshPlanner)
     planner.submit(
         1,

@@ -28,11 +28,15 @@ from crowdsim.build_kernels import _in_another_process
 from crowdsim.kernels.needed import needed_by, ready
 from crowdsim.simulation.warm import all_scenes
 
+KINDS = [each for scene in all_scenes() for each in scene.needs if each.startswith("navigation=")]
+
 for scene in all_scenes():
     if json.dumps(scene.needs + (scene.explaining,)) in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
             called, _ = _in_another_process(scene, Path(folder))
-        listed = {(kernel.name, ready(kernel)[1]) for kernel in needed_by(scene.needs)}
+        # scenarios with what such a scene shows have a model and a kind of navigation, too
+        usual = () if scene.needs[0].startswith("avoidance=") else ("avoidance=orca", *(scene.sets or KINDS))
+        listed = {(kernel.name, ready(kernel)[1]) for kernel in needed_by((*scene.needs, *usual))}
         unlisted = [name for name, args in (called or {}).values() if (name, args) not in listed]
         print(json.dumps([scene.needs, unlisted]))
 """
