@@ -21,6 +21,7 @@ from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.grid.cascade import advance_path, begin_path, last_node
 from crowdsim.navigation.grid.files import grid_from_map, load_grid
+from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.parameters import PathParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.search import make_slots
@@ -87,8 +88,8 @@ def best_of(work):
 
 def report(name, grid, start, end):
     """Print the figures of one grid."""
-    slots, nobody, count = make_slots(1, (grid.width + 2) * (grid.depth + 2)), np.zeros((0, 3)), len(start)
-    arguments = slots, grid.ground, grid.need(0.0), start, end, nobody
+    slots, count = make_slots(1, (grid.width + 2) * (grid.depth + 2)), len(start)
+    arguments = slots, grid.ground, grid.need(0.0), start, end, StationaryDiscs(np.zeros((0, 3)), 0, 0, 1.0)
     expansions, waypoints = find_all(*arguments, True)
     search, pulled = best_of(lambda: find_all(*arguments, False)), best_of(lambda: find_all(*arguments, True))
     planner, team = GridPlanner(grid, end), Team(1)

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.grid import best_of, find_all, made, queries_of
 from crowdsim.navigation.grid.files import load_grid
+from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.search import make_slots
 from tests.external.data import need
 
@@ -22,6 +23,6 @@ def test_five_million_cells_a_second(name):
         grid = made(name)
         start, end = queries_of(grid, None, 60)
     slots = make_slots(1, (grid.width + 2) * (grid.depth + 2))
-    arguments = slots, grid.ground, grid.need(0.0), start, end, np.zeros((0, 3))
+    arguments = slots, grid.ground, grid.need(0.0), start, end, StationaryDiscs(np.zeros((0, 3)), 0, 0, 1.0)
     expansions, _ = find_all(*arguments, False)
     assert expansions / best_of(lambda: find_all(*arguments, False)) > 5e6
