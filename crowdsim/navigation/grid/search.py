@@ -448,14 +448,14 @@ def advance_astar(slots, slot, ground, grant):
         )
         if size + 8 > heap_bound.size:
             size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
-        here = cost[node]
+        here, slowness = cost[node], ground.slowness[node]
+        is_mixed = ground.bars[node] & NEAR_BARS != 0  # else all around it are as slow
         for d in range(8):
             if steps >> d & 1 == 0:
                 continue
             there = node + STEP_Y[d] * stride + STEP_X[d]
-            total = here + (SQRT2 if d & 1 else 1.0) * (
-                0.5 * (ground.slowness[node] + ground.slowness[there])
-            )
+            mean = 0.5 * (slowness + ground.slowness[there]) if is_mixed else slowness
+            total = here + (SQRT2 if d & 1 else 1.0) * mean
             seen = mark[there]
             if seen >> GENERATION_SHIFT == generation and (seen & CLOSED or total >= cost[there] - SAME_COST):
                 continue
