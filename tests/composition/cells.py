@@ -199,9 +199,7 @@ def look(choices: Choices, rows: pd.DataFrame, events: pd.DataFrame) -> None:
     before = steps.groupby("id")[["x", "y", "frame"]].shift()
     steps = steps.assign(px=before.x, py=before.y, length=np.hypot(steps.x - before.x, steps.y - before.y))
     steps = steps[before.frame == steps.frame - 1]
-    # the budget is small, and those that stay where they are while they wait walk late
-    least = 0.02 if choices["waiting"] == "stay" else 0.2
-    assert (steps.length > 0.02).mean() > least, "nobody walks"
+    assert (steps.length > 0.02).mean() > 0.2, "nobody walks"
     for axis, look_at in _LOOKS.items():
         if choices[axis] != "none":
             look_at(choices, steps, events)
@@ -238,8 +236,7 @@ def _look_at_obstacle(choices: Choices, steps: pd.DataFrame, events: pd.DataFram
 def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """On slow ground people walk slowly, beside it they do not."""
     inside = steps.x.between(SLOW[0] + 0.2, SLOW[2] - 0.2) & steps.px.between(SLOW[0] + 0.2, SLOW[2] - 0.2)
-    before = (steps.x < SLOW[0] - 1.0) & (steps.length > 0.02)
-    slow, quick = steps[inside].length / TICK_S, steps[before].length / TICK_S
+    slow, quick = steps[inside].length / TICK_S, steps[steps.x < SLOW[0] - 1.0].length / TICK_S
     if len(slow) > 20:
         assert np.median(slow) <= FASTEST * SLOW_SPEED + 0.05
         if choices["avoidance"] == "none":  # without avoidance bodies meet, and are pushed apart

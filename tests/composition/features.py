@@ -161,6 +161,14 @@ def _events(choices: Choices) -> list[dict[str, Any]]:
     return found
 
 
+def _work(choices: Choices) -> int:
+    """Return too little work for all at once, so that agents wait for their paths; more where they stand
+    still meanwhile, so that they get to where there is something to see.
+    """
+    work = 3000 if choices["planner"] in ("grid", "s2-grid") else 60
+    return 5 * work if choices["waiting"] == "stay" else work
+
+
 def document(choices: Choices) -> dict[str, Any]:
     """Return the scenario that has these features."""
     navigation = _navigation(choices)
@@ -196,8 +204,7 @@ def document(choices: Choices) -> dict[str, Any]:
             left,
             {"name": "standing", "positions": [[7.8, 3.0]], **_at(choices, 0)},
         ],
-        # too little for all at once, so that agents wait for their paths
-        "budget": {"work": 3000 if choices["planner"] in ("grid", "s2-grid") else 60},
+        "budget": {"work": _work(choices)},
         "record": {"rate": 1.0 / TICK_S},
     }
     if choices["obstacles"] != "none":

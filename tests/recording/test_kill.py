@@ -105,9 +105,8 @@ def has_commit(path):
 
 
 def test_a_kill_at_a_random_moment_loses_no_committed_row(tmp_path):
-    assert (
-        kill_at_random(tmp_path, 400, 140, 10, seed=1) >= 2
-    )  # the others before the first commit, or too late
+    # some fall before the first commit or after the end, more of them where other work delays the child
+    assert kill_at_random(tmp_path, 400, 140, 16, seed=1) >= 4
 
 
 @pytest.mark.full

@@ -84,14 +84,24 @@ def meet(model, seed):
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_streams_that_meet_head_on_form_lanes(model):
-    """Under ClearPath, in two of 20 seeds (the fifth is one), an agent waits until all that come towards it
-    have passed, and is out after 50 s; so it is without the breaker of symmetries (47 s). The mean is 32 s.
-    """
     found = [meet(model, seed) for seed in range(1, 6)]
     lasts = [last for _, last in found]
     assert sum(order >= 0.7 for order, _ in found) >= 4, found
-    assert sum(last > 45.0 for last in lasts) <= (1 if model == "clearpath" else 0), found
-    assert max(lasts) <= 55.0 and np.mean(lasts) <= 36.0, found
+    assert np.mean(lasts) <= 36.0 and max(lasts) <= (55.0 if model == "clearpath" else 45.0), found
+
+
+ONE_WAITS = pytest.mark.xfail(
+    reason="in two of 20 seeds, the fifth is one, an agent waits until all that come towards it have passed, "
+    "and is out after 50 s; so it is without the breaker of symmetries (47 s)",
+    strict=True,
+)
+
+
+@pytest.mark.full
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("model", [pytest.param("clearpath", marks=ONE_WAITS), "hrvo"])
+def test_all_of_streams_that_meet_head_on_are_out_within_45_s(model):
+    assert max(meet(model, seed)[1] for seed in range(1, 6)) <= 45.0
 
 
 @pytest.mark.sample(1)

@@ -166,6 +166,14 @@ def test_with_weidmanns_relation_the_flow_rises_with_the_width_and_the_specific_
 
 
 @pytest.mark.full
+@pytest.mark.xfail(
+    reason="from 1.2 m on it stays: 2.12, 2.17 and 2.16 in the mean of ten seeds, known to 0.04", strict=True
+)
+def test_with_weidmanns_relation_the_specific_flow_rises_with_the_width_of_the_door(steady_flows):
+    assert np.all(np.diff(list(steady_flows.values())) > 0.0), steady_flows
+
+
+@pytest.mark.full
 def test_with_weidmanns_relation_a_door_of_1_2_m_is_in_the_band_and_without_it_is_not():
     flow, verdict = door(1.2, 1, WEIDMANN)
     assert PEOPLES_FLOW[0] <= flow <= PEOPLES_FLOW[1] and verdict.not_arrived == 0
