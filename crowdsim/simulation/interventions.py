@@ -686,11 +686,8 @@ def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
     CrowdsimError
         If it is anything else than pairs of finite numbers.
     """
-    try:
-        given = np.asarray(velocity, dtype=np.float64)
-    except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.shape not in ((2,), (count, 2)) or not np.all(np.isfinite(given)):
+    given = _finite_numbers(velocity)
+    if given.shape not in ((2,), (count, 2)):
         pairs = "a pair of finite numbers in m/s" + (f", or {count:,} such pairs" if count != 1 else "")
         raise CrowdsimError(f"a preferred velocity is {pairs}, not {velocity!r:.80}.")
     fastest = float(np.abs(given).max(initial=0.0))
@@ -701,6 +698,15 @@ def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
     return np.broadcast_to(given, (count, 2))
 
 
+def _finite_numbers(given: ArrayLike) -> NDArray[np.float64]:
+    """Return what a program gives as an array; an empty one if it is anything else than finite numbers."""
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+    return numbers if np.all(np.isfinite(numbers)) else np.empty(0)
+
+
 def points_of(points: ArrayLike, what: str) -> NDArray[np.float64]:
     """Return points (m) that a program gives, (k, 2).
 
@@ -709,11 +715,8 @@ def points_of(points: ArrayLike, what: str) -> NDArray[np.float64]:
     CrowdsimError
         If they are anything else than pairs of finite numbers.
     """
-    try:
-        given = np.asarray(points, dtype=np.float64)
-    except (TypeError, ValueError):
-        given = np.empty(0)
-    if given.size == 0 or given.ndim not in (1, 2) or given.shape[-1] != 2 or not np.all(np.isfinite(given)):
+    given = _finite_numbers(points)
+    if given.size == 0 or given.ndim not in (1, 2) or given.shape[-1] != 2:
         raise CrowdsimError(f"{what} is [x, y] in metres, or several of these, not {points!r:.60}.")
     return given.reshape(-1, 2)
 
