@@ -88,11 +88,11 @@ class Destinations:
 
     def places_of(self, number: NDArray[Any]) -> NDArray[np.float64]:
         """Return for goals that a run has set, (k,), the point, or a point of the region: (k, 2), m."""
-        found = {}
-        for each in np.unique(number).tolist():
-            middle = self.shape_of(each).shape.representative_point()
-            found[each] = (middle.x, middle.y)
-        return np.array([found[each] for each in number.tolist()], dtype=np.float64).reshape(-1, 2)
+        found = np.array([self._shapes[each - self.fixed][:2] for each in number.tolist()], dtype=object)
+        for row in np.flatnonzero(np.isin(number, self.regions)).tolist():
+            middle = self.shape_of(int(number[row])).shape.representative_point()
+            found[row] = middle.x, middle.y
+        return found.reshape(-1, 2).astype(np.float64)
 
     def put_points(
         self, mesh: NavMesh, goals: GoalPieces, points: Points, is_used: NDArray[np.bool_]

@@ -148,11 +148,9 @@ class MeshPlanner(SlotPlanner):
         self._searches.take_goals(goals, changed)
         self.queue.forget_trees(np.isin(self.queue.keys >> GOAL_BITS, changed))
         self._known = self._known[~np.isin(self._known["key"] >> GOAL_BITS, changed)]
-        for goal in changed.tolist():
+        for goal in changed[goals.reach[changed] == 0.0].tolist():  # regions
             first, last = goals.goal_start[goal], goals.goal_start[goal + 1]
-            is_region = np.diff(goals.vertex_start[first : last + 1]) > 1
-            if is_region.any():
-                self._later_widths[goal] = np.unique(2.0 * goals.clearance[first:last])
+            self._later_widths[goal] = np.unique(2.0 * goals.clearance[first:last])
 
     def _gap_class(self, goal: NDArray[np.int32], radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return numbers of classes, the same for agents with one goal that can pass the same gaps and enter

@@ -155,26 +155,30 @@ class CorridorPaths(Paths):
         )
         if not len(mine):
             return keeps
-        target, heads_for = targets_of(goals), agents.goal_piece[rows[mine]]
-        pairs, of_pair = np.unique(np.column_stack([goal[mine], heads_for]), axis=0, return_inverse=True)
-        nearest = np.array([self._nearest_piece(target, *pair) for pair in pairs.tolist()], dtype=np.int64)
-        found = nearest[of_pair.reshape(-1)]
-        stays = found >= 0
-        agents.goal_piece[rows[mine[stays]]], keeps[mine[stays]] = found[stays], True
+        target, heads_for, wanted = targets_of(goals), agents.goal_piece[rows[mine]], goal[mine]
+        first = goals.goal_start[wanted]
+        pieces = goals.goal_start[wanted + 1] - first
+        nearest = np.where(pieces == 1, first, -1)
+        several = np.flatnonzero(pieces > 1)
+        pairs, of_pair = np.unique(np.column_stack([wanted, heads_for])[several], axis=0, return_inverse=True)
+        found = np.array([self._nearest_piece(target, *pair) for pair in pairs.tolist()], dtype=np.int64)
+        nearest[several] = found[of_pair.reshape(-1)]
+        away = np.hypot(*(target[nearest] - target[heads_for]).T)
+        stays = (nearest >= 0) & (goals.piece_polygon[nearest] == goals.piece_polygon[heads_for])
+        stays &= away <= self.same_target
+        agents.goal_piece[rows[mine[stays]]], keeps[mine[stays]] = nearest[stays], True
         return keeps
 
     def _nearest_piece(self, target: NDArray[np.float64], goal: int, piece: int) -> int:
-        """Return the piece of a goal that is a target of before, another goal's `piece`, or within
-        `same_target` of it in its polygon; -1 if there is none.
+        """Return the piece of a goal in the polygon of a piece of another that is nearest to that; -1 if
+        there is none.
         """
         goals = self.world.goals
         first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-        if first == last:
-            return -1
         away = np.hypot(*(target[first:last] - target[piece]).T)
         away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
         nearest = int(np.argmin(away))
-        return first + nearest if away[nearest] <= self.same_target else -1
+        return first + nearest if away[nearest] < np.inf else -1
 
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Have the paths of agents end where they are, but for those that keep to them until they have
