@@ -75,7 +75,7 @@ class DetectStuck(TickSystem):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.goals = Goals(setup.world)
-        self.agents = len(setup.built.all_agents)  # all that there will ever be
+        self.last_agent = setup.world.last_agent
         self.events, self.stop = setup.scenario.events, setup.scenario.stop
         self.tick_length = setup.scenario.tick
         self.every, self.looks = look_every(self.tick_length)
@@ -136,7 +136,7 @@ class DetectStuck(TickSystem):
                 tick,
                 self.tick_length,
                 self.goals,
-                self.agents,
+                self.last_agent,
                 world.agents.is_stuck == 1,
                 discs_going_on(world),
             )

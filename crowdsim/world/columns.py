@@ -125,6 +125,7 @@ AGENT_COLUMNS = (
     Column("entity", "int64", "", "entity id; ascending with the row", within=(1, None)),
     Column("key", "uint64", "", "key of the agent's random streams", for_life=True),
     Column("group", "int32", "", "index of the agent's group", within=INDEX, of="groups", for_life=True),
+    Column("index", "int32", "", "index of the agent in its group", within=COUNT, for_life=True),
     Column("activity", "uint8", "", "AgentState", within=(None, max(AgentState))),
     Column("position", "float64", "m", "centre", width=2, within=PLACE),
     Column(
