@@ -21,7 +21,7 @@ from crowdsim.simulation.probes import Probes
 from crowdsim.simulation.verdict import MOST_NAMED, Flow, Left, Verdict, reason_of
 from crowdsim.systems.enter import Enter
 from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.columns import AgentColumns, AgentState
+from crowdsim.world.columns import AgentColumns, AgentState, Wait
 from crowdsim.world.events import Cause, EventKind
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
@@ -163,7 +163,8 @@ class Ledger:
         """Return what the run resulted in so far."""
         world, agents, tick = self._built.world, self._built.world.agents, self._built.world.tick
         scenario, numbers = self._built.scenario, self._numbers
-        walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
+        is_to_come = (agents.goal >= 0) | (agents.waits != Wait.NOTHING)
+        walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & is_to_come)
         found = diagnose(
             present_moment(
                 world,
@@ -189,7 +190,7 @@ class Ledger:
             ended=ended,
             agents=int(self._has_come.sum()) + self._guests.came,
             arrived=int(self._has_arrived.sum()) + self._guests.arrived,
-            standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
+            standing=int(np.count_nonzero(~is_to_come & (agents.activity == AgentState.STANDING))),
             arrivals=self._by_goal(),
             not_arrived=len(walkers),
             reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),

@@ -49,7 +49,7 @@ from crowdsim.systems.paths.of_groups import paths_of_groups
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.world.checks import check_agents
-from crowdsim.world.columns import AgentState, Stepping
+from crowdsim.world.columns import AgentState, Stepping, Wait
 from crowdsim.world.events import EventKind
 
 # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
@@ -392,7 +392,11 @@ class Simulation(Interventions):
         if (
             stop.when_all_arrived
             and not self._enter.expects
-            and not np.any((agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING))
+            and not np.any(
+                (agents.activity == AgentState.WALKING)
+                | (agents.activity == AgentState.WAITING)
+                | (agents.waits != Wait.NOTHING)
+            )
         ):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
             if not moves_in and not (

@@ -6,13 +6,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from crowdsim.errors import ExitCode
-from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, Wait
 from crowdsim.world.events import NOT_DIAGNOSED, Cause
 
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
 TIME_IS_UP = "time is up"
 ON_ITS_WAY, WAITS_FOR_PATH, NOT_YET = "on its way", "still waits for its path", "premovement time not over"
-GOES_ON = {ON_ITS_WAY, WAITS_FOR_PATH, NOT_YET}  # Reasons of agents that nothing keeps from arriving.
+# Reasons of agents that nothing keeps from arriving.
+GOES_ON = {ON_ITS_WAY, WAITS_FOR_PATH, NOT_YET, *(wait.words for wait in Wait)}
 
 
 @dataclass(frozen=True)
@@ -192,10 +193,12 @@ class Verdict:
 
 
 def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, finds_all: bool = True) -> str:
-    """Return in words why an agent that has a goal is not there;
+    """Return in words why an agent that has a goal, or waits for something, is not there;
     `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path.
     """
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
+    if agents.waits[row] != Wait.NOTHING:
+        return Wait(int(agents.waits[row])).words
     if state == AgentState.WAITING:
         return NOT_YET
     if status == PathStatus.UNREACHABLE:
