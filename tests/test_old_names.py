@@ -43,7 +43,7 @@ from tests.cli.test_mistakes import outcome
 from tests.crowds import ROOT
 
 # systems that ticks have had only since the sample was recorded
-SINCE = {"Enter"}
+SINCE = {"Enter", "Behave"}
 
 PLUG_IN = """
 from crowdsim.systems import System, register
@@ -424,8 +424,8 @@ def test_a_run_of_before_and_one_of_today_are_the_same(before, tmp_path):
     with open_run(before) as old, open_run(tmp_path / "now.h5") as new:
         assert first_difference(old, new, scenarios=True) is None and old.run_digest == new.run_digest
         assert list(old.layout.systems) == [name for name in new.layout.systems if name not in SINCE]
-        # ChangeGround can change radii, too
-        assert sorted(new.layout.traced) == sorted([*old.layout.traced, "radius"])
+        # ChangeGround can change radii, too, and Behave what agents wait for
+        assert sorted(new.layout.traced) == sorted([*old.layout.traced, "radius", "waits"])
 
 
 def rows_of(page):

@@ -104,8 +104,14 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
     """Return the results of a run as names and values; see `verdict_text`."""
     last, pressure = result["last_arrival_s"], result.get("most_requests_open")
     # those that stand and have arrived somewhere are counted among the arrived too
-    standing_arrivals = result["arrived"] + result["not_arrived"] + result["standing"] - result["agents"]
-    with_goal = result["agents"] - result["standing"] + max(0, standing_arrivals)
+    standing_arrivals = (
+        result["arrived"]
+        + result["not_arrived"]
+        + result["standing"]
+        + result.get("staying", 0)
+        - result["agents"]
+    )
+    with_goal = result["agents"] - result["standing"] - result.get("staying", 0) + max(0, standing_arrivals)
     simulated_s = result["simulated_s"] - result.get("begun_s", 0.0)
     factor = f"{simulated_s / result['wall_s']:.1f}" if result["wall_s"] > 0.0 else "-"
     deadlocked, reasons = _counts(result.get("deadlocked", {})), _counts(result["reasons"])
@@ -122,6 +128,7 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         "flow": _flow_words(result),
         "came in": _came(result),
         "standing": f"{result['standing']:,} without a further goal" if result["standing"] else "",
+        "staying": f"{result['staying']:,} as their behaviour never ends" if result.get("staying") else "",
         "overlaps": f"deepest {_length(result['deepest_overlap_m'])}"
         if result["deepest_overlap_m"]
         else "none",

@@ -20,7 +20,7 @@ from crowdsim.measures.deadlock_places import (
     lines_cut,
 )
 from crowdsim.scenario.model import Goal
-from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.columns import AgentState, Diagnosis, PathStatus, Wait
 from crowdsim.world.events import NOT_DIAGNOSED, Cause
 from crowdsim.world.world import World
 
@@ -71,6 +71,8 @@ class Moment:
     goals : sequence of Goal
     goes_on : (n,) bool
         Obstacles that will yet go on, or vanish, by their timetables.
+    waits : (n,) uint8
+        Wait.
     highest_person : int
         Entities above it are obstacles that move.
     """
@@ -94,6 +96,7 @@ class Moment:
     walls: Segments
     goals: Sequence[Goal]
     goes_on: NDArray[np.bool_]
+    waits: NDArray[np.uint8]
     highest_person: int
 
     @property
@@ -234,6 +237,7 @@ class Diagnosed:
             Cause.NO_PATH
         )
         own[moment.is_stuck & self.stays & (moment.path_status == PathStatus.ENCLOSED)] = Cause.ENCLOSED
+        own[moment.is_stuck & (moment.waits == Wait.SIGNAL)] = Cause.SIGNAL
         return own
 
     def _is_cut_off(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -522,5 +526,5 @@ def present_moment(
         agents.goal, agents.path_status, agents.path_tick, agents.preferred_velocity, agents.next_corner,
         agents.diagnosis, agents.blocker, is_stuck, agents.stuck_tick,
         Segments(walls.start, walls.end, walls.layer), goals,
-        np.isin(agents.entity, np.array(going_on, dtype=np.int64)), people,
+        np.isin(agents.entity, np.array(going_on, dtype=np.int64)), agents.waits, people,
     )  # fmt: skip

@@ -132,9 +132,8 @@ class Recorded:
         CrowdsimError
             If columns that a diagnosis needs were not recorded.
         """
-        missing = [
-            name for name in NEEDED if name not in {column.name for column in self.recording.layout.columns}
-        ]
+        known = {column.name for column in self.recording.layout.columns}
+        missing = [name for name in NEEDED if name not in known]
         if missing:
             raise CrowdsimError(
                 f"{self.recording.path}: has no {', '.join(missing)}, without which the reasons of stuck "
@@ -142,7 +141,9 @@ class Recorded:
                 "Record all columns (leave out record.columns), and run again."
             )
         tick = int(self.frame_ticks[frame])
-        rows = self.recording.trajectories(frames=slice(frame, frame + 1), columns=["x", "y", *NEEDED])
+        rows = self.recording.trajectories(
+            frames=slice(frame, frame + 1), columns=["x", "y", *NEEDED, *({"waits"} & known)]
+        )
         data: dict[str, NDArray[Any]] = {
             "entity": rows["id"].to_numpy(),
             "position": rows[["x", "y"]].to_numpy(),
@@ -158,6 +159,7 @@ class Recorded:
             "diagnosis": rows["diagnosis"].to_numpy(),
             "blocker": rows["blocker"].to_numpy(),
         }
+        data["waits"] = rows["waits"].to_numpy() if "waits" in rows else np.zeros(len(rows), dtype=np.uint8)
         data["radius"] = self._radii(tick, data["entity"])
         data["goes_on"] = np.zeros(len(rows), dtype=np.bool_)
         data = self._with_obstacles(tick, data)
@@ -220,6 +222,7 @@ class Recorded:
                     "next_corner": place,
                     "diagnosis": none + Diagnosis.NONE,
                     "blocker": none,
+                    "waits": none,
                     "radius": obstacle.radius,
                     "goes_on": none + obstacle.will_go_on(tick - 1),
                 }

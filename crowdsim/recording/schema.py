@@ -233,6 +233,12 @@ STANDARD_COLUMNS = (
     ),
 )
 
+# Kept as well where machines of states say what agents do.
+MACHINE_COLUMNS = (
+    RecordedColumn("machine_state", "int32", "", "number of the state of its machine; -1 is none"),
+    RecordedColumn("waits", "uint8", "", "Wait: what it waits for by design; 0 is nothing"),
+)
+
 # Kept as well where a run is traced with all columns: with them every column of the digests can be shown
 # agent by agent.
 TRACED_COLUMNS = (

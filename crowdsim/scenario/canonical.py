@@ -10,7 +10,17 @@ import shapely
 from crowdsim.scenario import schema
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
-from crowdsim.scenario.model import AreaChange, Event, Goal, Group, ListedAgent, Scenario, TileChange, Visit
+from crowdsim.scenario.model import (
+    AreaChange,
+    Event,
+    Goal,
+    Group,
+    ListedAgent,
+    Scenario,
+    SignalChange,
+    TileChange,
+    Visit,
+)  # fmt: skip
 from crowdsim.scenario.obstacles import obstacle_data
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.shapes import wkt_of
@@ -58,6 +68,12 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         "goals": {goal.name: _goal(goal, scenario) for goal in scenario.goals if not goal.is_inline},
         "groups": [_group(group, scenario) for group in scenario.groups],
     }
+    if scenario.behaviours.written:
+        data["behaviours"] = scenario.behaviours.written
+    if scenario.queues:
+        data["queues"] = {
+            queue.name: {**queue.data(), **_storey(queue.layer, scenario)} for queue in scenario.queues
+        }
     if scenario.events:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:
@@ -108,11 +124,15 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
         when = {"crossed": [list(point) for point in event.line], "count": event.count, **floor}
     elif event.met is not None:
         when = {"met": list(event.met), "within": event.within, "count": event.count}
+    elif event.inside is not None:
+        when = {"inside": event.inside.name, "count": event.count, "waiting": event.inside.waiting}
     change, what = event.change, dict[str, Any]()
     if isinstance(change, AreaChange):
         what = {"open" if change.opens else "close": scenario.geometry.areas[change.area].name}
     elif isinstance(change, TileChange):
         what = {"remove_tile" if change.goes else "add_tile": [change.column, change.row]}
+    elif isinstance(change, SignalChange):
+        what = {"signal" if change.is_on else "end_signal": change.name}
     else:
         what = {"set_radius": change.radius, "agents": list(change.agents)}
     return _without_none({"at": event.at, "when": when, **what})
@@ -304,14 +324,15 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
     elif group.count or group.arrive is None:
         data["count"] = group.count
     keys = _keys_of_agents(group, scenario)
+    own = {key: value for key, value in keys.items() if key != "goals"}
     data |= {
         "reserve": group.reserve or None,
         "arrive": group.arrive.data(_areas) if group.arrive is not None else None,
+        "behaviour": group.behaviour or None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
-        "goals": keys.pop("goals"),
-        "leave_on_arrival": group.leave_on_arrival,
-        **keys,
+        **({} if group.behaviour else {"goals": keys["goals"], "leave_on_arrival": group.leave_on_arrival}),
+        **own,
         "avoidance": {"model": group.avoidance.name, **group.avoidance.values}
         if group.avoidance is not None
         else None,

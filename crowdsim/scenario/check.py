@@ -11,8 +11,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from crowdsim.scenario.behaviours import Behaviours
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.model import Goal, Group
+from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import Path, Problems, listed, number_text
 
@@ -140,6 +142,32 @@ class GroundCheck:
             self._right.add(index)
         else:
             self._point(point, path)
+
+    def places(self, goals: Sequence[Goal], places: Iterable[tuple[int, Path]]) -> None:
+        """Report points in machines that are off the ground: indices of goals, and where they stand."""
+        for index, path in places:
+            self._inline(goals, index, (*path, "point"))
+
+    def queues(self, queues: Iterable[Queue]) -> None:
+        """Report servers and lines of queues that are off the ground."""
+        near = shapely.buffer(self.ground, _TOLERANCE_M)
+        for queue in queues:
+            if queue.layer != self.layer:
+                continue
+            for number, server in enumerate(queue.servers):
+                self._point(server, ("queues", queue.name, "servers", number))
+            for number, line in enumerate(queue.lines):
+                path: Path = ("queues", queue.name, "line")
+                if len(queue.lines) > 1:
+                    path = ("queues", queue.name, "lines", number)
+                off = shapely.difference(shapely.LineString(line), near)
+                if not off.is_empty:
+                    first = np.round(shapely.get_parts(off)[0].coords[0], 3)
+                    self.problems.add(
+                        path,
+                        f"{off.length:.3g} m of the line are off the walkable ground, from {_at(first)} on",
+                        "Draw it where agents can stand.",
+                    )
 
     def _step(self, path: Path, step: int) -> Path:
         """Return the path of one goal of an agent: a single one need not be in a list."""
@@ -301,9 +329,11 @@ def _at(point: Sequence[float]) -> str:
     return f"({number_text(float(point[0]))}, {number_text(float(point[1]))})"
 
 
-def note_idle(groups: Sequence[Group], goals: Sequence[Goal], notes: Problems) -> None:
+def note_idle(
+    groups: Sequence[Group], goals: Sequence[Goal], behaviours: Behaviours, notes: Problems
+) -> None:
     """Note goals that nobody goes to and scenarios without agents."""
-    used = {
+    used = behaviours.goals | {
         goal
         for group in groups
         for visits in (group.visits, *(agent.visits or () for agent in group.listed))

@@ -28,11 +28,12 @@ from crowdsim.scenario.tree import (
 
 VERSION = 1
 _SECTION_NAMES = tuple(section.name for section in SECTIONS)
-_PIECEWISE = ("goals", "groups")
+_PIECEWISE = ("goals", "groups", "behaviours")
 _PARTS: dict[str, Any] = {
     "goals/": schema.GoalShape,
     "geometry/": schema.Area,
     "groups/": schema.GroupShape,
+    "behaviours/": schema.MachineShape,
     "goals/name": schema.Name,
 }
 _MISSING = {
@@ -124,8 +125,10 @@ def read_draft(root: Node, problems: Problems) -> Draft | None:
             _read_goals(node, draft, problems)
         elif key == "groups":
             _read_groups(node, draft, problems)
+        elif key == "behaviours":
+            pass  # see `crowdsim.scenario.machines`: their parameters are put in first
         else:
-            value = _checked(key, node, (key,), problems)
+            value = checked(key, node, (key,), problems)
             if value is UNUSABLE and key == "geometry":
                 value = _what_is_left_of_geometry(node)
             if value is not UNUSABLE:
@@ -186,7 +189,7 @@ def _refuse_empty_values(node: Node, path: Path, problems: Problems) -> None:
             _refuse_empty_values(below, (*path, part), problems)
 
 
-def _checked(key: str, node: Node, path: Path, problems: Problems) -> Any:
+def checked(key: str, node: Node, path: Path, problems: Problems) -> Any:
     """Return the validated value of a node, or UNUSABLE after its problems were added."""
     annotation, adapter = _adapter(key)
     try:
@@ -225,7 +228,7 @@ def _was_reported(entry: Any) -> bool:
 
 def _read_goals(node: Node, draft: Draft, problems: Problems) -> None:
     if not isinstance(node.value, dict):
-        _checked("goals", node, ("goals",), problems)
+        checked("goals", node, ("goals",), problems)
         draft.goals_are_known = False
         return
     if len(node.value) > schema.MAX_GOALS:
@@ -235,7 +238,7 @@ def _read_goals(node: Node, draft: Draft, problems: Problems) -> None:
     draft.goal_names = list(node.value)
     for name, item in node.value.items():
         _check_name(name, ("goals", name), item, problems)
-        goal = _checked("goals/", item, ("goals", name), problems)
+        goal = checked("goals/", item, ("goals", name), problems)
         if goal is not UNUSABLE:
             draft.goals[name] = goal
 
@@ -250,7 +253,7 @@ def _check_name(name: str, path: Path, node: Node, problems: Problems) -> None:
 
 def _read_groups(node: Node, draft: Draft, problems: Problems) -> None:
     if not isinstance(node.value, list):
-        _checked("groups", node, ("groups",), problems)
+        checked("groups", node, ("groups",), problems)
         return
     if len(node.value) > schema.MAX_GROUPS:
         problems.add(
@@ -258,7 +261,7 @@ def _read_groups(node: Node, draft: Draft, problems: Problems) -> None:
         )
         return
     for index, item in enumerate(node.value):
-        group = _checked("groups/", item, ("groups", index), problems)
+        group = checked("groups/", item, ("groups", index), problems)
         if group is UNUSABLE:
             group = _what_is_left_of_group(item)
         if group is not UNUSABLE:

@@ -1,21 +1,33 @@
-"""Events of a scenario: areas are opened and closed, tiles taken out and put back, and agents made wider."""
+"""Events of a scenario: areas are opened and closed, tiles taken out and put back, agents made wider, signals
+given.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import shapely
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.geometry import FloorNames, Geometry
-from crowdsim.scenario.model import AreaChange, Event, Group, RadiusChange, TileChange
+from crowdsim.scenario.model import (
+    AreaChange,
+    Change,
+    Event,
+    Group,
+    Inside,
+    RadiusChange,
+    SignalChange,
+    TileChange,
+)
 from crowdsim.scenario.recorded import check_agents
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 WHEN = ("at", "when")
-WHAT = ("open", "close", "remove_tile", "add_tile", "set_radius")
+WHAT = ("open", "close", "remove_tile", "add_tile", "set_radius", "signal", "end_signal")
 
 
 def resolve_events(
@@ -24,6 +36,7 @@ def resolve_events(
     groups: Sequence[Group],
     tick: float | None,
     tile_size: float,
+    areas: Mapping[str, tuple[Any, int]],
     problems: Problems,
 ) -> tuple[Event, ...]:
     """Return the events of a scenario; what is wrong with them is added to the problems.
@@ -37,6 +50,8 @@ def resolve_events(
         None where it has problems.
     tile_size : float, m
         0 where the ground is in one piece.
+    areas : mapping of str to (shapely geometry in m, int)
+        Areas in which agents can be counted, with the numbers of their floors.
     problems : Problems
     """
     found = []
@@ -59,7 +74,7 @@ def resolve_events(
         if change is None:
             continue
         event = Event(change, place=problems.root.place_of(path))
-        found.append(_timed(event, shape, path, geometry, groups, tick, problems))
+        found.append(_timed(event, shape, path, geometry, groups, tick, areas, problems))
     return tuple(found)
 
 
@@ -71,7 +86,7 @@ def _change(
     groups: Sequence[Group],
     tile_size: float,
     problems: Problems,
-) -> AreaChange | TileChange | RadiusChange | None:
+) -> Change | None:
     """Return what happens, or None where that cannot be."""
     if key in ("open", "close"):
         names, name = [area.name for area in geometry.areas], getattr(shape, key)
@@ -96,6 +111,8 @@ def _change(
         check_agents((*path, "agents"), shape.agents, groups, problems)
         assert shape.set_radius is not None
         return RadiusChange(tuple(shape.agents), float(shape.set_radius))
+    if key in ("signal", "end_signal"):
+        return SignalChange(getattr(shape, key), key == "signal")
     if not tile_size > 0.0:
         problems.add(
             (*path, key),
@@ -115,6 +132,7 @@ def _timed(
     geometry: Geometry,
     groups: Sequence[Group],
     tick: float | None,
+    areas: Mapping[str, tuple[Any, int]],
     problems: Problems,
 ) -> Event:
     """Return an event with when it happens."""
@@ -125,6 +143,21 @@ def _timed(
         check_agents((*path, "when", "met"), shape.when.met, groups, problems)
         comer, other = shape.when.met
         return replace(event, met=(comer, other), within=float(shape.when.within), count=shape.when.count)
+    if isinstance(shape.when, schema.InsideShape):
+        name = shape.when.inside
+        if name not in areas:
+            known = (
+                f"Known are {listed(areas)}." if areas else "Declare a goal that is an area, or a measure."
+            )
+            problems.add(
+                (*path, "when", "inside"),
+                f'there is no area "{name}"',
+                f"{suggestion(name, areas)} {known}".strip(),
+            )
+            return event
+        area, layer = areas[name]
+        inside = Inside(name, area, shape.when.waiting)
+        return replace(event, inside=inside, count=shape.when.count, layer=layer)
     assert shape.when is not None
     (ax, ay), (bx, by) = shape.when.crossed
     if ax == bx and ay == by:

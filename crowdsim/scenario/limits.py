@@ -27,6 +27,14 @@ MAX_GROUPS = 10_000
 MAX_SCHEDULE = 100_000  # Lines of a timetable of arrivals, and of a table of origins and destinations.
 MAX_DOORS = 100  # By which agents of one group come in.
 MAX_ITINERARIES = 10_000  # That the agents of one group draw from.
+MAX_MACHINES = 1_000  # Machines of states, and as many with parameters of their own.
+MAX_QUEUES = 10_000
+MAX_STATES = 1_000  # States of one machine, with those of the machines that it is made of.
+MAX_TRANSITIONS = 100  # Out of one state.
+MAX_CONDITIONS = 20  # That one condition is made of.
+MAX_PARAMETERS = 100  # Of one machine.
+MAX_PLACES = 1_000  # Of one patrol.
+MAX_LEVELS = 4  # Machines in machines.
 # Named goals and points that stand inline; every agent of a large antipodal circle has one of its own.
 MAX_GOALS = 200_000
 MAX_VISITS = 1_000  # Goals in one agent's sequence.

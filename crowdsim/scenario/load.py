@@ -25,6 +25,8 @@ from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
+from crowdsim.scenario.machine_checks import check_machines, note_signals
+from crowdsim.scenario.machines import MachineReader, group_names, known_to_machines, machines_of_groups
 from crowdsim.scenario.measured import resolve_measures
 from crowdsim.scenario.model import Event, Goal, Group, MeasuredPlace, Scenario
 from crowdsim.scenario.named_values import names_used, put_in_values
@@ -37,6 +39,7 @@ from crowdsim.scenario.parameters import (
     resolve_section,
     tunables_of,
 )
+from crowdsim.scenario.queues import Queue, resolve_queues
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
 from crowdsim.scenario.storeys import resolve_storeys
@@ -239,8 +242,18 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     systems = _systems(root, problems)
     tick = values.get("tick")
     stop = resolve_stop(values["stop"], tick, problems) if "stop" in values and tick is not None else None
-    table = GoalTable(draft, reader, problems, FloorNames(geometry, problems))
-    resolver = GroupResolver(table, reader, problems, tick, sections, numbers_of(reader.grid_maps))
+    machines = MachineReader(root, problems)
+    used = machines_of_groups(root, draft, machines)
+    machines.read_unused()
+    floors = FloorNames(geometry, problems)
+    table = GoalTable(draft, reader, problems, floors, machines.places())
+    queues = resolve_queues(values.get("queues") or {}, group_names(draft), floors, problems)
+    behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
+    check_machines(behaviours, problems)
+    resolver = GroupResolver(
+        table, reader, problems, tick, sections, numbers_of(reader.grid_maps),
+        {index: instance.name for index, instance in used.items()}, behaviours,
+    )  # fmt: skip
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()
@@ -250,11 +263,6 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     if geometry is not None:
         _check_heights(navigations, len(geometry.grounds) > 1, problems)
     _refuse_idle_numbers(sections, navigations, geometry, problems)
-    events: tuple[Event, ...] = ()
-    if "events" in values and geometry is not None:
-        navigation = sections.get("navigation")
-        tile_size = navigation.values.get("tile_size", 0.0) if navigation is not None else math.inf
-        events = resolve_events(values["events"], geometry, groups, tick, tile_size, problems)
     obstacles: tuple[Obstacle, ...] = ()
     if "obstacles" in values and geometry is not None:
         obstacles = resolve_obstacles(
@@ -268,6 +276,14 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     measures: tuple[MeasuredPlace, ...] = ()
     if "measures" in values and geometry is not None:
         measures = resolve_measures(values["measures"], geometry, reader, problems)
+    events: tuple[Event, ...] = ()
+    if "events" in values and geometry is not None:
+        navigation = sections.get("navigation")
+        tile_size = navigation.values.get("tile_size", 0.0) if navigation is not None else math.inf
+        areas = {each.name: (each.area, each.layer) for each in measures if each.area is not None}
+        areas |= {each.name: (each.area, each.layer) for each in goals if each.area is not None}
+        events = resolve_events(values["events"], geometry, groups, tick, tile_size, areas, problems)
+    note_signals(behaviours, events, problems)
     record = None
     if "record" in values and tick is not None:
         record = resolve_record(
@@ -276,10 +292,10 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     if record is not None and "layer" not in record.columns:
         _refuse_unknown_floors(measures, problems)
     if geometry is not None:
-        _check_ground(geometry, goals, groups, draft, problems, notes)
+        _check_ground(geometry, goals, groups, queues, table, draft, problems, notes)
     if problems.found or geometry is None or tick is None or stop is None or record is None:
         return None
-    note_idle(groups, goals, notes)
+    note_idle(groups, goals, behaviours, notes)
     for layer in sorted({group.layer for group in groups}):
         note_overlaps([group for group in groups if group.layer == layer], notes)
     notes.found.extend(problems.notes)
@@ -297,6 +313,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         obstacles=obstacles,
         measures=measures,
         systems=systems,
+        behaviours=behaviours,
+        queues=queues,
         notes=tuple(notes.sorted()),
         file=file,
         **sections,
@@ -473,6 +491,8 @@ def _check_ground(
     geometry: Geometry,
     goals: Sequence[Goal],
     groups: Sequence[Group],
+    queues: Sequence[Queue],
+    table: GoalTable,
     draft: Draft,
     problems: Problems,
     notes: Problems,
@@ -481,6 +501,8 @@ def _check_ground(
         check = GroundCheck(geometry, layer, problems, notes)
         check.goals(goals)
         check.groups({group.name: group for group in groups}.values(), _indices(draft), goals)
+        check.places(goals, table.in_machines)
+        check.queues(queues)
 
 
 def scenario_of_run(header: Header, file: str) -> Scenario:

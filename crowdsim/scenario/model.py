@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from crowdsim.errors import Problem
 from crowdsim.printable import counted
 from crowdsim.scenario.arrivals import Arrivals
+from crowdsim.scenario.behaviours import Behaviours
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.parameters import Chosen
+from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.tree import Place, number_text
 
 
@@ -90,12 +92,47 @@ class RadiusChange:
 
 
 @dataclass(frozen=True)
+class SignalChange:
+    """A signal is on or off from now on.
+
+    Attributes
+    ----------
+    name : str
+    is_on : bool
+    """
+
+    name: str
+    is_on: bool
+
+
+Change = AreaChange | TileChange | RadiusChange | SignalChange
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """Where agents have to be for an event to happen.
+
+    Attributes
+    ----------
+    name : str
+        Of a goal that is an area, or of an area under `measures`.
+    area : shapely Polygon or MultiPolygon, m
+    waiting : bool
+        Whether only those count that wait for something.
+    """
+
+    name: str
+    area: Any
+    waiting: bool = False
+
+
+@dataclass(frozen=True)
 class Event:
     """Something that happens once while the scenario runs.
 
     Attributes
     ----------
-    change : AreaChange, TileChange or RadiusChange
+    change : AreaChange, TileChange, RadiusChange or SignalChange
         What happens.
     at : float, s, or None
     tick : int
@@ -106,20 +143,23 @@ class Event:
         For the others: which agents have to come up to which, ids or names of groups.
     within : float, m
         How near.
+    inside : Inside, or None
+        For others: where agents have to be at the same time.
     count : int
         How many of them.
     layer : int
-        Number of the floor of the line; -1 where there is one level floor.
+        Number of the floor of the line, or of the area; -1 where there is one level floor.
     place : Place
         Where it stands in the file, for messages.
     """
 
-    change: AreaChange | TileChange | RadiusChange
+    change: Change
     at: float | None = None
     tick: int = -1
     line: tuple[tuple[float, float], tuple[float, float]] | None = None
     met: tuple[int | str, int | str] | None = None
     within: float = 0.0
+    inside: Inside | None = None
     count: int = 0
     layer: int = -1
     place: Place = field(default=Place(""), compare=False)
@@ -132,7 +172,7 @@ class Event:
         change = self.change
         if isinstance(change, AreaChange):
             return change.opens
-        return isinstance(change, RadiusChange) or not change.goes
+        return isinstance(change, RadiusChange) or (isinstance(change, TileChange) and not change.goes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,6 +325,8 @@ class Group:
         How these agents find their path; None is as the scenario says.
     immovable : bool
         Whether these agents are never pushed and never asked aside.
+    behaviour : str
+        Name of the machine that says what they do, in place of goals; empty where goals do.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -308,6 +350,7 @@ class Group:
     immovable: bool = False
     reserve: int = 0
     arrive: Arrivals | None = None
+    behaviour: str = ""
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
@@ -371,6 +414,10 @@ class Scenario:
         Lines and areas that are measured, ascending by name.
     systems : tuple of Chosen
         Systems of a user's own that take part in the tick, with their parameters.
+    behaviours : Behaviours
+        Machines of states that groups use.
+    queues : tuple of Queue
+        Ascending by name.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -396,6 +443,8 @@ class Scenario:
     obstacles: tuple[Obstacle, ...] = ()
     measures: tuple[MeasuredPlace, ...] = ()
     systems: tuple[Chosen, ...] = ()
+    behaviours: Behaviours = field(default_factory=Behaviours)
+    queues: tuple[Queue, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
 
@@ -413,6 +462,15 @@ class Scenario:
     def has_arrivals(self) -> bool:
         """Whether agents come in while the run lasts."""
         return any(group.arrive is not None for group in self.groups)
+
+    @property
+    def signals(self) -> list[str]:
+        """The names of all signals, ascending."""
+        states = self.behaviours.states
+        given = {name for each in states for names in (*each.signals, *each.ends_signals) for name in names}
+        asked = {each.name for state in states for each in state.conditions() if each.kind == "signal"}
+        changed = {event.change.name for event in self.events if isinstance(event.change, SignalChange)}
+        return sorted(given | asked | changed)
 
     @property
     def sections(self) -> Mapping[str, Chosen]:

@@ -29,7 +29,7 @@ from crowdsim.scenario.tree import (
 # Between names and numbers only what sums are written with: "$width" and "4 - $width / 2" are meant, "for $5"
 # and "rooms: $a" are texts.
 _SUM = re.compile(r"[\s\d.eE+\-*/()]*\$[A-Za-z_][\w\s.+\-*/()$]*")
-_NAME = re.compile(r"\$([A-Za-z_]\w*)")
+NAME = re.compile(r"\$([A-Za-z_]\w*)")
 _PREFIX = "named_"  # what a name is to Python's parser, which knows no $
 _MOST_CHARACTERS = 200  # of a sum: Python's parser recurses into brackets
 _AS_TEXT = "A text that begins with $ is written with two: $$."
@@ -43,7 +43,7 @@ _SUMS: dict[type, Callable[[Any, Any], Any]] = {
 
 def names_used(root: Node) -> set[str]:
     """Return the names that are used anywhere in a scenario, in other values under `vars` too."""
-    return {name for _, node in _texts(root) if _is_sum(node) for name in _NAME.findall(node.value)}
+    return {name for _, node in _texts(root) if _is_sum(node) for name in NAME.findall(node.value)}
 
 
 def put_in_values(root: Node, used_before: set[str], problems: Problems) -> None:
@@ -67,7 +67,7 @@ def put_in_values(root: Node, used_before: set[str], problems: Problems) -> None
     unused = declared.value.keys() - used if used <= declared.value.keys() else set()
     for name, node in declared.value.items():
         path: Path = ("vars", name)
-        if not re.fullmatch(_NAME, f"${name}"):
+        if not re.fullmatch(NAME, f"${name}"):
             problems.add(
                 path, f'"{clipped(name)}" is no name for a value', "Use letters, digits and _.", key=True
             )
@@ -75,13 +75,62 @@ def put_in_values(root: Node, used_before: set[str], problems: Problems) -> None
             problems.add(path, f"nothing uses ${name}", "Use it somewhere, or leave it out.", key=True)
         if node.value is not None:  # which is told later
             node.value = values.of(name)
+    parameters = {
+        name: frozenset(machine.child("parameters").value)  # type: ignore[union-attr]
+        for name, machine in mapping(root.child("behaviours")).items()
+        if mapping(machine.child("parameters"))
+    }
     for path, node in list(_texts(root)):
         if path[0] == "vars":
             continue
+        if path[0] == "behaviours" and parameters.get(str(path[1]), frozenset()).intersection(
+            NAME.findall(node.value)
+        ):
+            continue  # put in where the machine is used
         if _is_sum(node):
             node.value = values.sum(node.value, path)
         else:
             node.value = _as_text(node.value)
+
+
+def put_in(
+    whole: Node, declared: dict[str, Node], names: frozenset[str], path: Path, problems: Problems
+) -> Node:
+    """Return a copy of a part of a scenario in which texts that use some names have their values.
+
+    Parameters
+    ----------
+    whole : Node
+    declared : dict of str to Node
+        All names that there are, with their values; one that stands alone may be a list or a mapping.
+    names : frozenset of str
+        Those of them that are to be put in; texts that use none of these stay.
+    path : Path
+        Where the part stands.
+    problems : Problems
+        Receives names that are unknown, and sums that have no value.
+    """
+    values = _Values(declared, problems)
+
+    def copied(node: Node, at: Path) -> Node:
+        value = node.value
+        if isinstance(value, dict):
+            return Node({key: copied(item, (*at, key)) for key, item in value.items()}, node.place, node.keys)
+        if isinstance(value, list):
+            return Node([copied(item, (*at, index)) for index, item in enumerate(value)], node.place)
+        if isinstance(value, str) and _is_sum(node) and names.intersection(NAME.findall(value)):
+            alone = NAME.fullmatch(value.strip())
+            if alone is not None and isinstance(declared[alone[1]].value, (list, dict)):
+                return copied(declared[alone[1]], at)
+            return Node(values.sum(value, at), node.place)
+        return Node(value, node.place, node.keys)
+
+    return copied(whole, path)
+
+
+def mapping(node: Node | None) -> dict[str, Node]:
+    """Return the items of a mapping; none of what is no mapping."""
+    return node.value if node is not None and isinstance(node.value, dict) else {}
 
 
 def _texts(node: Node, path: Path = (), seen: set[int] | None = None) -> Iterator[tuple[Path, Node]]:
@@ -157,14 +206,14 @@ class _Values:
         return UNUSABLE
 
     def _sum(self, text: str) -> Any:
-        unknown = [name for name in _NAME.findall(text) if name not in self._declared]
+        unknown = [name for name in NAME.findall(text) if name not in self._declared]
         if unknown:
             way_out = f"{suggestion(unknown[0], self._declared)} Known are {listed(self._declared)}.".strip()
             raise Refused(f"there is no value ${clipped(unknown[0])} under vars", f"{way_out} {_AS_TEXT}")
         try:
             if len(text) > _MOST_CHARACTERS:
                 raise SyntaxError
-            tree = ast.parse(_NAME.sub(rf" {_PREFIX}\1 ", text).strip(), mode="eval").body
+            tree = ast.parse(NAME.sub(rf" {_PREFIX}\1 ", text).strip(), mode="eval").body
         except (SyntaxError, ValueError):
             tree = None
         value = self._value(tree, text)

@@ -29,13 +29,19 @@ _USUAL_REASONS = 14
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
-def recordable_columns() -> dict[str, int]:
+def recordable_columns(*, has_machines: bool = True) -> dict[str, int]:
     """Return the columns that a recording can hold beside the position,
     and the bytes that each takes in a row, in the order of the recording.
-    """
-    from crowdsim.recording.schema import STANDARD_COLUMNS
 
-    return {column.name: np.dtype(column.dtype).itemsize * column.width for column in STANDARD_COLUMNS}
+    Parameters
+    ----------
+    has_machines : bool
+        Whether machines of states say what agents do.
+    """
+    from crowdsim.recording.schema import MACHINE_COLUMNS, STANDARD_COLUMNS
+
+    columns = (*STANDARD_COLUMNS, *(MACHINE_COLUMNS if has_machines else ()))
+    return {column.name: np.dtype(column.dtype).itemsize * column.width for column in columns}
 
 
 def resolve_record(
@@ -62,7 +68,7 @@ def resolve_record(
     problems : Problems
     """
     ticks_per_frame = _ticks_per_frame(shape.rate, tick, problems)
-    columns = _columns(shape.columns, problems)
+    columns = _columns(shape.columns, any(group.behaviour for group in groups), problems)
     every = 1
     chosen: str | tuple[int | str, ...] = "all"
     if isinstance(shape.agents, schema.EveryShape):
@@ -109,8 +115,8 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _columns(wanted: str | list[str], problems: Problems) -> tuple[str, ...]:
-    known = recordable_columns()
+def _columns(wanted: str | list[str], has_machines: bool, problems: Problems) -> tuple[str, ...]:
+    known = recordable_columns(has_machines=has_machines)
     if isinstance(wanted, str):
         return tuple(known)
     given, wanted = wanted, [COLUMNS.get(name, name) for name in wanted]

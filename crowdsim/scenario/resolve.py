@@ -5,7 +5,7 @@ names become indices, defaults are filled in, items are checked against each oth
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,8 @@ import shapely
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.arrivals import resolve_arrivals, shares_in
-from crowdsim.scenario.distributions import Distribution, complaint, distribution_from
+from crowdsim.scenario.behaviours import Behaviours
+from crowdsim.scenario.distributions import Distribution, complaint, distribution_from, number
 from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import FloorNames
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_ITINERARIES, MAX_TICKS
@@ -53,17 +54,28 @@ def _pair(point: Sequence[float]) -> tuple[float, float]:
 
 
 class GoalTable:
-    """The goals of a scenario: named ones, and points that stand inline.
+    """The goals of a scenario: named ones, and points that stand inline, in lists of goals and in `places`.
 
     Attributes
     ----------
     goals : tuple of Goal
         All of them, ascending by name.
+    points : dict of int to int
+        Indices of the goals that `places` are, by the ids of their shapes.
+    in_machines : list of (int, tuple)
+        These indices, and where the shapes stand.
     exits : set of int
         Which of them agents leave the world at; of nearest_of, those whose parts are all such.
     """
 
-    def __init__(self, draft: Draft, reader: AreaReader, problems: Problems, floors: FloorNames) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        reader: AreaReader,
+        problems: Problems,
+        floors: FloorNames,
+        places: Iterable[tuple[Any, Path]] = (),
+    ) -> None:
         self.floors, self.access = floors, reader.access
         self._names = {index: group.name for index, group in draft.groups.items()}
         self.problems = problems
@@ -77,6 +89,8 @@ class GoalTable:
             goals |= self._points(group.goals, (*path, "goals"))
             for row, agent in enumerate(group.agents or ()):
                 goals |= self._points(agent.goals, (*path, "agents", row, "goals"))
+        own = [(id(shape), self._point(shape, at), at) for shape, at in places]
+        goals |= {goal.name: goal for _, goal, _ in own}
         if len(goals) > MAX_GOALS:
             problems.add(
                 ("goals",),
@@ -88,6 +102,8 @@ class GoalTable:
         for name, parts in members.items():
             goals[name] = replace(goals[name], parts=tuple(sorted(self._index[part] for part in parts)))
         self.goals = tuple(goals[name] for name in self._index)
+        self.points = {key: self._index[goal.name] for key, goal, _ in own}
+        self.in_machines = [(self._index[goal.name], at) for _, goal, at in own]
         named_exits = {index for index, goal in enumerate(self.goals) if goal.kind == "exit"}
         self.exits = {
             index for index, goal in enumerate(self.goals) if named_exits.issuperset(goal.parts or (index,))
@@ -236,12 +252,17 @@ class GoalTable:
         found = {}
         for at, item, _ in _steps(shape, path):
             if isinstance(item, schema.VisitPoint):
-                (x, y), within = _pair(item.point), float(item.arrive_within)
-                layer = self.floors.layer(item, at, shapely.Point(x, y))
-                name = f"{point_goal_name((x, y), within)}{self.floors.text(layer)}"
-                found[name] = Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
-                self._inline[at] = name
+                goal = self._point(item, at)
+                found[goal.name] = goal
+                self._inline[at] = goal.name
         return found
+
+    def _point(self, shape: Any, at: Path) -> Goal:
+        """Return the goal that a point is which stands inline."""
+        (x, y), within = _pair(shape.point), float(shape.arrive_within)
+        layer = self.floors.layer(shape, at, shapely.Point(x, y))
+        name = f"{point_goal_name((x, y), within)}{self.floors.text(layer)}"
+        return Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
 
 
 def _steps(shape: Any, path: Path) -> Iterator[tuple[Path, Any, bool]]:
@@ -265,8 +286,12 @@ class GroupResolver:
         tick: float | None,
         sections: Mapping[str, Any] | None = None,
         grid_numbers: Mapping[str, float] | None = None,
+        machines: Mapping[int, str] | None = None,
+        behaviours: Behaviours | None = None,
     ) -> None:
         self.goals, self.grid_numbers = goals, grid_numbers
+        self.machines = machines or {}  # by the index of the group
+        self.behaviours = behaviours or Behaviours()
         self.sections = sections or {}
         self.reader = reader
         self.problems = problems
@@ -316,12 +341,16 @@ class GroupResolver:
             leave_on_arrival=shape.leave_on_arrival,
             avoidance=self._own("avoidance", path),
             navigation=self._own("navigation", path),
+            behaviour=self.machines.get(index, ""),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
             **self._keys_of_agents(shape, path),
         )
         self._check_stay(shape, group.visits, (*path, "leave_on_arrival"))
+        self._check_behaviour(shape, path)
+        if fastest := self.behaviours.fastest(group.behaviour):
+            self._check_step(number(fastest), group.radius, (), (*path, "behaviour"))
         self._check_step(group.speed, group.radius, group.visits, path)
         self._groups.append(replace(group, listed=tuple(self._listed(group, shape, path))))
 
@@ -419,6 +448,30 @@ class GroupResolver:
                     "leave the world: they cannot stay"
                 ),
                 "Make it a region, or leave out leave_on_arrival.",
+            )
+
+    def _check_behaviour(self, shape: schema.GroupShape, path: Path) -> None:
+        """Report what a machine says in place of the group."""
+        if shape.behaviour is None:
+            return
+        listed_goals = [
+            (*path, "agents", row, "goals")
+            for row, agent in enumerate(shape.agents or ())
+            if agent.goals is not None
+        ]
+        for at in ([(*path, "goals")] if shape.goals is not None else []) + listed_goals:
+            self.problems.add(
+                at,
+                "goals stand beside a behaviour, which says where agents go",
+                "Keep one: in a machine {go_to: goal} and {leave: exit} go to goals.",
+                key=True,
+            )
+        if not shape.leave_on_arrival:
+            self.problems.add(
+                (*path, "leave_on_arrival"),
+                "a behaviour says where agents leave",
+                "Leave it out: in a machine agents leave by {leave: exit}, and stay by {stay: region}.",
+                key=True,
             )
 
     def _check_step(

@@ -21,12 +21,15 @@ from crowdsim.scenario.limits import (
     MAX_EVENTS,
     MAX_GOALS,
     MAX_GROUPS,
+    MAX_MACHINES,
     MAX_OBSTACLES,
+    MAX_QUEUES,
     MAX_TILE,
     MAX_VISITS,
     MAX_WAYPOINTS,
 )
 from crowdsim.scenario.schema_arrivals import ArriveShape
+from crowdsim.scenario.schema_behaviours import MachineShape, QueueShape
 from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
     DISTRIBUTION_KEYS,
     ChoiceForm,
@@ -281,6 +284,13 @@ class GroupShape(Bodies):
     arrive: ArriveShape | None = Field(
         default=None, description="Further agents come in while the run lasts: when, how many and where."
     )
+    behaviour: Any = Field(
+        default=None,
+        description=(
+            "What the agents do, in place of goals: the name of a machine under behaviours, or "
+            "{name: machine, parameter: value}."
+        ),
+    )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."
     )
@@ -376,11 +386,24 @@ class MetShape(Shape):
     )
 
 
+class InsideShape(Shape):
+    """When so many agents are in an area at the same time."""
+
+    inside: Name = Field(description="Name of a goal that is an area, or of an area under measures.")
+    count: Annotated[int, Field(ge=1, le=MAX_AGENTS)] = Field(default=1, description="Number of agents.")
+    waiting: bool = Field(
+        default=False, description="true: only those count that wait for something. Default: false."
+    )
+
+
 When = Annotated[
-    Annotated[CrossedShape, Tag("~crossed")] | Annotated[MetShape, Tag("~met")],
+    Annotated[CrossedShape, Tag("~crossed")]
+    | Annotated[MetShape, Tag("~met")]
+    | Annotated[InsideShape, Tag("~inside")],
     by_form(
-        lambda value: key_form(value, "crossed", "met"),
-        "what has to happen {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}",
+        lambda value: key_form(value, "crossed", "met", "inside"),
+        "what has to happen {crossed: [[x, y], [x, y]], count: k}, {met: [a, b], within: m} or "
+        "{inside: area, count: k}",
     ),
 ]
 
@@ -394,14 +417,15 @@ TileName = Annotated[
 
 class EventShape(Shape):
     """Something that happens once: exactly one of `at` and `when` says when,
-    exactly one of `open`, `close`, `remove_tile`, `add_tile` and `set_radius` what.
+    exactly one of `open`, `close`, `remove_tile`, `add_tile`, `set_radius`, `signal` and `end_signal` what.
     """
 
     at: Seconds | None = Field(default=None, description="Simulated time, s.")
     when: When | None = Field(
         default=None,
         description=(
-            "What has to happen first: {crossed: [[x, y], [x, y]], count: k} or {met: [a, b], within: m}."
+            "What has to happen first: {crossed: [[x, y], [x, y]], count: k}, {met: [a, b], within: m} or "
+            "{inside: area, count: k}."
         ),
     )
     open: Name | None = Field(
@@ -415,6 +439,11 @@ class EventShape(Shape):
     )
     add_tile: TileName | None = Field(default=None, description="Column and row of a tile that is put back.")
     set_radius: Length | None = Field(default=None, description="Radius that agents have from then on, m.")
+    signal: Name | None = Field(
+        default=None,
+        description="Name of a signal that is on from then on; machines hear it.",
+    )
+    end_signal: Name | None = Field(default=None, description="Name of a signal that is off from then on.")
     agents: (
         Annotated[
             list[RecordedAgent], Field(min_length=1), Expects("a list of agents' ids and names of groups")
@@ -669,6 +698,16 @@ class ScenarioShape(Shape):
         Field(max_length=MAX_GROUPS),
         Expects("a list of groups [{name: ..., count: ...}, ...]"),
     ] = Field(description="The agents.")
+    behaviours: Annotated[
+        dict[Name, MachineShape],
+        Field(max_length=MAX_MACHINES),
+        Expects("a mapping of names to machines {visitor: {states: {...}}, ...}"),
+    ] = Field(default={}, description="What agents do: machines of states by name.")
+    queues: Annotated[
+        dict[Name, QueueShape],
+        Field(max_length=MAX_QUEUES),
+        Expects("a mapping of names to queues {desk: {servers: ..., line: ..., service: ...}, ...}"),
+    ] = Field(default={}, description="Lines in which agents stand until they are served, by name.")
     events: Annotated[
         list[EventShape],
         Field(max_length=MAX_EVENTS),

@@ -216,6 +216,11 @@ class Problems:
         where = self.root.place_of(path, key=key)
         self.notes.append(Problem(item_text(path), message, "", where.file, where.line, where.column))
 
+    def note_at(self, path: Path, message: str, place: Place) -> None:
+        """Note something of an item that stands at a place, unless the same was noted before."""
+        if not any(each.message == message for each in self.notes):
+            self.notes.append(Problem(item_text(path), message, "", place.file, place.line, place.column))
+
     def sorted(self) -> list[Problem]:
         """Return the problems in the order in which they stand, those of ``--set`` options last,
         without repetitions.

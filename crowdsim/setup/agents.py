@@ -91,6 +91,12 @@ class Agents:
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name in _COLUMNS}
 
 
+def _machine_speeds(scenario: Scenario) -> NDArray[np.float64]:
+    """Return the highest speed (m/s) that some state of the machine of each group has, (groups,)."""
+    found = [scenario.behaviours.fastest(group.behaviour) for group in scenario.groups]
+    return np.array(found, dtype=np.float64)
+
+
 def resolve_agents(scenario: Scenario) -> Agents:
     """Draw and place the agents of a scenario.
 
@@ -141,7 +147,7 @@ def resolve_agents(scenario: Scenario) -> Agents:
         id=ids,
         index=index,
         label=[f"#{own}" if own != NO_ID else f"{names[number]}[{row}]" for number, row, own in identity],
-        highest_speed=np.maximum(speed, highest[itinerary]),
+        highest_speed=np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=itineraries,
         key=key,
         group=group,
@@ -254,7 +260,7 @@ def further_agents(
         id=np.full(len(key), NO_ID, dtype=np.int64),
         index=index,
         label=[f"{name}[{row}]" for name, row in zip(names, index.tolist(), strict=True)],
-        highest_speed=np.maximum(speed, highest[itinerary]),
+        highest_speed=np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=lists.itineraries,
         key=key,
         group=group,

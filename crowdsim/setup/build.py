@@ -52,7 +52,7 @@ from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_a
 from crowdsim.setup.identity import AgentNames
 from crowdsim.setup.newcomers import Arriving, fastest_to_come, widest_to_come
 from crowdsim.setup.things import give_things
-from crowdsim.world.world import World
+from crowdsim.world.world import MachineFacts, World
 
 # Of a ground whose mesh goes to the disk cache: it takes some 0.2 s to build; smaller ones are as soon built
 # as read.
@@ -135,6 +135,8 @@ def build_world(scenario: Scenario) -> Built:
         tiles,
         shapes,
         arriving,
+        facts_of_machines(scenario),
+        scenario.signals,
     )
     if tiles is not None and scenario.geometry.named_speeds:
         world.is_even = False  # for good, though the tiles with such ground may be out now
@@ -146,6 +148,18 @@ def build_world(scenario: Scenario) -> Built:
     _refuse_events(scenario, all_agents, tiles)
     names = AgentNames(scenario, all_agents, world)
     return Built(scenario, world, agents, all_agents, polygon, mesh_build, names)
+
+
+def facts_of_machines(scenario: Scenario) -> MachineFacts | None:
+    """Return what the world has to know of the machines of a scenario; None where no group has one."""
+    behaviours = scenario.behaviours
+    if not behaviours.machines:
+        return None
+    return MachineFacts(
+        groups=np.array([bool(group.behaviour) for group in scenario.groups], dtype=np.bool_),
+        leaving=np.array([state.kind == "leave" for state in behaviours.states], dtype=np.bool_),
+        endless=np.array(behaviours.endless_states(), dtype=np.bool_),
+    )
 
 
 def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:
@@ -171,7 +185,8 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
         parameters = replace(parameters, widest_body=widest)
     if parameters.tile_size > 0.0:
         _refuse_tiles(scenario)
-    fastest = max(float(agents.desired_speed.max(initial=0.0)), fastest_to_come(scenario))
+    in_states = [scenario.behaviours.fastest(group.behaviour) for group in scenario.groups]
+    fastest = max(float(agents.desired_speed.max(initial=0.0)), *in_states, fastest_to_come(scenario), 0.0)
     try:
         reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
         return _cached_mesh(scenario, parameters, reach, closed)

@@ -78,7 +78,11 @@ def fastest_to_come(scenario: Scenario) -> float:
         speed
         for each in scenario.groups
         if each.arrive is not None
-        for speed in (each.speed.high, *(visit.speed or 0.0 for visit in each.visits))
+        for speed in (
+            each.speed.high,
+            scenario.behaviours.fastest(each.behaviour),
+            *(visit.speed or 0.0 for visit in each.visits),
+        )
     ]
     return max(speeds, default=0.0)
 

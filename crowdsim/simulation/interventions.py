@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError, ScenarioError
+from crowdsim.kernels.threads import Team
 from crowdsim.scenario.canonical import canonical_data
 from crowdsim.scenario.load import as_scenario
 from crowdsim.scenario.model import Scenario
@@ -27,14 +28,14 @@ from crowdsim.simulation.replay import intervention
 from crowdsim.simulation.sending import goals_for
 from crowdsim.simulation.verdict import Verdict
 from crowdsim.systems.base.own import OwnSystem
-from crowdsim.systems.base.system import System
+from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.ground.things import obstacle_named, send_obstacle
-from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
+from crowdsim.systems.paths.sending import let_stand, send
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.resize import reach_walls, require_radii, set_radii, set_speeds
-from crowdsim.world.columns import AgentState, Led, ReplanCause, Stepping
-from crowdsim.world.events import EventKind
+from crowdsim.world.columns import Led, Stepping
 from crowdsim.world.world import World
 
 S = TypeVar("S", bound=System)
@@ -52,6 +53,7 @@ class Interventions:
     recorder: Recorder | None
     is_in_tick: bool
     systems: list[System]
+    team: Team
     _verdict: Verdict | None
 
     def system(self, kind: type[S]) -> S:
@@ -112,6 +114,10 @@ class Interventions:
         height : float, m, optional
             The same on a surface: the ground nearest to it.
 
+        Notes
+        -----
+        The machine of states of an agent that has one ends here: `set_state` lets it begin again.
+
         Raises
         ------
         CrowdsimError
@@ -120,45 +126,84 @@ class Interventions:
         self._refuse_if_finished("send agents to a goal")
         rows, agents = self._rows(entity), self.world.agents
         if goal is None:
+            self.system(Behave).end(self._next_tick, rows)
             self._let_stand(rows)
             return
         number = goals_for(self.built, rows, goal, storey, height)
-        is_set = np.flatnonzero(number >= self.world.destinations.fixed)
-        self.world.events.note(
-            self.world.tick + 1,
-            EventKind.SENT,
-            agents.entity[rows[is_set]],
-            self.world.destinations.places_of(number[is_set]),
-            number[is_set],
-        )
-        # a target where the path leads already is no new request ([Pathfinding undated], section 7)
-        keeps = self.world.planning.keep_paths(rows, number)
-        agents.goal[rows[keeps]] = number[keeps]
-        self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
-        rows, number = rows[~keeps], number[~keeps]
-        waits = agents.start_tick[rows] > self.world.tick
-        had_path = (
-            (agents.activity[rows] == AgentState.WALKING)
-            & (agents.goal[rows] >= 0)
-            & (agents.goal[rows] != number)
-        )
-        wish_to_replan(agents, rows[had_path], ReplanCause.GOAL_MOVED)
-        self.world.planning.lose_paths(rows)
-        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING)
-        agents.goal[rows] = number
-        agents.guessed[rows] = -1
-        self.world.planning.forget(agents.entity[rows])
+        self.system(Behave).end(self._next_tick, rows)
+        send(self.world, rows, number, self.world.tick + 1)
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
     def _let_stand(self, rows: NDArray[np.intp]) -> None:
         """Take the goals of agents."""
-        agents = self.world.agents
-        self.world.planning.lose_paths(rows)
-        agents.activity[rows], agents.goal[rows], agents.guessed[rows] = AgentState.STANDING, -1, -1
-        agents.is_yielding[rows] = Stepping.NOWHERE
-        lose_paths(agents, rows)
-        self.world.planning.forget(agents.entity[rows])
-        self.ledger.note_steering(agents.entity[rows], are_sent=True)
+        let_stand(self.world, rows)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=True)
+
+    @intervention
+    def set_state(self, entity: ArrayLike, state: str) -> None:
+        """Let agents begin a state of their machine, whatever they do now.
+
+        Parameters
+        ----------
+        entity : int, str, or sequence of these
+            Entity ids, or names as `agents.label` has them.
+        state : str
+            Its name in their machine, as `behaviours` in the scenario have it; that of a state in a machine
+            of which it is made with a slash: ``"round/walk"``.
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such agent, or its group has no machine, or none with this state.
+        """
+        self._refuse_if_finished("change what agents do")
+        rows, agents, behaviours = self._rows(entity), self.world.agents, self.scenario.behaviours
+        numbers = np.empty(len(rows), dtype=np.int32)
+        for group in np.unique(agents.group[rows]).tolist():
+            own, machine = self.scenario.groups[group], self.scenario.groups[group].behaviour
+            if not machine:
+                raise CrowdsimError(
+                    f"the agents of the group {own.name} have no machine of states. Give it one with "
+                    "behaviour: name in the scenario."
+                )
+            names = [each.name for each in behaviours.machine(machine).states]
+            if state not in names:
+                near = suggestion(state, names) if isinstance(state, str) else ""
+                way_out = f"{near} Known are {listed(names)}.".strip()
+                raise CrowdsimError(f'the machine "{machine}" has no state {state!r}. {way_out}')
+            numbers[agents.group[rows] == group] = behaviours.first_state(machine) + names.index(state)
+        for number in np.unique(numbers).tolist():
+            self.system(Behave).put_into(self._next_tick, np.unique(rows[numbers == number]), number)
+        self.ledger.note_steering(agents.entity[rows], are_sent=False)
+
+    @intervention
+    def set_signal(self, name: str, on: bool = True) -> None:
+        """Give a signal to all agents, or end it; those that wait for it go on in the next tick.
+
+        Parameters
+        ----------
+        name : str
+            One that the machines or the events of the scenario name.
+        on : bool
+
+        Raises
+        ------
+        CrowdsimError
+            If there is no such signal.
+        """
+        self._refuse_if_finished("give signals")
+        known = list(self.world.signals)
+        if name not in known:
+            near = suggestion(name, known) if isinstance(name, str) else ""
+            way_out = f"{near} Known are {listed(known)}." if known else "No machine and no event names one."
+            raise CrowdsimError(f"there is no signal {name!r}. {way_out}".replace("  ", " "))
+        self.world.signals[name] = bool(on)
+        self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    @property
+    def _next_tick(self) -> Tick:
+        """The tick in which what a program does takes place."""
+        return Tick(self.world.tick + 1, self.scenario.tick, self.team)
 
     @intervention
     def set_preferred_velocity(self, entity: ArrayLike, velocity: ArrayLike | None) -> None:

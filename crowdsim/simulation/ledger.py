@@ -43,7 +43,7 @@ class Ledger:
     """
 
     def __init__(self, built: Built) -> None:
-        self._built = built
+        self._built, self._states = built, built.scenario.behaviours.states
         # by goal, and behind them at places that the run has set
         self._arrivals = np.zeros(len(built.scenario.goals) + 1, dtype=np.int64)
         self._guests = Guests(built.world)  # those that come in while the run lasts
@@ -163,7 +163,8 @@ class Ledger:
         """Return what the run resulted in so far."""
         world, agents, tick = self._built.world, self._built.world.agents, self._built.world.tick
         scenario, numbers = self._built.scenario, self._numbers
-        is_to_come = (agents.goal >= 0) | (agents.waits != Wait.NOTHING)
+        stays = world.stays()
+        is_to_come = ((agents.goal >= 0) | (agents.waits != Wait.NOTHING)) & ~stays
         walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & is_to_come)
         found = diagnose(
             present_moment(
@@ -181,6 +182,7 @@ class Ledger:
         )
         reasons = [
             reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
+            + self._in_state(row)
             for row in walkers.tolist()
         ]
         deadlocked = self._deadlocked
@@ -190,7 +192,8 @@ class Ledger:
             ended=ended,
             agents=int(self._has_come.sum()) + self._guests.came,
             arrived=int(self._has_arrived.sum()) + self._guests.arrived,
-            standing=int(np.count_nonzero(~is_to_come & (agents.activity == AgentState.STANDING))),
+            standing=int(np.count_nonzero(~is_to_come & ~stays & (agents.activity == AgentState.STANDING))),
+            staying=int(np.count_nonzero(stays)),
             arrivals=self._by_goal(),
             not_arrived=len(walkers),
             reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),
@@ -257,6 +260,21 @@ class Ledger:
                 found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
         return found
 
+    def _in_state(self, row: int) -> str:
+        """Return the state of an agent's machine in words: `` in "buy"``; empty where it has none."""
+        world = self._built.world
+        if world.machines is None or world.agents.machine_state[row] < 0:
+            return ""
+        return f' in "{self._states[int(world.agents.machine_state[row])].name}"'
+
+    def _since(self, row: int, tick: int) -> str:
+        """Return for how long an agent has waited for what it waits: `` since 14 s``."""
+        world = self._built.world
+        if world.machines is None or world.agents.machine_state[row] < 0 or world.agents.waits[row] == 0:
+            return ""
+        level = len(self._states[int(world.agents.machine_state[row])].lasts) - 1
+        return f" since {self._seconds(tick - int(world.agents.state_since[row, level])):g} s"
+
     def _seconds(self, ticks: float) -> float:
         """Return a time without the rounding of its product (142 ticks of 0.05 s are 7.1 s)."""
         return round(ticks * self._built.scenario.tick, 9)
@@ -274,4 +292,5 @@ class Ledger:
             else "an obstacle"
         )
         x, y = agents.position[row].tolist()
+        reason += self._since(row, tick)
         return Left(names.of(int(agents.entity[row])), x, y, reason, stuck, blocker)

@@ -17,6 +17,7 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header, Layout, new_run_id
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import (
+    MACHINE_COLUMNS,
     ROSTER_DTYPE,
     STANDARD_COLUMNS,
     TRACED_COLUMNS,
@@ -111,6 +112,7 @@ class Recorder:
             stuck_by=STUCK_BY,
             run_id=run_id or new_run_id(),
         )
+        digested = digest_names(own, has_machines=built.world.machines is not None)
         layout = Layout(
             columns=tuple(self._columns),
             systems=tuple(kind.__name__ for kind in systems),
@@ -118,11 +120,11 @@ class Recorder:
                 RecordedCount(name, "", "", "float64")
                 for name in ("agents", *(name for kind in systems for name in kind.counts))
             ),
-            digests=tuple(digest_names(own)),
+            digests=tuple(digested),
             trace=self.trace,
             explain=bool(scenario.record.explain),
             interventions=True,
-            traced=tuple(_traced_columns(systems, digest_names(own))) if self.trace else (),
+            traced=_traced_columns(systems, digested, self._built.world.agents) if self.trace else (),
         )
         self.writer = RecordingWriter(
             out, header, layout, force=force, goes_on=goes_on, agents=self._expected()
@@ -186,7 +188,9 @@ class Recorder:
     def trace_system(self, tick: int, system: int, writes: Sequence[str], agents: AgentColumns) -> None:
         """Record digests of what a system wrote, in a traced run."""
         if not self._is_past(tick):
-            self.writer.trace(tick, system, {name: getattr(agents, name) for name in writes})
+            self.writer.trace(
+                tick, system, {name: getattr(agents, name) for name in writes if name in agents.columns}
+            )
 
     def tick(self, tick: Tick, readings: NDArray[np.int64], events: NDArray[Any]) -> None:
         """Record the numbers and events of a tick that is over."""
@@ -243,17 +247,19 @@ def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
     """Return what is recorded of every agent; of a traced run that records all,
     also what only its digests know.
     """
-    chosen = tuple(column for column in STANDARD_COLUMNS if column.name in scenario.record.columns)
-    return (
-        (*chosen, *TRACED_COLUMNS)
-        if scenario.record.trace and len(chosen) == len(STANDARD_COLUMNS)
-        else chosen
-    )
+    columns = (*STANDARD_COLUMNS, *(MACHINE_COLUMNS if scenario.behaviours.machines else ()))
+    chosen = tuple(column for column in columns if column.name in scenario.record.columns)
+    return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(columns) else chosen
 
 
-def _traced_columns(systems: Sequence[type[System]], digested: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns that systems write and no digest of a tick covers, in the order of the tick."""
-    return tuple(dict.fromkeys(name for kind in systems for name in kind.writes if name not in digested))
+def _traced_columns(
+    systems: Sequence[type[System]], digested: Sequence[str], agents: AgentColumns
+) -> tuple[str, ...]:
+    """Return the columns that systems write and no digest of a tick covers, in the order of the tick; some
+    are there only where agents have machines of states.
+    """
+    written = dict.fromkeys(name for kind in systems for name in kind.writes)
+    return tuple(name for name in written if name in agents.columns and name not in digested)
 
 
 def _plugins_of(scenario: Scenario) -> dict[str, dict[str, str]]:

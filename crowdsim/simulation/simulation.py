@@ -393,18 +393,24 @@ class Simulation(Interventions):
             stop.when_all_arrived
             and not self._enter.expects
             and not np.any(
-                (agents.activity == AgentState.WALKING)
-                | (agents.activity == AgentState.WAITING)
-                | (agents.waits != Wait.NOTHING)
+                (
+                    (agents.activity == AgentState.WALKING)
+                    | (agents.activity == AgentState.WAITING)
+                    | (agents.waits != Wait.NOTHING)
+                )
+                & ~self.world.stays()
             )
         ):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
             if not moves_in and not (
-                np.any(agents.goal >= 0) and (self.system(ChangeGround).expects or will_any_open(self.world))
+                np.any((agents.goal >= 0) & ~self.world.stays())
+                and (self.system(ChangeGround).expects or will_any_open(self.world))
             ):
                 return (
                     "all arrived"
-                    if not np.any((agents.goal >= 0) & (agents.activity != AgentState.ARRIVED))
+                    if not np.any(
+                        (agents.goal >= 0) & (agents.activity != AgentState.ARRIVED) & ~self.world.stays()
+                    )
                     else "no agent can go on"
                 )
         if self.world.tick >= stop.ticks:

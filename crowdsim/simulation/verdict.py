@@ -126,6 +126,8 @@ class Verdict:
         For how long the first of these had waited at the end.
     more_to_come : bool
         Whether agents were still to come in when the run ended.
+    staying : int
+        Agents whose machine never ends: they are not to arrive.
     """
 
     scenario: str
@@ -162,6 +164,7 @@ class Verdict:
     waiting_outside: int = 0
     longest_outside_s: float = 0.0
     more_to_come: bool = False
+    staying: int = 0
 
     @property
     def exit_code(self) -> ExitCode:
@@ -178,7 +181,7 @@ class Verdict:
         lasts, those that are on their way at its end are not.
         """
         if self.more_to_come and self.ended == TIME_IS_UP:
-            return bool(set(self.reasons) - GOES_ON)
+            return any(reason.split(' in "')[0] not in GOES_ON for reason in self.reasons)
         return self.not_arrived > 0
 
     def __repr__(self) -> str:
@@ -197,8 +200,10 @@ def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, fin
     `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path.
     """
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
-    if agents.waits[row] != Wait.NOTHING:
+    if agents.waits[row] != Wait.NOTHING and cause != Cause.SIGNAL:
         return Wait(int(agents.waits[row])).words
+    if cause == Cause.SIGNAL:
+        return f"stuck: {Cause.SIGNAL.words}"
     if state == AgentState.WAITING:
         return NOT_YET
     if status == PathStatus.UNREACHABLE:

@@ -87,6 +87,30 @@ geometry: {walkable: {box: [0, 0, 8, 4]}}
 groups:
   - {name: flow, region: {box: [0, 0, 2, 4]}, goals: [{point: [7, 2]}], arrive: {rate: 10, process: poisson}}
 """
+_MACHINES = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 10, 8]}, obstacles: [{box: [4, 2, 4.2, 6]}]}
+goals: {out: {exit: {box: [9, 3, 10, 5]}}, hall: {region: {box: [5, 1, 9, 7]}}, a: {point: [1.3, 1]}}
+queues: {desk: {servers: [[3, 4]], line: [[2.6, 4], [1, 4]], service: {normal: {mean: 0.2, sd: 0.05}}}}
+behaviours:
+  visitor:
+    states:
+      come: {go_to: a, then: {buy: 1, wait: 1}, lasts: 0.5}
+      buy: {queue: desk, then: wait}
+      wait: {wait: {uniform: {low: 0, high: 0.2}}, then: sit}
+      sit: {stay: hall, lasts: {lognormal: {mu: 0, sigma: 0.3}}, then: out}
+      out: {leave: out}
+  guest: {states: {w: {wander: {where: hall}, when: [{near: {to: guard, within: 9, seen: true}, to: f}]},
+                   f: {flee: {away_from: [guard]}}}}
+  guard: {states: {t: {approach: {to: guest}, lasts: 0.5, then: f}, f: {follow: {after: guest}}}}
+groups:
+  - {name: visitors, positions: [[1, 1], [1, 2], [2, 3.5], [6, 2], [6, 6]], behaviour: visitor}
+  - {name: guest, positions: [[8, 2]], behaviour: guest}
+  - {name: guard, positions: [[8, 6]], behaviour: guard}
+"""
 _CHANGING = """
 version: 1
 name: warm
@@ -231,6 +255,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(in_the_way("local grids", chosen.name, "bodies.local_grid=true"))
         if bodies["nudging"] or bodies["replanning"]:
             scenes.append(in_the_way("in the way", chosen.name))
+        if scenario.behaviours.machines:
+            scenes.append(machines(chosen.name))
         if chosen.values.get("round_stationary"):
             scenes.append(
                 in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
@@ -259,6 +285,7 @@ def all_scenes() -> list[Scene]:
         scenes += [
             floors(kind),
             changing_ground(kind),
+            machines(kind),
             in_the_way("local grids", kind, "bodies.local_grid=true"),
             in_the_way("in the way", kind),
         ]
@@ -291,6 +318,11 @@ def floors(kind: str) -> Scene:
 def changing_ground(kind: str) -> Scene:
     """Return the scene of doors and moving obstacles."""
     return Scene((f"changing ground, {kind}",), _CHANGING, (f"navigation={kind}",))
+
+
+def machines(kind: str) -> Scene:
+    """Return the scene of agents that do what machines of states say."""
+    return Scene((f"machines of states, {kind}",), _MACHINES, (f"navigation={kind}",))
 
 
 def in_the_way(name: str, kind: str, *sets: str) -> Scene:

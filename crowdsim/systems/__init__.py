@@ -11,6 +11,7 @@ from crowdsim.old_names import SYSTEMS
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base.system import System, Tick
+from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.depart import Depart
 from crowdsim.systems.detect_blocked import DetectBlocked
@@ -60,6 +61,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Measure,  # how deep agents overlap
     Turn,  # in which direction each agent looks
     Arrive,  # next goal, or arrived
+    Behave,  # agents go on in their machines of states
     DetectStuck,  # agents that are stuck, and why
     Record,  # digests, and a frame if it is time
     Retire,  # the arrived leave

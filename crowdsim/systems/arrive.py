@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.navigation.goals.goals import arrived_many
@@ -20,7 +21,7 @@ class Arrive(TickSystem):
     reads = (
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer",
         "itinerary", "is_yielding", "is_driven", "is_immovable", "is_stuck", "blocker", "desired_speed",
-        "yield_target",
+        "yield_target", "machine_state",
     )  # fmt: skip
     writes = (
         "activity",
@@ -68,7 +69,11 @@ class Arrive(TickSystem):
         forget_path(agents, there)
         reached = world.goals.piece_source[piece[there]]
         final = np.zeros(len(there), dtype=bool)
+        led = self._stop_led(there)
+        final[led] = agents.activity[there[led]] == AgentState.ARRIVED
         for i, row in enumerate(there.tolist()):
+            if led[i]:
+                continue
             itinerary = world.entities.component(int(agents.entity[row]), Itinerary)
             stage = int(agents.stage[row]) + 1
             agents.stage[row] = min(stage, len(itinerary.goals))  # a program sends it on beyond its list
@@ -82,7 +87,9 @@ class Arrive(TickSystem):
             agents.activity[row] = AgentState.ARRIVED if itinerary.leaves else AgentState.STANDING
         tick.counts["arrivals"] = self.count_of(final)
         on, last = there[~final], there[final]
-        stays = final & (agents.activity[there] == AgentState.STANDING) & (agents.is_driven[there] == 0)
+        stays = (
+            final & ~led & (agents.activity[there] == AgentState.STANDING) & (agents.is_driven[there] == 0)
+        )
         self._places.take(tick, there[stays], reached[stays])
         world.events.note(
             tick.number, EventKind.GOAL_REACHED, agents.entity[on], agents.position[on], reached[~final]
@@ -90,3 +97,17 @@ class Arrive(TickSystem):
         world.events.note(
             tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final]
         )
+
+    def _stop_led(self, there: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Let agents stand that have come to where their machine sent them, or leave the world if it says so;
+        return which these are, (k,).
+        """
+        world, agents = self.world, self.world.agents
+        if world.machines is None:
+            return np.zeros(len(there), dtype=np.bool_)
+        led: NDArray[np.bool_] = agents.machine_state[there] >= 0
+        own = there[led]
+        leaves = world.machines.leaving[agents.machine_state[own]]
+        agents.goal[own] = -1
+        agents.activity[own] = np.where(leaves, AgentState.ARRIVED, AgentState.STANDING)
+        return led

@@ -17,7 +17,7 @@ from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Arrays, Saved
-from crowdsim.scenario.model import AreaChange, RadiusChange, TileChange
+from crowdsim.scenario.model import AreaChange, Change, SignalChange, TileChange
 from crowdsim.setup.build import as_grounds_take
 from crowdsim.setup.grounds import TiledGrounds, foreseen_grounds
 from crowdsim.setup.identity import selected
@@ -131,6 +131,12 @@ class ChangeGround(TickSystem):
                 self._let_happen(event.change)
         for door in doors:
             door.wanted, door.asked = door.wanted if door.asked is None else door.asked, None
+        if self.world.signals:
+            self.world.signals_to_come = {
+                event.change.name
+                for event, over in zip(self.events, self._is_over.tolist(), strict=True)
+                if isinstance(event.change, SignalChange) and event.change.is_on and not over
+            }
         self._change(tick.number, standing_obstacles(self.world, tick.number))
         self._triggers.remember(self._is_over)
         order = self._rebuild.order
@@ -140,7 +146,7 @@ class ChangeGround(TickSystem):
             0 if order is None else tick.number - order.tick, self._tiles.wait_ticks(tick.number)
         )
 
-    def _let_happen(self, change: AreaChange | TileChange | RadiusChange) -> None:
+    def _let_happen(self, change: Change) -> None:
         """Do what an event says; a tile that is gone, or there, already stays so."""
         if isinstance(change, AreaChange):
             self._doors[change.area].wanted = change.opens
@@ -150,6 +156,8 @@ class ChangeGround(TickSystem):
             tile = tiles.tile_named(change.column, change.row)
             if self._tiles.will_be_there(tile) == change.goes:
                 self._tiles.order(tile, goes=change.goes)
+        elif isinstance(change, SignalChange):
+            self.world.signals[change.name] = change.is_on
         else:
             chosen = selected(self._scenario, self._built.all_agents, change.agents)
             rows = np.flatnonzero(chosen.rows(self.world.agents))

@@ -23,8 +23,9 @@ from crowdsim.measures.deadlock_stuck import (
 from crowdsim.old_names import SYSTEMS
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
+from crowdsim.systems.behaviour.signals import outlook_of
 from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentState, Wait
 from crowdsim.world.events import LOOK_AGAIN, NO_QUEUE_ONCE, NOT_DIAGNOSED, NOT_REPORTED, Cause, EventKind
 
 if not TYPE_CHECKING:
@@ -56,7 +57,7 @@ class DetectStuck(TickSystem):
         "entity", "activity", "goal", "position", "progress", "progress_trail", "behind", "remaining",
         "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause",
         "front_tick", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
-        "path_status", "path_tick", "next_corner", "diagnosis", "waits",
+        "path_status", "path_tick", "next_corner", "diagnosis", "waits", "machine_state",
     )  # fmt: skip
     writes = (
         "progress_trail",
@@ -79,6 +80,8 @@ class DetectStuck(TickSystem):
         self.events, self.stop = setup.scenario.events, setup.scenario.stop
         self.tick_length = setup.scenario.tick
         self.every, self.looks = look_every(self.tick_length)
+        machines = setup.scenario.behaviours
+        self._outlook = outlook_of(machines) if machines.machines else None
 
     def process(self, tick: Tick) -> None:
         """Compare; note which agents got stuck, got free, and are deadlocked."""
@@ -111,8 +114,10 @@ class DetectStuck(TickSystem):
 
     def _left(self) -> NDArray[np.bool_]:
         """Return (n,) bool: agents that are still to arrive, or to set off."""
-        activity = self.world.agents.activity
-        return (activity == AgentState.WALKING) | (activity == AgentState.WAITING)
+        agents = self.world.agents
+        waits = (agents.activity == AgentState.WAITING) | (agents.waits != Wait.NOTHING)
+        left: NDArray[np.bool_] = ((agents.activity == AgentState.WALKING) | waits) & ~self.world.stays()
+        return left
 
     def _note_obstacles(self, tick: int) -> None:
         """Where no agent gets on, note those that wait for obstacles that will:
@@ -156,6 +161,7 @@ class DetectStuck(TickSystem):
         stuck = wants & has_no_progress(
             agents.progress, then, np.where(agents.is_driven != 0, speed, agents.desired_speed)
         )
+        stuck |= self._waits_for_good()
         begins, frees = stuck & (agents.is_stuck == 0), ~stuck & (agents.is_stuck == 1)
         log = self.world.events
         log.note(
@@ -177,6 +183,20 @@ class DetectStuck(TickSystem):
         agents.is_stuck[:] = stuck
         then[:] = np.where(wants, agents.progress, np.nan)
         self._begin_again(tick, speed)
+
+    def _waits_for_good(self) -> NDArray[np.bool_]:
+        """Return (n,) bool: agents that wait for signals that none gives any more."""
+        agents, world = self.world.agents, self.world
+        if self._outlook is None:
+            return np.zeros(len(agents), dtype=np.bool_)
+        waits = agents.waits == Wait.SIGNAL
+        if not np.any(waits):
+            return waits
+        on = {name for name, is_on in world.signals.items() if is_on}
+        present = np.unique(agents.machine_state[agents.machine_state >= 0]).tolist()
+        blocked = self._outlook.blocked(present, world.signals_to_come, on)
+        found: NDArray[np.bool_] = waits & np.isin(agents.machine_state, sorted(blocked))
+        return found
 
     def _begin_again(self, tick: Tick, speed: NDArray[np.float64]) -> None:
         """Let agents begin again that were pushed back and walk on, for as often as they may."""

@@ -23,12 +23,17 @@ DIGEST_COLUMNS = (
 )  # fmt: skip
 
 
-def digest_names(own: Sequence[type[System]]) -> tuple[str, ...]:
+# Beside these, where machines of states say what agents do.
+MACHINE_DIGESTS = ("machine_state", "waits", "errand", "draws")
+
+
+def digest_names(own: Sequence[type[System]], *, has_machines: bool = False) -> tuple[str, ...]:
     """Return what is digested in every tick: columns, those of systems of a user's own among them,
     and what these systems keep.
     """
     return (
         *DIGEST_COLUMNS,
+        *(MACHINE_DIGESTS if has_machines else ()),
         *(column.name for kind in own for column in kind.columns),
         *(STATE.format(kind.__name__) for kind in own),
     )
@@ -56,12 +61,13 @@ class Record(TickSystem):
         Digests after the last tick, in the order of `digest_names`.
     """
 
-    reads = DIGEST_COLUMNS
+    reads = (*DIGEST_COLUMNS, *MACHINE_DIGESTS)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.recorder, self.own = setup.recorder, tuple(setup.own)
-        self._columns = (*DIGEST_COLUMNS, *(column.name for each in self.own for column in each.kind.columns))
+        names = digest_names([each.kind for each in self.own], has_machines=setup.world.machines is not None)
+        self._columns = names[: len(names) - len(self.own)]
         self.fold = 0
         self.last: NDArray[np.uint64] = np.zeros(len(self._columns) + len(self.own), dtype=np.uint64)
 

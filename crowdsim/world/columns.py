@@ -498,6 +498,82 @@ AGENT_COLUMNS = (
 )
 
 
+class Errand(Code):
+    """What came of what an agent does in its state."""
+
+    NONE = 0
+    GOING = 1  # is on its way to a place of the state
+    THERE = 2  # has come to that place, and the state has not heard of it yet
+    DONE = 3
+    FAILED = 4  # no path leads there, or there is nothing to go to
+    ENDED = 5  # the machine has ended
+
+
+NEVER = MOST_TICKS
+LEVELS = 4  # States of machines in machines that an agent is in at most.
+# What agents have too where machines of states say what they do.
+BEHAVIOUR_COLUMNS = (
+    Column(
+        "machine_state", "int32", "", "number of the state; -1 is none", fill=-1, within=INDEX, of="states"
+    ),
+    Column(
+        "state_since",
+        "int64",
+        "tick",
+        "when it began, and the states that it is in, the outermost first; -1 is never",
+        width=LEVELS,
+        fill=-1,
+        within=TICK,
+    ),
+    Column(
+        "state_until",
+        "int64",
+        "tick",
+        "when each of these is over at the latest",
+        width=LEVELS,
+        fill=NEVER,
+        within=TICK,
+    ),
+    Column("pause_until", "int64", "tick", "when a pause in it is over", fill=NEVER, within=TICK),
+    Column("wake_tick", "int64", "tick", "when it is looked at again", fill=NEVER, within=TICK),
+    Column("errand", "uint8", "", "Errand", within=(None, max(Errand))),
+    Column(
+        "step",
+        "int32",
+        "",
+        "how many places of it were reached, or the region in which the agent stays; -1 is none",
+        fill=-1,
+        within=INDEX,
+    ),
+    Column(
+        "partner",
+        "int64",
+        "",
+        "entity that the agent goes up to or follows, or the place where its round began; -1 is none",
+        fill=-1,
+        within=INDEX,
+    ),
+    Column("heard", "uint64", "", "signals, a bit for each, for which it has left a machine's states"),
+    Column("draws", "int32", "", "how often it has drawn a number for what it does", within=COUNT),
+    Column(
+        "own_speed",
+        "float64",
+        "m/s",
+        "desired speed that it goes back to after the state; nan is that which it has",
+        fill=np.nan,
+        within=(0.0, MOST_SPEED_M_S),
+        special="nan",
+    ),
+    Column(
+        "seen_tick",
+        "int64",
+        "tick",
+        "when one from which it hides has seen it last, or it began to hide",
+        within=TICK,
+    ),
+)
+
+
 class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 

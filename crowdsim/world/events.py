@@ -60,9 +60,15 @@ class EventKind(Code):
     # is sent to a place that is no goal of the scenario; value: number of the goal that is this place from
     # now on, behind those of the scenario; x, y: the point, or a point of the region
     SENT = 38
+    # goes on to another state of its machine; value: 32 times the number of the state, -1 where the machine
+    # has ended, and Reason
+    STATE = 39
     # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and
     # is none any more
     DEADLOCKED = 40
+    JOINED_LINE = 41  # stands in the line of a queue; value: index of the queue
+    CALLED = 42  # leaves the head of the line for a server; value: the same
+    SERVED = 43  # is being served from now on; value: the same
 
     WAY_LOST = OldName("PATH_LOST")
 
@@ -70,8 +76,48 @@ class EventKind(Code):
 # What a program can cause between two ticks: it is noted for the next one, and waits in the log for it.
 BETWEEN_TICKS = (
     EventKind.SPAWN, EventKind.RETIRED, EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT, EventKind.MOVED,
-    EventKind.SENT,
+    EventKind.SENT, EventKind.STATE,
 )  # fmt: skip
+
+
+class Reason(Code):
+    """Why an agent goes on to another state. The numbers are part of the recorded format and are never
+    reused.
+    """
+
+    BEGINS = 0  # it has set off
+    DONE = 1
+    CANNOT = 2  # no path leads there, or there is nothing to go to
+    LASTED = 3  # its time is over
+    AFTER = 4
+    AT = 5
+    SIGNAL = 6
+    OPENED = 7
+    CLOSED = 8
+    COUNT = 9
+    DENSITY = 10
+    NEAR = 11
+    HIDDEN = 12
+    ALL_OF = 13
+    ANY_OF = 14
+    NONE_OF = 15
+    PROGRAM = 16  # a program said so
+
+    @property
+    def words(self) -> str:
+        """Its name in messages and tables."""
+        return _REASONS.get(self, self.name.lower().replace("_", " "))
+
+
+_REASONS = {
+    Reason.BEGINS: "begins",
+    Reason.CANNOT: "cannot be done",
+    Reason.LASTED: "lasted",
+    Reason.AFTER: "time has passed",
+    Reason.AT: "time has come",
+    Reason.PROGRAM: "a program",
+}
+REASONS = 32  # more than there are
 
 
 class Cause(Code):
@@ -95,6 +141,8 @@ class Cause(Code):
     # it waits behind agents that get on, at a gap that others get through, or for an obstacle that goes on by
     # its timetable: no deadlock
     QUEUE = 11
+    # it waits for a signal that none gives any more: those that could wait, too
+    SIGNAL = 12
 
     @property
     def words(self) -> str:
@@ -115,6 +163,7 @@ _WORDS = {
     Cause.INFEASIBLE: "infeasible avoidance",
     Cause.OBSTACLE: "obstacle in the way",
     Cause.QUEUE: "queue",
+    Cause.SIGNAL: "signal that none gives",
 }
 NOT_DIAGNOSED = 255  # in columns that hold a cause
 NO_QUEUE_ONCE = 254  # Likewise: to be looked at again, and when it was last it was in no queue.

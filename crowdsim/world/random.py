@@ -40,6 +40,8 @@ class Stream(IntEnum):
     GAP = 9  # time between an agent that comes and the one before
     TRAIN = 10  # how many come in a burst
     ENTRANCE = 11  # where an agent comes in
+    STATE = 12  # what agents draw for what they do: times, places, which state comes next
+    SERVICE = 13  # how long it takes to serve an agent
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:

@@ -22,7 +22,7 @@ from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
-from crowdsim.world.columns import AgentColumns, AgentState
+from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, AgentColumns, AgentState, Errand
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 
@@ -33,7 +33,7 @@ NO_GROUP = NO_ITINERARY = -1  # of obstacles
 # What agents that a program takes out of the world bring back into it, beside what they have for life.
 KEPT = (
     "group", "index", "start_tick", "position", "layer", "heading", "radius", "desired_speed",
-    "maximum_speed", "goal", "stage", "nudges", "replans",
+    "maximum_speed", "goal", "stage", "waits", "nudges", "replans",
 )  # fmt: skip
 FIRST_HEADING = (1.0, 0.0)  # of what comes into the world
 # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved
@@ -123,6 +123,25 @@ class Came:
     index: NDArray[np.int32]
 
 
+@dataclass(frozen=True, eq=False)
+class MachineFacts:
+    """What the world has to know of machines of states.
+
+    Attributes
+    ----------
+    groups : (groups,) bool
+        Groups whose agents do what machines say.
+    leaving : (states,) bool
+        States at whose goal agents leave the world.
+    endless : (states,) bool
+        States from which agents never leave the world, nor come to the end of their machine.
+    """
+
+    groups: NDArray[np.bool_]
+    leaving: NDArray[np.bool_]
+    endless: NDArray[np.bool_]
+
+
 class World:
     """Everything that exists.
 
@@ -140,6 +159,9 @@ class World:
         What `goals` were cut from; needed where tiles may change.
     newcomers : Newcomers, optional
         What agents are that come while the run lasts; None where none come.
+    machines : MachineFacts, optional
+    signals : sequence of str
+        Their names.
 
     Attributes
     ----------
@@ -158,6 +180,12 @@ class World:
         What the run has set, see `set_points` and `set_region`.
     came : Came
         The last agents that came while the run lasted; some may have left.
+    machines : MachineFacts or None
+        Of machines of states that say what agents do; None where there are none.
+    signals : dict of str to bool
+        Which signals are on.
+    signals_to_come : set of str
+        Those that events of the scenario are still to give; known from the tick on in which it is asked.
     """
 
     planning: Planning
@@ -172,6 +200,8 @@ class World:
         tiles: TiledMesh | None = None,
         goal_shapes: Sequence[GoalShape] = (),
         newcomers: Newcomers | None = None,
+        machines: MachineFacts | None = None,
+        signals: Sequence[str] = (),
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -179,7 +209,11 @@ class World:
         self.destinations = Destinations(len(goal_names))
         self._open_edges: tuple[NavMesh, Walls] | None = None
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
-        self.agents = AgentColumns()
+        self.machines, self.signals = machines, dict.fromkeys(signals, False)
+        self.signals_to_come: set[str] = set()
+        more = BEHAVIOUR_COLUMNS if machines is not None else ()
+        self.agents = AgentColumns((*AGENT_COLUMNS, *more))
+        self.kept = (*KEPT, *(column.name for column in more))
         self.corridors = CorridorStore()
         self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()
@@ -193,7 +227,7 @@ class World:
         # agents that are not in the world and can come: entity, `KEPT`, and whether they were there before
         self.outside: dict[str, NDArray[Any]] = {
             "entity": np.zeros(0, dtype=np.int64),
-            **{name: self.agents.filled(name, 0) for name in KEPT},
+            **{name: self.agents.filled(name, 0) for name in self.kept},
             "was_in": np.zeros(0, dtype=np.uint8),
         }
 
@@ -308,6 +342,14 @@ class World:
         """How many goals there are, those that the run has set, too."""
         return len(self.goal_names) + len(self.destinations)
 
+    def stays(self) -> NDArray[np.bool_]:
+        """Return which agents are to stay to the end of the run, as their machine says, (n,) bool."""
+        if self.machines is None:
+            return np.zeros(len(self.agents), dtype=np.bool_)
+        state = self.agents.machine_state
+        found: NDArray[np.bool_] = (state >= 0) & self.machines.endless[state]
+        return found
+
     def set_points(self, points: Points) -> NDArray[np.int32]:
         """Return the numbers of goals that are points on the mesh, (k,); planners hear of new ones."""
         return self._take_goals(self.destinations.put_points(self.mesh, self.goals, points, self._sought()))
@@ -399,7 +441,7 @@ class World:
             {
                 **self._placed(columns["position"], polygon),
                 **born,
-                "activity": self._activity(born["goal"], born["start_tick"]),
+                "activity": self._activity(born),
             },
         )
         self.events.note(
@@ -435,7 +477,7 @@ class World:
             {
                 **self._placed(position, polygon),
                 **born,
-                "activity": self._activity(born["goal"], born["start_tick"], tick - 1),
+                "activity": self._activity(born, tick - 1),
             },
         )
         self.events.note(tick, EventKind.SPAWN, born["entity"], position, group)
@@ -447,9 +489,11 @@ class World:
         """Have agents that are not there before `put_in` puts them in; `columns` as for `spawn`."""
         born = self._bear(columns)
         self._keep_for_life(born)
-        unknown = {name: self.agents.filled(name, len(born["entity"])) for name in KEPT if name not in born}
+        unknown = {
+            name: self.agents.filled(name, len(born["entity"])) for name in self.kept if name not in born
+        }
         found = {**unknown, **born}
-        self.outside = {name: found[name] for name in ("entity", *KEPT)}
+        self.outside = {name: found[name] for name in ("entity", *self.kept)}
         self.outside["position"] = np.zeros((len(born["entity"]), 2))  # where they come in says the program
         self.outside["heading"][:] = FIRST_HEADING
         self.outside["was_in"] = np.zeros(len(born["entity"]), dtype=np.uint8)
@@ -488,13 +532,17 @@ class World:
         """The highest entity that an agent can ever have; those above are discs of obstacles."""
         return self.listed if self.newcomers is None else FIRST_DISC - 1
 
-    def _activity(
-        self, goal: NDArray[Any], start_tick: NDArray[np.int64], tick: int | None = None
-    ) -> NDArray[np.int64]:
+    def _activity(self, columns: Mapping[str, NDArray[Any]], tick: int | None = None) -> NDArray[np.int64]:
         """Return what agents do that come into the world: stand, walk, or wait for their time."""
         now = self.tick if tick is None else tick
-        ready = np.where(start_tick > now, int(AgentState.WAITING), int(AgentState.WALKING))
-        return np.where(goal < 0, int(AgentState.STANDING), ready)
+        ready = np.where(columns["start_tick"] > now, int(AgentState.WAITING), int(AgentState.WALKING))
+        stands = columns["goal"] < 0
+        if self.machines is not None:  # those whose machine has not begun set off, too
+            begins = self.machines.groups[columns["group"]]
+            if "machine_state" in columns:
+                begins = begins & (columns["machine_state"] < 0) & (columns["errand"] != Errand.ENDED)
+            stands = stands & ~begins
+        return np.where(stands, int(AgentState.STANDING), ready)
 
     def _life_of(
         self, entity: NDArray[np.int64], group: NDArray[np.int32], index: NDArray[np.int32]
@@ -517,7 +565,7 @@ class World:
     def take_out(self, rows: NDArray[np.int64]) -> None:
         """Take agents out of the world, (k,) rows, until `put_in` puts them in again as they were."""
         agents = self.agents
-        more = {name: getattr(agents, name)[rows] for name in ("entity", *KEPT)}
+        more = {name: getattr(agents, name)[rows] for name in ("entity", *self.kept)}
         more["was_in"] = np.ones(len(rows), dtype=np.uint8)
         both = {name: np.concatenate([self.outside[name], more[name]]) for name in more}
         order = np.argsort(both["entity"])
@@ -539,7 +587,7 @@ class World:
     ) -> None:
         """Put agents in that are outside, (k,) entities: at places, (k, 2) m, in polygons of the mesh."""
         place = np.searchsorted(self.outside["entity"], entity)
-        own = {name: self.outside[name][place] for name in KEPT}
+        own = {name: self.outside[name][place] for name in self.kept}
         columns = {"entity": entity, **self._life_of(entity, own["group"], own["index"]), **own}
         self.agents.insert(
             len(entity),
@@ -547,7 +595,7 @@ class World:
                 **columns,
                 **self._placed(position, polygon),
                 "heading": columns["heading"],
-                "activity": self._activity(columns["goal"], columns["start_tick"]),
+                "activity": self._activity(columns),
             },
         )
         self.events.note(self.tick + 1, EventKind.SPAWN, entity, position, columns["group"])
@@ -647,6 +695,7 @@ class World:
             "wall_reach": np.array([self.walls.reach]),
             "highest_entity": np.array([self.entities.highest_row], dtype=np.int64),
             "highest_disc": np.array([self.entities.highest_disc], dtype=np.int64),
+            "signals": np.array(list(self.signals.values()), dtype=np.bool_),
             **{f"events/{name}": waiting[name].copy() for name in EVENT_DTYPE.names or ()},
             **{f"things/{name}": array for name, array in self.entities.state_of_things().items()},
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
@@ -678,6 +727,8 @@ class World:
         highest_disc = saved.whole("highest_disc", 0, MOST_DISCS if comes else 0)
         known = Numbers(highest, highest_disc)
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
+        on = saved.take("signals", "?", (len(self.signals),))
+        self.signals = dict(zip(self.signals, on.tolist(), strict=True))
         self.destinations.restore(saved.below("destinations/"))
         self._restore_agents(saved.below("agents/"), known)
         self._restore_outside(saved.below("outside/"), known)
@@ -715,7 +766,7 @@ class World:
         bounds = self._bounds()
         self.outside = {
             "entity": entity,
-            **{name: self.agents.take(saved, name, len(entity), bounds) for name in KEPT},
+            **{name: self.agents.take(saved, name, len(entity), bounds) for name in self.kept},
             "was_in": saved.take("was_in", "u1", (len(entity),), high=1),
         }
         outside = self.outside
@@ -731,7 +782,12 @@ class World:
         groups = 1 + int(self._born["group"].max(initial=-1)) if self._born else 0
         if self.newcomers is not None:
             groups = self.newcomers.groups
-        return {"goals": self.goal_count, "itineraries": len(self.itineraries), "groups": groups}
+        return {
+            "goals": self.goal_count,
+            "itineraries": len(self.itineraries),
+            "groups": groups,
+            "states": len(self.machines.leaving) if self.machines is not None else 0,
+        }
 
     def _check_life(
         self, saved: Saved, entity: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]

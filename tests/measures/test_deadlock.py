@@ -307,6 +307,7 @@ def moment(position, corner, *, walls=None, stuck=None, **columns):
         "diagnosis": np.full(count, Diagnosis.FEASIBLE, dtype=np.uint8),
         "blocker": np.zeros(count, dtype=np.int64),
         "goes_on": np.zeros(count, dtype=bool),
+        "waits": np.zeros(count, dtype=np.uint8),
         "stuck_tick": np.zeros(count, dtype=np.int64),
     }
     return Moment(

@@ -15,6 +15,7 @@ from crowdsim.measures.deadlock_stuck import has_no_progress, look_every, opens_
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import load_scenario
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.world.columns import Wait
 from crowdsim.world.events import Cause
 
 SCENES = Path(__file__).resolve().parent.parent / "scenes"
@@ -94,6 +95,8 @@ def assert_one_definition(run):
         ]
     )
     assert np.array_equal(by_event, rows["is_stuck"].to_numpy() == 1)
+    # Those that wait for a signal make no progress by intent: what holds them is the signal, not their path.
+    by_event &= ~waits_for_signal(run, len(rows))
     surely, perhaps = (
         wants & has_no_progress(progress + change, then, speed) for change in (ROUNDED_M, -ROUNDED_M)
     )
@@ -102,6 +105,13 @@ def assert_one_definition(run):
         and np.all(by_event[surely])
         and np.count_nonzero(perhaps & ~surely) <= 0.02 * len(rows)
     )
+
+
+def waits_for_signal(run, count):
+    """Return which rows of a recording are of agents that wait for a signal, (count,) bool."""
+    if "waits" not in {column.name for column in run.recording.layout.columns}:
+        return np.zeros(count, dtype=bool)
+    return run.recording.trajectories(columns=["waits"])["waits"].to_numpy() == Wait.SIGNAL
 
 
 def long_spells(run):

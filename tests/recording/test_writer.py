@@ -500,7 +500,11 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "GAVE_WAY": 36,
         "MOVED": 37,
         "SENT": 38,
+        "STATE": 39,
         "DEADLOCKED": 40,
+        "JOINED_LINE": 41,
+        "CALLED": 42,
+        "SERVED": 43,
     }
     assert EVENT_DTYPE.itemsize == 48
 

@@ -106,7 +106,7 @@ COLUMNS = {
 def fixed_owners() -> Iterator[None]:
     """Put the owners and recordable columns of this module in place of the package's."""
     real = recorded.recordable_columns
-    recorded.recordable_columns = lambda: dict(COLUMNS)
+    recorded.recordable_columns = lambda **_: dict(COLUMNS)
     try:
         with mock.patch.dict(parameters._replaced, OWNERS):
             yield

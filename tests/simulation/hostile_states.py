@@ -27,6 +27,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.simulation.checkpoints import Start, checkpoint_of
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
+from tests.scenes.behaviour import everything
 
 TICKS = 40  # after a state was taken up: what was wrong in it has got to the kernels by then
 MOST_MEMORY = 8 << 30
@@ -255,6 +256,11 @@ def let_in(run: Simulation) -> None:
     run.remove_agents(2)
 
 
+def switch_off(run: Simulation) -> None:
+    """Switch agents off."""
+    run.switch_off([1, 3, 9])
+
+
 class Scene:
     """A scene, and how it comes to a state that has all that can be changed."""
 
@@ -365,6 +371,7 @@ SCENES = {
     ),
     "models": Scene(lambda: hall(groups=OF_MODELS), 12),
     "planners": Scene(lambda: hall("mesh", 15, groups=OF_PLANNERS), 4),
+    "machines of states": Scene(everything, 130, switch_off),
     "milliseconds": Scene(lambda: hall("optimal", 0) | {"budget": {"milliseconds": 2.0, "slice": 5}}, 4),
 }
 

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import TICK_ORDER, Tick
+from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.paths.lost_paths import NOTED
-from crowdsim.world.columns import AGENT_COLUMNS
+from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS
 from tests.crowds import BUSY, simulation
 
-NAMES = {column.name for column in AGENT_COLUMNS}
+NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS)}
 
 
 @pytest.mark.parametrize("kind", TICK_ORDER, ids=lambda kind: kind.__name__)
@@ -80,6 +81,7 @@ def test_a_system_writes_only_what_it_declares():
         "MoveObstacles": set(MoveObstacles.writes),
         "GiveWay": set(GiveWay.writes),
         "GoRound": {"priced_portal", "priced_until"},
+        "Behave": set(Behave.writes),  # no agent has a machine
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }
     for system in run.systems:

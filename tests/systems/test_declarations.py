@@ -38,6 +38,44 @@ DOOR = {
 }
 THROUGH = {"name": "through", "positions": [[3.2, 2], [4.1, 2], [5, 2], [1, 1]], "goals": [{"point": [7, 2]}]}
 COMES = {"region": {"box": [0, 0, 2, 8]}, "goals": {"shares": {"east": 1, "west": 2}}}
+MACHINES = {
+    "inside": {
+        "when": [{"signal": "alarm", "to": "out"}],
+        "states": {
+            "come": {"go_to": "table", "speed": 1.1, "lasts": 4, "then": {"buy": 2, "stroll": 1}},
+            "buy": {"queue": {"at": "till", "patience": 5}, "then": "stroll", "cannot": "sit"},
+            "stroll": {"wander": {"where": "table"}, "lasts": 2, "then": "sit"},
+            "sit": {"stay": "table", "lasts": 3, "then": "out"},
+            "out": {"leave": "east"},
+        },
+    },
+    "shy": {
+        "states": {
+            "lurk": {"wait_until": {"near": {"to": "guards", "within": 4, "seen": True}}, "then": "hide"},
+            "hide": {"flee": {"away_from": ["guards"], "hidden_for": 1}, "then": "after"},
+            "after": {"follow": {"after": "guests", "distance": 1}, "lasts": 2, "then": "lurk"},
+        }
+    },
+    "guard": {
+        "states": {
+            "round": {"patrol": {"places": ["west", "east"], "pause": 0.2}, "lasts": 3, "then": "to"},
+            "to": {"approach": {"to": "shy"}, "lasts": 2, "then": "tell"},
+            "tell": {"wait": 0.5, "signals": ["alarm"], "then": "round"},
+        }
+    },
+}
+LED = [
+    {"name": "guests", "count": 9, "region": {"box": [0, 0, 4, 8]}, "behaviour": "inside"},
+    {"name": "guards", "positions": [[1, 7]], "behaviour": "guard"},
+    {"name": "shy", "positions": [[4, 6], [6, 6]], "behaviour": "shy"},
+]
+TILL = {
+    "till": {
+        "servers": [[7.5, 1]],
+        "line": [[7.5, 1.8], [7.5, 4]],
+        "service": {"normal": {"mean": 1, "sd": 0.3}},
+    }
+}
 EVERYTHING = ["bodies.nudging=true", "bodies.replanning=true"]
 STUCK = {
     **{key: BUSY[key] for key in ("version", "name", "seed")},
@@ -134,6 +172,17 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         60,
     ),
+    "machines of states": (
+        {
+            **BUSY,
+            "goals": {**BUSY["goals"], "table": {"region": {"box": [5.5, 4.5, 11, 7.8]}}},
+            "behaviours": MACHINES,
+            "queues": TILL,
+            "groups": LED,
+        },
+        EVERYTHING,
+        120,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are
@@ -146,11 +195,10 @@ BLANK = {
     "uint8": 0xEE,
 }
 # Looked at in no scene here: a corridor that gets longer round a corner in free ground, agents that have
-# strayed from theirs, entrances on storeys, and lists of agents that a program sends to a region of its own.
+# strayed from theirs, and entrances on storeys.
 RARELY = {
     "Enter": {"layer"},
     "Follow": {"corridor_capacity"},
-    "Spread": {"stage"},
     "Walk": {"entity", "group"},
 }
 

@@ -75,6 +75,7 @@ class Destinations:
         self.fixed = fixed
         self._shapes: list[tuple[Any, ...]] = []  # points as (x, y, layer, reach), regions as (wkb, layer)
         self._number: dict[tuple[Any, ...], int] = {}
+        self._regions: list[int] = []  # numbers of those that are regions, ascending
 
     def __len__(self) -> int:
         return len(self._shapes)
@@ -119,16 +120,7 @@ class Destinations:
         )
         missing = [each for each in dict.fromkeys(wanted) if each not in self._number]
         known = {self._number[each] for each in wanted if each in self._number}
-        pieces = np.diff(goals.goal_start)
-        free = (
-            [
-                number
-                for number in (np.flatnonzero(~is_used[self.fixed :]) + self.fixed).tolist()
-                if number not in known and len(self._shapes[number - self.fixed]) == 4 and pieces[number] == 1
-            ]
-            if missing
-            else []
-        )
+        free = self._free(goals, is_used, known) if missing else []
         again, new = missing[: len(free)], missing[len(free) :]
         changed = free[: len(again)]
         for number, shape in zip(changed, again, strict=True):
@@ -155,13 +147,17 @@ class Destinations:
             changed = [first]
         return Change(goals, self._numbers([wanted]), np.array(changed, dtype=np.int64))
 
+    def _free(self, goals: GoalPieces, is_used: NDArray[np.bool_], known: set[int]) -> list[int]:
+        """Return the numbers of points, ascending, that others may have now."""
+        is_free = ~is_used & (np.diff(goals.goal_start) == 1)
+        is_free[: self.fixed] = False
+        is_free[[*self._regions, *known]] = False
+        return np.flatnonzero(is_free).tolist()
+
     @property
     def regions(self) -> NDArray[np.int64]:
         """The numbers of regions."""
-        return np.array(
-            [number for number, each in enumerate(self._shapes, start=self.fixed) if len(each) == 2],
-            dtype=np.int64,
-        )
+        return np.array(self._regions, dtype=np.int64)
 
     def on(self, mesh: NavMesh, goals: GoalPieces) -> GoalPieces:
         """Return all goals on a mesh, from those that were there first, cut on it."""
@@ -180,6 +176,7 @@ class Destinations:
     def _name(self, number: int, shape: tuple[Any, ...]) -> None:
         if number - self.fixed == len(self._shapes):
             self._shapes.append(shape)
+            self._regions += [number] if len(shape) == 2 else []
         self._shapes[number - self.fixed] = shape
         self._number[shape] = number
 
@@ -219,7 +216,7 @@ class Destinations:
             "has more goals than a run can set",
         )
         saved.require(is_region | (reach > 0.0), "reach", "no agent gets so near to a point")
-        self._shapes, self._number = [], {}
+        self._shapes, self._number, self._regions = [], {}, []
         rows = zip(*place.T.tolist(), layer.tolist(), reach.tolist(), strict=True)
         for number, (row, own) in enumerate(zip(rows, is_region.tolist(), strict=True)):
             text = data[ends[number - 1] if number else 0 : ends[number]]

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,15 +45,21 @@ def targets_of(goals: GoalPieces) -> NDArray[np.float64]:
     """Return the point of each piece of a goal that paths lead to, (np, 2), m:
     its pole, drawn a little into the piece, since the pole may lie on its rim.
     """
-    corners = np.diff(goals.vertex_start)
-    middle = (
-        np.add.reduceat(goals.vertex, goals.vertex_start[:-1]) / corners[:, None]
-        if len(corners)
-        else np.zeros((0, 2))
-    )
-    inwards = middle - goals.pole
+    return targets_at(goals, np.arange(len(goals.pole)))
+
+
+def targets_at(goals: GoalPieces, piece: NDArray[Any]) -> NDArray[np.float64]:
+    """Return that point of some pieces alone, (k, 2), m."""
+    if not len(piece):
+        return np.zeros((0, 2))
+    first, pole = goals.vertex_start[piece], goals.pole[piece]
+    corners = (goals.vertex_start[piece + 1] - first).astype(np.int64)
+    begin = np.cumsum(corners) - corners
+    vertex = np.repeat(first - begin, corners) + np.arange(int(corners.sum()))
+    inwards = np.add.reduceat(goals.vertex[vertex], begin) / corners[:, None] - pole
     away = np.maximum(np.hypot(inwards[:, 0], inwards[:, 1]), 1e-300)
-    return goals.pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
+    found: NDArray[np.float64] = pole + inwards * np.minimum(0.5, INSIDE_M / away)[:, None]
+    return found
 
 
 class GoalPoints(NamedTuple):

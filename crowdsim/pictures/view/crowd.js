@@ -131,12 +131,18 @@ const clockText = seconds => {
   return s < 60 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, '0')} min`;
 };
 
+// The state of an agent that an event says, and why it began; -1: its machine has ended.
+function stateOf(crowd, e) {
+  const value = crowd.arrays.event_value[e], step = crowd.facts.reasons_step, number = Math.floor(value / step);
+  return { number, name: crowd.facts.states[number] ?? 'end', reason: crowd.facts.reasons[value - number * step] ?? '' };
+}
+
 const placeText = (crowd, at) => `(${(at[0] + crowd.facts.origin[0]).toFixed(2)}, ${(at[1] + crowd.facts.origin[1]).toFixed(2)})`;
 
 // What an event was, in words; null for those that are told of single agents only when they are asked for.
 function sentence(crowd, e) {
   const { facts, arrays } = crowd, value = arrays.event_value[e], kind = facts.kinds[arrays.event_kind[e]] ?? `kind ${arrays.event_kind[e]}`;
-  const door = facts.doors[value]?.name ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal';
+  const door = facts.doors[value]?.name ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal', queue = facts.queues[value] ?? 'a queue';
   const by = value === -1 ? 'a wall' : value === 0 ? '' : agentText(crowd, value);
   return {
     SPAWN: 'came', ARRIVAL: `arrived at ${goal}`, GOAL_REACHED: `reached ${goal}`, RETIRED: 'left without arriving', UNREACHABLE: 'has no path',
@@ -149,6 +155,8 @@ function sentence(crowd, e) {
     OBSTACLE_APPEARED: `${obstacle} appears`, OBSTACLE_GONE: `${obstacle} is gone`, OBSTACLE_STANDS: `${obstacle} stands`,
     OBSTACLE_MOVES: `${obstacle} goes on`, OBSTACLE_SENT: `${obstacle} is sent by a program`,
     SENT: `is sent to ${placeText(crowd, [arrays.event_x[e] * crowd.step, arrays.event_y[e] * crowd.step])}`, DEADLOCKED: 'deadlocked',
+    STATE: kind === 'STATE' && (({ number, name, reason }) => `${number < 0 ? 'behaviour ends' : name} (${reason})`)(stateOf(crowd, e)),
+    JOINED_LINE: `joins the line of ${queue}`, CALLED: `is called at ${queue}`, SERVED: `is served at ${queue}`,
   }[kind] ?? kind.toLowerCase().replaceAll('_', ' ');
 }
 

@@ -14,6 +14,7 @@ from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_st
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.model import AreaChange, Scenario
+from crowdsim.world.events import REASONS, Reason
 
 MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
 MOST_EVENTS = 200_000  # More are thinned to what a time line shows: the rarest kinds first.
@@ -281,11 +282,15 @@ def gather(
         "obstacles": add_obstacles(packer, scenario, recording, shown, origin),
         "systems": add_ticks(packer, recording),
         "columns": has["columns"],
+        "states": scenario.behaviours.state_names,
+        "reasons": {int(reason): reason.words for reason in Reason},
+        "queues": [queue.name for queue in scenario.queues],
     }
     left_out = add_events(packer, recording, origin)
     if left_out:
         words.append(left_out)
     facts |= {"words": words, "origin": list(origin), "step_m": STEP_M, "direction_step": DIRECTION_STEP}
+    facts["reasons_step"] = REASONS
     return packer.pack(facts), has | {"words": words}
 
 

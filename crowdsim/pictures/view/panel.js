@@ -63,6 +63,7 @@ class AgentPanel {
     const { frame, share } = crowd.frameAt(time), [row, stretch] = crowd.rowOf(agent, frame), known = new Map(), a = crowd.arrays;
     known.set('id', String(a.agent_entity[agent]) + (a.agent_scenario_id[agent] >= 0 ? `, in the scenario ${a.agent_scenario_id[agent]}` : ''));
     known.set('state', row < 0 ? this.absence(agent, frame, time) : STATES[crowd.state(row)]);
+    if (crowd.facts.states.length) known.set('does', row < 0 ? '-' : this.activity(agent, time));
     known.set('speed', row < 0 ? '-' : `${Math.hypot(...crowd.velocity(row, stretch)).toFixed(2)} of ${(a.agent_speed[agent] / 1000).toFixed(2)} m/s`);
     const ahead = row < 0 ? null : aheadOf(crowd, row, stretch, share);
     known.set('goal', ahead?.name || '-');
@@ -77,6 +78,15 @@ class AgentPanel {
       if (!this.cells.has(name)) { make('dt', name, this.list); this.cells.set(name, make('dd', '', this.list)); }
       if (this.cells.get(name).textContent !== text) this.cells.get(name).textContent = text;
     }
+  }
+
+  // The state of its machine, and for how long.
+  activity(agent, time) {
+    const { crowd } = this, { event_tick, event_kind } = crowd.arrays;
+    const began = (crowd.eventsOf.get(agent) ?? []).findLast(e => crowd.facts.kinds[event_kind[e]] === 'STATE' && event_tick[e] * crowd.tick_s <= time + 1e-6);
+    if (began === undefined) return '-';
+    const { number, name } = stateOf(crowd, began);
+    return number < 0 ? 'its behaviour has ended' : `${name} since ${(time - event_tick[began] * crowd.tick_s).toFixed(0)} s`;
   }
 
   absence(agent, frame, time) {

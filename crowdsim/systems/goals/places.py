@@ -14,7 +14,7 @@ from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
 from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_distances, rank_places
 from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
-from crowdsim.world.columns import AgentState, Stepping
+from crowdsim.world.columns import AgentState, Stepping, Wait
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import World
 
@@ -157,6 +157,8 @@ class Places:
         comes[comes] = np.append(leads, False)[np.minimum(agents.goal[comes], fixed)]
         stays = agents.itinerary >= 0
         stays[stays] = last[agents.itinerary[stays]]
+        if self.world.machines is not None:  # those whose machine lets them stay there
+            stays |= (agents.waits == Wait.STAY) & (agents.step == region)
         return comes, stays
 
     def _standing_in(self, region: int) -> NDArray[np.bool_]:

@@ -10,8 +10,10 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
+from crowdsim.scenario.model import Event
 from crowdsim.setup.build import Built
 from crowdsim.setup.identity import Selection, selected
+from crowdsim.world.columns import AgentState, Wait
 
 
 class Triggers:
@@ -35,12 +37,29 @@ class Triggers:
         self._done: dict[int, NDArray[np.int64]] = {
             number: np.zeros(0, dtype=np.int64) for number in self._waits
         }
+        for event in self.events:
+            if event.inside is not None:
+                shapely.prepare(event.inside.area)
         self._entity = np.zeros(0, dtype=np.int64)
         self._place = np.zeros((0, 2))
 
     def is_due(self, number: int) -> bool:
         """Return whether enough agents have done what an event without a time waits for."""
+        if self.events[number].inside is not None:
+            return self._inside(self.events[number]) >= self.events[number].count
         return len(self._done[number]) >= self.events[number].count
+
+    def _inside(self, event: Event) -> int:
+        """Return how many agents are in the area of an event now."""
+        agents, inside = self.world.agents, event.inside
+        assert inside is not None
+        counts = (agents.activity != AgentState.OBSTACLE) & (agents.activity != AgentState.ARRIVED)
+        if event.layer >= 0:
+            counts &= agents.layer == event.layer
+        if inside.waiting:
+            counts &= agents.waits != Wait.NOTHING
+        rows = np.flatnonzero(counts)
+        return int(np.count_nonzero(shapely.intersects_xy(inside.area, *agents.position[rows].T)))
 
     def look(self, is_over: NDArray[np.bool_]) -> None:
         """Note which agents have gone over lines since the last tick, and which are near to others,

@@ -13,7 +13,7 @@ from crowdsim.navigation.corridor.corridors import Corridors
 from crowdsim.navigation.corridor.guess import WaitParameters, join_many, trail_along
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
-from crowdsim.navigation.goals.targets import TargetParameters, targets_of
+from crowdsim.navigation.goals.targets import TargetParameters, targets_at
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.planning.work import pieces
@@ -155,27 +155,28 @@ class CorridorPaths(Paths):
         )
         if not len(mine):
             return keeps
-        target, heads_for, wanted = targets_of(goals), agents.goal_piece[rows[mine]], goal[mine]
+        heads_for, wanted = agents.goal_piece[rows[mine]], goal[mine]
         first = goals.goal_start[wanted]
         pieces = goals.goal_start[wanted + 1] - first
         nearest = np.where(pieces == 1, first, -1)
         several = np.flatnonzero(pieces > 1)
         pairs, of_pair = np.unique(np.column_stack([wanted, heads_for])[several], axis=0, return_inverse=True)
-        found = np.array([self._nearest_piece(target, *pair) for pair in pairs.tolist()], dtype=np.int64)
+        found = np.array([self._nearest_piece(*pair) for pair in pairs.tolist()], dtype=np.int64)
         nearest[several] = found[of_pair.reshape(-1)]
-        away = np.hypot(*(target[nearest] - target[heads_for]).T)
+        away = np.hypot(*(targets_at(goals, np.maximum(nearest, 0)) - targets_at(goals, heads_for)).T)
         stays = (nearest >= 0) & (goals.piece_polygon[nearest] == goals.piece_polygon[heads_for])
         stays &= away <= self.same_target
         agents.goal_piece[rows[mine[stays]]], keeps[mine[stays]] = nearest[stays], True
         return keeps
 
-    def _nearest_piece(self, target: NDArray[np.float64], goal: int, piece: int) -> int:
+    def _nearest_piece(self, goal: int, piece: int) -> int:
         """Return the piece of a goal in the polygon of a piece of another that is nearest to that; -1 if
         there is none.
         """
         goals = self.world.goals
         first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-        away = np.hypot(*(target[first:last] - target[piece]).T)
+        target = targets_at(goals, np.array([*range(first, last), piece]))
+        away = np.hypot(*(target[:-1] - target[-1]).T)
         away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
         nearest = int(np.argmin(away))
         return first + nearest if away[nearest] < np.inf else -1

@@ -1,0 +1,63 @@
+"""Sending agents elsewhere, or letting them stand: the one place at which that happens."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
+from crowdsim.world.columns import AgentState, ReplanCause, Stepping, Wait
+from crowdsim.world.events import EventKind
+from crowdsim.world.world import World
+
+
+def send(world: World, rows: NDArray[np.int64], number: NDArray[np.int32], tick: int) -> NDArray[np.int64]:
+    """Send agents to goals; they ask for a path in the next tick. Return the rows of those that do.
+
+    Parameters
+    ----------
+    world : World
+    rows : (k,) int64
+    number : (k,) int32
+        The goal of each.
+    tick : int
+        In which the events are noted.
+
+    Notes
+    -----
+    A goal where the path of an agent leads already is no new request ([Pathfinding undated], section 7).
+    """
+    agents = world.agents
+    is_set = np.flatnonzero(number >= world.destinations.fixed)
+    world.events.note(
+        tick,
+        EventKind.SENT,
+        agents.entity[rows[is_set]],
+        world.destinations.places_of(number[is_set]),
+        number[is_set],
+    )
+    keeps = world.planning.keep_paths(rows, number)
+    agents.goal[rows[keeps]] = number[keeps]
+    rows, number = rows[~keeps], number[~keeps]
+    had_path = (
+        (agents.activity[rows] == AgentState.WALKING)
+        & (agents.goal[rows] >= 0)
+        & (agents.goal[rows] != number)
+    )
+    wish_to_replan(agents, rows[had_path], ReplanCause.GOAL_MOVED)
+    world.planning.lose_paths(rows)
+    waits = (agents.start_tick[rows] > world.tick) | (agents.waits[rows] == Wait.CONNECTION)
+    agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING)
+    agents.goal[rows], agents.guessed[rows] = number, -1
+    world.planning.forget(agents.entity[rows])
+    return rows
+
+
+def let_stand(world: World, rows: NDArray[np.int64]) -> None:
+    """Take the goals of agents, (k,) rows: they stand where they are."""
+    agents = world.agents
+    world.planning.lose_paths(rows)
+    agents.activity[rows], agents.goal[rows], agents.guessed[rows] = AgentState.STANDING, -1, -1
+    agents.is_yielding[rows] = Stepping.NOWHERE
+    lose_paths(agents, rows)
+    world.planning.forget(agents.entity[rows])
