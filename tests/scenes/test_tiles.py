@@ -4,7 +4,6 @@ everybody finds another way or stands still with a reason.
 
 import numpy as np
 import pytest
-import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.geometry.steps import at_once
@@ -273,8 +272,6 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
             before,
             before,
             at_once(ground_steps(run.world, before, before)),
-            None,
-            shapely.Polygon(),
         )
         assert set(before) - set(tiles.tiles()) == {gone}
         change_now(run, add=[HIGH])

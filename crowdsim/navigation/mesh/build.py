@@ -374,6 +374,7 @@ def mesh_of_arrays(
     heights: NDArray[np.float64] | None = None,
     widest: NDArray[np.float64] | None = None,
     parted: NDArray[np.bool_] | None = None,
+    lone: NDArray[np.bool_] | None = None,
     cells: Cells | None = None,
     apart: int = 0,
     whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
@@ -398,6 +399,8 @@ def mesh_of_arrays(
         such bound.
     parted : (ne,) bool, optional
         No agent crosses edges one side of which is parted and the other is not; they are no walls.
+    lone : (ne,) bool, optional
+        Edges without a twin, even where another polygon has the same one: walls of two floors.
     cells : Cells, optional
         To locate points with; by default some of about the size of a polygon.
     apart : int
@@ -411,7 +414,7 @@ def mesh_of_arrays(
     sizes = np.diff(polygon_start).astype(np.int64)
     edge_end = next_in_polygon(polygon_start, edge_vertex)
     edge_polygon = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    edge_twin = _twins(edge_vertex, edge_end, len(points))
+    edge_twin = _twins(edge_vertex, edge_end, len(points), lone)
     if joined is not None:
         _part_floors(edge_twin, layer[edge_polygon], joined)
     boundary = np.flatnonzero(edge_twin < 0)
@@ -569,10 +572,16 @@ def _parts(edge_polygon: NDArray[np.int32], edge_twin: NDArray[np.int32], count:
 
 
 def _twins(
-    edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32], vertex_count: int
+    edge_vertex: NDArray[np.int32],
+    edge_end: NDArray[np.int32],
+    vertex_count: int,
+    lone: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int32]:
     forward = edge_vertex.astype(np.int64) * vertex_count + edge_end
     backward = edge_end.astype(np.int64) * vertex_count + edge_vertex
+    if lone is not None:
+        forward[lone] = backward[lone] = vertex_count * vertex_count + np.flatnonzero(lone)
+        backward[lone] += len(forward)
     order = np.argsort(forward, kind="stable")
     repeated = np.flatnonzero(np.diff(forward[order]) == 0)
     if len(repeated):

@@ -12,7 +12,10 @@ from crowdsim.navigation.mesh.build import next_in_polygon
 from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
-MOST_PACE = 5.0  # As scenarios may say.
+MOST_SHEET = 2**31 - 1
+PAIRS = ("vertex", "polygon_slope", "polygon_pace")  # What has two numbers for each.
+MOST_PACE = 25.0  # As scenarios may say, of terrain on a stair.
+MOST_SLOPE = 1e3  # Metres up for each metre in plan.
 STRAIGHT = 1e-6  # Sine of the angle by which a corner of a convex polygon may turn the other way: rounding.
 
 
@@ -25,7 +28,7 @@ def pack_tiles(tiles: Mapping[int, TileMesh]) -> dict[str, NDArray[Any]]:
         packed[f"tiles.{field}"] = (
             np.concatenate(parts)
             if parts
-            else np.zeros((0, 2) if field == "vertex" else 0, dtype=_kind(str(like)))
+            else np.zeros((0, 2) if field in PAIRS else 0, dtype=_kind(str(like)))
         )
         packed[f"tiles.{field}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
     return packed
@@ -44,7 +47,7 @@ def unpack_tiles(saved: Saved, count: int) -> dict[int, TileMesh]:
     fields = []
     for field, like in TileMesh.__annotations__.items():
         name = f"tiles.{field}"
-        flat = saved.take(name, _kind(str(like)), (None, 2) if field == "vertex" else (None,))
+        flat = saved.take(name, _kind(str(like)), (None, 2) if field in PAIRS else (None,))
         ends = saved.take(f"{name}.ends", "i8", (len(numbers),), low=0, high=len(flat))
         is_whole = bool(np.all(np.diff(ends) >= 0)) and (int(ends[-1]) if len(ends) else 0) == len(flat)
         saved.require(is_whole, f"{name}.ends", "does not say where the parts of all tiles end")
@@ -61,9 +64,13 @@ def _fault(tile: TileMesh, count: int) -> str:
     or its polygons; nothing where all is right.
     """
     corners, edges = len(tile.vertex), len(tile.edge_vertex)
-    if not np.all(np.abs(tile.vertex) <= FARTHEST_M):
+    places = (tile.vertex, tile.vertex_height, tile.polygon_height)
+    if not all(np.all(np.abs(each) <= FARTHEST_M) for each in places):
         return "which lies nowhere"
+    if len(tile.vertex_height) != corners or len(tile.vertex_sheet) != corners:
+        return "whose corners have no heights"
     for numbers, low, high, name in (
+        (tile.vertex_sheet, 0, MOST_SHEET, "corners"),
         (tile.polygon_start, 0, edges, "polygons"),
         (tile.edge_vertex, 0, corners - 1, "corners"),
         (tile.edge_kind, INNER, BORDER, "kinds of edges"),
@@ -93,6 +100,10 @@ def _fault(tile: TileMesh, count: int) -> str:
         (tile.polygon_pace > 0.0) & (tile.polygon_pace <= MOST_PACE)
     ):
         return "whose polygons have no speeds"
+    if len(tile.polygon_height) != len(sides) or not (
+        len(tile.polygon_slope) == len(sides) and np.all(np.abs(tile.polygon_slope) <= MOST_SLOPE)
+    ):
+        return "whose polygons have no planes"
     begin, end = tile.edge_vertex.astype(np.int64), end_vertices(tile).astype(np.int64)
     key, back = begin * corners + end, end * corners + begin
     if (

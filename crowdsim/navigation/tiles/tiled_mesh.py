@@ -2,8 +2,10 @@
 
 Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends
 on them only, and not on what was before; what keeps numbers of polygons or half-edges is given their new
-ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed gets a
-new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
+ones. Where there are several floors each has tiles of its own, and they are joined over their seams as over
+lines of tiles. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is
+removed gets a new salt, and all handles of its polygons are stale from then on, also after the same tile has
+been put back.
 
 Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "Delta State".
 """
@@ -18,24 +20,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import Terrain
+from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, cut_at_openings
+from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.mesh.plates import Plates, level_ground
 from crowdsim.navigation.mesh.point_location import Cells, cells_over
 from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
-from crowdsim.navigation.tiles.build import TileMesh, build_tile
-from crowdsim.navigation.tiles.cut import TileGround, cut_ground
+from crowdsim.navigation.tiles.build import TileMesh, can_be_crossed
+from crowdsim.navigation.tiles.cut import TileGround
 from crowdsim.navigation.tiles.join import Joined, join_tiles
+from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers, numbers_over
+from crowdsim.navigation.tiles.parts import CutPlates
+from crowdsim.navigation.tiles.plates import PlateCut, cut_plates
 from crowdsim.navigation.tiles.renumber import Renumbered, renumber
 from crowdsim.navigation.tiles.state import end_vertices, pack_tiles, unpack_tiles
 from crowdsim.saved import Arrays, Saved
 
 # Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
 CLOSED = 1
-MOST_TILES = 1 << handles.TILE_BITS
 MISPLACED_M = 1e-3  # How far beyond its tile a polygon may reach.
 _LEAST_M, _FAR = 1e-3, 1e9  # Bounds of what a saved mesh says of its tiles and cells.
 
@@ -69,13 +74,11 @@ class TiledMesh:
     ----------
     tiles : mapping of int to TileMesh
         All there are, by number.
-    size : float, m
-    first : (int, int)
-        Column and row of tile 0; tile (i, j) covers ``i * size .. (i + 1) * size`` in x, likewise j in y.
-    shape : (int, int)
-        Columns and rows.
+    numbers : TileNumbers
     wall_reach : float, m
         How far the wall lists of the polygons reach.
+    clearance : float, m
+        Free height above all ground.
 
     Attributes
     ----------
@@ -92,12 +95,11 @@ class TiledMesh:
     def __init__(
         self,
         tiles: Mapping[int, TileMesh],
-        size: float,
-        first: tuple[int, int],
-        shape: tuple[int, int],
+        numbers: TileNumbers,
         wall_reach: float,
+        clearance: float = CLEARANCE_M,
     ) -> None:
-        self.size, self.first, self.shape, self.wall_reach = size, first, shape, float(wall_reach)
+        self.numbers, self.wall_reach, self.clearance = numbers, float(wall_reach), float(clearance)
         self._built = dict(tiles)  # as they were at the beginning
         self._content = dict(tiles)  # as they are; of a tile that is not there, as it was
         self._kept_flags = {
@@ -106,7 +108,7 @@ class TiledMesh:
         self._kept_areas = {
             tile: np.zeros(content.polygon_count, dtype=np.uint8) for tile, content in tiles.items()
         }
-        self.is_there = np.zeros(shape[0] * shape[1], dtype=np.bool_)
+        self.is_there = np.zeros(numbers.count, dtype=np.bool_)
         self.is_there[list(tiles)] = True
         self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
         corners = np.concatenate([content.vertex for content in tiles.values()])
@@ -115,35 +117,47 @@ class TiledMesh:
         self._join()
 
     @property
+    def size(self) -> float:
+        """Side of a tile (m)."""
+        return self.numbers.size
+
+    @property
     def tile_count(self) -> int:
         """Number of tiles, those without ground included."""
         return len(self.salt)
+
+    @property
+    def is_level(self) -> bool:
+        """Whether all of its tiles, those that are not there included, lie at one height."""
+        heights = np.concatenate(
+            [each for tile in self._content.values() for each in (tile.vertex_height, tile.polygon_height)]
+        )
+        return bool(np.all(heights == heights[0]))
+
+    @property
+    def is_even(self) -> bool:
+        """Whether that is so, and all of them are walked at the agents' own speed."""
+        return self.is_level and all(
+            bool(np.all(tile.polygon_pace == 1.0)) for tile in self._content.values()
+        )
 
     @property
     def nowhere(self) -> int:
         """The polygon that stands for no ground."""
         return self.mesh.polygon_count - 1
 
-    def tile_at(self, x: float, y: float) -> int:
-        """Return the number of the tile over a point (m); -1 if none was ever there."""
-        return self.tile_named(int(np.floor(x / self.size)), int(np.floor(y / self.size)))
+    def tile_at(self, x: float, y: float, layer: int = 0) -> int:
+        """Return the number of the tile of a floor over a point (m); -1 if none was ever there."""
+        return self.tile_named(int(np.floor(x / self.size)), int(np.floor(y / self.size)), layer)
 
-    def tile_named(self, column: int, row: int) -> int:
-        """Return the number of the tile in a column and row; -1 if none was ever there."""
-        i, j = column - self.first[0], row - self.first[1]
-        tile = j * self.shape[0] + i
-        return tile if 0 <= i < self.shape[0] and 0 <= j < self.shape[1] and tile in self._content else -1
-
-    def extent_text(self) -> str:
-        """Return in a sentence which tiles there are, for messages."""
-        return (
-            f"Tiles go from {self.name_of(0)} to {self.name_of(self.tile_count - 1)} (column, row), "
-            "and those without ground do not count."
-        )
+    def tile_named(self, column: int, row: int, layer: int = 0) -> int:
+        """Return the number of the tile in a column and row of a floor; -1 if none was ever there."""
+        tile = self.numbers.number(column, row, layer)
+        return tile if tile in self._content else -1
 
     def name_of(self, tile: int) -> tuple[int, int]:
         """Return the column and row of a tile."""
-        return tile % self.shape[0] + self.first[0], tile // self.shape[0] + self.first[1]
+        return self.numbers.place(tile)
 
     def known(self) -> list[int]:
         """Return the numbers of the tiles that are there or were, ascending."""
@@ -254,13 +268,13 @@ class TiledMesh:
     def refuse_absent(self, tile: int, is_there: bool) -> None:
         """Raise NavigationError for a tile that is to go, unless it is there."""
         if not is_there:
-            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it cannot be removed")
+            raise NavigationError(f"{self.numbers.text(tile)} is not there, so it cannot be removed")
 
     def refuse_present(self, tile: int, is_there: bool) -> None:
         """Raise NavigationError for a tile that is to come, if it is there."""
         if is_there:
             raise NavigationError(
-                f"tile {self.name_of(tile)} is there already; remove it first, or in the same change"
+                f"{self.numbers.text(tile)} is there already; remove it first, or in the same change"
             )
 
     def keep(self, tile: int, content: TileMesh) -> None:
@@ -274,7 +288,7 @@ class TiledMesh:
         """
         self._refuse_unknown([tile])
         if self.is_there[tile]:
-            raise NavigationError(f"tile {self.name_of(tile)} is there; replace it with a change")
+            raise NavigationError(f"{self.numbers.text(tile)} is there; replace it with a change")
         self._refuse_misplaced(tile, content)
         self._take_content(tile, content)
         self._version += 1
@@ -321,21 +335,16 @@ class TiledMesh:
     def _refuse_unknown(self, tiles: Iterable[int]) -> None:
         for tile in tiles:
             if tile not in self._content:
-                first, last = (
-                    self.first,
-                    (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1),
-                )
-                raise NavigationError(
-                    f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and "
-                    "those without ground do not count"
-                )
+                layer = int(self.numbers.layers(np.array([max(0, tile)]))[0])
+                extent = self.numbers.extent_text(layer)
+                raise NavigationError(f"there is no tile number {tile}: {extent[0].lower()}{extent[1:]}")
 
     def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
         if content is not None and not self._is_inside(tile, content):
             (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
             raise NavigationError(
-                f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile "
-                f"{self.name_of(tile)}"
+                f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to "
+                f"{self.numbers.text(tile)}"
             )
 
     def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
@@ -364,7 +373,8 @@ class TiledMesh:
         self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]
     ) -> Joined:
         closed = {tile: closed for tile in there if (closed := flags[tile] & CLOSED != 0).any()}
-        return join_tiles({tile: content[tile] for tile in there}, self.tile_count, self._cells, closed)
+        present = {tile: content[tile] for tile in there}
+        return join_tiles(present, self.numbers, self._cells, closed, self.clearance)
 
     def _with_lists(self, joined: Joined) -> Joined:
         return joined._replace(walls=with_lists(joined.mesh, joined.walls, self.wall_reach))
@@ -396,7 +406,7 @@ class TiledMesh:
         """
         self._refuse_unknown([tile])
         if not self.is_there[tile]:
-            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it has no state to save")
+            raise NavigationError(f"{self.numbers.text(tile)} is not there, so it has no state to save")
         reference = np.array([handles.pack(int(self.salt[tile]), tile, 0)], dtype=np.int64)
         return {
             "reference": reference,
@@ -420,7 +430,7 @@ class TiledMesh:
         flags, areas = self._own(self.flags, tile), self._own(self.areas, tile)
         if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
             raise NavigationError(
-                f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has "
+                f"the state has {len(state['flags'])} polygons, but {self.numbers.text(tile)} has "
                 f"{len(flags)}"
             )
         flags[:], areas[:] = state["flags"], state["areas"]
@@ -445,7 +455,8 @@ class TiledMesh:
             "is_there": self.is_there.astype(np.uint8),
             "flags": np.concatenate([self._kept_flags[tile] for tile in known]),
             "areas": np.concatenate([self._kept_areas[tile] for tile in known]),
-            "place": np.array([self.size, *self.first, *self.shape, self.wall_reach]),
+            "place": np.array([self.size, self.wall_reach, self.clearance]),
+            "floors": _floors_of(self.numbers),
             "cells": np.array([*self._cells.origin, self._cells.size, *self._cells.shape]),
             **pack_tiles({tile: self._content[tile] for tile in other}),
         }
@@ -460,8 +471,12 @@ class TiledMesh:
             If something in it cannot be.
         """
         saved, count = Saved.of(state), self.tile_count
-        place = [self.size, *self.first, *self.shape]  # of another ground, these would be others
-        saved.take("place", "f8", (6,), low=[*place, 0.0], high=[*place, _FAR])
+        # of another ground, these would be others
+        saved.take(
+            "place", "f8", (3,), low=[self.size, 0.0, self.clearance], high=[self.size, _FAR, self.clearance]
+        )
+        floors = _floors_of(self.numbers)
+        saved.take("floors", "i8", floors.shape, low=floors, high=floors)
         own = [*self._cells.origin, self._cells.size, *self._cells.shape]
         saved.take("cells", "f8", (5,), low=own, high=own)
         salt = saved.take("salt", "i8", (count,), low=handles.FIRST_SALT, high=handles.LAST_SALT)
@@ -495,16 +510,24 @@ class TiledMesh:
             If something in it cannot be.
         """
         saved = Saved(state)
-        size, column, row, columns, rows, reach = saved.take(
-            "place", "f8", (6,), low=[_LEAST_M, -_FAR, -_FAR, 1, 1, 0.0], high=_FAR
+        size, reach, clearance = saved.take(
+            "place", "f8", (3,), low=[_LEAST_M, 0.0, _LEAST_M], high=_FAR
         ).tolist()
-        saved.require(columns * rows <= MOST_TILES, "place", "has too many tiles")
-        tiles = unpack_tiles(saved, int(columns) * int(rows))
+        far = int(_FAR)
+        floors = saved.take(
+            "floors", "i8", (None, 4), low=[-far, -far, 1, 1], high=[far, far, MOST_TILES, MOST_TILES]
+        )
+        is_small = len(floors) and int((floors[:, 2] * floors[:, 3]).sum()) <= MOST_TILES
+        saved.require(bool(is_small), "floors", "has no tiles, or too many")
+        numbers = TileNumbers(
+            size,
+            tuple((column, row) for column, row, _, _ in floors.tolist()),
+            tuple((columns, rows) for _, _, columns, rows in floors.tolist()),
+        )
+        tiles = unpack_tiles(saved, numbers.count)
         saved.require(len(tiles) > 0, "tiles", "has no tiles")
         # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
-        mesh = cls(
-            dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach
-        )
+        mesh = cls(dict(list(tiles.items())[:1]), numbers, reach, clearance)
         mesh._built = tiles
         x, y, cell, across, up = saved.take(
             "cells", "f8", (5,), low=[-_FAR, -_FAR, _LEAST_M, 1, 1], high=[_FAR, _FAR, _FAR, 3000, 3000]
@@ -528,15 +551,27 @@ class TiledBuild(MeshBuild):
     tiles: TiledMesh
 
 
+def _floors_of(numbers: TileNumbers) -> NDArray[np.int64]:
+    """Return for each floor column and row of its first tile, and how many there are of each."""
+    rows = [(*first, *shape) for first, shape in zip(numbers.first, numbers.shape, strict=True)]
+    return np.array(rows, dtype=np.int64)
+
+
 def _are_apart(tiles: list[TileMesh]) -> bool:
     """Return whether no two polygons of tiles lie on the same side of an edge."""
     points, index = np.unique(
-        np.concatenate([np.zeros((0, 2)), *(tile.vertex for tile in tiles)]), axis=0, return_inverse=True
+        np.concatenate(
+            [np.zeros((0, 3)), *(np.column_stack([tile.vertex, tile.vertex_sheet]) for tile in tiles)]
+        ),
+        axis=0,
+        return_inverse=True,
     )
     base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
     index = index.reshape(-1)
     keys = [
-        index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)]
+        (index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)])[
+            can_be_crossed(tile.edge_kind)
+        ]
         for n, tile in enumerate(tiles)
     ]
     every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
@@ -552,7 +587,7 @@ def build_tiles(
     wall_reach: float = 5.0,
     terrain: Sequence[Terrain] = (),
 ) -> tuple[TiledMesh, TileGround]:
-    """Build the tiled mesh of walkable ground.
+    """Build the tiled mesh of level ground.
 
     Parameters
     ----------
@@ -578,24 +613,41 @@ def build_tiles(
         If no mesh can be made, or the tiles are too many.
     """
     parameters = parameters or MeshParameters()
-    low_x, low_y, high_x, high_y = ground.bounds if not ground.is_empty else (0.0, 0.0, 0.0, 0.0)
-    wanted = ((high_x - low_x) / size + 1.0) * ((high_y - low_y) / size + 1.0)
-    if wanted > MOST_TILES:
-        raise NavigationError(
-            f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are "
-            "possible; make them larger"
-        )
-    cut = cut_ground(
-        cut_at_openings(ground, openings),
-        size,
-        openings=openings,
-        widest_gap=2.0 * parameters.widest_body,
-        terrain=terrain,
-        cell=parameters.terrain_cell,
-    )
-    tiles = {
-        tile: content
-        for tile in range(cut.tile_count)
-        if (content := build_tile(cut, tile, most_sides=parameters.sides)) is not None
-    }
-    return TiledMesh(tiles, size, cut.first, cut.shape, wall_reach), cut
+    plates = level_ground(ground, openings, terrain, parameters.terrain_cell)
+    numbers = numbers_over([ground], size)
+    cuts, _ = at_once(cut_plates(plates, numbers, parameters))
+    assert cuts[0].ground is not None
+    return TiledMesh(_all_tiles(cuts, parameters, plates.cell), numbers, wall_reach), cuts[0].ground
+
+
+def build_tiled_plates(
+    ground: Plates,
+    numbers: TileNumbers,
+    *,
+    parameters: MeshParameters,
+    wall_reach: float,
+    clearance: float = CLEARANCE_M,
+) -> TiledMesh:
+    """Build the tiled mesh of ground that consists of plates.
+
+    Parameters
+    ----------
+    ground : Plates
+    numbers : TileNumbers
+        Of its tiles.
+    parameters : MeshParameters
+    wall_reach, clearance : float, m
+
+    Raises
+    ------
+    NavigationError
+        If no mesh can be made.
+    """
+    cuts, _ = at_once(cut_plates(ground, numbers, parameters))
+    return TiledMesh(_all_tiles(cuts, parameters, ground.cell), numbers, wall_reach, clearance)
+
+
+def _all_tiles(cuts: Sequence[PlateCut], parameters: MeshParameters, cell: float) -> dict[int, TileMesh]:
+    cut = CutPlates(cuts, parameters, cell)
+    found = {tile: at_once(cut.steps(tile)) for tile in cut.bits}
+    return {tile: content for tile, content in found.items() if content is not None}
