@@ -432,7 +432,7 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = 
                 world.mesh,
                 world.goals,
                 lambda: grid_of(built, chosen, standing),
-                world.mesh is not built.mesh_build.mesh,
+                None if world.mesh is built.mesh_build.mesh else built.mesh_build.mesh,
             ),
             chosen,
         )

@@ -86,6 +86,17 @@ def can_be_crossed(kind: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return (kind == INNER) | (kind == BORDER)
 
 
+def depths_in(tile: TileMesh, x: float, y: float) -> NDArray[np.float64]:
+    """Return how deep (m) a point lies in each polygon of a tile, (np,), negative outside."""
+    start = tile.vertex[tile.edge_vertex]
+    along = next_in_polygon(tile.polygon_start, start) - start
+    across = along[:, 0] * (y - start[:, 1]) - along[:, 1] * (x - start[:, 0])
+    depth: NDArray[np.float64] = np.minimum.reduceat(
+        across / np.hypot(along[:, 0], along[:, 1]), tile.polygon_start[:-1]
+    )
+    return depth
+
+
 def build_tile(ground: TileGround, tile: int, *, most_sides: int) -> TileMesh | None:
     """Mesh one tile of level ground in one go; see `tile_steps`."""
     return at_once(tile_steps(ground, tile, most_sides=most_sides))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.mesh.build import mesh_of_arrays
+from crowdsim.navigation.mesh.build import mesh_of_arrays, next_in_polygon, parts_of, twins_of
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.point_location import Cells
 from crowdsim.navigation.tiles.build import OPEN, WALL, TileMesh, can_be_crossed
@@ -106,6 +106,24 @@ def join_tiles(
         apart=1,
     )
     return Joined(mesh, walls, first_polygon, first_edge)
+
+
+def connected_parts(tiles: Mapping[int, TileMesh], numbers: TileNumbers) -> dict[int, NDArray[np.int32]]:
+    """Return for each tile in which connected part of all tiles together each of its polygons is; parts are
+    told apart by numbers that mean nothing else.
+    """
+    present = sorted(tiles)
+    vertex, edge_vertex = _welded(tiles, present)
+    sizes = [tiles[number].polygon_count for number in present]
+    first_edge = np.cumsum([0, *(len(tiles[number].edge_vertex) for number in present)])
+    starts = [tiles[number].polygon_start[:-1] + first_edge[place] for place, number in enumerate(present)]
+    polygon_start = np.concatenate([*starts, first_edge[-1:]])
+    corner = edge_vertex.astype(np.int32)
+    lone = ~can_be_crossed(np.concatenate([tiles[number].edge_kind for number in present]))
+    twin = twins_of(corner, next_in_polygon(polygon_start, corner), len(vertex), lone)
+    polygon = np.repeat(np.arange(sum(sizes), dtype=np.int32), np.diff(polygon_start))
+    parts = np.split(parts_of(polygon, twin, sum(sizes)), np.cumsum(sizes)[:-1])
+    return dict(zip(present, parts, strict=True))
 
 
 def _welded(

@@ -63,7 +63,7 @@ class TileNumbers:
 
     def place(self, tile: int) -> tuple[int, int]:
         """Return the column and row of a tile."""
-        layer = int(self.layers(np.array([tile]))[0])
+        layer = self.layer_of(tile)
         (i, j), columns = self.first[layer], self.shape[layer][0]
         own = tile - self.base(layer)
         return own % columns + i, own // columns + j
@@ -73,9 +73,13 @@ class TileNumbers:
         bases = [self.base(layer) for layer in range(len(self.shape))]
         return (np.searchsorted(bases, tile, side="right") - 1).astype(np.int32)
 
+    def layer_of(self, tile: int) -> int:
+        """Return the floor of a tile."""
+        return int(self.layers(np.array([tile]))[0])
+
     def text(self, tile: int) -> str:
         """Return what a message calls a tile."""
-        return f"tile {self.place(tile)}{self.of_floor(int(self.layers(np.array([tile]))[0]))}"
+        return f"tile {self.place(tile)}{self.of_floor(self.layer_of(tile))}"
 
     def extent_text(self, layer: int) -> str:
         """Return in a sentence which tiles a floor has, for messages."""

@@ -29,9 +29,9 @@ from crowdsim.navigation.mesh.plates import Plates, level_ground
 from crowdsim.navigation.mesh.point_location import Cells, cells_over
 from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
-from crowdsim.navigation.tiles.build import TileMesh, can_be_crossed
+from crowdsim.navigation.tiles.build import TileMesh, can_be_crossed, depths_in
 from crowdsim.navigation.tiles.cut import TileGround
-from crowdsim.navigation.tiles.join import Joined, join_tiles
+from crowdsim.navigation.tiles.join import Joined, connected_parts, join_tiles
 from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers, numbers_over
 from crowdsim.navigation.tiles.parts import CutPlates
 from crowdsim.navigation.tiles.plates import PlateCut, cut_plates
@@ -85,6 +85,7 @@ class TiledMesh:
     mesh : NavMesh
         Joined from the tiles that are there, plus one polygon, the last, that stands for no ground.
     walls : Walls
+    contents_version : int
     salt : (tiles,) int64
     flags : (np,) uint16
         See `set_flags`.
@@ -114,6 +115,9 @@ class TiledMesh:
         corners = np.concatenate([content.vertex for content in tiles.values()])
         self._cells: Cells = cells_over(corners, sum(content.polygon_count for content in tiles.values()))
         self._version = 0  # goes up with everything that the joined mesh depends on
+        self.contents_version = 0  # goes up where a tile becomes another, be it there or not
+        self._whole: dict[int, NDArray[np.int32]] | None = None
+        self._whole_parts: tuple[tuple[int, int], NDArray[np.int32]] | None = None
         self._join()
 
     @property
@@ -184,6 +188,46 @@ class TiledMesh:
     def is_stale(self, handle: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which handles name nothing any more, shape (n,)."""
         return handles.find_polygons(handle, self.salt, self.first_polygon) < 0
+
+    def whole_parts(self) -> NDArray[np.int32]:
+        """Return for each polygon in which connected part of the ground it would be if no tile were out,
+        (np,); numbers mean nothing else, and that of `nowhere` is -1.
+        """
+        if self._whole_parts is None or self._whole_parts[0] != (self._version, self.contents_version):
+            whole = self._whole_by_tile()
+            parts = [*(whole[tile] for tile in self.tiles()), np.array([-1], dtype=np.int32)]
+            self._whole_parts = (self._version, self.contents_version), np.concatenate(parts)
+        return self._whole_parts[1]
+
+    def _whole_by_tile(self) -> dict[int, NDArray[np.int32]]:
+        if self._whole is None:
+            self._whole = connected_parts(self._content, self.numbers)
+        return self._whole
+
+    def plane_under(
+        self, x: float, y: float, layer: int
+    ) -> tuple[int, tuple[float, float, float], tuple[float, float]]:
+        """Return on what ground of a floor something stands at a point (m) where there is none now: in which
+        part of the whole (see `whole_parts`), a point of its plane (m), and its slope.
+
+        The ground is that of the tile there, of one that is out as it was; of a hole it is the nearest.
+        """
+        own = self.tile_at(x, y, layer)
+        tiles = [own] if own >= 0 else [tile for tile in self.known() if self.numbers.layer_of(tile) == layer]
+        found = (-np.inf, 0, 0)
+        for tile in tiles:
+            depth = depths_in(self._content[tile], x, y)
+            polygon = int(np.argmax(depth))
+            found = max(found, (float(depth[polygon]), -tile, polygon))
+        tile, polygon = -found[1], found[2]
+        content = self._content[tile]
+        place = content.vertex[content.edge_vertex[content.polygon_start[polygon]]].tolist()
+        slope = content.polygon_slope[polygon].tolist()
+        return (
+            int(self._whole_by_tile()[tile][polygon]),
+            (place[0], place[1], float(content.polygon_height[polygon])),
+            (slope[0], slope[1]),
+        )
 
     def change(
         self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()
@@ -294,7 +338,8 @@ class TiledMesh:
         self._version += 1
 
     def _take_content(self, tile: int, content: TileMesh) -> None:
-        self._content[tile] = content
+        self._content[tile], self._whole = content, None
+        self.contents_version += 1
         self._kept_flags[tile] = np.zeros(content.polygon_count, dtype=np.uint16)
         self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
 
@@ -335,7 +380,7 @@ class TiledMesh:
     def _refuse_unknown(self, tiles: Iterable[int]) -> None:
         for tile in tiles:
             if tile not in self._content:
-                layer = int(self.numbers.layers(np.array([max(0, tile)]))[0])
+                layer = self.numbers.layer_of(max(0, tile))
                 extent = self.numbers.extent_text(layer)
                 raise NavigationError(f"there is no tile number {tile}: {extent[0].lower()}{extent[1:]}")
 
@@ -494,7 +539,8 @@ class TiledMesh:
             "tiles",
             "has two polygons on one side of an edge",
         )
-        self._content, self.salt, self.is_there = content, salt, is_there
+        self._content, self.salt, self.is_there, self._whole = content, salt, is_there, None
+        self.contents_version += 1
         self._kept_flags = dict(zip(known, np.split(flags, np.cumsum(sizes)[:-1]), strict=True))
         self._kept_areas = dict(zip(known, np.split(areas, np.cumsum(sizes)[:-1]), strict=True))
         self._join()
