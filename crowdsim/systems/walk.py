@@ -125,8 +125,8 @@ class Walk(TickSystem):
     def _carry(
         self, rows: NDArray[np.int64], polygon: NDArray[np.int64], has_ground: NDArray[np.bool_]
     ) -> None:
-        """Put obstacles where they go, over walls and all;
-        a disc that reaches beyond the ground keeps the polygon that it had, one that comes onto ground has it.
+        """Put obstacles where they go, over walls and all: a disc that reaches beyond the ground keeps the
+        polygon that it had, and one that comes back onto ground has ground.
         """
         world, agents = self.world, self.world.agents
         found = np.empty(len(rows), dtype=np.int64)

@@ -22,7 +22,7 @@ from crowdsim.navigation.corridor.portal_vertices import (
     vertex_disc,
     vertex_of,
 )
-from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
+from crowdsim.navigation.mesh.floor_seams import IN_LINE_M, NO_SEAM, seam_over
 from crowdsim.navigation.mesh.mesh import Flood, make_flood
 
 # Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles
@@ -149,7 +149,9 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
     vertices, bends, points, place = string.vertices, string.bends, tracing.points, tracing.place
     portals, start, length, polygon = corridor.portals, corridor.start, corridor.length, corridor.polygon
     place[0, 0], place[0, 1] = points[0, 0], points[0, 1]
-    count, portal, known, passed = 0, 0, 0, 0
+    count, portal, known, passed, seam = 0, 0, 0, 0, NO_SEAM
+    for number in range(length if mesh.vertex_clearance.size > 0 else 0):
+        seam = seam_over(mesh, portals[start + number], seam)
     for line in range(2 * found + 1):
         chords, cosine, sine, longer, side = 1, 1.0, 0.0, 1.0, 0.0
         cx = cy = vx = vy = 0.0
@@ -165,9 +167,13 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
                 tx, ty = cx + vx, cy + vy
             while True:
                 x, y = place[count, 0], place[count, 1]
-                share = 1.0
+                share, behind = 1.0, portal + 1
                 if portal < length:
                     share = _share_before(mesh, portals[start + length - 1 - portal], x, y, tx, ty)
+                    if mesh.vertex_clearance.size > 0:
+                        share, behind = _share_before_vertex(
+                            mesh, corridor, portal, x, y, tx, ty, share, seam >= 0
+                        )
                 if share > 0.0:
                     tracing.over[count], tracing.stretch[count] = polygon, longer
                     count += 1
@@ -176,8 +182,8 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
                     )
                 if share >= 1.0:
                     break
-                polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - portal]]]
-                portal += 1
+                polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - behind]]]
+                portal = behind
         if line % 2 == 1:
             while known <= bends[line // 2]:
                 passed += vertices[known] >= 0 and vertices[known] & BRUSH == 0
@@ -206,6 +212,40 @@ def _share_before(mesh, edge, x, y, tx, ty):
     if beyond >= 0.0:
         return 1.0
     return max(0.0, before) / (max(0.0, before) - beyond)
+
+
+@lean_kernel
+def _share_before_vertex(mesh, corridor, portal, x, y, tx, ty, share, leads_on):
+    """Return how much of a line lies before it passes the portals of a corridor that it comes to next, from
+    `portal` on, and which is the first behind these.
+
+    That is how much lies before this one, `share`, unless the line passes an end of it on its other side
+    earlier: where that is no end of a wall, an agent does so, and passes all portals that end there. It
+    matters where the line does not come to this portal at all, and where the corridor leads on to another
+    floor.
+    """
+    edge = corridor.portals[corridor.start + corridor.length - 1 - portal]
+    behind, dx, dy = portal + 1, tx - x, ty - y
+    whole = dx * dx + dy * dy
+    if whole <= 0.0:
+        return share, behind
+    for is_left in (True, False):
+        vertex = mesh.edge_end[edge] if is_left else mesh.edge_vertex[edge]
+        if mesh.is_wall_vertex[vertex] == 1:
+            continue
+        px, py = mesh.vertex[vertex, 0] - x, mesh.vertex[vertex, 1] - y
+        across, along = dx * py - dy * px, (dx * px + dy * py) / whole
+        if not is_left:
+            across = -across
+        if across >= -IN_LINE_M * np.sqrt(whole) or along >= share or not (leads_on or share >= 1.0):
+            continue
+        share, behind = max(0.0, along), portal + 1
+        while behind < corridor.length:
+            other = corridor.portals[corridor.start + corridor.length - 1 - behind]
+            if vertex != (mesh.edge_end[other] if is_left else mesh.edge_vertex[other]):
+                break
+            behind += 1
+    return share, behind
 
 
 @lean_kernel
