@@ -219,32 +219,38 @@ def _share_before_vertex(mesh, corridor, portal, x, y, tx, ty, share, leads_on):
     """Return how much of a line lies before it passes the portals of a corridor that it comes to next, from
     `portal` on, and which is the first behind these.
 
-    That is how much lies before this one, `share`, unless the line passes an end of it on its other side
-    earlier: where that is no end of a wall, an agent does so, and passes all portals that end there. It
-    matters where the line does not come to this portal at all, and where the corridor leads on to another
-    floor.
+    That is how much lies before this one, `share`, unless the line passes an end of it on its other side:
+    where that is no end of a wall, an agent does so. It has passed all portals that end there where it
+    crosses the line of the last of them beyond that end; to another floor it goes over the line of the seam
+    alone. It matters where the line does not come to this
+    portal at all, and where the corridor leads on to another floor.
     """
-    edge = corridor.portals[corridor.start + corridor.length - 1 - portal]
-    behind, dx, dy = portal + 1, tx - x, ty - y
-    whole = dx * dx + dy * dy
-    if whole <= 0.0:
+    first = corridor.start + corridor.length - 1
+    edge, behind, dx, dy = corridor.portals[first - portal], portal + 1, tx - x, ty - y
+    if not (leads_on or share >= 1.0):
         return share, behind
     for is_left in (True, False):
         vertex = mesh.edge_end[edge] if is_left else mesh.edge_vertex[edge]
-        if mesh.is_wall_vertex[vertex] == 1:
+        vx, vy = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
+        aside = dx * (vy - y) - dy * (vx - x) if is_left else dy * (vx - x) - dx * (vy - y)
+        if mesh.is_wall_vertex[vertex] == 1 or aside >= -IN_LINE_M * np.hypot(dx, dy):
             continue
-        px, py = mesh.vertex[vertex, 0] - x, mesh.vertex[vertex, 1] - y
-        across, along = dx * py - dy * px, (dx * px + dy * py) / whole
-        if not is_left:
-            across = -across
-        if across >= -IN_LINE_M * np.sqrt(whole) or along >= share or not (leads_on or share >= 1.0):
-            continue
-        share, behind = max(0.0, along), portal + 1
-        while behind < corridor.length:
-            other = corridor.portals[corridor.start + corridor.length - 1 - behind]
+        last = portal
+        while last + 1 < corridor.length and seam_over(mesh, corridor.portals[first - last], NO_SEAM) < 0:
+            other = corridor.portals[first - last - 1]
             if vertex != (mesh.edge_end[other] if is_left else mesh.edge_vertex[other]):
                 break
-            behind += 1
+            last += 1
+        if last > portal and seam_over(mesh, corridor.portals[first - last], NO_SEAM) >= 0:
+            last -= 1
+        if last == portal:
+            continue
+        other = corridor.portals[first - last]
+        before = _share_before(mesh, other, x, y, tx, ty)
+        far = mesh.edge_vertex[other] if is_left else mesh.edge_end[other]
+        wx, wy = vx - mesh.vertex[far, 0], vy - mesh.vertex[far, 1]
+        if before < share and wx * (x + before * dx - vx) + wy * (y + before * dy - vy) >= 0.0:
+            share, behind = before, last + 1
     return share, behind
 
 

@@ -211,7 +211,7 @@ def _gaps(
     whole: Triangulation, at_wall: NDArray[np.bool_], widest_gap: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the ends of the edges that may be gaps:
-    between walls, not too wide, and without a corner of their triangles in the circle over them.
+    between walls, not too wide, and without a wall at a corner of their triangles in the circle over them.
     """
     t, i = np.nonzero(whole.neighbours > np.arange(len(whole.triangles))[:, None])
     a, b, apex = (whole.triangles[t, (i + k) % 3] for k in range(3))
@@ -223,7 +223,8 @@ def _gaps(
     is_gap = at_wall[a] & at_wall[b] & (length2 <= widest_gap * widest_gap)
     for corner in (apex, far):
         inside = ((place[a] - place[corner]) * (place[b] - place[corner])).sum(axis=1)
-        is_gap &= inside > -4.0 * EMPTY_DISC_SLACK * length2 - SNAP_M * SNAP_M
+        is_empty = inside > -4.0 * EMPTY_DISC_SLACK * length2 - SNAP_M * SNAP_M
+        is_gap &= is_empty | ~at_wall[corner]  # where the boundary is open nothing else stops agents
     return a[is_gap], b[is_gap]
 
 
