@@ -38,8 +38,9 @@ from crowdsim.navigation.planning.mesh_planner import CostParameters
 from crowdsim.navigation.planning.registry import PlannerGround
 from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
+from crowdsim.navigation.tiles.make import TiledBuild, build_tiled_plates
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
-from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiled_plates
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of

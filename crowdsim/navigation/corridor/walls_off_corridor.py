@@ -28,7 +28,7 @@ from crowdsim.navigation.corridor.portal_vertices import (
     has_vertex,
     vertex_of,
 )
-from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, seam_over
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, part_before, seam_over
 from crowdsim.navigation.mesh.mesh import KERB, width_between
 
 # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each
@@ -381,8 +381,8 @@ def _polygon_behind(mesh, corridor, vertices, bend):
 
 @lean_kernel
 def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
-    """Flood the mesh from a polygon over portals that come within a distance of segment ab;
-    return how many polygons were reached.
+    """Flood the mesh from a polygon over portals that come within a distance of segment ab, on another floor
+    of the part of it that is before the seam; return how many polygons were reached.
     """
     flood.serial[0] += 1
     serial = flood.serial[0]
@@ -399,9 +399,11 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             if is_before(mesh, seam, p) and is_before(mesh, seam, q):
                 continue
+            sx, sy, tx, ty, is_there = part_before(mesh, seam, ax, ay, bx, by)
             if (
-                segments_apart(
-                    ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+                is_there
+                and segments_apart(
+                    sx, sy, tx, ty, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
                 )
                 < within
             ):

@@ -73,6 +73,11 @@ class TileNumbers:
         bases = [self.base(layer) for layer in range(len(self.shape))]
         return (np.searchsorted(bases, tile, side="right") - 1).astype(np.int32)
 
+    def table(self) -> NDArray[np.int64]:
+        """Return for each floor column and row of its first tile, and how many of both, (floors, 4)."""
+        rows = [(*first, *shape) for first, shape in zip(self.first, self.shape, strict=True)]
+        return np.array(rows, dtype=np.int64)
+
     def layer_of(self, tile: int) -> int:
         """Return the floor of a tile."""
         return int(self.layers(np.array([tile]))[0])

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh.build import next_in_polygon
-from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh
+from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh, can_be_crossed
+from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
 MOST_SHEET = 2**31 - 1
+MOST_LINE = 10**9  # Column or row of a tile, to either side.
 PAIRS = ("vertex", "polygon_slope", "polygon_pace")  # What has two numbers for each.
 MOST_PACE = 25.0  # As scenarios may say, of terrain on a stair.
 MOST_SLOPE = 1e3  # Metres up for each metre in plan.
@@ -129,3 +131,44 @@ def end_vertices(tile: TileMesh) -> NDArray[np.int32]:
 
 def _kind(like: str) -> str:
     return next(kind for kind in ("float64", "int32", "uint8") if kind in like)
+
+
+def numbers_from(saved: Saved, size: float) -> TileNumbers:
+    """Return the numbers of tiles of a size (m) whose `TileNumbers.table` was saved.
+
+    Raises
+    ------
+    SavedError
+        If there are none, or too many.
+    """
+    low = [-MOST_LINE, -MOST_LINE, 1, 1]
+    high = [MOST_LINE, MOST_LINE, MOST_TILES, MOST_TILES]
+    floors = saved.take("floors", "i8", (None, 4), low=low, high=high)
+    count = int((floors[:, 2] * floors[:, 3]).sum())
+    saved.require(0 < count <= MOST_TILES, "floors", "has no tiles, or too many")
+    return TileNumbers(
+        size,
+        tuple((column, row) for column, row, _, _ in floors.tolist()),
+        tuple((columns, rows) for _, _, columns, rows in floors.tolist()),
+    )
+
+
+def are_apart(tiles: list[TileMesh]) -> bool:
+    """Return whether no two polygons of tiles lie on the same side of an edge."""
+    points, index = np.unique(
+        np.concatenate(
+            [np.zeros((0, 3)), *(np.column_stack([tile.vertex, tile.vertex_sheet]) for tile in tiles)]
+        ),
+        axis=0,
+        return_inverse=True,
+    )
+    base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
+    index = index.reshape(-1)
+    keys = [
+        (index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)])[
+            can_be_crossed(tile.edge_kind)
+        ]
+        for n, tile in enumerate(tiles)
+    ]
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
+    return len(np.unique(every)) == len(every)

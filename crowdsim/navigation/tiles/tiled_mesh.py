@@ -12,31 +12,25 @@ Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
+from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters
 from crowdsim.navigation.mesh.mesh import NavMesh
-from crowdsim.navigation.mesh.plates import Plates, level_ground
 from crowdsim.navigation.mesh.point_location import Cells, cells_over
 from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
-from crowdsim.navigation.tiles.build import TileMesh, can_be_crossed, depths_in
-from crowdsim.navigation.tiles.cut import TileGround
+from crowdsim.navigation.tiles.build import TileMesh, depths_in
 from crowdsim.navigation.tiles.join import Joined, connected_parts, join_tiles
-from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers, numbers_over
-from crowdsim.navigation.tiles.parts import CutPlates
-from crowdsim.navigation.tiles.plates import PlateCut, cut_plates
+from crowdsim.navigation.tiles.numbers import TileNumbers
 from crowdsim.navigation.tiles.renumber import Renumbered, renumber
-from crowdsim.navigation.tiles.state import end_vertices, pack_tiles, unpack_tiles
+from crowdsim.navigation.tiles.state import are_apart, numbers_from, pack_tiles, unpack_tiles
 from crowdsim.saved import Arrays, Saved
 
 # Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
@@ -501,7 +495,7 @@ class TiledMesh:
             "flags": np.concatenate([self._kept_flags[tile] for tile in known]),
             "areas": np.concatenate([self._kept_areas[tile] for tile in known]),
             "place": np.array([self.size, self.wall_reach, self.clearance]),
-            "floors": _floors_of(self.numbers),
+            "floors": self.numbers.table(),
             "cells": np.array([*self._cells.origin, self._cells.size, *self._cells.shape]),
             **pack_tiles({tile: self._content[tile] for tile in other}),
         }
@@ -520,7 +514,7 @@ class TiledMesh:
         saved.take(
             "place", "f8", (3,), low=[self.size, 0.0, self.clearance], high=[self.size, _FAR, self.clearance]
         )
-        floors = _floors_of(self.numbers)
+        floors = self.numbers.table()
         saved.take("floors", "i8", floors.shape, low=floors, high=floors)
         own = [*self._cells.origin, self._cells.size, *self._cells.shape]
         saved.take("cells", "f8", (5,), low=own, high=own)
@@ -535,7 +529,7 @@ class TiledMesh:
         for tile, each in others.items():
             saved.require(self._is_inside(tile, each), "tiles", f"has tile {tile} elsewhere")
         saved.require(
-            _are_apart([content[tile] for tile in known if is_there[tile]]) if others else True,
+            are_apart([content[tile] for tile in known if is_there[tile]]) if others else True,
             "tiles",
             "has two polygons on one side of an edge",
         )
@@ -559,17 +553,7 @@ class TiledMesh:
         size, reach, clearance = saved.take(
             "place", "f8", (3,), low=[_LEAST_M, 0.0, _LEAST_M], high=_FAR
         ).tolist()
-        far = int(_FAR)
-        floors = saved.take(
-            "floors", "i8", (None, 4), low=[-far, -far, 1, 1], high=[far, far, MOST_TILES, MOST_TILES]
-        )
-        is_small = len(floors) and int((floors[:, 2] * floors[:, 3]).sum()) <= MOST_TILES
-        saved.require(bool(is_small), "floors", "has no tiles, or too many")
-        numbers = TileNumbers(
-            size,
-            tuple((column, row) for column, row, _, _ in floors.tolist()),
-            tuple((columns, rows) for _, _, columns, rows in floors.tolist()),
-        )
+        numbers = numbers_from(saved, size)
         tiles = unpack_tiles(saved, numbers.count)
         saved.require(len(tiles) > 0, "tiles", "has no tiles")
         # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
@@ -588,112 +572,3 @@ class TiledMesh:
             np.all(content.vertex >= low - MISPLACED_M)
             and np.all(content.vertex <= low + self.size + MISPLACED_M)
         )
-
-
-@dataclass(frozen=True)
-class TiledBuild(MeshBuild):
-    """A mesh in tiles with the walls that belong to it."""
-
-    tiles: TiledMesh
-
-
-def _floors_of(numbers: TileNumbers) -> NDArray[np.int64]:
-    """Return for each floor column and row of its first tile, and how many there are of each."""
-    rows = [(*first, *shape) for first, shape in zip(numbers.first, numbers.shape, strict=True)]
-    return np.array(rows, dtype=np.int64)
-
-
-def _are_apart(tiles: list[TileMesh]) -> bool:
-    """Return whether no two polygons of tiles lie on the same side of an edge."""
-    points, index = np.unique(
-        np.concatenate(
-            [np.zeros((0, 3)), *(np.column_stack([tile.vertex, tile.vertex_sheet]) for tile in tiles)]
-        ),
-        axis=0,
-        return_inverse=True,
-    )
-    base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
-    index = index.reshape(-1)
-    keys = [
-        (index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)])[
-            can_be_crossed(tile.edge_kind)
-        ]
-        for n, tile in enumerate(tiles)
-    ]
-    every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
-    return len(np.unique(every)) == len(every)
-
-
-def build_tiles(
-    ground: Any,
-    size: float,
-    *,
-    openings: Any = None,
-    parameters: MeshParameters | None = None,
-    wall_reach: float = 5.0,
-    terrain: Sequence[Terrain] = (),
-) -> tuple[TiledMesh, TileGround]:
-    """Build the tiled mesh of level ground.
-
-    Parameters
-    ----------
-    ground : shapely Polygon or MultiPolygon, m
-        Valid.
-    size : float, m
-        Side of a tile.
-    openings : shapely geometry, optional
-    parameters : MeshParameters, optional
-    wall_reach : float, m
-    terrain : sequence of Terrain
-        See `crowdsim.navigation.mesh.build.build_mesh`.
-
-    Returns
-    -------
-    TiledMesh
-    TileGround
-        With which `crowdsim.navigation.tiles.build.tile_steps` makes tiles anew.
-
-    Raises
-    ------
-    NavigationError
-        If no mesh can be made, or the tiles are too many.
-    """
-    parameters = parameters or MeshParameters()
-    plates = level_ground(ground, openings, terrain, parameters.terrain_cell)
-    numbers = numbers_over([ground], size)
-    cuts, _ = at_once(cut_plates(plates, numbers, parameters))
-    assert cuts[0].ground is not None
-    return TiledMesh(_all_tiles(cuts, parameters, plates.cell), numbers, wall_reach), cuts[0].ground
-
-
-def build_tiled_plates(
-    ground: Plates,
-    numbers: TileNumbers,
-    *,
-    parameters: MeshParameters,
-    wall_reach: float,
-    clearance: float = CLEARANCE_M,
-) -> TiledMesh:
-    """Build the tiled mesh of ground that consists of plates.
-
-    Parameters
-    ----------
-    ground : Plates
-    numbers : TileNumbers
-        Of its tiles.
-    parameters : MeshParameters
-    wall_reach, clearance : float, m
-
-    Raises
-    ------
-    NavigationError
-        If no mesh can be made.
-    """
-    cuts, _ = at_once(cut_plates(ground, numbers, parameters))
-    return TiledMesh(_all_tiles(cuts, parameters, ground.cell), numbers, wall_reach, clearance)
-
-
-def _all_tiles(cuts: Sequence[PlateCut], parameters: MeshParameters, cell: float) -> dict[int, TileMesh]:
-    cut = CutPlates(cuts, parameters, cell)
-    found = {tile: at_once(cut.steps(tile)) for tile in cut.bits}
-    return {tile: content for tile, content in found.items() if content is not None}

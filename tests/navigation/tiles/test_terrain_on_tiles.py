@@ -15,8 +15,9 @@ from crowdsim.navigation.mesh.mesh import KERB
 from crowdsim.navigation.mesh.plates import level_ground
 from crowdsim.navigation.search.a_star import STRAIGHT
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, UNREACHABLE
+from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
-from crowdsim.navigation.tiles.tiled_mesh import TiledMesh, build_tiles
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import SavedError
 from crowdsim.scenario.areas import ground_without
 from tests.navigation.test_terrain import path_of, price_by_time, random_terrain

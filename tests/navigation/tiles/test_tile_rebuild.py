@@ -13,9 +13,9 @@ from crowdsim.navigation.mesh.plates import level_ground
 from crowdsim.navigation.tiles.bits import bits_of_tiles
 from crowdsim.navigation.tiles.build import build_tile
 from crowdsim.navigation.tiles.cut import cut_ground, numbered_as
+from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.navigation.tiles.numbers import TileNumbers
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
 from crowdsim.scenario.areas import ground_without
 
 PARAMETERS = MeshParameters()

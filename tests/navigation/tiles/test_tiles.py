@@ -14,7 +14,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh, locate, make_flood, wall_dist
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.build import build_tile, tile_steps
-from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh, build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
+from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh
 from tests.navigation.worlds import (
     SIZE,
     UTM,
