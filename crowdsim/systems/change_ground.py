@@ -228,14 +228,14 @@ class ChangeGround(TickSystem):
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
         if isinstance(self.grounds, TiledGrounds):
-            names, shut = _names(before), self._cut_out(what)
-            tiles = self.grounds.with_closed(self._cut_out(before)), self.grounds.with_closed(shut)
+            names, was_shut, shut = _names(before), self._cut_out(before), self._cut_out(what)
+            tiles = self.grounds.with_closed(was_shut), self.grounds.with_closed(shut)
             joined, self._joined = self._joined, None
             if self.grounds.is_foreseen(shut):  # nothing was done in steps
                 joined = at_once(ground_steps(self.world, *tiles))
             new = self.grounds.by_floor(self._cut_out([each for each in what if each.name not in names]))
             room = [
-                NoRoom(layer, self.grounds.ground(layer, shut), shapely.union_all(areas))
+                NoRoom(layer, self.grounds.ground(layer, was_shut), shapely.union_all(areas))
                 for layer, areas in new.items()
             ]
             change_ground_of_tiles(self.world, tick, *tiles, joined, room)

@@ -55,7 +55,7 @@ class NoRoom(NamedTuple):
     ----------
     layer : int
     ground : shapely geometry, m
-        The floor as it will be.
+        The floor as it was: a straight line over it leads to the place on which an agent is put.
     closed : shapely geometry, m
         What has just been closed on it. Agents in it are put beside it.
     """
