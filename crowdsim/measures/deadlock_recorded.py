@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.measures.deadlock_causes import Moment
 from crowdsim.measures.deadlock_places import Segments
+from crowdsim.measures.destinations import GoalsThen, regions_set
 from crowdsim.measures.obstacles import open_areas
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.areas import closed_areas
 from crowdsim.scenario.geometry import joins_of
 from crowdsim.scenario.load import scenario_of_run
-from crowdsim.scenario.model import Scenario
+from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
 from crowdsim.world.events import Cause
 
@@ -164,10 +165,23 @@ class Recorded:
             is_stuck=since >= 0,
             stuck_tick=since,
             walls=self.walls(tick),
-            goals=self.scenario.goals,
+            goals=self._goals(tick),
             highest_person=self.people,
             **data,
         )
+
+    def _goals(self, tick: int) -> Sequence[Goal]:
+        """Return the goals by number as they were at the end of a tick."""
+        sent = self._sent[self._sent["tick"] <= tick]
+        return GoalsThen(self.scenario, sent, self._regions) if len(sent) else self.scenario.goals
+
+    @cached_property
+    def _sent(self) -> pd.DataFrame:
+        return self.events[self.events["kind"] == "SENT"]
+
+    @cached_property
+    def _regions(self) -> dict[tuple[int, float, float], Goal]:
+        return regions_set(self.recording, self.scenario)
 
     def _radii(self, tick: int, entity: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return (n,) float64, m: the radius of each at the end of a tick."""

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from crowdsim.errors import RecordingError
+from crowdsim.measures.destinations import SET_PLACES, places_reached
 from crowdsim.measures.scenarios import scenario_of
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks, with_units
@@ -37,6 +38,9 @@ def arrivals(source: Source) -> pd.DataFrame:
     names = np.array([*(tracks.header.goals if tracks.header is not None else ()), ""], dtype=object)
     value = happened["value"].to_numpy().astype(np.int64)
     goal = names[np.where((value >= 0) & (value < len(names) - 1), value, len(names) - 1)]
+    at_places = np.flatnonzero(value >= len(names) - 1)
+    if len(at_places):
+        goal[at_places] = places_reached(tracks.events, happened.iloc[at_places])
     table = happened[["id", "time_s", "x_m", "y_m"]].assign(
         group=people["group"].to_numpy(), goal=goal, travel_s=happened["time_s"].to_numpy() - start
     )
@@ -57,9 +61,10 @@ def exit_use(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each goal, in the order of their names: goal; kind (exit, region or point); people; share:
-        of all arrivals; first_s, median_s, last_s (s); mean_travel_s (s); flow_per_s (1/s): those after the
-        first over the time from the first to the last. NaN where there are too few.
+        One row for each goal, in the order of their names, and a last one for all places that the run has
+        set: goal; kind (exit, region, point, set by the run); people; share: of all arrivals; first_s,
+        median_s, last_s (s); mean_travel_s (s); flow_per_s (1/s): those after the first over the time from
+        the first to the last. NaN where there are too few.
 
     Raises
     ------
@@ -70,20 +75,23 @@ def exit_use(source: Source) -> pd.DataFrame:
     # of the goals at which people can arrive
     kinds = {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}
     came = arrivals(tracks)
+    of_scenario = came["goal"].isin(kinds)
+    came["goal"] = came["goal"].where(of_scenario, SET_PLACES)
     by_goal = {
         name: (part["time_s"].to_numpy(), float(part["travel_s"].mean()))
         for name, part in came.groupby("goal", sort=False)
     }
     rows = []
-    for name in sorted(kinds):
+    for name in [*sorted(kinds), SET_PLACES]:
         times, travel = by_goal.get(name, (np.zeros(0), np.nan))
-        if not len(times) and kinds[name] != "exit":
+        kind = kinds.get(name, "set by the run")
+        if not len(times) and kind != "exit":
             continue
         span = float(times[-1] - times[0]) if len(times) else 0.0
         rows.append(
             {
                 "goal": name,
-                "kind": kinds[name],
+                "kind": kind,
                 "people": len(times),
                 "share": len(times) / len(came) if len(came) else np.nan,
                 "first_s": times[0] if len(times) else np.nan,

@@ -537,3 +537,31 @@ def as_scenario(given: Scenario | Mapping[str, Any] | str | Path) -> Scenario:
     raise CrowdsimError(
         f"a scenario is a file, YAML text, a dict or what load_scenario returns, not {given!r:.80}."
     )
+
+
+def goal_described(said: Mapping[str, Any], bounds: tuple[float, float, float, float]) -> Goal:
+    """Return a goal without a name that is described with the keys of a scenario file.
+
+    Parameters
+    ----------
+    said : mapping
+        As under `goals`: a point or a region, without a storey.
+    bounds : (left, bottom, right, top), m
+        Of the ground.
+
+    Raises
+    ------
+    ScenarioError
+        If it is no such goal; its items begin with "the goal".
+    """
+    place = {"place": dict(said)}
+    ground = {"walkable": {"box": list(bounds)}}
+    try:
+        if not {"point", "region"}.intersection(said):
+            what = f"{' '.join(repr(place['place']).split()):.60} is neither a point nor a region"
+            raise ScenarioError(Problem("goals.place", what))
+        return as_scenario({"version": 1, "geometry": ground, "goals": place, "groups": []}).goals[0]
+    except ScenarioError as error:
+        raise ScenarioError(
+            [replace(each, item=each.item.replace("goals.place", "the goal", 1)) for each in error.problems]
+        ) from None

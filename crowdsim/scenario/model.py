@@ -17,7 +17,7 @@ from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEID
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.scenario.tree import Place
+from crowdsim.scenario.tree import Place, number_text
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,11 @@ class Goal:
     parts: tuple[int, ...] = ()
     is_inline: bool = False
     layer: int = -1
+
+
+def point_goal_name(point: tuple[float, float], within: float) -> str:
+    """Return what a point is called that has no name (m): as ``(3, 4) within 0.3 m``."""
+    return f"({number_text(point[0])}, {number_text(point[1])}) within {number_text(within)} m"
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,10 @@ from crowdsim.scenario.distributions import Distribution, complaint, distributio
 from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import FloorNames
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
-from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit
+from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit, point_goal_name
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.timetable import ticks_in
-from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, number_text, suggestion
+from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, suggestion
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
 UNKNOWN = -1  # index of a goal that could not be resolved; its problem has been reported
@@ -189,10 +189,7 @@ class GoalTable:
             if isinstance(item, schema.VisitPoint):
                 (x, y), within = _pair(item.point), float(item.arrive_within)
                 layer = self.floors.layer(item, at, shapely.Point(x, y))
-                name = (
-                    f"({number_text(x)}, {number_text(y)}) within {number_text(within)} "
-                    f"m{self.floors.text(layer)}"
-                )
+                name = f"{point_goal_name((x, y), within)}{self.floors.text(layer)}"
                 found[name] = Goal(name, "point", (x, y), within, is_inline=True, layer=layer)
                 self._inline[at] = name
         return found

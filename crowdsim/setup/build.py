@@ -406,7 +406,7 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
 
 
 def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = ()) -> Any:
-    """Return a planner as one of `Scenario.navigations` says.
+    """Return a planner as one of `Scenario.navigations` says, for the goals of the scenario.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = 
         planner = kind.make(
             PlannerGround(
                 world.mesh,
-                world.goals,
+                world.fixed_goals,
                 lambda: grid_of(built, chosen, standing),
                 None if world.mesh is built.mesh_build.mesh else built.mesh_build.mesh,
             ),
@@ -442,7 +442,9 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = 
     if not chosen.values.get("round_stationary"):
         return planner
     costs = chosen.values.get("costs", CostParameters.costs)
-    return StationaryPlanner(planner, world.mesh, world.goals, chosen.parameters(StationaryParameters), costs)
+    return StationaryPlanner(
+        planner, world.mesh, world.fixed_goals, chosen.parameters(StationaryParameters), costs
+    )
 
 
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.printable import counted
 from crowdsim.scenario.tree import suggestion
+from crowdsim.setup.things import Goals
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 
 if TYPE_CHECKING:
@@ -30,13 +31,10 @@ class AgentsView:
         How many of the rows are agents: the first.
     labels : sequence of str
         Names of all agents by entity id - 1.
-    goals : sequence of str
-        Names of the goals by index.
+    goals : Goals
     """
 
-    def __init__(
-        self, columns: AgentColumns, count: int, labels: Sequence[str], goals: Sequence[str]
-    ) -> None:
+    def __init__(self, columns: AgentColumns, count: int, labels: Sequence[str], goals: Goals) -> None:
         self._columns, self._count, self._labels, self._goals = columns, count, labels, goals
 
     def __len__(self) -> int:
@@ -84,7 +82,9 @@ class AgentsView:
         for name in ("radius", "desired_speed", "goal", "layer", "blocker"):
             table[name] = getattr(self, name).copy()
             units[name] = self._columns.columns[name].unit
-        table["goal_name"] = [self._goals[goal] if goal >= 0 else "" for goal in self.goal.tolist()]
+        goals = self.goal.tolist()
+        names = {goal: self._goals.name(goal) if goal >= 0 else "" for goal in set(goals)}
+        table["goal_name"] = [names[goal] for goal in goals]
         table["activity"] = [AgentState(value).name.lower() for value in self.activity.tolist()]
         table["path_status"] = [PathStatus(value).name.lower() for value in self.path_status.tolist()]
         table["is_stuck"] = self.is_stuck.astype(bool)

@@ -4,7 +4,7 @@ send agents elsewhere, steer them, change their radii and the ground.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -20,9 +20,11 @@ from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
+from crowdsim.simulation.given import points_of, rows_of, velocities_of
 from crowdsim.simulation.placing import places_for, polygons_under, put_elsewhere
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import intervention
+from crowdsim.simulation.sending import goals_for
 from crowdsim.simulation.verdict import Ledger, Verdict
 from crowdsim.systems.base.own import OwnSystem
 from crowdsim.systems.base.system import System
@@ -31,7 +33,8 @@ from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.resize import reach_walls, require_radii, set_radii, set_speeds
-from crowdsim.world.columns import MOST_SPEED_M_S, AgentState, Led, ReplanCause, Stepping
+from crowdsim.world.columns import AgentState, Led, ReplanCause, Stepping
+from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
 S = TypeVar("S", bound=System)
@@ -79,8 +82,16 @@ class Interventions:
         return self.world.tick * self.scenario.tick
 
     @intervention
-    def set_goal(self, entity: ArrayLike, goal: str | None) -> None:
-        """Send agents to another goal of the scenario, or to none; they ask for a path in the next tick.
+    def set_goal(
+        self,
+        entity: ArrayLike,
+        goal: str | ArrayLike | Mapping[str, Any] | None,
+        *,
+        storey: str | None = None,
+        height: float | None = None,
+    ) -> None:
+        """Send agents to a goal of the scenario, to a point or a region, or to none; they ask for a path in
+        the next tick.
 
         An agent with a path that leads within `navigation.same_target` of the new goal keeps it
         ([Pathfinding undated], section 7).
@@ -92,49 +103,60 @@ class Interventions:
         ----------
         entity : int, str, or sequence of these
             Entity ids, or names as `agents.label` has them.
-        goal : str or None
-            Name; None lets them stand.
+        goal : str, (2,) or (k, 2) float in m, mapping, or None
+            Name of a goal; a point, one for all or one for each; a point or a region with the keys of a
+            scenario file, as in ``{"point": [3, 4], "arrive_within": 0.5}`` or
+            ``{"region": {"box": [0, 0, 2, 2]}}``. None lets them stand.
+        storey : str, optional
+            Floor on which a point or a region lies; without it points are on the floor of their agents.
+        height : float, m, optional
+            The same on a surface: the ground nearest to it.
 
         Raises
         ------
         CrowdsimError
-            If there is no such goal or agent.
+            If there is no such goal or agent, or the place is off the ground.
         """
         self._refuse_if_finished("send agents to a goal")
-        rows, agents, names = self._rows(entity), self.world.agents, self.world.goal_names
-        if goal is not None and goal not in names:
-            near = suggestion(goal, names) if isinstance(goal, str) else ""
-            known = (
-                f"Known are {listed(names)}, and None to stand."
-                if names
-                else "The scenario has none; list places under its key goals."
-            )
-            raise CrowdsimError(f"there is no goal {goal!r}. {near} {known}".replace("  ", " "))
-        # a target where the path leads already is no new request ([Pathfinding undated], section 7)
-        if goal is not None:
-            keeps = self.world.planning.keep_paths(rows, names.index(goal))
-            agents.goal[rows[keeps]] = names.index(goal)
-            self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
-            rows = rows[~keeps]
-        waits = agents.start_tick[rows] > self.world.tick
-        if goal is not None:
-            had_path = (
-                (agents.activity[rows] == AgentState.WALKING)
-                & (agents.goal[rows] >= 0)
-                & (agents.goal[rows] != names.index(goal))
-            )
-            wish_to_replan(agents, rows[had_path], ReplanCause.GOAL_MOVED)
-        self.world.planning.lose_paths(rows)
-        agents.activity[rows] = (
-            np.where(waits, AgentState.WAITING, AgentState.WALKING)
-            if goal is not None
-            else AgentState.STANDING
-        )
-        agents.goal[rows] = names.index(goal) if goal is not None else -1
-        agents.guessed[rows] = -1
+        rows, agents = self._rows(entity), self.world.agents
         if goal is None:
-            agents.is_yielding[rows] = Stepping.NOWHERE
-            lose_paths(agents, rows)
+            self._let_stand(rows)
+            return
+        number = goals_for(self.built, rows, goal, storey, height)
+        is_set = np.flatnonzero(number >= self.world.destinations.fixed)
+        self.world.events.note(
+            self.world.tick + 1,
+            EventKind.SENT,
+            agents.entity[rows[is_set]],
+            self.world.destinations.places_of(number[is_set]),
+            number[is_set],
+        )
+        # a target where the path leads already is no new request ([Pathfinding undated], section 7)
+        keeps = self.world.planning.keep_paths(rows, number)
+        agents.goal[rows[keeps]] = number[keeps]
+        self.ledger.note_steering(agents.entity[rows[keeps]], are_sent=True)
+        rows, number = rows[~keeps], number[~keeps]
+        waits = agents.start_tick[rows] > self.world.tick
+        had_path = (
+            (agents.activity[rows] == AgentState.WALKING)
+            & (agents.goal[rows] >= 0)
+            & (agents.goal[rows] != number)
+        )
+        wish_to_replan(agents, rows[had_path], ReplanCause.GOAL_MOVED)
+        self.world.planning.lose_paths(rows)
+        agents.activity[rows] = np.where(waits, AgentState.WAITING, AgentState.WALKING)
+        agents.goal[rows] = number
+        agents.guessed[rows] = -1
+        self.world.planning.forget(agents.entity[rows])
+        self.ledger.note_steering(agents.entity[rows], are_sent=True)
+
+    def _let_stand(self, rows: NDArray[np.intp]) -> None:
+        """Take the goals of agents."""
+        agents = self.world.agents
+        self.world.planning.lose_paths(rows)
+        agents.activity[rows], agents.goal[rows], agents.guessed[rows] = AgentState.STANDING, -1, -1
+        agents.is_yielding[rows] = Stepping.NOWHERE
+        lose_paths(agents, rows)
         self.world.planning.forget(agents.entity[rows])
         self.ledger.note_steering(agents.entity[rows], are_sent=True)
 
@@ -650,115 +672,6 @@ class Interventions:
                 f"the simulation was finished at {self.time:g} s and cannot {wish}. Make a new one: "
                 "Simulation(scenario)."
             )
-
-
-def rows_of(
-    entity: ArrayLike,
-    present: NDArray[np.int64],
-    labels: Sequence[str],
-    absent: str = "has left the world",
-    away: Sequence[int] = (),
-) -> NDArray[np.intp]:
-    """Return the rows of agents that a user names.
-
-    Parameters
-    ----------
-    entity : int, str, or sequence of these
-        Entity ids or names.
-    present : (n,) int64
-        Entity ids of those in the world, ascending.
-    labels : sequence of str
-        Names of all agents there can ever be, by entity id - 1.
-    absent : str
-        What is wrong with one that is not among them.
-    away : sequence of int
-        Those that may come in.
-
-    Raises
-    ------
-    CrowdsimError
-        If an agent is not there, or a name fits none.
-    """
-    given = np.atleast_1d(np.asarray(entity)).ravel()
-    if given.dtype.kind in "UO" and all(isinstance(name, str) for name in given):
-        given = np.array([_entity_of(name, labels) for name in given], dtype=np.int64)
-    if given.size and given.dtype.kind not in "iu":
-        way_out = (
-            "For a mask write agents.entity[mask]."
-            if given.dtype.kind == "b"
-            else "agents.entity has the numbers, agents.label the names."
-        )
-        raise CrowdsimError(
-            f"agents are told apart by whole numbers or names, but {str(given[0])!r} was given. {way_out}"
-        )
-    wanted = given.astype(np.int64)
-    is_there = np.isin(wanted, present)
-    if not np.all(is_there):
-        missing, count = int(wanted[~is_there][0]), len(labels)
-        if missing in away:
-            absent = "is not in the world now; add_agents and switch_on put agents in"
-        has_left = 1 <= missing <= count
-        what = (
-            f'agent {missing} ("{labels[missing - 1]}") {absent}'
-            if has_left
-            else f"there is no agent {missing}: their numbers are 1 to {count:,}"
-        )
-        raise CrowdsimError(f"{what}. agents.entity has those that are there.")
-    return np.searchsorted(present, wanted)
-
-
-def _entity_of(name: str, labels: Sequence[str]) -> int:
-    try:
-        return labels.index(name) + 1
-    except ValueError:
-        raise CrowdsimError(
-            f'there is no agent "{name}". {suggestion(name, labels)} agents.label has the names.'.replace(
-                "  ", " "
-            )
-        ) from None
-
-
-def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
-    """Return one velocity (m/s) for each of `count` agents, from one for all or one for each.
-
-    Raises
-    ------
-    CrowdsimError
-        If it is anything else than pairs of finite numbers.
-    """
-    given = _finite_numbers(velocity)
-    if given.shape not in ((2,), (count, 2)):
-        pairs = "a pair of finite numbers in m/s" + (f", or {count:,} such pairs" if count != 1 else "")
-        raise CrowdsimError(f"a preferred velocity is {pairs}, not {velocity!r:.80}.")
-    fastest = float(np.abs(given).max(initial=0.0))
-    if fastest > MOST_SPEED_M_S:
-        raise CrowdsimError(
-            f"a preferred velocity of {fastest:g} m/s is none; at most {MOST_SPEED_M_S:g} m/s are taken."
-        )
-    return np.broadcast_to(given, (count, 2))
-
-
-def _finite_numbers(given: ArrayLike) -> NDArray[np.float64]:
-    """Return what a program gives as an array; an empty one if it is anything else than finite numbers."""
-    try:
-        numbers = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        return np.empty(0)
-    return numbers if np.all(np.isfinite(numbers)) else np.empty(0)
-
-
-def points_of(points: ArrayLike, what: str) -> NDArray[np.float64]:
-    """Return points (m) that a program gives, (k, 2).
-
-    Raises
-    ------
-    CrowdsimError
-        If they are anything else than pairs of finite numbers.
-    """
-    given = _finite_numbers(points)
-    if given.size == 0 or given.ndim not in (1, 2) or given.shape[-1] != 2:
-        raise CrowdsimError(f"{what} is [x, y] in metres, or several of these, not {points!r:.60}.")
-    return given.reshape(-1, 2)
 
 
 def obstacle_of(scenario: Scenario, values: Mapping[str, Any]) -> Obstacle:

@@ -26,6 +26,7 @@ from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.load import as_scenario
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import build_world
+from crowdsim.setup.things import Goals
 from crowdsim.simulation.agents_view import AgentsView
 from crowdsim.simulation.budget import budget_of
 from crowdsim.simulation.checkpoints import Rotation, Start, checkpoint_of, take_up
@@ -222,7 +223,7 @@ class Simulation(Interventions):
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
         return AgentsView(
-            self.world.agents, self.world.agent_count, self.built.all_agents.label, self.world.goal_names
+            self.world.agents, self.world.agent_count, self.built.all_agents.label, Goals(self.world)
         )
 
     def step(self) -> NDArray[Any]:
@@ -509,6 +510,7 @@ class Simulation(Interventions):
             If something in it cannot be: every array is looked at, since kernels do not.
         """
         saved = Saved.of(state)
+        self.budget.tasks.expect(saved.below("tasks/"))
         self.world.restore(saved.below("world/"))
         self.ledger.restore(saved.below("ledger/"))
         for system in self.systems:

@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import ExitCode
 from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose, present_moment
+from crowdsim.measures.destinations import SET_PLACES
 from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
 from crowdsim.navigation.planners import OWN
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.setup.build import Built
+from crowdsim.setup.things import Goals
 from crowdsim.simulation.probes import Probes
 from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
@@ -198,7 +200,8 @@ class Ledger:
 
     def __init__(self, built: Built) -> None:
         self._built = built
-        self._arrivals = np.zeros(len(built.scenario.goals), dtype=np.int64)
+        # by goal, and behind them at places that the run has set
+        self._arrivals = np.zeros(len(built.scenario.goals) + 1, dtype=np.int64)
         self._has_come = np.arange(len(built.all_agents) + 1) <= len(built.agents)  # by entity
         self._has_come[0] = False
         self._has_arrived = np.zeros(len(built.all_agents) + 1, dtype=bool)  # by entity
@@ -243,9 +246,10 @@ class Ledger:
         self._has_come[events["entity"][kind == EventKind.SPAWN]] = True
         arrivals = events[kind == EventKind.ARRIVAL]
         if len(arrivals):
-            np.add.at(self._arrivals, arrivals["value"], 1)
+            goal = np.minimum(arrivals["value"], len(self._arrivals) - 1)
+            np.add.at(self._arrivals, goal, 1)
             self._has_arrived[arrivals["entity"]] = True
-            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = arrivals["value"], tick
+            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = goal, tick
             numbers["last_arrival_tick"] = tick
         long = events[kind == EventKind.DEADLOCKED]
         self._deadlocked[long["entity"], long["value"]] = True
@@ -285,13 +289,12 @@ class Ledger:
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave."""
         saved, agents = Saved.of(state), len(self._built.all_agents)
-        self._arrivals = saved.take("arrivals", "i8", (len(self._built.scenario.goals),), low=0, high=MOST)
+        goals = len(self._built.scenario.goals)
+        self._arrivals = saved.take("arrivals", "i8", (goals + 1,), low=0, high=MOST)
         self._has_come = saved.take("has_come", "?", (agents + 1,))
         self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
         self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
-        self._last_goal = saved.take(
-            "last_goal", "i4", (agents + 1,), low=-1, high=len(self._built.scenario.goals) - 1
-        )
+        self._last_goal = saved.take("last_goal", "i4", (agents + 1,), low=-1, high=goals)
         self._last_tick = saved.take("last_tick", "i8", (agents + 1,), low=0, high=MOST)
         numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
         self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
@@ -306,7 +309,7 @@ class Ledger:
                 world,
                 tick,
                 scenario.tick,
-                scenario.goals,
+                Goals(world),
                 len(self._built.all_agents),
                 agents.is_stuck == 1,
                 discs_going_on(world),
@@ -327,11 +330,7 @@ class Ledger:
             agents=int(self._has_come.sum()),
             arrived=int(self._has_arrived.sum()),
             standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
-            arrivals={
-                goal.name: int(count)
-                for goal, count in zip(scenario.goals, self._arrivals, strict=True)
-                if count or goal.kind == "exit"
-            },
+            arrivals=self._by_goal(),
             not_arrived=len(walkers),
             reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),
             left=[
@@ -364,6 +363,16 @@ class Ledger:
             flows=self._flows(),
             speed_law=scenario.speed_density.name,
         )
+
+    def _by_goal(self) -> dict[str, int]:
+        """Return how many arrived at each goal, by name; those of exits that no agent took, too."""
+        goals, counts = self._built.scenario.goals, self._arrivals.tolist()
+        found = {
+            goal.name: count
+            for goal, count in zip(goals, counts, strict=False)
+            if count or goal.kind == "exit"
+        }
+        return found | ({SET_PLACES: counts[-1]} if counts[-1] else {})
 
     def _flows(self) -> list[Flow]:
         """Return the flow through each exit that enough agents took."""

@@ -21,7 +21,7 @@ from crowdsim.measures.deadlock_stuck import (
     wants_on,
 )
 from crowdsim.old_names import SYSTEMS
-from crowdsim.scenario.model import Goal
+from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.columns import AgentState
@@ -74,7 +74,7 @@ class DetectStuck(TickSystem):
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
-        self.goals = [goal for _, goal in setup.world.query(Goal)]
+        self.goals = Goals(setup.world)
         self.agents = len(setup.built.all_agents)  # all that there will ever be
         self.events, self.stop = setup.scenario.events, setup.scenario.stop
         self.tick_length = setup.scenario.tick

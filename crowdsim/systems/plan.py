@@ -74,13 +74,18 @@ class Plan(TickSystem):
         for each in self.paths:
             each.stand_on(tick, change, team)
 
+    def take_goals(self, changed: NDArray[np.int64]) -> None:
+        """Search for the goals that the world has now, of which some, (k,), are new or lie elsewhere."""
+        for each in self.paths:
+            each.take_goals(changed)
+
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
         for each in self.paths:
             each.forget(entity)
 
-    def keep_paths(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,)."""
+    def keep_paths(self, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Let agents, (k,) rows, keep paths that lead to other goals, (k,), too; return which do, (k,)."""
         return np.logical_or.reduce([each.keep(rows, goal) for each in self.paths])
 
     def lose_paths(self, rows: NDArray[np.int64]) -> None:

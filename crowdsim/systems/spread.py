@@ -12,6 +12,7 @@ from crowdsim.navigation.goals.fronts import Fronts, find_fronts
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
 from crowdsim.world.columns import AgentState, has_path
 
+_NO_END = 1 << 30  # In place of the length of a list at whose end agents leave.
 HEEDS_NONE = "none"  # The avoidance model with agents that walk through each other.
 
 
@@ -24,7 +25,7 @@ class Spread(TickSystem):
 
     reads = (
         "group", "activity", "path_status", "goal_piece", "position", "surface", "radius", "is_driven",
-        "preferred_velocity", "next_corner", "corner_vertex", "goal", "itinerary",
+        "preferred_velocity", "next_corner", "corner_vertex", "goal", "itinerary", "stage",
     )  # fmt: skip
     writes = ("preferred_velocity", "next_corner")
 
@@ -37,7 +38,8 @@ class Spread(TickSystem):
         # agents that stay at a region go on to places of their own in it (`Places`): those take its ground,
         # not the width of its rim
         self.moves_in = setup.of_bodies(PlaceParameters).moving_in
-        self._on: tuple[object, object] = (None, None)  # the mesh and the goals that the fronts are of
+        # the goals of the scenario on the ground that the fronts are of, and how many regions there were more
+        self._on: tuple[object, int] = (None, 0)
         self._fronts: Fronts
 
     @property
@@ -65,6 +67,8 @@ class Spread(TickSystem):
         if not len(fronts.end):
             return
         source = np.where(straight, world.goals.piece_source[agents.goal_piece], np.int32(0))
+        straight &= source < len(fronts.goal_start) - 1  # what came later are points, which have none
+        source[~straight] = 0
         wants, corner = straight.view(np.uint8), agents.next_corner
         # over cells a path ends at some point inside, and its next corner is one of cells
         if world.corridor_groups is not None:
@@ -111,11 +115,17 @@ class Spread(TickSystem):
             -1 if i < 0 or lists[i].leaves or not lists[i].goals else lists[i].goals[-1]
             for i in known.tolist()
         ]
-        return np.array(last, dtype=np.int64)[of_rows] == agents.goal[rows]
+        stays = np.array(last, dtype=np.int64)[of_rows] == agents.goal[rows]
+        sent = agents.goal[rows] >= self.world.destinations.fixed  # beyond their lists, or to the end of them
+        if sent.any():
+            end = [len(lists[i].goals) if i >= 0 and not lists[i].leaves else _NO_END for i in known.tolist()]
+            stays |= sent & (agents.stage[rows] + 1 >= np.array(end)[of_rows])
+        return stays
 
     def _fronts_now(self) -> Fronts:
         """Return the fronts of the regions on the ground as it is now."""
         world = self.world
-        if self._on[0] is not world.mesh or self._on[1] is not world.goals:
-            self._on, self._fronts = (world.mesh, world.goals), find_fronts(world.mesh, world.goals)
+        regions = len(world.destinations.regions)
+        if self._on[0] is not world.fixed_goals or self._on[1] != regions:
+            self._on, self._fronts = (world.fixed_goals, regions), find_fronts(world.mesh, world.goals)
         return self._fronts

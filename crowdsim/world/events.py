@@ -57,6 +57,9 @@ class EventKind(Code):
     OBSTACLE_SENT = 35
     GAVE_WAY = 36  # makes room for one that has waited longer; value: entity of that one
     MOVED = 37  # a program put it elsewhere; x, y: where; value: how far, in millimetres
+    # is sent to a place that is no goal of the scenario; value: number of the goal that is this place from
+    # now on, behind those of the scenario; x, y: the point, or a point of the region
+    SENT = 38
     # has been stuck for 30 s; value: Cause (crowdsim.measures.deadlock_causes); again if it was a queue and
     # is none any more
     DEADLOCKED = 40
@@ -66,7 +69,8 @@ class EventKind(Code):
 
 # What a program can cause between two ticks: it is noted for the next one, and waits in the log for it.
 BETWEEN_TICKS = (
-    EventKind.SPAWN, EventKind.RETIRED, EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT, EventKind.MOVED
+    EventKind.SPAWN, EventKind.RETIRED, EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT, EventKind.MOVED,
+    EventKind.SENT,
 )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
+from crowdsim.navigation.goals.destinations import Change, Destinations, Points
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import heights_at
@@ -75,11 +76,14 @@ class Planning(Protocol):
     def stand_on(self, tick: int, change: Any, team: Team) -> None:
         """Search on another ground from now on; see `crowdsim.systems.ground.ground_change.GroundChange`."""
 
+    def take_goals(self, changed: NDArray[np.int64]) -> None:
+        """Search for the goals that the world has now, of which some, (k,), are new or lie elsewhere."""
+
     def forget(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that changed their mind."""
 
-    def keep_paths(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let agents keep paths that lead to their new goal already; return which do, (k,)."""
+    def keep_paths(self, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Let agents keep paths that lead to their new goals already; return which do, (k,)."""
 
     def lose_paths(self, rows: NDArray[np.int64]) -> None:
         """Take the paths of agents that are sent elsewhere."""
@@ -93,6 +97,7 @@ class World:
     mesh : NavMesh
     walls : Walls
     goals : GoalPieces
+        Of the scenario.
     goal_names : list of str
     itineraries : list of Itinerary
     tiles : TiledMesh, optional
@@ -109,6 +114,12 @@ class World:
         On a grid agents follow waypoints.
     planning : Planning
         Set where the systems are made.
+    goals : GoalPieces
+        Those of the scenario, and behind them those that the run has set.
+    fixed_goals : GoalPieces
+        Those of the scenario alone.
+    destinations : Destinations
+        What the run has set, see `set_points` and `set_region`.
     """
 
     planning: Planning
@@ -124,13 +135,9 @@ class World:
         goal_shapes: Sequence[GoalShape] = (),
     ) -> None:
         self.tiles, self.goal_shapes = tiles, tuple(goal_shapes)
-        self.mesh, self.walls, self.goals, self.goal_names, self.itineraries = (
-            mesh,
-            walls,
-            goals,
-            goal_names,
-            itineraries,
-        )
+        self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
+        self.goals = self.fixed_goals = goals
+        self.destinations = Destinations(len(goal_names))
         self._lost_ground = LostGround(tiles) if tiles is not None else None
         self._open_edges: tuple[NavMesh, Walls] | None = None
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
@@ -248,8 +255,44 @@ class World:
         which are cut anew if they were not yet.
         """
         assert self.tiles is not None
-        self.mesh, self.walls = self.tiles.mesh, self.tiles.walls
-        self.goals = cut_goals(self.mesh, self.goal_shapes) if goals is None else goals
+        mesh = self.tiles.mesh
+        self.stand_on(mesh, self.tiles.walls, cut_goals(mesh, self.goal_shapes) if goals is None else goals)
+
+    def stand_on(self, mesh: NavMesh, walls: Walls, goals: GoalPieces) -> None:
+        """Stand on another mesh, with the goals of the scenario cut on it."""
+        self.mesh, self.walls, self.fixed_goals = mesh, walls, goals
+        self.goals = self.destinations.on(mesh, goals)
+
+    @property
+    def goal_count(self) -> int:
+        """How many goals there are, those that the run has set, too."""
+        return len(self.goal_names) + len(self.destinations)
+
+    def set_points(self, points: Points) -> NDArray[np.int32]:
+        """Return the numbers of goals that are points on the mesh, (k,); planners hear of new ones."""
+        return self._take_goals(self.destinations.put_points(self.mesh, self.goals, points, self._sought()))
+
+    def set_region(self, area: Any, layer: int) -> int:
+        """Return the number of a goal that is an area (shapely geometry, m) of a floor, -1 on level ground;
+        planners hear of a new one.
+        """
+        return int(self._take_goals(self.destinations.put_region(self.mesh, self.goals, area, layer))[0])
+
+    def _take_goals(self, change: Change) -> NDArray[np.int32]:
+        self.goals = change.goals
+        if len(change.changed):
+            self.planning.take_goals(change.changed)
+        return change.number
+
+    def _sought(self) -> NDArray[np.bool_]:
+        """Return which goals some agent goes to, in the world or outside, (goals,)."""
+        agents, goals = self.agents, self.goals
+        piece = agents.goal_piece[agents.goal_piece >= 0]
+        number = [agents.goal, self.outside["goal"], goals.piece_source[piece]]
+        found = np.zeros(len(goals.reach), dtype=np.bool_)
+        for each in number:
+            found[each[each >= 0]] = True
+        return found
 
     def heights(self, position: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the height (m) of the ground under each agent, shape (n,);
@@ -504,6 +547,7 @@ class World:
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
             **{f"outside/{name}": array.copy() for name, array in self.outside.items()},
             **{f"corridors/{name}": array for name, array in self.corridors.state().items()},
+            **{f"destinations/{name}": array for name, array in self.destinations.state().items()},
             **(
                 {f"tiles/{name}": array for name, array in self.tiles.state().items()}
                 if self.tiles is not None
@@ -527,6 +571,7 @@ class World:
         tick = saved.whole("tick", 0, MOST_TICKS)
         highest = saved.whole("highest_entity", born, born + MOST_DISCS)
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
+        self.destinations.restore(saved.below("destinations/"))
         self._restore_agents(saved.below("agents/"), highest)
         self._restore_outside(saved.below("outside/"))
         self.corridors.restore(
@@ -560,10 +605,7 @@ class World:
         saved.require(~np.isin(entity, self.agents.entity), "entity", "this agent is in the world")
         self.outside = {
             "entity": entity,
-            **{
-                name: self.agents.take(saved, name, len(entity), {"goals": len(self.goal_names)})
-                for name in KEPT
-            },
+            **{name: self.agents.take(saved, name, len(entity), {"goals": self.goal_count}) for name in KEPT},
             "was_in": saved.take("was_in", "u1", (len(entity),), high=1),
         }
         own = self._born["itinerary"][entity - 1] if self._born else np.zeros(0, dtype=np.int64)
@@ -579,7 +621,7 @@ class World:
         agents, born = self.agents, self._born
         groups = 1 + int(born["group"].max(initial=-1)) if born else 0
         agents.restore(
-            saved, {"goals": len(self.goal_names), "itineraries": len(self.itineraries), "groups": groups}
+            saved, {"goals": self.goal_count, "itineraries": len(self.itineraries), "groups": groups}
         )
         saved.require(agents.entity <= highest, "entity", f"the highest there has been is {highest}")
         is_agent = np.isin(agents.entity, born["entity"]) if born else np.zeros(len(agents), dtype=np.bool_)

@@ -499,6 +499,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "OBSTACLE_SENT": 35,
         "GAVE_WAY": 36,
         "MOVED": 37,
+        "SENT": 38,
         "DEADLOCKED": 40,
     }
     assert EVENT_DTYPE.itemsize == 48

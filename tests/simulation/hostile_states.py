@@ -179,6 +179,17 @@ def send(run: Simulation) -> None:
     run.step()
 
 
+def send_about(run: Simulation) -> None:
+    """Send agents to points and regions, and to others before they have got there."""
+    for _ in range(3):
+        for number, entity in enumerate(run.world.agents.entity.tolist()):
+            if number % 3 == 0:
+                run.set_goal([entity], {"region": {"box": [9 + number % 2, 6.5, 10.8, 9]}})
+            else:
+                run.set_goal([entity], [6 + 0.25 * number, 0.5 + 0.1 * (run.tick % 3)])
+        run.step()
+
+
 def put_in(run: Simulation) -> None:
     """Put in an obstacle, and send another one elsewhere."""
     run.put_obstacle("box", {"polygon": [[-0.4, -0.4], [0.4, -0.4], [0.4, 0.4], [-0.4, 0.4]]}, (13, 5))
@@ -229,6 +240,10 @@ SCENES = {
         30,
         send,
     ),
+    "sent about": Scene(lambda: hall("mesh", 5), 8, send_about),
+    "sent about on shortest paths": Scene(lambda: hall("optimal", 30), 8, send_about),
+    "sent about over corners": Scene(lambda: hall("visibility", 20), 8, send_about),
+    "sent about on a grid": Scene(lambda: hall("grid", 200), 8, send_about),
     "leaving": Scene(
         lambda: hall(
             work=60,

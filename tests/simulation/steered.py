@@ -67,6 +67,12 @@ def act(run: Simulation) -> None:
     some = np.sort(draws.choice(agents.entity, size=min(4, len(agents)), replace=False))
     if tick % 20 == 3:
         run.set_goal(some, ["west", "east", "corner", None][tick // 20 % 4])
+    if tick % 40 == 33:
+        run.set_goal(some, draws.uniform((0.5, 0.5), (7.0, 9.5), (len(some), 2)))
+    if tick % 90 == 37:
+        run.set_goal(some, {"region": {"box": [9 + tick % 4, 4, 12 + tick % 4, 9]}})
+    if tick % 90 == 82:
+        run.set_goal(some, {"point": [14, 2], "arrive_within": 0.5})
     if tick % 50 == 11:
         run.set_radius(some, draws.uniform(0.15, 0.3, len(some)))
     if tick % 50 == 21:

@@ -120,7 +120,7 @@ def test_info_counts_what_a_program_did(steered):
     done = crowdsim(["info", steered])
     facts = json.loads(crowdsim(["info", steered, "--json"]).stdout)["interventions"]
     assert f"interventions  {len(interventions(steered))} calls: " in done.stdout
-    assert facts["set_goal"] == 8 and sum(facts.values()) == len(interventions(steered))
+    assert facts["set_goal"] == 13 and sum(facts.values()) == len(interventions(steered))
 
 
 def test_compare_names_the_first_thing_that_one_program_did_and_the_other_did_not(steered, tmp_path):

@@ -132,9 +132,9 @@ BLANK = {
     "uint64": 0xBAD0_BAD0_BAD0,
     "uint8": 0xEE,
 }
-# Looked at in no scene here: a corridor that gets longer round a corner in free ground, and agents that have
-# strayed from theirs.
-RARELY = {"Follow": {"corridor_capacity"}, "Walk": {"entity", "group"}}
+# Looked at in no scene here: a corridor that gets longer round a corner in free ground, agents that have
+# strayed from theirs, and the lists of agents that a program sends to a region of its own.
+RARELY = {"Follow": {"corridor_capacity"}, "Spread": {"stage"}, "Walk": {"entity", "group"}}
 
 
 def scene(name):

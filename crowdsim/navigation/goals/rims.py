@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import orientation, segments_apart
 from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.goals.destinations import only, ranges
 from crowdsim.navigation.goals.goal_entry import flood_into
-from crowdsim.navigation.goals.goals import RIM_M
-from crowdsim.navigation.mesh.mesh import make_flood
+from crowdsim.navigation.goals.goals import RIM_M, GoalPieces
+from crowdsim.navigation.mesh.mesh import NavMesh, make_flood
 
 # How far walls are looked for beside a rim, once for all agents; for wider ones each search looks for what
 # walls shut out.
@@ -115,6 +116,31 @@ def find_rims(mesh, goals):
                 np.empty(found),
             )
     return Rims(start, corner, low, high, clear)
+
+
+def with_rims(rims: Rims, mesh: NavMesh, goals: GoalPieces, changed: NDArray[np.int64]) -> Rims:
+    """Return the rims of goals of which some have changed.
+
+    Parameters
+    ----------
+    rims : Rims
+        Of the goals before.
+    mesh : NavMesh
+    goals : GoalPieces
+    changed : (k,) int64
+        Goals that are new, ascending, or points that lie elsewhere than before.
+    """
+    own, piece = find_rims(mesh, only(goals, changed)), ranges(goals.goal_start, changed)
+    moved = int(np.count_nonzero(piece < len(rims.start) - 1))  # points, which have one part of a rim each
+    rims.clear[rims.start[piece[:moved]]] = own.clear[:moved]
+    begin = rims.start[-1] + own.start[moved + 1 :] - moved
+    return Rims(
+        np.concatenate([rims.start, begin]).astype(np.int32),
+        np.concatenate([rims.corner, ranges(goals.vertex_start, piece)[own.corner[moved:]].astype(np.int32)]),
+        np.concatenate([rims.low, own.low[moved:]]),
+        np.concatenate([rims.high, own.high[moved:]]),
+        np.concatenate([rims.clear, own.clear[moved:]]),
+    )
 
 
 @lean_kernel

@@ -240,6 +240,10 @@ class GridPlanner(SlotPlanner):
         made.measure[:, OCTILE_WEIGHT] = self.parameters.heuristic_weight if is_octile else 0.0
         return made
 
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        self.target = points_of(goals).point
+
     def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
         """Return what knows which points of goals agents can mean, on the grid as it is now;
         `target` is to be `points_of` them.

@@ -133,12 +133,36 @@ class MeshPlanner(SlotPlanner):
         super().__init__(queue, ANSWER_WORK, 1)
         self._known = np.zeros(0, dtype=_KNOWN)  # goals and width classes that requests had, ascending
         self.widths = _class_borders(mesh, goals)
+        # of regions that came later: twice the clearances of their pieces, ascending
+        self._later_widths: dict[int, NDArray[np.float64]] = {}
 
     def width_class(self, radius: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return for each radius (m) the number of gaps of the mesh that an
         agent of that radius cannot pass.
         """
         return np.searchsorted(self.widths, 2.0 * np.asarray(radius), side="left")
+
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        self.goals = goals
+        self._searches.take_goals(goals, changed)
+        self.queue.forget_trees(np.isin(self.queue.keys >> GOAL_BITS, changed))
+        self._known = self._known[~np.isin(self._known["key"] >> GOAL_BITS, changed)]
+        for goal in changed[goals.reach[changed] == 0.0].tolist():  # regions
+            first, last = goals.goal_start[goal], goals.goal_start[goal + 1]
+            self._later_widths[goal] = np.unique(2.0 * goals.clearance[first:last])
+
+    def _gap_class(self, goal: NDArray[np.int32], radius: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return numbers of classes, the same for agents with one goal that can pass the same gaps and enter
+        the same of its pieces.
+        """
+        found = self.width_class(radius)
+        for region, widths in self._later_widths.items():
+            mine = np.flatnonzero(np.asarray(goal) == region)
+            found[mine] += (len(self.widths) + 1) * np.searchsorted(
+                widths, 2.0 * np.asarray(radius)[mine], side="left"
+            )
+        return found
 
     def submit(
         self,
@@ -166,7 +190,7 @@ class MeshPlanner(SlotPlanner):
         fresh["key"] = (
             (np.asarray(goal, dtype=np.int64) << GOAL_BITS)
             | (self._searches.radius_step(radius) << 32)
-            | self.width_class(radius)
+            | self._gap_class(goal, radius)
         )
         note_prices(fresh, priced, price)
         shares = np.flatnonzero(fresh["priced_0"] < 0)

@@ -119,6 +119,10 @@ class PlainPlanner(SlotPlanner):
         saved is done again.
         """
 
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        self.goals, self.target = goals, targets_of(goals)
+
     def pieces(self, goal: int) -> range:
         """Return the pieces of a goal."""
         return range(int(self.goals.goal_start[goal]), int(self.goals.goal_start[goal + 1]))

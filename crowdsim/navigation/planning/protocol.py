@@ -130,6 +130,18 @@ class Planner(Protocol):
     def drop(self, entity: NDArray[np.int64]) -> None:
         """Forget the requests of agents that left or changed their mind."""
 
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on, on the same mesh.
+
+        Parameters
+        ----------
+        goals : GoalPieces
+            Those before, with their numbers, and perhaps more behind them.
+        changed : (k,) int64
+            Those that are new, or are points that lie elsewhere now, ascending. Nothing waits for a path to
+            one of these.
+        """
+
     def advance(self, budget: int, team: Team, *, counts_answers: bool = True) -> tuple[Answers, int]:
         """Search for at most `budget` expansions, less what the answers count as (`Answers.work`) if they
         count; return what ended and the expansions made.

@@ -217,6 +217,16 @@ class RequestQueue:
             elif self._is_active[slot] and self._jobs[slot, self._job_next[slot]] == row:
                 self._is_active[slot] = 0
 
+    def forget_trees(self, which: NDArray[np.bool_]) -> None:
+        """Have some slots, (slots,) bool, give up the trees that they keep; no open request shares them."""
+        for slot in np.flatnonzero(which & (self._key != NO_TREE)).tolist():
+            key = int(self._key[slot])
+            del self._slot_of_key[key]
+            self._of_tree.pop(key, None)
+            self._key[slot] = NO_TREE
+            if self._forget is not None:
+                self._forget(slot)
+
     def oldest_tick(self, default: int) -> int:
         """Return the tick at which the oldest open request was made; `default` if there is none."""
         if not self.waiting:

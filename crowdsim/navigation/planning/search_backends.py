@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.goals.rims import Rims, find_rims
+from crowdsim.navigation.goals.rims import Rims, find_rims, with_rims
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import SURFACE_LENGTH, TRAVEL_TIME
 from crowdsim.navigation.planning.request_queue import RequestQueue
@@ -116,6 +116,10 @@ class Searches(ABC):
         """Let every slot work through its requests, at least so many slots on a thread;
         those from `own` on keep their trees.
         """
+
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        self._goals = goals
 
     def forget(self, slot: int) -> None:
         """Give the tree of a shared slot up."""
@@ -358,6 +362,11 @@ class OptimalSearches(Searches):
         )
         self._rims: Rims = find_rims(mesh, goals)
         self._slots: IntervalSlots = make_interval_slots(count, mesh, max(256, mesh.edge_count))
+
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        super().take_goals(goals, changed)
+        self._rims = with_rims(self._rims, self._mesh, goals, changed)
 
     @staticmethod
     def slot_bytes(mesh: NavMesh) -> int:

@@ -164,6 +164,11 @@ class SlotPlanner(ABC):
             saved.below("queue_"),
             {**bounds_of(self._next_order, 0 if self._trees is None else self._trees.count), **bounds},
         )
+        if self._trees is not None:
+            tree = self.queue.requests["tree"]
+            saved.require(
+                self._trees.has(tree[tree != NO_TREE]), "queue_request_tree", "there is no such tree"
+            )
         self._redo(saved)
 
     def _redo(self, saved: Saved) -> None:

@@ -11,6 +11,7 @@ Whether a request shares is decided when it is made, by how many others were mad
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +67,7 @@ class SharedTrees(ABC):
     def __init__(self, most: int, share_at: int) -> None:
         self._most, self._share_at = most, share_at
         self._demands: dict[tuple[float, ...], _Demand] = {}
-        self._wanted: list[tuple[float, ...]] = []  # what each tree is of
+        self._wanted: list[tuple[float, ...] | None] = []  # what each tree is of; None where there is none
         self._is_begun = np.zeros(most, dtype=np.bool_)
         self._is_grown = np.zeros(most, dtype=np.bool_)
         self._expansions = np.zeros(most, dtype=np.int64)  # expansions
@@ -98,10 +99,32 @@ class SharedTrees(ABC):
         for place in np.argsort(first, kind="stable").tolist():  # in the order of their requests
             one = demands[place]
             one.others += others[place]
-            if one.tree == NO_TREE and one.others + 1 >= self._share_at and len(self._wanted) < self._most:
-                one.tree = len(self._wanted)
-                self._wanted.append(keys[place])
+            if one.tree == NO_TREE and one.others + 1 >= self._share_at:
+                one.tree = self._room_for(keys[place])
         return np.array([each.tree for each in demands], dtype=np.int64)[inverse]
+
+    def _room_for(self, wanted: tuple[float, ...]) -> int:
+        """Return the number of a new tree; NO_TREE where there is room for no more."""
+        if None in self._wanted:
+            number = self._wanted.index(None)
+            self._wanted[number] = wanted
+            return number
+        if len(self._wanted) == self._most:
+            return NO_TREE
+        self._wanted.append(wanted)
+        return len(self._wanted) - 1
+
+    def forget(self, is_gone: Callable[[tuple[float, ...]], bool]) -> None:
+        """Forget the requests for what is gone, and the trees of it; no open request shares one of these."""
+        for key in [key for key in self._demands if is_gone(key)]:
+            tree = self._demands.pop(key).tree
+            if tree != NO_TREE:
+                self._wanted[tree] = None
+                self._is_begun[tree], self._is_grown[tree], self._expansions[tree] = False, False, 0
+                if self._growing == tree:
+                    self._growing = NO_TREE
+        while self._wanted and self._wanted[-1] is None:
+            self._wanted.pop()
 
     def ready(self, tree: NDArray[np.int64]) -> int:
         """Return how many requests, from the first on, can be begun:
@@ -121,11 +144,12 @@ class SharedTrees(ABC):
         return used
 
     def _grow_one(self, row: int, budget: int) -> int:
+        key = self._wanted[row]
+        assert key is not None  # some request shares it
         if not self._is_begun[row]:
-            key = self._wanted[row]
             self._begin(row, key, self._demands[key].detail)
             self._is_begun[row] = True
-        used, is_grown = self._advance(row, self._wanted[row], budget)
+        used, is_grown = self._advance(row, key, budget)
         self._expansions[row] += used
         self._is_grown[row] = is_grown
         self._growing = NO_TREE if is_grown else row
@@ -163,8 +187,12 @@ class SharedTrees(ABC):
 
     @property
     def count(self) -> int:
-        """How many trees there are, grown or not."""
+        """How many trees there are, grown or not, those between that were given up, too."""
         return len(self._wanted)
+
+    def has(self, tree: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which numbers, (k,), are those of trees, grown or not."""
+        return np.array([each is not None for each in self._wanted], dtype=np.bool_)[tree]
 
     @property
     def is_grown(self) -> NDArray[np.bool_]:
@@ -196,17 +224,13 @@ class SharedTrees(ABC):
         tree = saved.take("tree", "i8", (count,), low=NO_TREE, high=self._most - 1)
         saved.require(len(np.unique(wanted, axis=0)) == count, "wanted", "has the same twice")
         trees = np.sort(tree[tree != NO_TREE])
-        saved.require(
-            bool(np.array_equal(trees, np.arange(len(trees)))),
-            "tree",
-            "trees are numbered from 0 on, each once",
-        )
+        saved.require(len(np.unique(trees)) == len(trees), "tree", "has a tree twice")
         is_begun, is_grown = (
             saved.take("is_begun", "?", (self._most,)),
             saved.take("is_grown", "?", (self._most,)),
         )
         made = saved.take("made", "i8", (self._most,), low=0, high=MOST)
-        saved.require(~is_begun | (np.arange(self._most) < len(trees)), "is_begun", "there is no such tree")
+        saved.require(~is_begun | np.isin(np.arange(self._most), trees), "is_begun", "there is no such tree")
         saved.require(~is_grown | is_begun, "is_grown", "it was never begun")
         saved.require(
             np.count_nonzero(is_begun & ~is_grown) <= 1,
@@ -215,12 +239,10 @@ class SharedTrees(ABC):
         )
         columns = (column.tolist() for column in (wanted, first, detail, others, tree))
         self._demands = {tuple(key): _Demand(*each) for key, *each in zip(*columns, strict=True)}
-        self._wanted = [
-            key
-            for _, key in sorted(
-                (demand.tree, key) for key, demand in self._demands.items() if demand.tree != NO_TREE
-            )
-        ]
+        self._wanted = [None] * (int(trees[-1]) + 1 if len(trees) else 0)
+        for key, demand in self._demands.items():
+            if demand.tree != NO_TREE:
+                self._wanted[demand.tree] = key
         self.grow_anew()
         # which is half grown comes last: there is room for one
         for row in np.lexsort((is_begun & ~is_grown,)).tolist():

@@ -194,7 +194,7 @@ class StationaryPlanner(SlotPlanner):
         parameters: StationaryParameters | None = None,
         costs: str = CostParameters.costs,
     ) -> None:
-        self.planner, self.mesh, self.goals = planner, mesh, goals
+        self.planner, self.mesh = planner, mesh
         self.parameters = parameters or StationaryParameters(round_stationary=True)
         self.prices = planner.prices
         self._costs = costs
@@ -202,14 +202,22 @@ class StationaryPlanner(SlotPlanner):
         out = np.empty((count, max(1 << 14, mesh.edge_count)), dtype=np.int32)
         super().__init__(RequestQueue(FIELDS, count, 0, OWN_BATCH, OWN_BATCH, out), ANSWER_WORK, 1)
         self._slots = self._make_slots(LEAST_ROOM)
-        self._target = targets_of(goals)
-        self._part_of_piece = mesh.polygon_part[goals.piece_polygon]
+        self._aim_at(goals)
         # by entity: the request, and the stationary agents near it
         self._requests: dict[int, tuple[Any, NDArray[np.float64]]] = {}
         # by entity: corridor without stationary agents, and piece of the goal
         self._found: dict[int, tuple[NDArray[np.int32], int]] = {}
         self._stationary, self._disc = np.zeros(0, dtype=np.int64), np.zeros((0, 4))
         self._lay_out([])
+
+    def _aim_at(self, goals: GoalPieces) -> None:
+        self.goals, self._target = goals, targets_of(goals)
+        self._part_of_piece = self.mesh.polygon_part[goals.piece_polygon]
+
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        self.planner.take_goals(goals, changed)
+        self._aim_at(goals)
 
     def _make_slots(self, room: int) -> StationarySlots:
         slots = make_stationary_slots(len(self.queue.keys), self.mesh.edge_count, room)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
+from crowdsim.navigation.goals.destinations import only, ranges
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.visibility.graph import VisibilityGraph
 
@@ -65,6 +66,38 @@ def link_goals(graph: VisibilityGraph, goals: GoalPieces) -> GoalLinks:
         np.concatenate([none, *pieces]),
         box,
     )
+
+
+def with_links(
+    links: GoalLinks, graph: VisibilityGraph, goals: GoalPieces, changed: NDArray[np.int64]
+) -> GoalLinks:
+    """Return the links of goals of which some have changed.
+
+    Parameters
+    ----------
+    links : GoalLinks
+        Of the goals before.
+    graph : VisibilityGraph
+    goals : GoalPieces
+    changed : (k,) int64
+        Goals that are new, or lie elsewhere than before, ascending.
+    """
+    own, count = link_goals(graph, only(goals, changed)), len(goals.goal_start) - 1
+    piece_of = ranges(goals.goal_start, changed)
+    size = np.concatenate([np.diff(links.start), np.zeros(count + 1 - len(links.start), dtype=np.int64)])
+    is_kept = np.ones(count, dtype=np.bool_)
+    is_kept[changed] = False
+    kept = ranges(links.start, np.flatnonzero(is_kept[: len(links.start) - 1]))
+    size[changed] = np.diff(own.start)
+    start = np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+    corner, piece = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
+    into = ranges(start, np.flatnonzero(is_kept))
+    corner[into], piece[into] = links.corner[kept], links.piece[kept]
+    into = ranges(start, changed)
+    corner[into], piece[into] = own.corner, piece_of[own.piece]
+    box = np.concatenate([links.box, np.zeros((count - len(links.box), 4))])
+    box[changed] = own.box
+    return GoalLinks(start, corner, piece, box)
 
 
 @lean_kernel

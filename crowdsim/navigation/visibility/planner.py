@@ -31,7 +31,7 @@ from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
-from crowdsim.navigation.visibility.links import link_goals
+from crowdsim.navigation.visibility.links import link_goals, with_links
 from crowdsim.navigation.visibility.search import (
     BEST_PIECE,
     BEST_TOTAL,
@@ -258,6 +258,12 @@ class VisibilityPlanner(SlotPlanner):
                 np.zeros(len(fresh)),
             )
         self.queue.submit(fresh)
+
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; see `Planner.take_goals`."""
+        links = with_links(self.terrain.links, self.graph, goals, changed)
+        self.terrain = self.terrain._replace(goals=goals, links=links)
+        self.trees.take_goals(goals, links, changed)
 
     def _serve(self, team: Team, work: Work, at_least: int) -> None:
         search = VisibilitySearch(self._slots, self.terrain, self.parameters.heuristic_weight, self._scratch)

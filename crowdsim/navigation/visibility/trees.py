@@ -237,6 +237,12 @@ class CornerTrees(SharedTrees):
         self._scratch = Scratch(make_flood(mesh.polygon_count), np.zeros(MOST_PORTALS + 1, dtype=np.int32))
         self.rows: TreeRows = make_tree_rows(most, nodes)
 
+    def take_goals(self, goals: GoalPieces, links: GoalLinks, changed: NDArray[np.int64]) -> None:
+        """Search for other goals from now on; nothing waits for those that have changed."""
+        self._goals, self._links = goals, links
+        gone = set(changed.tolist())
+        self.forget(lambda wanted: wanted[0] in gone)
+
     @staticmethod
     def radius_class(radius: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return for each of k radii (m) the steps between which it lies, both the same on a step: (k, 2)."""

@@ -71,7 +71,17 @@ class Crowd {
 
   layer(row) { return this.arrays.row_layer ? this.arrays.row_layer[row] : -1; }
 
-  goal(row) { return this.facts.goals[this.arrays.row_goal?.[row] ?? -1]; }
+  // The goal of an agent in a row; one that the run has set is the place that the agent was last sent to.
+  goal(row, stretch) {
+    const { facts, arrays } = this, number = arrays.row_goal?.[row] ?? -1, named = facts.goals[number];
+    if (named || number < 0) return named;
+    const tick = this.ticks[row + this.first[stretch] - this.row[stretch]];
+    const sent = (this.eventsOf.get(this.who[stretch]) ?? []).findLast(
+      e => facts.kinds[arrays.event_kind[e]] === 'SENT' && arrays.event_value[e] === number && arrays.event_tick[e] <= tick);
+    if (sent === undefined) return undefined;
+    const at = [arrays.event_x[sent] * this.step, arrays.event_y[sent] * this.step];
+    return { name: placeText(this, at), kind: 'point', at, layer: -1 };
+  }
 
   nameOf(agent) {
     const group = this.facts.groups[this.arrays.agent_group[agent]] ?? '';
@@ -121,6 +131,8 @@ const clockText = seconds => {
   return s < 60 ? `${s.toFixed(1)} s` : `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, '0')} min`;
 };
 
+const placeText = (crowd, at) => `(${(at[0] + crowd.facts.origin[0]).toFixed(2)}, ${(at[1] + crowd.facts.origin[1]).toFixed(2)})`;
+
 // What an event was, in words; null for those that are told of single agents only when they are asked for.
 function sentence(crowd, e) {
   const { facts, arrays } = crowd, value = arrays.event_value[e], kind = facts.kinds[arrays.event_kind[e]] ?? `kind ${arrays.event_kind[e]}`;
@@ -136,7 +148,7 @@ function sentence(crowd, e) {
     AREA_OPENED: `${door} opens`, AREA_CLOSED: `${door} closes`, TILE_REMOVED: `tile ${value} taken out`, TILE_ADDED: `tile ${value} put in`,
     OBSTACLE_APPEARED: `${obstacle} appears`, OBSTACLE_GONE: `${obstacle} is gone`, OBSTACLE_STANDS: `${obstacle} stands`,
     OBSTACLE_MOVES: `${obstacle} goes on`, OBSTACLE_SENT: `${obstacle} is sent by a program`,
-    DEADLOCKED: 'deadlocked',
+    SENT: `is sent to ${placeText(crowd, [arrays.event_x[e] * crowd.step, arrays.event_y[e] * crowd.step])}`, DEADLOCKED: 'deadlocked',
   }[kind] ?? kind.toLowerCase().replaceAll('_', ' ');
 }
 

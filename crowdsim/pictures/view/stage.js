@@ -296,7 +296,7 @@ class Stage {
 
 // What lies before an agent: the corner it steers at and the nearest place of its goal; a goal that is a choice stands for its nearest part.
 function aheadOf(crowd, row, stretch, share) {
-  const here = crowd.place(row, stretch, share), x = crowd.arrays.row_corner_x?.[row], chosen = crowd.goal(row);
+  const here = crowd.place(row, stretch, share), x = crowd.arrays.row_corner_x?.[row], chosen = crowd.goal(row, stretch);
   const corner = x === undefined ? null : [x * crowd.step, crowd.arrays.row_corner_y[row] * crowd.step];
   const places = (chosen?.kind === 'nearest_of' ? chosen.parts.map(k => crowd.facts.goals[k]) : [chosen]).filter(goal => goal?.at);
   const from = corner ?? here, far = goal => Math.hypot(goal.at[0] - from[0], goal.at[1] - from[1]);

@@ -190,6 +190,7 @@ class Slicer:
         self._later: list[tuple[int, int, _Task]] = []
         self._turns = 0
         self._is_running = False
+        self.expected: frozenset[str] = frozenset()  # names of tasks in a state that is being taken back
 
     def add(self, name: str, work: Work, *, due: int, period: int = 0, head_start: int = 0) -> None:
         """Register a task; a task may do so too, while it has its slice.
@@ -353,6 +354,12 @@ class Slicer:
             for name, task in sorted(self._tasks.items())
         }
         return {**tasks, "turns": np.array([self._turns], dtype=np.int64)}
+
+    def expect(self, state: Arrays | Saved) -> None:
+        """Say which tasks there were in a state, before their owners take back theirs: one that had nothing
+        left to do is a task until its next slice.
+        """
+        self.expected = frozenset(Saved.of(state).below("task/").names())
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, once the owners have registered the same tasks again.

@@ -7,10 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.bodies.nudge import find_blocked_lines, rows_of_entities
 from crowdsim.bodies.places import TAKEN, PlaceParameters, measure_distances, rank_places
+from crowdsim.setup.things import Goals
 from crowdsim.systems.base.system import Tick
 from crowdsim.world.columns import AgentState, Stepping
 from crowdsim.world.random import Stream, agent_key, draw_uniform
@@ -141,28 +143,39 @@ class Places:
 
     def _visitors(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return (n,) bool twice: agents that head for a region, or will once they start;
-        and those with that as their last goal, to stay.
+        and those with that as their last goal, to stay. Of a region that the run has set these are the ones
+        that head for it or stand in it.
         """
-        agents = self.world.agents
-        leads, last = self._leading_to(region)
+        agents, fixed = self.world.agents, self.world.destinations.fixed
         comes = (agents.goal >= 0) & (
             (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
         )
-        comes[comes] = leads[agents.goal[comes]]
+        if region >= fixed:
+            comes &= agents.goal == region
+            return comes, comes | self._standing_in(region)
+        leads, last = self._leading_to(region)
+        comes[comes] = np.append(leads, False)[np.minimum(agents.goal[comes], fixed)]
         stays = agents.itinerary >= 0
         stays[stays] = last[agents.itinerary[stays]]
         return comes, stays
+
+    def _standing_in(self, region: int) -> NDArray[np.bool_]:
+        """Return the agents that stand in a region that the run has set, and go nowhere, (n,) bool."""
+        agents, shape = self.world.agents, self.world.destinations.shape_of(region)
+        found = (agents.activity == AgentState.STANDING) & (agents.goal < 0)
+        if shape.layer >= 0:
+            found &= agents.layer == shape.layer
+        x, y = agents.position[found].T
+        found[found] = shapely.intersects_xy(shape.shape, x, y)
+        return found
 
     def _leading_to(self, region: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Return which goals are a region or may be, (goals,) bool, and which itineraries end there for
         agents that stay, (itineraries,) bool.
         """
-        if self._goals is not self.world.goals:
-            self._goals = self.world.goals
-            self._lattices.clear()
-            self._leads.clear()
         if region not in self._leads:
-            goals, start = self.world.goals, self.world.goals.goal_start
+            goals = self.world.fixed_goals
+            start = goals.goal_start
             leads = np.array(
                 [
                     region in goals.piece_source[start[goal] : start[goal + 1]]
@@ -249,6 +262,10 @@ class Places:
 
     def _lattice(self, region: int, spacing: float, radius: float) -> Lattice:
         """Return the places of a region, so far apart; they are laid out once."""
+        if self._goals is not self.world.fixed_goals:  # the ground is another
+            self._goals = self.world.fixed_goals
+            self._lattices.clear()
+            self._leads.clear()
         known = (region, spacing, radius)
         if known not in self._lattices:
             self._lattices[known] = self._lay_out(region, spacing, radius)
@@ -257,7 +274,7 @@ class Places:
     def _lay_out(self, region: int, spacing: float, radius: float) -> Lattice:
         """Return the places of a region, so far apart, at which an agent of this radius is clear of walls."""
         world, goals = self.world, self.world.goals
-        key = np.array([agent_key(world.goal_names[region], 0)], dtype=np.uint64)
+        key = np.array([agent_key(Goals(world).name(region), 0)], dtype=np.uint64)
         shift = [float(draw_uniform(self.seed, Stream.PLACE, key, 0.0, 1.0, index)[0]) for index in range(2)]
         found, under = [np.zeros((0, 2))], [np.zeros(0, dtype=np.int64)]
         for piece in range(goals.goal_start[region], goals.goal_start[region + 1]):

@@ -166,7 +166,7 @@ def stand(world: World, ground: BuiltGround) -> None:
     walls are known as far off as before, for agents that have become wider.
     """
     reach = world.walls.reach
-    world.mesh, world.walls, world.goals = ground.build.mesh, ground.build.walls, ground.goals
+    world.stand_on(ground.build.mesh, ground.build.walls, ground.goals)
     world.reach_walls(reach)
 
 

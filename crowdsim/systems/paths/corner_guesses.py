@@ -61,6 +61,10 @@ class CornerGuesses(Guesses):
         }
         self._keep(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
+    def take_goals(self) -> None:
+        """Guess towards the goals that the planner has now."""
+        self._terrain = self._terrain_of()
+
     def _fresh(self, count: int) -> dict[str, NDArray[Any]]:
         return {
             "target": np.full(count, UNDECIDED, dtype=np.int64),

@@ -19,7 +19,7 @@ from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.planning.work import pieces
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, planner_of
+from crowdsim.setup.build import Built
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan, standing
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
@@ -75,11 +75,17 @@ class CorridorPaths(Paths):
 
     def take_mesh(self) -> None:
         """Search on the mesh that the world has now; agents that wait for an answer have to ask again."""
-        self.planner = planner_of(*self._found_by)
+        self.planner = self.make_planner()
         self.searches.take(self.planner)
         self._previous.clear()
         if self.corner_guesses is not None:
             self.corner_guesses.clear()
+
+    def take_goals(self, changed: NDArray[np.int64]) -> None:
+        """Search for the goals that the world has now; see `Paths.take_goals`."""
+        super().take_goals(changed)
+        if self.corner_guesses is not None:
+            self.corner_guesses.take_goals()
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; agents that wait for a path ask again."""
@@ -135,30 +141,44 @@ class CorridorPaths(Paths):
             self._previous.pop(entity, None)
         return others
 
-    def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
+    def keep(self, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Let agents keep paths that lead to within `same_target` of a piece of another goal,
         in the same polygon; see `Paths.keep`.
         """
         agents, goals = self.world.agents, self.world.goals
         keeps = np.zeros(len(rows), dtype=np.bool_)
-        first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
-        mine = (
+        mine = np.flatnonzero(
             has_path(agents.path_status[rows])
             & (agents.activity[rows] == AgentState.WALKING)
             & (agents.goal_piece[rows] >= 0)
+            & self.mine()[rows]
         )
-        mine &= self.mine()[rows]
-        if last == first or not mine.any():
+        if not len(mine):
             return keeps
-        target, heads_for = targets_of(goals), agents.goal_piece[rows]
-        for piece in np.unique(heads_for[mine]).tolist():
-            away = np.hypot(*(target[first:last] - target[piece]).T)
-            away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
-            nearest = int(np.argmin(away))
-            if away[nearest] <= self.same_target:
-                theirs = mine & (heads_for == piece)
-                agents.goal_piece[rows[theirs]], keeps[theirs] = first + nearest, True
+        target, heads_for, wanted = targets_of(goals), agents.goal_piece[rows[mine]], goal[mine]
+        first = goals.goal_start[wanted]
+        pieces = goals.goal_start[wanted + 1] - first
+        nearest = np.where(pieces == 1, first, -1)
+        several = np.flatnonzero(pieces > 1)
+        pairs, of_pair = np.unique(np.column_stack([wanted, heads_for])[several], axis=0, return_inverse=True)
+        found = np.array([self._nearest_piece(target, *pair) for pair in pairs.tolist()], dtype=np.int64)
+        nearest[several] = found[of_pair.reshape(-1)]
+        away = np.hypot(*(target[nearest] - target[heads_for]).T)
+        stays = (nearest >= 0) & (goals.piece_polygon[nearest] == goals.piece_polygon[heads_for])
+        stays &= away <= self.same_target
+        agents.goal_piece[rows[mine[stays]]], keeps[mine[stays]] = nearest[stays], True
         return keeps
+
+    def _nearest_piece(self, target: NDArray[np.float64], goal: int, piece: int) -> int:
+        """Return the piece of a goal in the polygon of a piece of another that is nearest to that; -1 if
+        there is none.
+        """
+        goals = self.world.goals
+        first, last = int(goals.goal_start[goal]), int(goals.goal_start[goal + 1])
+        away = np.hypot(*(target[first:last] - target[piece]).T)
+        away = np.where(goals.piece_polygon[first:last] == goals.piece_polygon[piece], away, np.inf)
+        nearest = int(np.argmin(away))
+        return first + nearest if away[nearest] < np.inf else -1
 
     def let_go(self, rows: NDArray[np.int64]) -> None:
         """Have the paths of agents end where they are, but for those that keep to them until they have

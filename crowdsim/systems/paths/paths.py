@@ -92,7 +92,7 @@ class SearchTask:
     def restored(self, tick: int) -> None:
         """Register the task, or take it off, as the requests of a planner that was restored want it."""
         self._tasks.remove(self.name)
-        if self._planner.waiting:
+        if self._planner.waiting or self.name in self._tasks.expected:
             self._tasks.add(self.name, self._slice, due=tick)
 
 
@@ -158,8 +158,19 @@ class Paths(ABC):
         name: str,
     ) -> None:
         self.world, self.groups, self._found_by = built.world, groups, (built, chosen)
-        self.planner: Any = planner_of(built, chosen)
+        self.planner: Any = self.make_planner()
         self.searches = SearchTask(name, self.planner, self._answered, budget.tasks, budget.counts_answers)
+
+    def make_planner(self) -> Any:
+        """Return a planner for the ground and the goals that the world has now."""
+        planner, world = planner_of(*self._found_by), self.world
+        if len(world.destinations):
+            planner.take_goals(world.goals, np.arange(world.destinations.fixed, len(world.goals.reach)))
+        return planner
+
+    def take_goals(self, changed: NDArray[np.int64]) -> None:
+        """Search for the goals that the world has now, of which some, (k,), have changed."""
+        self.planner.take_goals(self.world.goals, changed)
 
     def mine(self) -> NDArray[np.bool_]:
         """Return (n,) bool: which agents are of its groups."""
@@ -233,8 +244,8 @@ class Paths(ABC):
         another.
         """
 
-    def keep(self, rows: NDArray[np.int64], goal: int) -> NDArray[np.bool_]:
-        """Let agents, (k,) rows, keep paths that lead to another goal, too; return which do, (k,):
+    def keep(self, rows: NDArray[np.int64], goal: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Let agents, (k,) rows, keep paths that lead to other goals, (k,), too; return which do, (k,):
         none, if not said otherwise.
         """
         return np.zeros(len(rows), dtype=np.bool_)

@@ -13,7 +13,6 @@ from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import WIDEST_M
-from crowdsim.navigation.goals.targets import points_of
 from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.clearance import walked
 from crowdsim.navigation.grid.layout import Shut
@@ -135,7 +134,11 @@ class WaypointPaths(Paths):
         """Show on the grid what is closed now."""
         self.planner.grid.show(closed)
         self._closed = [each.polygon for each in closed]
-        self.planner.target = points_of(self.world.goals).point
+        self.take_goals(np.zeros(0, dtype=np.int64))
+
+    def take_goals(self, changed: NDArray[np.int64]) -> None:
+        """Search for the goals that the world has now; see `Paths.take_goals`."""
+        super().take_goals(changed)
         self._chooser: Chooser | None = None
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:

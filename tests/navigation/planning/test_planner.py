@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.measure import measure_corridors
+from crowdsim.navigation.goals.destinations import Destinations, Points
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning import search_backends as slot_searches
@@ -306,6 +307,67 @@ def test_saving_and_restoring_at_every_round_goes_on_identically(kind):
         for name, array in planner.state().items():
             assert np.array_equal(array, again.state()[name]), name
         planner = again
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("kind", [*KINDS, "visibility" + ROUND])
+@pytest.mark.parametrize("name", ["random", "rooms", "more"])
+@pytest.mark.parametrize("save", [False, True])
+def test_goals_that_come_later_are_as_good_as_those_that_were_there_first(name, kind, save):
+    """A planner hears of goals one after the other, and of points that move after paths to where they were
+    have been found, and trees grown.
+    """
+    scene = crowd(name, kind=kind)
+    six = scene.goals
+    places = [shapely.Point(six.vertex[six.vertex_start[six.goal_start[goal]]]) for goal in range(4)]
+    size = scene.mesh.vertex[:, 0].max()
+    shapes = [GoalShape(each, reach=0.2) for each in places]
+    shapes += [GoalShape(shapely.box(0.4 * size, 0.4 * size, 0.6 * size, 0.6 * size))]
+    shapes += [GoalShape(shapely.Point(scene.position[7]), reach=0.2)]
+    scene.goals = cut_goals(scene.mesh, shapes)
+    expected, _ = scene.paths()
+
+    scene.goals, later = cut_goals(scene.mesh, shapes[:3]), Destinations(3)
+    planner, team = scene.planner(), Team(2)
+
+    def send(change):
+        scene.goals = change.goals
+        planner.take_goals(change.goals, change.changed)
+
+    def points(*places):
+        rows = np.array([[each.x, each.y] for each in places])
+        return Points(rows, np.full(len(rows), -1, dtype=np.int32), np.full(len(rows), 0.2))
+
+    sought = np.array([True, True, True])
+    send(later.put_points(scene.mesh, scene.goals, points(shapely.Point(scene.position[3])), sought))
+    send(later.put_region(scene.mesh, scene.goals, shapes[4].shape, -1))
+    send(
+        later.put_points(
+            scene.mesh, scene.goals, points(shapely.Point(scene.position[5])), np.append(sought, [True] * 2)
+        )
+    )
+    scene.submit(planner, slice(None))
+    planner.advance(900, team)
+    planner.drop(scene.entity)
+    send(
+        later.put_points(
+            scene.mesh, scene.goals, points(places[3], shapes[5].shape), np.append(sought, [False] * 3)
+        )
+    )
+    assert np.array_equal(scene.goals.vertex, cut_goals(scene.mesh, shapes).vertex)
+
+    scene.submit(planner, slice(None))
+    answers = {}
+    while planner.waiting:
+        take(answers, planner.advance(90, team)[0])
+        if save:
+            saved, goals = planner.state(), scene.goals
+            scene.goals = cut_goals(scene.mesh, shapes[:3])
+            planner, scene.goals = scene.planner(), goals
+            planner.take_goals(goals, np.arange(3, 6))
+            planner.restore(saved)
+    team.close()
+    assert_same(scene, answers, expected, is_shared_alike=False)
 
 
 @pytest.mark.sample(1)

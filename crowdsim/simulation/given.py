@@ -1,0 +1,121 @@
+"""What a program gives, as arrays: agents by number or name, points, velocities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from crowdsim.errors import CrowdsimError
+from crowdsim.scenario.tree import suggestion
+from crowdsim.world.columns import MOST_SPEED_M_S
+
+
+def rows_of(
+    entity: ArrayLike,
+    present: NDArray[np.int64],
+    labels: Sequence[str],
+    absent: str = "has left the world",
+    away: Sequence[int] = (),
+) -> NDArray[np.intp]:
+    """Return the rows of agents that a user names.
+
+    Parameters
+    ----------
+    entity : int, str, or sequence of these
+        Entity ids or names.
+    present : (n,) int64
+        Entity ids of those in the world, ascending.
+    labels : sequence of str
+        Names of all agents there can ever be, by entity id - 1.
+    absent : str
+        What is wrong with one that is not among them.
+    away : sequence of int
+        Those that may come in.
+
+    Raises
+    ------
+    CrowdsimError
+        If an agent is not there, or a name fits none.
+    """
+    given = np.atleast_1d(np.asarray(entity)).ravel()
+    if given.dtype.kind in "UO" and all(isinstance(name, str) for name in given):
+        given = np.array([_entity_of(name, labels) for name in given], dtype=np.int64)
+    if given.size and given.dtype.kind not in "iu":
+        way_out = (
+            "For a mask write agents.entity[mask]."
+            if given.dtype.kind == "b"
+            else "agents.entity has the numbers, agents.label the names."
+        )
+        raise CrowdsimError(
+            f"agents are told apart by whole numbers or names, but {str(given[0])!r} was given. {way_out}"
+        )
+    wanted = given.astype(np.int64)
+    is_there = np.isin(wanted, present)
+    if not np.all(is_there):
+        missing, count = int(wanted[~is_there][0]), len(labels)
+        if missing in away:
+            absent = "is not in the world now; add_agents and switch_on put agents in"
+        has_left = 1 <= missing <= count
+        what = (
+            f'agent {missing} ("{labels[missing - 1]}") {absent}'
+            if has_left
+            else f"there is no agent {missing}: their numbers are 1 to {count:,}"
+        )
+        raise CrowdsimError(f"{what}. agents.entity has those that are there.")
+    return np.searchsorted(present, wanted)
+
+
+def _entity_of(name: str, labels: Sequence[str]) -> int:
+    try:
+        return labels.index(name) + 1
+    except ValueError:
+        raise CrowdsimError(
+            f'there is no agent "{name}". {suggestion(name, labels)} agents.label has the names.'.replace(
+                "  ", " "
+            )
+        ) from None
+
+
+def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:
+    """Return one velocity (m/s) for each of `count` agents, from one for all or one for each.
+
+    Raises
+    ------
+    CrowdsimError
+        If it is anything else than pairs of finite numbers.
+    """
+    given = finite_numbers(velocity)
+    if given.shape not in ((2,), (count, 2)):
+        pairs = "a pair of finite numbers in m/s" + (f", or {count:,} such pairs" if count != 1 else "")
+        raise CrowdsimError(f"a preferred velocity is {pairs}, not {velocity!r:.80}.")
+    fastest = float(np.abs(given).max(initial=0.0))
+    if fastest > MOST_SPEED_M_S:
+        raise CrowdsimError(
+            f"a preferred velocity of {fastest:g} m/s is none; at most {MOST_SPEED_M_S:g} m/s are taken."
+        )
+    return np.broadcast_to(given, (count, 2))
+
+
+def finite_numbers(given: ArrayLike) -> NDArray[np.float64]:
+    """Return what a program gives as an array; an empty one if it is anything else than finite numbers."""
+    try:
+        numbers = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        return np.empty(0)
+    return numbers if np.all(np.isfinite(numbers)) else np.empty(0)
+
+
+def points_of(points: ArrayLike, what: str) -> NDArray[np.float64]:
+    """Return points (m) that a program gives, (k, 2).
+
+    Raises
+    ------
+    CrowdsimError
+        If they are anything else than pairs of finite numbers.
+    """
+    given = finite_numbers(points)
+    if given.size == 0 or given.ndim not in (1, 2) or given.shape[-1] != 2:
+        raise CrowdsimError(f"{what} is [x, y] in metres, or several of these, not {points!r:.60}.")
+    return given.reshape(-1, 2)
