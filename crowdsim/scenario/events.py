@@ -133,16 +133,18 @@ def _tile_change(
         return TileChange(column, row, goes, FloorNames(geometry, problems).layer(named, (*path, key), None))
     box = shapely.box(*(tile_size * each for each in (column, row, column + 1, row + 1)))
     layer = geometry.floor_in(box, named.height)
-    if layer < 0 and geometry.floors:
-        problems.add(
-            (*path, key, "height"),
+    if layer >= 0:
+        return TileChange(column, row, goes, layer)
+    if geometry.floors:
+        message, fix = (
             f"there is no ground in tile [{column}, {row}]",
             f"Tiles are squares of {tile_size:g} m; [0, 0] is the one from (0, 0) to ({tile_size:g}, "
             f"{tile_size:g}).",
-            key=True,
         )
-        return None
-    return TileChange(column, row, goes, layer)
+    else:
+        message, fix = f"{named.height:g} m, but the geometry has one level floor", "Leave it out."
+    problems.add((*path, key, "height"), message, fix, key=True)
+    return None
 
 
 def _timed(

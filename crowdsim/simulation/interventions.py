@@ -20,7 +20,7 @@ from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
-from crowdsim.simulation.given import points_of, rows_of, velocities_of
+from crowdsim.simulation.given import floor_of, points_of, rows_of, velocities_of
 from crowdsim.simulation.placing import places_for, polygons_under, put_elsewhere
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import intervention
@@ -644,23 +644,15 @@ class Interventions:
     def _floor_of_tile(self, column: int, row: int, storey: str | None, height: float | None) -> int:
         """Return the number of the floor that a program means; the only one if it names none."""
         geometry, tiles = self.scenario.geometry, self.world.tiles
-        assert tiles is not None
-        if storey is not None and height is not None:
-            raise CrowdsimError("storey and height are both given. Keep one of them.")
-        if storey is not None:
-            return self._floor(storey)
-        if height is not None:
-            box = shapely.box(*(tiles.size * each for each in (column, row, column + 1, row + 1)))
-            layer = geometry.floor_in(box, float(height))
-            if layer < 0 and geometry.floors:
-                raise CrowdsimError(f"there is no ground in tile ({column}, {row}) on any floor.")
+        layer = floor_of(geometry, storey, height, f"tile ({column}, {row})")
+        if layer is not None:
             return max(0, layer)
-        if len(geometry.floors) > 1:
-            raise CrowdsimError(
-                f"tile ({column}, {row}) is on each of several floors. Name one, as in remove_tile({column}, "
-                f"{row}, storey={geometry.floor_names[0]!r}); there are {listed(list(geometry.floor_names))}."
-            )
-        return 0
+        assert height is not None and tiles is not None
+        box = shapely.box(*(tiles.size * each for each in (column, row, column + 1, row + 1)))
+        layer = geometry.floor_in(box, float(height))
+        if layer < 0:
+            raise CrowdsimError(f"there is no ground in tile ({column}, {row}) on any floor.")
+        return layer
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         there, away = self.world.agents.entity[: self.world.agent_count], self.world.outside["entity"]

@@ -367,9 +367,13 @@ def test_a_floor_is_meant_by_the_height_that_it_has_in_that_tile(height, floor):
 def test_programs_have_to_name_the_floor_and_are_told_which_there_are():
     with simulation(HOUSE) as run:
         for call, says in (
-            (lambda: run.remove_tile(1, 1), "several floors.*storey='low'.*there are low, high, ramp, stair"),
+            (
+                lambda: run.remove_tile(1, 1),
+                r"several floors.*tile \(1, 1\) lies: height=, or storey= one of low, high, ramp, stair",
+            ),
             (lambda: run.remove_tile(1, 1, storey="attic"), "no storey 'attic'"),
-            (lambda: run.remove_tile(1, 1, storey="low", height=3), "both given"),
+            (lambda: run.remove_tile(1, 1, storey="low", height=3), "not both"),
+            (lambda: run.remove_tile(1, 1, height="three"), "finite number in metres, not 'three'"),
             (lambda: run.remove_tile(40, 1, height=3), r"no ground in tile \(40, 1\)"),
             (
                 lambda: run.remove_tile(0, 0, storey="stair"),
@@ -405,3 +409,19 @@ def test_one_storey_takes_tiles_by_its_name_and_without():
             digests.append(run.digest)
             assert run.world.heights().tolist() == [2.5] * len(run.world.agents)
     assert len(set(digests)) == 1
+
+
+def test_on_one_level_floor_no_floor_is_named():
+    document = {
+        **HOUSE,
+        "geometry": {"walkable": {"box": [0, 0, 16, 10]}},
+        "goals": {},
+        "groups": [{"name": "waits", "positions": [[2, 2]]}],
+    }
+    with simulation(document) as run:
+        for named in ({"storey": "low"}, {"height": 0}):
+            with pytest.raises(CrowdsimError, match="one level floor: leave out storey and height"):
+                run.remove_tile(1, 1, **named)
+            events = [{"at": 1, "remove_tile": {**named, "tile": [1, 1]}}]
+            with pytest.raises(ScenarioError, match=r"the geometry has (one level floor|none)"):
+                parse_scenario(json.dumps({**document, "events": events}))

@@ -13,7 +13,7 @@ from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh, can_be_cros
 from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
-MOST_SHEET = 2**31 - 1
+MOST_SHEET = 1 << 24  # Pieces of a surface have fewer: each has faces of its own.
 MOST_LINE = 10**9  # Column or row of a tile, to either side.
 PAIRS = ("vertex", "polygon_slope", "polygon_pace")  # What has two numbers for each.
 MOST_PACE = 25.0  # As scenarios may say, of terrain on a stair.
