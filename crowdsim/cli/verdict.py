@@ -21,6 +21,7 @@ _NUMBERS = {
     "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m",
     "symmetries_broken", "strays", "expansions", "longest_wait_s", "worst_tick_ms",
 }  # fmt: skip
+_OF_ARRIVALS = ("came", "waiting_outside", "longest_outside_s")
 Rows = Sequence[tuple[str, str]]
 
 
@@ -47,6 +48,7 @@ def is_verdict(result: Mapping[str, Any]) -> bool:
         and isinstance(left, (list, tuple))
         and all(isinstance(each, Mapping) and _is_left(each) for each in left)
         and isinstance(result.get("nudges", 0), (int, float))
+        and all(isinstance(result.get(name, 0), (int, float)) for name in _OF_ARRIVALS)
         and isinstance(result.get("most_requests_open", 0), (int, float))
         and _is_table(result.get("replans", {}), int)
         and _is_table(result.get("deadlocked", {}), int)
@@ -118,6 +120,7 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         "not arrived": reasons if result["not_arrived"] else "",
         "deadlocks": f"{deadlocked} (stuck for 30 s)" if deadlocked else "",
         "flow": _flow_words(result),
+        "came in": _came(result),
         "standing": f"{result['standing']:,} without a further goal" if result["standing"] else "",
         "overlaps": f"deepest {_length(result['deepest_overlap_m'])}"
         if result["deepest_overlap_m"]
@@ -136,6 +139,15 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         "  slowest": f"{', '.join(slowest)} a tick" if slowest else "",
     }
     return [(name, text) for name, text in rows.items() if text]
+
+
+def _came(result: Mapping[str, Any]) -> str:
+    """Return how many came in while the run lasted, and how many found no room; empty if none were to."""
+    waits = result.get("waiting_outside", 0)
+    words = [f"{result['came']:,} while the run lasted"] if result.get("came") or waits else []
+    if waits:
+        words.append(f"{waits:,} more wait outside for room, the first for {result['longest_outside_s']:g} s")
+    return ", ".join(words)
 
 
 def _counts(counts: Mapping[str, int]) -> str:

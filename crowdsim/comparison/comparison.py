@@ -123,11 +123,12 @@ def run_scene(
         except ModelError as error:
             failed = str(error)
         tick, arrived, there = scenario.tick, counts.arrived, counts.arrived > 0
+        optimal, alone = counts.shortest_paths()
+        ideal = np.concatenate([ideal, alone[len(ideal) :]])
         ratio = counts.on_the_way_s()[there] / np.maximum(ideal[there], tick)
         ns, ticks = dict(zip(run.probes.names, run.probes.total.tolist(), strict=True)), max(1, run.tick)
         agent_ticks = max(1.0, sums["agents"])
         counts.close_trace([group.name for group in scenario.groups])
-        optimal = counts.optimal_lengths()
         known = optimal > 0.0  # and not nan; an agent at its goal from the start has walked none
         return Outcome(
             scenario=scenario.name,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.measures.contacts import COLLISION_WEIGHT, STEERBENCH_FPS, touching
 from crowdsim.measures.shortest_paths import REACHED, open_world, shortest_path_lengths
+from crowdsim.setup.newcomers import agents_by_identity
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
 
@@ -57,12 +58,15 @@ class Trace:
     overlaps: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3)))
 
 
+_MOST = 1 << 31  # Agents: pairs of them are kept as one number each.
+
+
 class RunCounts:
     """Sums over the ticks of one run.
 
     Sums are those of `crowdsim.measures.path_lengths`, `detours`, `collisions` and `steering_scores` of a
-    recording of every tick, in an amount of memory that does not grow with the run. Arrays have one row for
-    each agent, by entity - 1.
+    recording of every tick, in an amount of memory that does not grow with the run, but with the agents that
+    come in. Arrays have one row for each agent, by entity - 1.
 
     Parameters
     ----------
@@ -97,6 +101,8 @@ class RunCounts:
             np.zeros(self.count, dtype=np.int64) for _ in range(3)
         )
         self.overlaps = 0
+        self.group, self.index = agents.group.copy(), agents.index.copy()
+        self.start_tick = agents.start_tick.copy()
         self._place = np.column_stack((agents.position, np.zeros(self.count)))
         self._place[:, 2] = run.world.heights()[: self.count]
         self._layer = np.array(run.world.agents.layer[: self.count], dtype=np.int32)
@@ -106,6 +112,7 @@ class RunCounts:
         self._in_contact = np.zeros(0, dtype=np.int64)  # pairs, as one number each
         self._reached: list[NDArray[Any]] = []
         self._every = max(1, round(TRACE_SECONDS / run.scenario.tick))
+        # of those that are there from the beginning
         self._traced = np.arange(0, self.count, max(1, -(-self.count // MOST_TRACED)))
         self._frames: list[tuple[NDArray[np.float32], NDArray[np.int32]]] = []
         self._stuck: list[tuple[float, float, float]] = []
@@ -117,6 +124,8 @@ class RunCounts:
     def note(self, events: NDArray[Any]) -> None:
         """Add the tick that was just done, and what happened in it, as `Simulation.step` returns it."""
         run = self.run
+        if run.world.came.tick == run.tick and len(run.world.came.entity):
+            self._take_in(events)
         agents, here = run.world.agents, run.world.agent_count
         rows = agents.entity[:here] - 1
         place, present = self._place.copy(), np.zeros(self.count, dtype=np.bool_)
@@ -145,6 +154,35 @@ class RunCounts:
             )
             if run.tick % self._every == 0:
                 self._keep_frame(present)
+
+    def _take_in(self, events: NDArray[Any]) -> None:
+        """Have rows for agents that came in this tick, where they came in."""
+        came, more = self.run.world.came, int(self.run.world.came.entity[-1]) - self.count
+        newcomers = self.run.world.newcomers
+        assert newcomers is not None
+        columns = newcomers.columns(came.group, came.index)
+        rows, self.count = came.entity - 1, self.count + more
+
+        def grown(array: NDArray[Any], fill: float = 0.0) -> NDArray[Any]:
+            width = [(0, more)] + [(0, 0)] * (array.ndim - 1)
+            return np.pad(array, width, constant_values=fill)
+
+        for name in ("length", "energy", "acceleration", "arrived", "last_tick", "collisions", "group"):
+            setattr(self, name, grown(getattr(self, name)))
+        self.index, self.start_tick = grown(self.index), grown(self.start_tick)
+        self._layer, self._start_layer = grown(self._layer), grown(self._start_layer)
+        self._place, self._start = grown(self._place), grown(self._start)
+        self._radius, self._velocity = grown(self._radius), grown(self._velocity, np.nan)
+        self.group[rows], self.index[rows], self._radius[rows] = came.group, came.index, columns["radius"]
+        self.start_tick[rows] = columns["start_tick"] + came.tick - 1
+        spawned = events[events["kind"] == EventKind.SPAWN]
+        spawned = spawned[np.searchsorted(spawned["entity"], came.entity)]
+        self._start[rows] = np.column_stack((spawned["x"], spawned["y"]))
+        self._place[rows, :2] = self._start[rows]
+        there = np.searchsorted(self.run.world.agents.entity, came.entity)
+        there = np.minimum(there, len(self.run.world.agents) - 1)
+        self._layer[rows] = self._start_layer[rows] = self.run.world.agents.layer[there]
+        self._place[rows, 2] = self.run.world.heights()[there]
 
     def _move(self, place: NDArray[np.float64], walks: NDArray[np.bool_]) -> None:
         """Add the steps of agents that walk."""
@@ -176,12 +214,12 @@ class RunCounts:
                 x, y, z, radius, COLLISION_DEPTH_M, size=max(1e-3, 2.0 * float(radius.max()))
             )
             first, second = np.minimum(rows[one], rows[other]), np.maximum(rows[one], rows[other])
-            pairs = np.sort(first * self.count + second)
+            pairs = np.sort(first * _MOST + second)
         new = np.setdiff1d(pairs, self._in_contact, assume_unique=True)
         self._in_contact = pairs
         if not len(new):
             return
-        first, second = new // self.count, new % self.count
+        first, second = new // _MOST, new % _MOST
         self.overlaps += len(new)
         np.add.at(self.collisions, first, 1)
         np.add.at(self.collisions, second, 1)
@@ -199,7 +237,7 @@ class RunCounts:
     def on_the_way_s(self) -> NDArray[np.float64]:
         """Return how long each was on its way, until it arrived or was last in the world: (n,) float64, s."""
         until = np.where(self.arrived > 0, self.arrived, self.last_tick)
-        return np.maximum(0, until - self.run.built.agents.start_tick) * self.run.scenario.tick
+        return np.maximum(0, until - self.start_tick) * self.run.scenario.tick
 
     def scores(self) -> NDArray[np.float64]:
         """Return SteerBench's score of each, see `crowdsim.measures.steering_scores`: (n,) float64;
@@ -220,19 +258,18 @@ class RunCounts:
             where=took > 0.0,
         )
 
-    def optimal_lengths(self) -> NDArray[np.float64]:
+    def shortest_paths(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the length of each one's shortest path through the goals that it reached, for its width:
-        (n,) float64, m; see `shortest_path_lengths`.
+        (n,) float64, m, and the time that it would take alone, (n,) float64, s; see `shortest_path_lengths`.
         """
         reached = np.concatenate(self._reached) if self._reached else np.zeros(0, dtype=REACHED)
         reached = reached[self.arrived[reached["person"] - 1] > 0]
         reached = reached[np.argsort(reached["person"], kind="stable")]
         if not len(reached):
-            return np.full(self.count, np.nan)
-        people = np.arange(1, self.count + 1)
-        return shortest_path_lengths(
-            open_world(self.run.scenario), people, self._start, self._start_layer, reached
-        )[0]
+            return np.full(self.count, np.nan), np.full(self.count, np.nan)
+        people, built = np.arange(1, self.count + 1), open_world(self.run.scenario)
+        agents = agents_by_identity(built.scenario, built.all_agents, people, self.group, self.index)
+        return shortest_path_lengths(built, people, agents, self._start, self._start_layer, reached)
 
     def close_trace(self, groups: Sequence[str]) -> None:
         """Put what was kept into the trace."""

@@ -511,7 +511,7 @@ def present_moment(
     goals : sequence of Goal
         Of the scenario.
     people : int
-        How many agents the scenario has: entities above are obstacles.
+        The highest entity that an agent can have: those above are obstacles.
     is_stuck : (n,) bool
     going_on : sequence of int
         Entities of obstacles that will yet go on; see `MoveObstacles.going_on`.

@@ -24,6 +24,7 @@ from crowdsim.scenario.geometry import joins_of
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Goal, Scenario
 from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.entities import FIRST_DISC
 from crowdsim.world.events import Cause
 
 NEEDED = (
@@ -58,7 +59,9 @@ class Recorded:
         self.events: pd.DataFrame = recording.events()
         self.roster: pd.DataFrame = recording.roster()
         self.tick_s = recording.header.tick_s
-        self.people = int(self.roster["entity"].max()) if len(self.roster) else 0
+        listed = int(self.roster["entity"].max()) if len(self.roster) else 0
+        # Where agents come in while the run lasts, obstacles have numbers beyond all that agents can have.
+        self.people = FIRST_DISC - 1 if self.scenario.has_arrivals else listed
         self._walls: dict[int, Segments] = {}  # by how many changes of the ground came before
 
     @cached_property

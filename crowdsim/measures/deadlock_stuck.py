@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.scenario.model import Event
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, Wait
 
 # In headers of recordings: which definition this is. Older ones meant net displacement.
 STUCK_BY = "progress"
@@ -55,14 +55,15 @@ def wants_on(
     path_status: NDArray[np.uint8],
     preferred_velocity: NDArray[np.float64],
     is_driven: NDArray[np.uint8],
+    waits: NDArray[np.uint8],
     *,
     door_opens_later: bool,
 ) -> NDArray[np.bool_]:
     """Return (n,) bool: which agents have a goal, have not arrived, and do not wait by design.
 
-    By design wait: those whose premovement time is not over, those that a program holds, and, while a door is
-    still to open by the clock, those that have no path until it does, also while they go as near to their
-    goal as they can.
+    By design wait: those whose premovement time is not over, those that say what they wait for, those that a
+    program holds, and, while a door is still to open by the clock, those that have no path until it does,
+    also while they go as near to their goal as they can.
 
     Parameters
     ----------
@@ -75,6 +76,8 @@ def wants_on(
     preferred_velocity : (n, 2) float64, m/s
     is_driven : (n,) uint8
         `Led`: not 0 for those whose preferred velocity a program sets.
+    waits : (n,) uint8
+        `Wait`: not 0 for those that wait for something.
     door_opens_later : bool
         See `opens_later`.
     """
@@ -86,7 +89,7 @@ def wants_on(
     halted = (is_driven != 0) & (
         np.hypot(preferred_velocity[:, 0], preferred_velocity[:, 1]) < HALTED_SPEED_M_S
     )
-    wants = (walks | stands) & ~halted
+    wants = (walks | stands) & ~halted & (waits == Wait.NOTHING)
     return wants & has_path & walks if door_opens_later else wants
 
 
@@ -114,20 +117,24 @@ def waits_by_design(
     path_status: NDArray[np.uint8],
     *,
     door_opens_later: bool,
+    waits: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.bool_]:
-    """Return (n,) bool: which agents have a goal and wait by design, as far as recordings tell:
-    for their premovement time to be over, or for a door to open. See `wants_on`.
+    """Return (n,) bool: which agents wait by design, as far as recordings tell: for their premovement time to
+    be over, for a door to open, or, where `waits` was recorded, for what that says. See `wants_on`.
     """
     still = np.zeros((len(activity), 2))
+    if waits is None:
+        waits = np.zeros(len(activity), dtype=np.uint8)
     wants = wants_on(
         activity,
         goal,
         path_status,
         still,
         np.zeros(len(activity), np.uint8),
+        waits,
         door_opens_later=door_opens_later,
     )
-    return (goal >= 0) & (activity <= AgentState.STANDING) & ~wants
+    return ((goal >= 0) | (waits > 0)) & (activity <= AgentState.STANDING) & ~wants
 
 
 def opens_later(events: Sequence[Event], tick: int) -> bool:

@@ -18,7 +18,9 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.scenario.model import Scenario
+from crowdsim.setup.agents import Agents
 from crowdsim.setup.build import Built, build_world
+from crowdsim.setup.newcomers import agents_by_identity
 
 
 def detours(source: Source) -> pd.DataFrame:
@@ -55,10 +57,14 @@ def detours(source: Source) -> pd.DataFrame:
     built = open_world(scenario_of(tracks))
     paths = path_lengths(tracks)
     first = tracks.starts[:-1]
-    layer = tracks.layer[first] if tracks.layer is not None else _layers_of_groups(built, tracks.seen)
-    reached = _reached(tracks, built, paths["has_arrived"].to_numpy())
+    numbers = {group.name: number for number, group in enumerate(built.scenario.groups)}
+    group = np.array([numbers.get(name, -1) for name in tracks.of_seen("group").tolist()], dtype=np.int32)
+    agents = agents_by_identity(built.scenario, built.all_agents, tracks.seen, group, tracks.of_seen("index"))
+    floors = np.array([each.layer for each in built.scenario.groups], dtype=np.int32)[agents.group]
+    layer = tracks.layer[first] if tracks.layer is not None else floors
+    reached = _reached(tracks, floors, paths["has_arrived"].to_numpy())
     optimum, ideal = shortest_path_lengths(
-        built, tracks.seen, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached
+        built, tracks.seen, agents, np.column_stack((tracks.x[first], tracks.y[first])), layer, reached
     )
     table = paths[["id", "group", "has_arrived", "length_m"]].assign(optimum_m=optimum)
     positive = np.where(optimum > 0.0, optimum, np.nan)
@@ -98,6 +104,7 @@ def open_world(scenario: Scenario) -> Built:
 def shortest_path_lengths(
     built: Built,
     people: NDArray[np.int64],
+    agents: Agents,
     place: NDArray[np.float64],
     layer: NDArray[np.int32],
     reached: NDArray[Any],
@@ -110,6 +117,8 @@ def shortest_path_lengths(
         See `open_world`.
     people : (k,) int64
         Entities.
+    agents : Agents
+        What they are, (k,).
     place : (k, 2) float64, m
         Where each was first.
     layer : (k,) int32
@@ -134,7 +143,7 @@ def shortest_path_lengths(
     for row, (person, begin, end) in enumerate(
         zip(people.tolist(), begins.tolist(), ends.tolist(), strict=True)
     ):
-        itinerary = world.itineraries[built.all_agents.itinerary[person - 1]]
+        itinerary = world.itineraries[agents.itinerary[row]]
         if not 0 < end - begin <= len(itinerary.goals):
             continue
         offset = len(itinerary.goals) - (end - begin)
@@ -157,14 +166,16 @@ def shortest_path_lengths(
                     y,
                     floor,
                     goal,
-                    built.all_agents.desired_speed[person - 1] if np.isnan(speed) else speed,
+                    agents.desired_speed[row] if np.isnan(speed) else speed,
                 )
             )
-    return _sums(built, np.array(legs, dtype=_LEG), len(people))
+    return _sums(built, np.array(legs, dtype=_LEG), agents.radius)
 
 
-def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return the goals that people reached while they were seen."""
+def _reached(tracks: Tracks, floors: NDArray[np.int32], has_arrived: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return the goals that people reached while they were seen; `floors` are those on which their groups
+    begin, (k,).
+    """
     happened = tracks.events[tracks.events["kind"].isin(["GOAL_REACHED", "ARRIVAL"])].sort_values(
         ["id", "time_s"], kind="stable"
     )
@@ -175,7 +186,7 @@ def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> ND
     for name, column in (("person", "id"), ("goal", "value"), ("x", "x_m"), ("y", "y_m")):
         found[name] = happened[column].to_numpy()
     if tracks.layer is None:
-        found["layer"] = _layers_of_groups(built, found["person"])
+        found["layer"] = floors[np.searchsorted(tracks.seen, found["person"])]
     else:
         numbers = np.searchsorted(tracks.seen, found["person"]).tolist()
         rows = [
@@ -184,12 +195,6 @@ def _reached(tracks: Tracks, built: Built, has_arrived: NDArray[np.bool_]) -> ND
         ]
         found["layer"] = tracks.layer[np.array(rows, dtype=np.int64)]
     return found
-
-
-def _layers_of_groups(built: Built, people: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return the floor on which each one's group begins."""
-    layers = np.array([group.layer for group in built.scenario.groups], dtype=np.int32)
-    return layers[built.all_agents.group[people - 1]]
 
 
 def _is_same(scenario: Scenario, goal: int, reached: int) -> bool:
@@ -207,17 +212,19 @@ def _row_at(tracks: Tracks, number: int, time_s: float) -> int:
     return max(first, first + int(np.searchsorted(tracks.time_s[first:stop], time_s, side="right")) - 1)
 
 
-def _sums(built: Built, legs: NDArray[Any], people: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each person the length of the shortest paths of all legs (m), and their time (s);
-    NaN without legs, or where one has no path.
+def _sums(
+    built: Built, legs: NDArray[Any], radii: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return for each person, of some radii, (k,) m, the length of the shortest paths of all legs (m), and
+    their time (s); NaN without legs, or where one has no path.
     """
-    world = built.world
+    world, people = built.world, len(radii)
     position = np.column_stack((legs["x"], legs["y"]))
     polygon = np.empty(len(legs), dtype=np.int64)
     locate_many(0, len(legs), world.mesh, position, np.ascontiguousarray(legs["layer"]), polygon)
     lost = legs["row"][polygon < 0]  # stood off the ground, where a camera or a push has put a person
     legs, position, polygon = legs[polygon >= 0], position[polygon >= 0], polygon[polygon >= 0]
-    goal, radius = np.ascontiguousarray(legs["goal"]), built.all_agents.radius[legs["person"] - 1]
+    goal, radius = np.ascontiguousarray(legs["goal"]), radii[legs["row"]]
     asked = Asked(world.mesh, world.goals, position, polygon, goal, radius)
     found = FoundCorridors(MeshPlanner(world.mesh, world.goals, kind="optimal"), asked)
     length, effort, piece = found.lengths(), found.lengths(in_time=True), found.piece

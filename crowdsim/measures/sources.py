@@ -53,6 +53,7 @@ def _recorded(recording: Recording) -> Tracks:
     people = people_table(
         roster["entity"].to_numpy(),
         group=roster["group_name"].to_numpy(),
+        index=roster["index"].to_numpy(),
         radius_m=roster["radius"].to_numpy(),
         desired_speed_m_s=roster["desired_speed"].to_numpy(),
         start_s=roster["start_tick"].to_numpy() * header.tick_s,

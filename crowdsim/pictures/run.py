@@ -351,13 +351,14 @@ def _states_at_the_end(recording: Recording, scenario: Scenario) -> pd.DataFrame
     told = {"activity", "goal", "path_status"}
     last = recording.trajectories(
         frames=slice(recording.commit.frames - 1, None),
-        columns=["x", "y", "is_stuck", *sorted((told | {"layer"}) & known)],
+        columns=["x", "y", "is_stuck", *sorted((told | {"layer", "waits"}) & known)],
     )
     if not told <= known:
         return last.assign(waits=0)
     waits = waits_by_design(
         *(last[name].to_numpy() for name in ("activity", "goal", "path_status")),
         door_opens_later=opens_later(scenario.events, recording.commit.last_tick),
+        waits=last["waits"].to_numpy() if "waits" in last else None,
     )
     # agents are looked at once a second: one may have begun to wait since
     return last.assign(waits=waits.astype(int), is_stuck=last["is_stuck"].to_numpy() * ~waits)

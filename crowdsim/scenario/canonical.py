@@ -265,6 +265,10 @@ def _visits(visits: tuple[Visit, ...], scenario: Scenario) -> list[Any]:
     found: list[Any] = []
     for visit in visits:
         goal = scenario.goals[visit.goal]
+        if visit.shares:
+            shares = {scenario.goals[each].name: share for each, share in visit.shares}
+            found.append(_without_none({"shares": shares, "speed": visit.speed}))
+            continue
         if goal.is_inline:
             found.append(_without_none({**_goal(goal, scenario), "speed": visit.speed}))
         else:
@@ -303,11 +307,12 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         if any(agent.id is None for agent in group.listed):
             order = list(range(group.count))
         data["agents"] = [_agent(group.listed[index], scenario) for index in order]
-    else:
+    elif group.count or group.arrive is None:
         data["count"] = group.count
     keys = _keys_of_agents(group, scenario)
     data |= {
         "reserve": group.reserve or None,
+        "arrive": group.arrive.data(_areas) if group.arrive is not None else None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
         "goals": keys.pop("goals"),

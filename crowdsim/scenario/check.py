@@ -113,6 +113,9 @@ class GroundCheck:
                     self._inline(goals, visit.goal, self._step((*path, "agents", row, "goals"), step))
             for step, visit in enumerate(group.visits):
                 self._inline(goals, visit.goal, self._step((*path, "goals"), step))
+            if group.arrive is not None and group.layer == self.layer:
+                for number, door in enumerate(group.arrive.doors):
+                    self.area(door, (*path, "arrive", "doors", number))
             if group.layer != self.layer:
                 continue
             if group.region is not None:
@@ -199,7 +202,7 @@ class GroundCheck:
         """Note a group none of whose agents can walk to one of its goals."""
         starts = self._parts_of_start(group, positions)
         for step, visit in enumerate(group.visits):
-            reached = self._parts_of_goal(goals, visit.goal)
+            reached = set().union(*(self._parts_of_goal(goals, goal) for goal in visit.goals))
             if starts and reached and not starts & reached:
                 message = cut_off_message(goals[visit.goal].name, group.name)
                 self.notes.add(
@@ -301,14 +304,15 @@ def _at(point: Sequence[float]) -> str:
 def note_idle(groups: Sequence[Group], goals: Sequence[Goal], notes: Problems) -> None:
     """Note goals that nobody goes to and scenarios without agents."""
     used = {
-        visit.goal
+        goal
         for group in groups
         for visits in (group.visits, *(agent.visits or () for agent in group.listed))
         for visit in visits
+        for goal in visit.goals
     }
     used |= {part for index in used if index >= 0 for part in goals[index].parts}
     idle = [goal.name for index, goal in enumerate(goals) if index not in used]
     if idle:
         notes.add(("goals",), f"nobody goes to {listed(idle)}", key=True)
-    if not any(group.count for group in groups):
+    if not any(group.count or group.arrive is not None for group in groups):
         notes.add(("groups",), "there are no agents", key=True)

@@ -12,6 +12,8 @@ from crowdsim.scenario import schema
 
 # Cut-offs that keep less than this are a mistake; a thousand draws then miss them all with a chance of 2e-9.
 LEAST_SHARE_KEPT = 0.02
+# Where exponential draws are cut off if nothing is said: beyond lie 2 in a thousand million.
+MOST_MEANS = 20.0
 
 
 @dataclass(frozen=True)
@@ -21,11 +23,11 @@ class Distribution:
     Attributes
     ----------
     kind : str
-        ``number``, ``uniform``, ``normal``, ``lognormal`` or ``choice``.
+        ``number``, ``uniform``, ``normal``, ``lognormal``, ``exponential`` or ``choice``.
     low, high : float
         No draw lies outside; for a number both are the number.
     first, second : float
-        normal: mean, sd. lognormal: mu, sigma (of the natural logarithm). Else 0.
+        normal: mean, sd. lognormal: mu, sigma (of the natural logarithm). exponential: mean, 0. Else 0.
     values, weights : tuple of float
         choice: the values and how often each comes; else empty.
     """
@@ -49,10 +51,14 @@ class Distribution:
             return {"normal": {"mean": self.first, "sd": self.second, **bounds}}
         if self.kind == "lognormal":
             return {"lognormal": {"mu": self.first, "sigma": self.second, **bounds}}
+        if self.kind == "exponential":
+            return {"exponential": {"mean": self.first, **bounds}}
         return {"choice": {"values": list(self.values), "weights": list(self.weights)}}
 
     def share_kept(self) -> float:
         """Return which share of draws the cut-offs keep, 0..1."""
+        if self.kind == "exponential":
+            return math.exp(-self.low / self.first) - math.exp(-self.high / self.first)
         if self.kind not in ("normal", "lognormal"):
             return 1.0
         low, high = self.low, self.high
@@ -91,6 +97,10 @@ def distribution_from(shape: Any) -> Distribution:
         low = log.low if log.low is not None else _rounded(math.exp(log.mu - 3.0 * log.sigma))
         high = log.high if log.high is not None else _rounded(math.exp(log.mu + 3.0 * log.sigma))
         return Distribution("lognormal", float(low), float(high), float(log.mu), float(log.sigma))
+    if isinstance(shape, schema.ExponentialForm):
+        decay = shape.exponential
+        high = decay.high if decay.high is not None else MOST_MEANS * decay.mean
+        return Distribution("exponential", float(decay.low or 0.0), float(high), float(decay.mean))
     values = tuple(float(value) for value in shape.choice.values)
     weights = tuple(float(weight) for weight in shape.choice.weights or [1.0] * len(values))
     return Distribution("choice", min(values), max(values), 0.0, 0.0, values, weights)
@@ -147,8 +157,9 @@ def complaint(
         return f"{verb} {high:g} {unit}, but may be at most {most:g} {unit}", ""
     kept = distribution.share_kept()
     if kept < LEAST_SHARE_KEPT:
-        named = {"normal": ("mean", "sd"), "lognormal": ("mu", "sigma")}[distribution.kind]
-        about = f"{named[0]} {distribution.first:g} and {named[1]} {distribution.second:g}"
+        named = {"normal": ("mean", "sd"), "lognormal": ("mu", "sigma"), "exponential": ("mean",)}
+        numbers = zip(named[distribution.kind], (distribution.first, distribution.second), strict=False)
+        about = " and ".join(f"{name} {value:g}" for name, value in numbers)
         return (
             (
                 f"the cut-offs {low:g} to {high:g} {unit} keep "

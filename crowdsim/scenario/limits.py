@@ -24,6 +24,9 @@ MAX_OVERRIDES = 1_000  # --set options of one command.
 
 MAX_AGENTS = 2_000_000  # Agents of a scenario: some 0.6 kB each while running.
 MAX_GROUPS = 10_000
+MAX_SCHEDULE = 100_000  # Lines of a timetable of arrivals, and of a table of origins and destinations.
+MAX_DOORS = 100  # By which agents of one group come in.
+MAX_ITINERARIES = 10_000  # That the agents of one group draw from.
 # Named goals and points that stand inline; every agent of a large antipodal circle has one of its own.
 MAX_GOALS = 200_000
 MAX_VISITS = 1_000  # Goals in one agent's sequence.

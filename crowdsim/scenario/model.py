@@ -4,7 +4,7 @@ Nothing here knows files or YAML.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.printable import counted
+from crowdsim.scenario.arrivals import Arrivals
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
@@ -207,10 +208,32 @@ class Visit:
         Index into the scenario's goals.
     speed : float, m/s, or None
         Desired speed on the way there; None is the agent's own.
+    shares : tuple of (int, float)
+        Where agents draw their goal: what may come in place of `goal`, which is the first of these, with how
+        many go there, in any unit; else empty.
     """
 
     goal: int
     speed: float | None = None
+    shares: tuple[tuple[int, float], ...] = ()
+
+    @property
+    def goals(self) -> tuple[int, ...]:
+        """The goals that it may be."""
+        return tuple(goal for goal, _ in self.shares) if self.shares else (self.goal,)
+
+
+def options_of(visits: Sequence[Visit]) -> list[tuple[tuple[Visit, ...], float]]:
+    """Return the lists of goals that an agent with these visits may draw, with their shares."""
+    found: list[tuple[tuple[Visit, ...], float]] = [((), 1.0)]
+    for visit in visits:
+        choices = visit.shares or ((visit.goal, 1.0),)
+        found = [
+            ((*before, Visit(goal, visit.speed)), share * own)
+            for before, share in found
+            for goal, own in choices
+        ]
+    return found
 
 
 @dataclass(frozen=True)
@@ -249,6 +272,8 @@ class Group:
         Empty, or one for each agent.
     reserve : int
         Number of further agents, whose indices follow, that only a program puts in.
+    arrive : Arrivals or None
+        When further agents come in while the run lasts; their indices follow all of these.
     region : shapely Polygon or MultiPolygon, or None
         Where agents without a position start; None is all walkable ground.
     visits : tuple of Visit
@@ -285,6 +310,7 @@ class Group:
     navigation: Chosen | None = None
     immovable: bool = False
     reserve: int = 0
+    arrive: Arrivals | None = None
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
@@ -385,6 +411,11 @@ class Scenario:
     def agent_count(self) -> int:
         """Number of agents."""
         return sum(group.count for group in self.groups)
+
+    @property
+    def has_arrivals(self) -> bool:
+        """Whether agents come in while the run lasts."""
+        return any(group.arrive is not None for group in self.groups)
 
     @property
     def sections(self) -> Mapping[str, Chosen]:

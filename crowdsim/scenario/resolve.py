@@ -4,6 +4,7 @@ names become indices, defaults are filled in, items are checked against each oth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,15 @@ import shapely
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.arrivals import resolve_arrivals, shares_in
 from crowdsim.scenario.distributions import Distribution, complaint, distribution_from
 from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import FloorNames
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_TICKS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_ITINERARIES, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit, point_goal_name
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.timetable import ticks_in
-from crowdsim.scenario.tree import UNUSABLE, Path, Problems, item_text, listed, suggestion
+from crowdsim.scenario.tree import UNUSABLE, Path, Problems, Refused, item_text, listed, suggestion
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
 UNKNOWN = -1  # index of a goal that could not be resolved; its problem has been reported
@@ -62,7 +64,8 @@ class GoalTable:
     """
 
     def __init__(self, draft: Draft, reader: AreaReader, problems: Problems, floors: FloorNames) -> None:
-        self.floors = floors
+        self.floors, self.access = floors, reader.access
+        self._names = {index: group.name for index, group in draft.groups.items()}
         self.problems = problems
         self.known = draft.goal_names
         self.goals_are_known = draft.goals_are_known
@@ -169,18 +172,64 @@ class GoalTable:
         """Return a sequence of goals; add a problem for each that there is not."""
         found = []
         for at, item, is_last in _steps(shape, path):
-            name = item if isinstance(item, str) else self._inline.get(at) or item.goal
-            speed = None if isinstance(item, str) or item.speed is None else float(item.speed)
-            visit = Visit(self._index.get(name, UNKNOWN), speed)
-            if at in self._inline or self.is_known(name, at if isinstance(item, str) else (*at, "goal")):
-                found.append(visit)
-            if not is_last and visit.goal in self.exits:
+            visit = self._visit(item, at)
+            found += [visit] if visit is not None else []
+            exits = [goal for goal in visit.goals if goal in self.exits] if visit is not None else []
+            if not is_last and exits:
                 self.problems.add(
                     at,
-                    f'"{name}" is an exit: agents leave the world there and never reach what comes after it',
+                    f'"{self.goals[exits[0]].name}" is an exit: agents leave the world there and never reach '
+                    "what comes after it",
                     "Make it a region, or put it last.",
                 )
+        count = math.prod(len(visit.goals) for visit in found)
+        if count > MAX_ITINERARIES:
+            self.problems.add(
+                path,
+                f"agents would draw from {count:,} lists of goals, but there may be at most "
+                f"{MAX_ITINERARIES:,}",
+                "Give fewer goals with shares.",
+            )
+            return ()
         return tuple(found)
+
+    def _visit(self, item: Any, at: Path) -> Visit | None:
+        """Return one step of a list of goals, or None after a problem was added."""
+        if isinstance(item, (schema.Shares, schema.SharesFile)):
+            return self._drawn(item, at)
+        name = item if isinstance(item, str) else self._inline.get(at) or item.goal
+        speed = None if isinstance(item, str) or item.speed is None else float(item.speed)
+        if at in self._inline or self.is_known(name, at if isinstance(item, str) else (*at, "goal")):
+            return Visit(self._index.get(name, UNKNOWN), speed)
+        return None
+
+    def _drawn(self, item: Any, at: Path) -> Visit | None:
+        """Return a step for which agents draw their goal, or None after a problem was added."""
+        if isinstance(item, schema.Shares):
+            shares, place = {name: float(share) for name, share in item.shares.items()}, (*at, "shares")
+        else:
+            place = (*at, "shares_file")
+            try:
+                shares = dict(shares_in(self.access.read(item.shares_file), self._names[int(at[1])]))
+            except Refused as error:
+                self.problems.add(place, f'"{item.shares_file}": {error}', error.way_out)
+                return None
+        known = [
+            name
+            for name in shares
+            if self.is_known(name, (*place, name) if isinstance(item, schema.Shares) else place)
+        ]
+        if len(known) < len(shares):
+            return None
+        if not sum(shares.values()) > 0.0:
+            self.problems.add(place, "all shares are 0", "Give at least one goal a share above 0.")
+            return None
+        # ascending by name, so that their order in the file changes nothing
+        drawn = tuple(
+            (self._index.get(name, UNKNOWN), shares[name]) for name in sorted(shares) if shares[name] > 0.0
+        )
+        speed = None if item.speed is None else float(item.speed)
+        return Visit(drawn[0][0], speed, drawn if len(drawn) > 1 else ())
 
     def _points(self, shape: Any, path: Path) -> dict[str, Goal]:
         """Return the points that stand inline in a sequence of goals, by name."""
@@ -260,6 +309,9 @@ class GroupResolver:
             else None,
             listed=(),
             reserve=shape.reserve,
+            arrive=resolve_arrivals(shape.arrive, (*path, "arrive"), self.reader, self.problems)
+            if shape.arrive is not None
+            else None,
             region=region,
             leave_on_arrival=shape.leave_on_arrival,
             avoidance=self._own("avoidance", path),
@@ -303,11 +355,13 @@ class GroupResolver:
 
     def _count(self, shape: schema.GroupShape, path: Path) -> int:
         given = [key for key in HOW_MANY if getattr(shape, key) is not None]
+        if not given and shape.arrive is not None:
+            return 0
         if not given:
             self.problems.add(
                 path,
                 f'the group "{shape.name}" says nothing of how many agents it has',
-                "Give one of count, positions and agents.",
+                "Give one of count, positions and agents, or say with arrive when they come.",
             )
             return 0
         if len(given) > 1:
@@ -317,7 +371,7 @@ class GroupResolver:
         placed = shape.positions is not None or (
             shape.agents is not None and all(agent.position is not None for agent in shape.agents)
         )
-        if shape.region is not None and placed and len(given) == 1:
+        if shape.region is not None and placed and len(given) == 1 and shape.arrive is None:
             self.problems.add(
                 (*path, "region"),
                 "every agent has a position, so the region does nothing",
@@ -356,11 +410,12 @@ class GroupResolver:
             yield own
 
     def _check_stay(self, shape: schema.GroupShape, visits: Sequence[Visit], path: Path) -> None:
-        if not shape.leave_on_arrival and visits and visits[-1].goal in self.goals.exits:
+        exits = [goal for goal in visits[-1].goals if goal in self.goals.exits] if visits else []
+        if not shape.leave_on_arrival and exits:
             self.problems.add(
                 path,
                 (
-                    f'the last goal "{self.goals.goals[visits[-1].goal].name}" is an exit, where agents '
+                    f'the last goal "{self.goals.goals[exits[0]].name}" is an exit, where agents '
                     "leave the world: they cannot stay"
                 ),
                 "Make it a region, or leave out leave_on_arrival.",

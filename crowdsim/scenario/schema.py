@@ -26,6 +26,16 @@ from crowdsim.scenario.limits import (
     MAX_VISITS,
     MAX_WAYPOINTS,
 )
+from crowdsim.scenario.schema_arrivals import ArriveShape
+from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
+    DISTRIBUTION_KEYS,
+    ChoiceForm,
+    Distribution,
+    ExponentialForm,
+    LogNormalForm,
+    NormalForm,
+    UniformForm,
+)
 from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are found here
     AREA_KEYS,
     NAME_PATTERN,
@@ -69,87 +79,6 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
 DEFAULT_ARRIVE_WITHIN_M = 0.3
 LARGEST_ID = 2**63 - 1  # ids and seeds are kept as int64
 
-
-# Distributions
-# ------------------------------------------------------------------------------------------------------------
-
-
-class Uniform(Shape):
-    """Every value between two bounds is equally likely."""
-
-    low: float = Field(description="Least value.")
-    high: float = Field(description="Greatest value.")
-
-
-class Normal(Shape):
-    """The bell curve, cut off: values outside low..high are drawn again."""
-
-    mean: float = Field(description="Mean before the cut-off.")
-    sd: Annotated[float, Field(gt=0)] = Field(description="Standard deviation before the cut-off.")
-    low: float | None = Field(default=None, description="Least value. Default: mean - 3 sd.")
-    high: float | None = Field(default=None, description="Greatest value. Default: mean + 3 sd.")
-
-
-class LogNormal(Shape):
-    """A value whose natural logarithm is normal, cut off: values outside low..high are drawn again."""
-
-    mu: Annotated[float, Field(ge=-50, le=50)] = Field(
-        description="Mean of the logarithm; exp(mu) is the median."
-    )
-    sigma: Annotated[float, Field(gt=0, le=10)] = Field(description="Standard deviation of the logarithm.")
-    low: Annotated[float | None, Field(ge=0)] = Field(
-        default=None, description="Least value. Default: the value at mu - 3 sigma."
-    )
-    high: Annotated[float | None, Field(gt=0)] = Field(
-        default=None, description="Greatest value. Default: the value at mu + 3 sigma."
-    )
-
-
-class Choice(Shape):
-    """One of a list of values."""
-
-    values: Annotated[list[float], Field(min_length=1, max_length=10_000)] = Field(description="The values.")
-    weights: Annotated[list[Annotated[float, Field(ge=0)]], Field(min_length=1, max_length=10_000)] | None = (
-        Field(default=None, description="How often each comes, in any unit. Default: all equally often.")
-    )
-
-
-class UniformForm(Shape):
-    """A uniform distribution."""
-
-    uniform: Uniform
-
-
-class NormalForm(Shape):
-    """A normal distribution."""
-
-    normal: Normal
-
-
-class LogNormalForm(Shape):
-    """A log-normal distribution."""
-
-    lognormal: LogNormal
-
-
-class ChoiceForm(Shape):
-    """One of a list of values."""
-
-    choice: Choice
-
-
-DISTRIBUTION_KEYS = ("uniform", "normal", "lognormal", "choice")
-Distribution = Annotated[
-    Annotated[float, Tag("~number")]
-    | Annotated[UniformForm, Tag("~uniform")]
-    | Annotated[NormalForm, Tag("~normal")]
-    | Annotated[LogNormalForm, Tag("~lognormal")]
-    | Annotated[ChoiceForm, Tag("~choice")],
-    by_form(
-        lambda value: "~number" if is_number(value) else key_form(value, *DISTRIBUTION_KEYS),
-        "a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or {choice: ...}",
-    ),
-]
 
 # Goals
 # ------------------------------------------------------------------------------------------------------------
@@ -240,7 +169,29 @@ class VisitPoint(PointGoal):
     )
 
 
-VISIT_KEYS = ("goal", "point")
+class Shares(Shape):
+    """Each agent goes to one of several goals, drawn by shares."""
+
+    speed: VisitSpeed | None = Field(
+        default=None, description="Desired speed on the way there, m/s. Default: the agent's own."
+    )
+    shares: Annotated[
+        dict[Name, Annotated[float, Field(ge=0)]], Field(min_length=1, max_length=MAX_VISITS)
+    ] = Field(description="Goals by name, with how many go there, in any unit.")
+
+
+class SharesFile(Shape):
+    """The same from a table of origins and destinations."""
+
+    speed: VisitSpeed | None = Field(
+        default=None, description="Desired speed on the way there, m/s. Default: the agent's own."
+    )
+    shares_file: FileName = Field(
+        description="CSV with the columns origin (name of a group), destination (name of a goal) and share."
+    )
+
+
+VISIT_KEYS = ("goal", "point", "shares", "shares_file")
 
 
 def _visit_form(value: Any) -> str | None:
@@ -250,17 +201,22 @@ def _visit_form(value: Any) -> str | None:
 Visit = Annotated[
     Annotated[Name, Tag("~name")]
     | Annotated[VisitNamed, Tag("~goal")]
-    | Annotated[VisitPoint, Tag("~point")],
-    by_form(_visit_form, "the name of a goal, {goal: name, speed: ...} or {point: [x, y], ...}"),
+    | Annotated[VisitPoint, Tag("~point")]
+    | Annotated[Shares, Tag("~shares")]
+    | Annotated[SharesFile, Tag("~shares_file")],
+    by_form(_visit_form, "the name of a goal, {goal: name}, {point: [x, y]} or {shares: {name: share}}"),
 ]
 Visits = Annotated[
     Annotated[Name, Tag("~name")]
     | Annotated[VisitNamed, Tag("~goal")]
     | Annotated[VisitPoint, Tag("~point")]
+    | Annotated[Shares, Tag("~shares")]
+    | Annotated[SharesFile, Tag("~shares_file")]
     | Annotated[list[Visit], Field(max_length=MAX_VISITS), Tag("~list")],
     by_form(
         lambda value: "~list" if isinstance(value, list) else _visit_form(value),
-        "the name of a goal, {goal: name, speed: ...}, {point: [x, y], ...}, or a list of them",
+        "the name of a goal, {goal: name, speed: ...}, {point: [x, y], ...}, {shares: {name: share}}, or a "
+        "list of them",
     ),
 ]
 
@@ -302,7 +258,9 @@ class AgentShape(Bodies):
 
 
 class GroupShape(Bodies):
-    """Agents that have something in common. Exactly one of `count`, `positions` and `agents` is given."""
+    """Agents that have something in common. Exactly one of `count`, `positions` and `agents` is given, or
+    `arrive`, alone or beside one of them.
+    """
 
     name: Name = Field(
         description="Name of the group; with the index in the group it is the identity of an agent."
@@ -319,6 +277,9 @@ class GroupShape(Bodies):
     reserve: Annotated[int, Field(ge=0, le=MAX_AGENTS)] = Field(
         default=0,
         description="Further agents, which are not there before a program puts them in. Default: 0.",
+    )
+    arrive: ArriveShape | None = Field(
+        default=None, description="Further agents come in while the run lasts: when, how many and where."
     )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."

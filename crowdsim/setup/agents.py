@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import Problem, ScenarioError
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.distributions import Distribution
-from crowdsim.scenario.model import Group, RadiusChange, Scenario, Visit
+from crowdsim.scenario.model import Group, RadiusChange, Scenario, Visit, options_of
 from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.setup import packing
@@ -132,7 +132,7 @@ def resolve_agents(scenario: Scenario) -> Agents:
     radius, speed, premovement = (
         _draw(scenario, *_values(groups, order, name), stream, key) for name, stream in _DRAWN
     )
-    itineraries, itinerary = _itineraries(groups, order, group)
+    itineraries, itinerary = _itineraries(scenario, order, group, key)
     highest = np.array(
         [max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in itineraries]
     )
@@ -156,8 +156,8 @@ def resolve_agents(scenario: Scenario) -> Agents:
 
 
 def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
-    """Return all agents there can ever be: those of `resolve_agents`, and behind them the reserves of the
-    groups, by group and index; these have no place, nan.
+    """Return all agents that the scenario lists: those of `resolve_agents`, and behind them the reserves of
+    the groups, by group and index; these have no place, nan.
     """
     groups = scenario.groups
     counts = [each.reserve for each in groups]
@@ -165,6 +165,71 @@ def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
         return agents
     group = np.repeat(np.arange(len(groups), dtype=np.int32), counts)
     index = np.concatenate([each.count + np.arange(each.reserve, dtype=np.int32) for each in groups])
+    more = further_agents(scenario, group, index, list_itineraries(scenario), len(agents.itineraries))
+    both = {field.name: (getattr(agents, field.name), getattr(more, field.name)) for field in fields(Agents)}
+    joined: dict[str, Any] = {
+        name: one + other if isinstance(one, list) else np.concatenate([one, other])
+        for name, (one, other) in both.items()
+    }
+    return Agents(**joined)
+
+
+@dataclass(frozen=True, eq=False)
+class Itineraries:
+    """The lists of goals of agents that are not listed one by one.
+
+    Attributes
+    ----------
+    itineraries : list of Itinerary
+        Those of one group after those of the other.
+    start : (groups + 1,) int64
+        Where those of each begin.
+    shares : list of list of float
+        Of each group: how many have each of its lists, in any unit.
+    """
+
+    itineraries: list[Itinerary]
+    start: NDArray[np.int64]
+    shares: list[list[float]]
+
+
+def list_itineraries(scenario: Scenario) -> Itineraries:
+    """Return the lists of goals that further agents of each group may have."""
+    options = [options_of(each.visits) for each in scenario.groups]
+    return Itineraries(
+        [
+            _itinerary(visits, group.leave_on_arrival)
+            for group, own in zip(scenario.groups, options, strict=True)
+            for visits, _ in own
+        ],
+        np.cumsum([0, *(len(own) for own in options)]).astype(np.int64),
+        [[share for _, share in own] for own in options],
+    )
+
+
+def further_agents(
+    scenario: Scenario,
+    group: NDArray[np.int32],
+    index: NDArray[np.int32],
+    lists: Itineraries,
+    first: int,
+) -> Agents:
+    """Return agents that come after those of the beginning: a function of the seed, their groups and indices.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    group, index : (k,) int32
+    lists : Itineraries
+    first : int
+        The number that the first of these has in the world.
+
+    Returns
+    -------
+    Agents
+        They have no place, nan.
+    """
+    groups = scenario.groups
     names = [groups[number].name for number in group.tolist()]
     key = np.array(
         [agent_key(name, row, None) for name, row in zip(names, index.tolist(), strict=True)],
@@ -174,19 +239,26 @@ def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
         _draw(scenario, [getattr(each, name) for each in groups], group.astype(np.int64), stream, key)
         for name, stream in _DRAWN
     )
-    own = [_itinerary(each.visits, each.leave_on_arrival) for each in groups]
+    itinerary = lists.start[group]
+    for number in np.unique(group).tolist():
+        if len(lists.shares[number]) > 1:
+            rows = np.flatnonzero(group == number)
+            itinerary[rows] += _drawn_options(scenario.seed, key[rows], lists.shares[number])
     highest = np.array(
-        [max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in own]
+        [
+            max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0)
+            for each in lists.itineraries
+        ]
     )
-    more = Agents(
+    return Agents(
         id=np.full(len(key), NO_ID, dtype=np.int64),
         index=index,
         label=[f"{name}[{row}]" for name, row in zip(names, index.tolist(), strict=True)],
-        highest_speed=np.maximum(speed, highest[group]),
-        itineraries=own,
+        highest_speed=np.maximum(speed, highest[itinerary]),
+        itineraries=lists.itineraries,
         key=key,
         group=group,
-        itinerary=group + np.int32(len(agents.itineraries)),
+        itinerary=(itinerary + first).astype(np.int32),
         position=np.full((len(key), 2), np.nan),
         radius=radius,
         desired_speed=speed,
@@ -194,12 +266,6 @@ def with_reserve(scenario: Scenario, agents: Agents) -> Agents:
         symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, key, 0.0, 1.0),
         is_immovable=np.array([each.immovable for each in groups], dtype=np.bool_)[group],
     )
-    both = {field.name: (getattr(agents, field.name), getattr(more, field.name)) for field in fields(Agents)}
-    joined: dict[str, Any] = {
-        name: one + other if isinstance(one, list) else np.concatenate([one, other])
-        for name, (one, other) in both.items()
-    }
-    return Agents(**joined)
 
 
 def _values(
@@ -238,17 +304,31 @@ def _draw(
 
 
 def _itineraries(
-    groups: Sequence[Group], order: NDArray[np.int64], group: NDArray[np.int32]
+    scenario: Scenario, order: NDArray[np.int64], group: NDArray[np.int32], key: NDArray[np.uint64]
 ) -> tuple[list[Itinerary], NDArray[np.int32]]:
     """Return the different itineraries, in the order in which agents have them first,
     and which one each agent has.
     """
+    groups = scenario.groups
     visits, which = _values(groups, order, "visits")
-    known: dict[tuple[int, bool], int] = {}
+    options, drawn = [options_of(each) for each in visits], np.zeros(len(order), dtype=np.int64)
+    for number, own in enumerate(options):
+        if len(own) > 1:
+            rows = np.flatnonzero(which == number)
+            drawn[rows] = _drawn_options(scenario.seed, key[rows], [share for _, share in own])
+    known: dict[tuple[int, int, bool], int] = {}
     itinerary = np.empty(len(order), dtype=np.int32)
-    for row, (of_agent, number) in enumerate(zip(which.tolist(), group.tolist(), strict=True)):
-        itinerary[row] = known.setdefault((of_agent, groups[number].leave_on_arrival), len(known))
-    return [_itinerary(visits[number], leaves) for number, leaves in known], itinerary
+    rows_of = zip(which.tolist(), drawn.tolist(), group.tolist(), strict=True)
+    for row, (of_agent, option, number) in enumerate(rows_of):
+        itinerary[row] = known.setdefault((of_agent, option, groups[number].leave_on_arrival), len(known))
+    return [_itinerary(options[number][option][0], leaves) for number, option, leaves in known], itinerary
+
+
+def _drawn_options(seed: int, key: NDArray[np.uint64], shares: Sequence[float]) -> NDArray[np.int64]:
+    """Return which of several lists of goals each agent draws, by shares in any unit, (k,)."""
+    edges = np.cumsum(np.array(shares))
+    draw = draw_uniform(seed, Stream.DESTINATION, key, 0.0, 1.0)
+    return np.minimum(np.searchsorted(edges / edges[-1], draw, side="right"), len(shares) - 1)
 
 
 def _itinerary(visits: Sequence[Visit], leaves: bool) -> Itinerary:
@@ -428,25 +508,6 @@ def _too_many(
 
 def _problem(group: Group, message: str, way_out: str) -> Problem:
     return Problem(group.item, message, way_out, *group.place)
-
-
-def recorded_rows(scenario: Scenario, agents: Agents) -> NDArray[np.bool_]:
-    """Return which agents the scenario wants recorded, (n,) bool.
-
-    Parameters
-    ----------
-    scenario : Scenario
-    agents : Agents
-    """
-    chosen = scenario.record.agents
-    keep = (
-        np.ones(len(agents), dtype=np.bool_)
-        if isinstance(chosen, str)
-        else chosen_rows(scenario, agents, chosen)
-    )
-    if scenario.record.every > 1:
-        keep &= np.arange(len(agents)) % scenario.record.every == 0
-    return keep
 
 
 def chosen_rows(scenario: Scenario, agents: Agents, chosen: Sequence[int | str]) -> NDArray[np.bool_]:

@@ -49,6 +49,8 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents, with_reserve
+from crowdsim.setup.identity import AgentNames
+from crowdsim.setup.newcomers import Arriving, fastest_to_come, widest_to_come
 from crowdsim.setup.things import give_things
 from crowdsim.setup.tiled_ground import (
     exits_left,
@@ -83,6 +85,8 @@ class Built:
         Polygon of the mesh under each agent.
     mesh_build : MeshBuild
         Of the ground as it is at the beginning.
+    names : AgentNames
+        What agents are called.
     """
 
     scenario: Scenario
@@ -91,6 +95,7 @@ class Built:
     all_agents: Agents
     polygon: NDArray[np.int64]
     mesh_build: MeshBuild
+    names: AgentNames
 
     def __repr__(self) -> str:
         return f"<Built {self.scenario.name}: {counted(len(self.polygon), 'agent')}, {self.world!r}>"
@@ -128,14 +133,16 @@ def build_world(scenario: Scenario) -> Built:
     shapes = [goal_shape(goal) for goal in scenario.goals]
     goals = cut_goals(mesh_build.mesh, shapes)
     tiles = mesh_build.tiles if isinstance(mesh_build, TiledBuild) else None
+    arriving = Arriving(scenario, len(all_agents.itineraries)) if scenario.has_arrivals else None
     world = World(
         mesh_build.mesh,
         mesh_build.walls,
         goals,
         [goal.name for goal in scenario.goals],
-        all_agents.itineraries,
+        [*all_agents.itineraries, *(arriving.itineraries if arriving is not None else ())],
         tiles,
         shapes,
+        arriving,
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level
@@ -146,7 +153,8 @@ def build_world(scenario: Scenario) -> Built:
     locate_many(0, len(agents), mesh_build.mesh, agents.position, layers[agents.group], polygon)
     _refuse_lost(scenario, agents, polygon)
     _refuse_events(scenario, all_agents, tiles)
-    return Built(scenario, world, agents, all_agents, polygon, mesh_build)
+    names = AgentNames(scenario, all_agents, world)
+    return Built(scenario, world, agents, all_agents, polygon, mesh_build, names)
 
 
 def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> MeshBuild:
@@ -167,10 +175,10 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
         If the ground cannot be meshed.
     """
     parameters = scenario.navigation.parameters(MeshParameters)
-    widest = float(greatest_radii(scenario, agents).max(initial=0.0))
+    widest = max(float(greatest_radii(scenario, agents).max(initial=0.0)), widest_to_come(scenario))
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
-    fastest = float(agents.desired_speed.max()) if len(agents) else 0.0
+    fastest = max(float(agents.desired_speed.max(initial=0.0)), fastest_to_come(scenario))
     try:
         reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
         return _cached_mesh(scenario, parameters, reach, closed)
@@ -512,7 +520,12 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Named
         )
     paths = chosen.parameters(PathParameters)
     radius = greatest_radii(scenario, built.agents)[agents_of(built, chosen)]
-    widest = paths.agent_radius or float(radius.max(initial=0.0))
+    to_come = [
+        group.radius.high
+        for group in scenario.groups
+        if group.arrive is not None and scenario.navigation_of(group) == chosen
+    ]
+    widest = paths.agent_radius or max([float(radius.max(initial=0.0)), *to_come])
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
     layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))

@@ -38,6 +38,20 @@ def exponentials(values, low, high):
         values[row] = min(max(exponential(values[row]), low), high)
 
 
+@kernel
+def logarithms(values, mean, low, high):
+    """Replace each of `values` ((n,) float64, shares below 1) by the exponential deviate with that mean
+    below which it lies, held within low..high against rounding.
+    """
+    for row in range(values.size):
+        values[row] = min(max(-mean * natural_log(1.0 - values[row]), low), high)
+
+
+def _decay(x: float) -> float:
+    """Return e**-x for x >= 0, the same on every processor."""
+    return float(exponential(-x)) if x < 700.0 else 0.0
+
+
 def draw_distribution(
     distribution: Distribution, seed: int, stream: int, keys: NDArray[np.uint64]
 ) -> NDArray[np.float64]:
@@ -69,6 +83,11 @@ def draw_distribution(
         bounds = (natural_log(low) if low > 0.0 else -np.inf, natural_log(high))
         fill_normal(seed, stream, keys, distribution.first, distribution.second, bounds[0], bounds[1], out)
         exponentials(out, low, high)
+    elif distribution.kind == "exponential":
+        # of the part within the cut-offs: the inverse of the distribution function, there
+        share = [1.0 - _decay(bound / distribution.first) for bound in (low, high)]
+        fill_uniform(seed, stream, keys, 0, share[0], share[1], out)
+        logarithms(out, distribution.first, low, high)
     else:
         fill_uniform(seed, stream, keys, 0, 0.0, 1.0, out)
         edges = np.cumsum(np.array(distribution.weights))

@@ -18,9 +18,10 @@ from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
 from crowdsim.recording.schema import STANDARD_COLUMNS, TRAJECTORY_DTYPE
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.model import Scenario
-from crowdsim.setup.agents import recorded_rows
 from crowdsim.setup.build import Built
+from crowdsim.setup.first_arrivals import with_first_arrivals
 from crowdsim.setup.gaps import problem_of, shut_out, widest_path
+from crowdsim.setup.identity import recorded
 from crowdsim.setup.locked import Locks
 from crowdsim.setup.paths import Legs, PathFinder
 
@@ -73,7 +74,7 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
     Returns
     -------
     problems : list of Problem
-        Agents in walls, agents without a path to one of their goals.
+        Agents in walls, entrances without room, agents without a path to one of their goals.
     facts : Facts
 
     Raises
@@ -83,7 +84,9 @@ def examine(built: Built) -> tuple[list[Problem], Facts]:
     """
     problems = agents_in_walls(built)
     lengths: list[float] = []
-    problems += agents_without_path(built, lengths)
+    with_first, no_room = with_first_arrivals(built)
+    problems += no_room
+    problems += agents_without_path(with_first, lengths)
     return problems, _facts(built, lengths)
 
 
@@ -227,7 +230,9 @@ def notes_left(scenario: Scenario) -> list[Problem]:
 def _facts(built: Built, lengths: list[float]) -> Facts:
     scenario = built.scenario
     frames = scenario.stop.ticks // scenario.record.ticks_per_frame + 1
-    recorded = int(recorded_rows(scenario, built.agents).sum())
+    chosen = recorded(scenario, built.agents)
+    entities = np.arange(1, len(built.agents) + 1)
+    kept = len(entities) if chosen is None else int(chosen.among(built.agents.group, entities).sum())
     trace = scenario.record.trace
     width = {column.name: column.stored_dtype(trace).itemsize * column.width for column in STANDARD_COLUMNS}
     row = TRAJECTORY_DTYPE.itemsize + sum(width[name] for name in scenario.record.columns)
@@ -242,7 +247,7 @@ def _facts(built: Built, lengths: list[float]) -> Facts:
         shortest_path_m=min(lengths, default=0.0),
         longest_path_m=max(lengths, default=0.0),
         recording_bytes=int(
-            frames * recorded * row * (TRACED_SHARE if trace else COMPRESSED_SHARE)
+            frames * kept * row * (TRACED_SHARE if trace else COMPRESSED_SHARE)
             + scenario.stop.ticks * TICK_BYTES
         ),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.old_names import COLUMNS, name_today
 from crowdsim.printable import counted
 from crowdsim.scenario.tree import suggestion
+from crowdsim.setup.identity import AgentNames
 from crowdsim.setup.things import Goals
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
 
@@ -29,13 +29,12 @@ class AgentsView:
     columns : AgentColumns
     count : int
         How many of the rows are agents: the first.
-    labels : sequence of str
-        Names of all agents by entity id - 1.
+    names : AgentNames
     goals : Goals
     """
 
-    def __init__(self, columns: AgentColumns, count: int, labels: Sequence[str], goals: Goals) -> None:
-        self._columns, self._count, self._labels, self._goals = columns, count, labels, goals
+    def __init__(self, columns: AgentColumns, count: int, names: AgentNames, goals: Goals) -> None:
+        self._columns, self._count, self._names, self._goals = columns, count, names, goals
 
     def __len__(self) -> int:
         return self._count
@@ -65,7 +64,7 @@ class AgentsView:
     @property
     def label(self) -> list[str]:
         """What a user calls each agent: its id, or group[index]."""
-        return [self._labels[entity - 1] for entity in self.entity.tolist()]
+        return self._names.of_all(self.entity)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a copy of the agents as a DataFrame:

@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.tree import listed, suggestion
+from crowdsim.setup.identity import AgentNames
 from crowdsim.world.columns import MOST_SPEED_M_S
 
 
 def rows_of(
     entity: ArrayLike,
     present: NDArray[np.int64],
-    labels: Sequence[str],
+    names: AgentNames,
     absent: str = "has left the world",
     away: Sequence[int] = (),
 ) -> NDArray[np.intp]:
@@ -28,8 +29,7 @@ def rows_of(
         Entity ids or names.
     present : (n,) int64
         Entity ids of those in the world, ascending.
-    labels : sequence of str
-        Names of all agents there can ever be, by entity id - 1.
+    names : AgentNames
     absent : str
         What is wrong with one that is not among them.
     away : sequence of int
@@ -42,7 +42,7 @@ def rows_of(
     """
     given = np.atleast_1d(np.asarray(entity)).ravel()
     if given.dtype.kind in "UO" and all(isinstance(name, str) for name in given):
-        given = np.array([_entity_of(name, labels) for name in given], dtype=np.int64)
+        given = np.array([_entity_of(name, names) for name in given], dtype=np.int64)
     if given.size and given.dtype.kind not in "iu":
         way_out = (
             "For a mask write agents.entity[mask]."
@@ -55,12 +55,12 @@ def rows_of(
     wanted = given.astype(np.int64)
     is_there = np.isin(wanted, present)
     if not np.all(is_there):
-        missing, count = int(wanted[~is_there][0]), len(labels)
+        missing, count = int(wanted[~is_there][0]), names.highest
         if missing in away:
             absent = "is not in the world now; add_agents and switch_on put agents in"
         has_left = 1 <= missing <= count
         what = (
-            f'agent {missing} ("{labels[missing - 1]}") {absent}'
+            f'agent {missing} ("{names.of(missing)}") {absent}'
             if has_left
             else f"there is no agent {missing}: their numbers are 1 to {count:,}"
         )
@@ -68,15 +68,13 @@ def rows_of(
     return np.searchsorted(present, wanted)
 
 
-def _entity_of(name: str, labels: Sequence[str]) -> int:
-    try:
-        return labels.index(name) + 1
-    except ValueError:
+def _entity_of(name: str, names: AgentNames) -> int:
+    entity = names.entity_of(name)
+    if not entity:
         raise CrowdsimError(
-            f'there is no agent "{name}". {suggestion(name, labels)} agents.label has the names.'.replace(
-                "  ", " "
-            )
-        ) from None
+            f'there is no agent "{name}". {names.near(name)} agents.label has the names.'.replace("  ", " ")
+        )
+    return entity
 
 
 def velocities_of(velocity: ArrayLike, count: int) -> NDArray[np.float64]:

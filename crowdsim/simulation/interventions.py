@@ -21,11 +21,12 @@ from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
 from crowdsim.simulation.given import floor_of, points_of, rows_of, velocities_of
+from crowdsim.simulation.ledger import Ledger
 from crowdsim.simulation.placing import places_for, polygons_under, put_elsewhere
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import intervention
 from crowdsim.simulation.sending import goals_for
-from crowdsim.simulation.verdict import Ledger, Verdict
+from crowdsim.simulation.verdict import Verdict
 from crowdsim.systems.base.own import OwnSystem
 from crowdsim.systems.base.system import System
 from crowdsim.systems.change_ground import ChangeGround
@@ -295,7 +296,7 @@ class Interventions:
             )
         number, outside = groups.index(group), self.world.outside
         left = outside["entity"][outside["was_in"] == 0]
-        left = left[self.built.all_agents.group[left - 1] == number]
+        left = left[outside["group"][outside["was_in"] == 0] == number]
         wanted = points_of(position, "the position of an agent")
         if len(wanted) > len(left):
             reserve = self.scenario.groups[number].reserve
@@ -349,7 +350,7 @@ class Interventions:
         outside = self.world.outside
         is_off = outside["was_in"] == 1
         known = outside["entity"][is_off]
-        rows = rows_of(entity, known, self.built.all_agents.label, "is not switched off")
+        rows = rows_of(entity, known, self.built.names, "is not switched off")
         place, layer = outside["position"][is_off][rows], outside["layer"][is_off][rows]
         own = known[rows]
         self._put_in(own, places_for(self.built, own, place if position is None else position), layer)
@@ -386,8 +387,9 @@ class Interventions:
     ) -> None:
         """Put agents in that are outside, where they have room."""
         world = self.world
-        radius = world.outside["radius"][np.searchsorted(world.outside["entity"], entity)]
-        require_radii(self.built, entity, radius)
+        place = np.searchsorted(world.outside["entity"], entity)
+        radius = world.outside["radius"][place]
+        require_radii(self.built, entity, world.outside["group"][place], radius)
         polygon = polygons_under(self.built, entity, position, radius, layer)
         world.put_in(entity, position, polygon)
         reach_walls(self.built)
@@ -656,7 +658,7 @@ class Interventions:
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         there, away = self.world.agents.entity[: self.world.agent_count], self.world.outside["entity"]
-        return rows_of(entity, there, self.built.all_agents.label, away=away.tolist())
+        return rows_of(entity, there, self.built.names, away=away.tolist())
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:

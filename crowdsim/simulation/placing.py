@@ -10,6 +10,7 @@ from crowdsim.geometry.walls import Walls
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.setup.build import Built
+from crowdsim.setup.identity import AgentNames
 from crowdsim.systems.paths.lost_paths import forget_path, lose_paths
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import AgentState, PathStatus, Stepping
@@ -40,9 +41,7 @@ def places_for(built: Built, entity: NDArray[np.int64], position: ArrayLike) -> 
     distinct, count = np.unique(entity, return_counts=True)
     if len(distinct) < len(entity):
         twice = int(distinct[count > 1][0])
-        raise CrowdsimError(
-            f"{built.all_agents.label[twice - 1]} is named twice, and can be in one place only."
-        )
+        raise CrowdsimError(f"{built.names.of(twice)} is named twice, and can be in one place only.")
     return given
 
 
@@ -70,18 +69,18 @@ def polygons_under(
     CrowdsimError
         If one would be off the ground, in a wall, or in another, with the numbers.
     """
-    world, agents, label = built.world, built.world.agents, built.all_agents.label
+    world, agents, names = built.world, built.world.agents, built.names
     polygon = np.empty(len(place), dtype=np.int64)
     locate_many(0, len(place), world.mesh, place, layer, polygon)
     for row in np.flatnonzero(polygon < 0)[:1].tolist():
         raise CrowdsimError(
-            f"{_named(label, entity, place, row)} is off the walkable ground. Choose a place on it."
+            f"{_named(names, entity, place, row)} is off the walkable ground. Choose a place on it."
         )
     for row in range(len(place)):
         distance = _wall_distance(world.walls, int(polygon[row]), place[row])
         if distance < radius[row] - TOUCH_M:
             raise CrowdsimError(
-                f"{_named(label, entity, place, row)} is {distance:.3g} m from a wall, but the agent has a "
+                f"{_named(names, entity, place, row)} is {distance:.3g} m from a wall, but the agent has a "
                 f"radius of {radius[row]:.3g} m. Choose a place that is farther from it."
             )
     stays = ~np.isin(agents.entity, entity)
@@ -98,16 +97,16 @@ def polygons_under(
         if inside.any():
             one = int(np.flatnonzero(inside)[np.argmin(away[inside] - others[1][inside])])
             other = int(others[3][one])
-            name = label[other - 1] if other <= len(label) else "an obstacle"
+            name = names.of(other) if other <= world.last_agent else "an obstacle"
             raise CrowdsimError(
-                f"{_named(label, entity, place, row)} is {away[one]:.3g} m from {name}, but they need "
+                f"{_named(names, entity, place, row)} is {away[one]:.3g} m from {name}, but they need "
                 f"{others[1][one] + radius[row]:.3g} m. Choose a place that is free."
             )
     return polygon
 
 
-def _named(label: list[str], entity: NDArray[np.int64], place: NDArray[np.float64], row: int) -> str:
-    return f"{label[int(entity[row]) - 1]}: the place ({place[row, 0]:g}, {place[row, 1]:g})"
+def _named(names: AgentNames, entity: NDArray[np.int64], place: NDArray[np.float64], row: int) -> str:
+    return f"{names.of(int(entity[row]))}: the place ({place[row, 0]:g}, {place[row, 1]:g})"
 
 
 def _wall_distance(walls: Walls, polygon: int, place: NDArray[np.float64]) -> float:

@@ -29,14 +29,18 @@ from crowdsim.recording.writer import RecordingWriter
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import SECTIONS
 from crowdsim.scenario.shapes import wkt_of
-from crowdsim.setup.agents import recorded_rows
+from crowdsim.setup.agents import NO_ID
 from crowdsim.setup.build import Built
+from crowdsim.setup.identity import recorded
 from crowdsim.simulation.budget import milliseconds_of
 from crowdsim.systems.base.own import systems_of
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.record import digest_names
 from crowdsim.world.columns import AgentColumns
 from crowdsim.world.registry import recorded_origin
+
+# Of the roster: what agents have in columns when they come.
+_FACTS = ("key", "group", "index", "start_tick", "radius", "desired_speed", "maximum_speed")
 
 
 class Recorder:
@@ -82,10 +86,9 @@ class Recorder:
         self._frames = 0
         self._region = scenario.record.region
         self._world, self._built = built.world, built
-        self._known: set[int] = set()  # the agents of the roster
-        chosen = recorded_rows(scenario, built.all_agents)
-        # by place in the order of identity, which is entity - 1
-        self._chosen = None if chosen.all() else chosen
+        # the agents of the roster that the scenario lists; others come once only
+        self._known: set[int] = set()
+        self._chosen = recorded(scenario, built.all_agents)
         header = Header(
             name=scenario.name,
             scenario=scenario.canonical(),
@@ -122,17 +125,22 @@ class Recorder:
             traced=tuple(_traced_columns(systems, digest_names(own))) if self.trace else (),
         )
         self.writer = RecordingWriter(
-            out, header, layout, force=force, goes_on=goes_on, agents=int(chosen.sum())
+            out, header, layout, force=force, goes_on=goes_on, agents=self._expected()
         )
+
+    def _expected(self) -> int:
+        """Return how many agents are recorded at first."""
+        agents = self._built.all_agents
+        entities = np.arange(1, len(agents) + 1)
+        if self._chosen is None:
+            return len(agents)
+        return int(np.count_nonzero(self._chosen.among(agents.group, entities)))
 
     def begin(self, tick: int, agents: AgentColumns, built: Built, events: NDArray[Any]) -> None:
         """Record the unchanging facts of all agents, their spawning, and where they stand before the first
         tick that is recorded.
         """
-        self._list(
-            agents.entity,
-            {name: getattr(agents, name) for name in ("radius", "desired_speed", "maximum_speed")},
-        )
+        self._list(agents.entity, {name: getattr(agents, name) for name in _FACTS})
         self.writer.events(events)
         self._keep_frame(tick, agents)
         self.writer.commit()
@@ -141,7 +149,8 @@ class Recorder:
         """Begin with what another recording of this run holds until a tick, and so many interventions."""
         self.writer.begin_with(recording, last_tick, interventions)
         listed = recording.table("roster")
-        self._known = set(listed["entity"][listed["spawn_tick"] <= last_tick].tolist())
+        is_known = (listed["spawn_tick"] <= last_tick) & (listed["entity"] <= self._world.listed)
+        self._known = set(listed["entity"][is_known].tolist())
         self._frames = self.writer.committed.frames
 
     def frame(self, tick: int, agents: AgentColumns) -> None:
@@ -169,7 +178,7 @@ class Recorder:
         if self._chosen is None and self._region is None:
             return slice(count)
         keep = np.zeros(len(agents), dtype=bool)
-        keep[:count] = True if self._chosen is None else self._chosen[agents.entity[:count] - 1]
+        keep[:count] = True if self._chosen is None else self._chosen.rows(agents)[:count]
         if self._region is not None:
             keep = keep & shapely.intersects_xy(self._region, agents.position[:, 0], agents.position[:, 1])
         return keep
@@ -192,24 +201,30 @@ class Recorder:
         self.writer.tick(tick.number, tick.counts, readings, tick.digests)
 
     def _list_new(self, tick: int, events: NDArray[Any]) -> None:
-        """Record the unchanging facts of agents that a program has put in for the first time."""
-        came = events["entity"][events["kind"] == EventKind.SPAWN].tolist()
-        entity = np.array(sorted({*came} - self._known), dtype=np.int64)
-        if len(entity):
+        """Record the unchanging facts of agents that came in this tick for the first time."""
+        spawned = events["entity"][events["kind"] == EventKind.SPAWN]
+        spawned = spawned[spawned <= self._world.listed].tolist()
+        listed = np.array(sorted({*spawned} - self._known), dtype=np.int64)
+        if len(listed):
             columns = self._built.columns()
-            self._list(entity, {name: array[entity - 1] for name, array in columns.items()}, tick)
+            self._list(listed, {name: columns[name][listed - 1] for name in _FACTS}, tick)
+        came = self._world.came
+        if came.tick == tick and len(came.entity):
+            assert self._world.newcomers is not None
+            columns = self._world.newcomers.columns(came.group, came.index)
+            columns["start_tick"] += tick - 1
+            self._list(came.entity, columns, tick)
 
     def _list(self, entity: NDArray[np.int64], columns: Mapping[str, NDArray[Any]], tick: int = 0) -> None:
         """Record the unchanging facts of agents, with what they have in columns at that time."""
         rows, known = np.zeros(len(entity), dtype=ROSTER_DTYPE), self._built.all_agents
-        identity = entity - 1
-        rows["entity"], rows["spawn_tick"], rows["scenario_id"] = entity, tick, known.id[identity]
-        for name in ("key", "group", "index", "start_tick"):
-            rows[name] = getattr(known, name)[identity]
-        for name in ("radius", "desired_speed", "maximum_speed"):
+        rows["entity"], rows["spawn_tick"], rows["scenario_id"] = entity, tick, NO_ID
+        is_listed = entity <= len(known)
+        rows["scenario_id"][is_listed] = known.id[entity[is_listed] - 1]
+        for name in _FACTS:
             rows[name] = columns[name]
         self.writer.roster(rows)
-        self._known |= set(entity.tolist())
+        self._known |= set(entity[is_listed].tolist())
 
     def intervention(self, tick: int, line: bytes) -> None:
         """Record what a program did after a tick."""

@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from crowdsim.errors import CrowdsimError, RecordingError
 from crowdsim.recording.interventions import Intervention
+from crowdsim.simulation.ledger import Ledger
 from crowdsim.simulation.recorder import Recorder
-from crowdsim.simulation.verdict import Ledger
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -31,23 +31,25 @@ from crowdsim.simulation.agents_view import AgentsView
 from crowdsim.simulation.budget import budget_of
 from crowdsim.simulation.checkpoints import Rotation, Start, checkpoint_of, take_up
 from crowdsim.simulation.interventions import Interventions
+from crowdsim.simulation.ledger import Ledger
 from crowdsim.simulation.listeners import Listeners
 from crowdsim.simulation.probes import Probe, Probes
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import Replay
-from crowdsim.simulation.verdict import Ledger, Verdict
+from crowdsim.simulation.verdict import Verdict
 from crowdsim.simulation.warm import warm_ground, warm_kernels
 from crowdsim.systems import TICK_ORDER, System, Tick
 from crowdsim.systems.base.own import OwnSystem, in_order, systems_of, with_systems
 from crowdsim.systems.base.system import Setup
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.detect_stuck import DetectStuck
+from crowdsim.systems.enter import Enter
 from crowdsim.systems.ground.things import will_any_open
 from crowdsim.systems.paths.of_groups import paths_of_groups
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.world.checks import check_agents
-from crowdsim.world.columns import AgentState, Stepping
+from crowdsim.world.columns import AgentState, Stepping, Wait
 from crowdsim.world.events import EventKind
 
 # Between calls of a progress function: what the eye takes as continuous is faster, but a terminal scrolls.
@@ -176,7 +178,7 @@ class Simulation(Interventions):
         }
         setup = replace(setup, own=tuple(own.values()))
         self.systems += [own[kind] if kind in own else kind.from_setup(setup) for kind in order]
-        self._detect_stuck = self.system(DetectStuck)
+        self._detect_stuck, self._enter = self.system(DetectStuck), self.system(Enter)
         traced = self.recorder if self.recorder is not None and self.recorder.trace else None
         self.world.entities.run_in_turn(
             [Probe(system, place, self._readings, traced) for place, system in enumerate(self.systems)]
@@ -222,9 +224,7 @@ class Simulation(Interventions):
     @property
     def agents(self) -> AgentsView:
         """The agents in the world now, as arrays and as a DataFrame."""
-        return AgentsView(
-            self.world.agents, self.world.agent_count, self.built.all_agents.label, Goals(self.world)
-        )
+        return AgentsView(self.world.agents, self.world.agent_count, self.built.names, Goals(self.world))
 
     def step(self) -> NDArray[Any]:
         """Do one tick, call the listeners of its events, and return them.
@@ -389,8 +389,14 @@ class Simulation(Interventions):
         if self._replay is not None and not self._replay.is_over:
             return ""
         stop, agents = self.scenario.stop, self.world.agents
-        if stop.when_all_arrived and not np.any(
-            (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.WAITING)
+        if (
+            stop.when_all_arrived
+            and not self._enter.expects
+            and not np.any(
+                (agents.activity == AgentState.WALKING)
+                | (agents.activity == AgentState.WAITING)
+                | (agents.waits != Wait.NOTHING)
+            )
         ):
             moves_in = np.any(agents.is_yielding == Stepping.IN)
             if not moves_in and not (
@@ -410,6 +416,7 @@ class Simulation(Interventions):
         return self.ledger.verdict(
             ended or self.why_over() or "not over",
             self.probes,
+            self._enter,
             wall_s=self._wall_s,
             digest=self.digest,
             first_tick=self._first_tick,

@@ -1,38 +1,19 @@
-"""The verdict: what a run resulted in, honestly. The ledger counts along; at the end no agent is left out."""
+"""The verdict: what a run resulted in, honestly."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from crowdsim.errors import ExitCode
-from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose, present_moment
-from crowdsim.measures.destinations import SET_PLACES
-from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
-from crowdsim.navigation.planners import OWN
-from crowdsim.saved import MOST, Arrays, Saved
-from crowdsim.setup.build import Built
-from crowdsim.setup.things import Goals
-from crowdsim.simulation.probes import Probes
-from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.columns import AgentColumns, AgentState, PathStatus
-from crowdsim.world.events import NOT_DIAGNOSED, Cause, EventKind
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, Wait
+from crowdsim.world.events import NOT_DIAGNOSED, Cause
 
 MOST_NAMED = 10  # Agents that the verdict names one by one; the recording has them all.
-
-REPLANS = {  # counts of a tick, and how the verdict names the cause
-    "replans_agents_ahead": "agents ahead",
-    "replans_blocked": "blocked",
-    "replans_path_closed": "path closed",
-    "replans_goal_moved": "goal moved",
-    "replans_pushed_off": "pushed off",
-    "replans_no_local_path": "no local path",
-}
+TIME_IS_UP = "time is up"
+ON_ITS_WAY, WAITS_FOR_PATH, NOT_YET = "on its way", "still waits for its path", "premovement time not over"
+# Reasons of agents that nothing keeps from arriving.
+GOES_ON = {ON_ITS_WAY, WAITS_FOR_PATH, NOT_YET, *(wait.words for wait in Wait)}
 
 
 @dataclass(frozen=True)
@@ -137,6 +118,14 @@ class Verdict:
     speed_law : str
         Law of speed and density, ``none`` where speeds do not depend on density: then no model is calibrated
         for flow.
+    came : int
+        Of the agents: those that came in while the run lasted.
+    waiting_outside : int
+        Agents that were due and found no room to come in.
+    longest_outside_s : float
+        For how long the first of these had waited at the end.
+    more_to_come : bool
+        Whether agents were still to come in when the run ended.
     """
 
     scenario: str
@@ -169,6 +158,10 @@ class Verdict:
     begun_s: float = 0.0
     flows: list[Flow] = field(default_factory=list)
     speed_law: str = ""
+    came: int = 0
+    waiting_outside: int = 0
+    longest_outside_s: float = 0.0
+    more_to_come: bool = False
 
     @property
     def exit_code(self) -> ExitCode:
@@ -177,7 +170,16 @@ class Verdict:
             return ExitCode.INTERRUPTED
         if self.ended == "time limit":
             return ExitCode.TIME_LIMIT
-        return ExitCode.NOT_ARRIVED if self.not_arrived else ExitCode.OK
+        return ExitCode.NOT_ARRIVED if self.is_short else ExitCode.OK
+
+    @property
+    def is_short(self) -> bool:
+        """Whether an agent is missing that should have arrived: where agents come in for as long as the run
+        lasts, those that are on their way at its end are not.
+        """
+        if self.more_to_come and self.ended == TIME_IS_UP:
+            return bool(set(self.reasons) - GOES_ON)
+        return self.not_arrived > 0
 
     def __repr__(self) -> str:
         return (
@@ -190,232 +192,15 @@ class Verdict:
         return asdict(self)
 
 
-class Ledger:
-    """Counts what the verdict needs while the run goes on.
-
-    Parameters
-    ----------
-    built : Built
-    """
-
-    def __init__(self, built: Built) -> None:
-        self._built = built
-        # by goal, and behind them at places that the run has set
-        self._arrivals = np.zeros(len(built.scenario.goals) + 1, dtype=np.int64)
-        self._has_come = np.arange(len(built.all_agents) + 1) <= len(built.agents)  # by entity
-        self._has_come[0] = False
-        self._has_arrived = np.zeros(len(built.all_agents) + 1, dtype=bool)  # by entity
-        # by entity: where it arrived last, and in which tick
-        self._last_goal = np.full(len(built.all_agents) + 1, -1, dtype=np.int32)
-        self._last_tick = np.zeros(len(built.all_agents) + 1, dtype=np.int64)
-        self._deadlocked = np.zeros(
-            (len(built.all_agents) + 1, len(Cause)), dtype=bool
-        )  # by entity and cause
-        names = (
-            "steered",
-            "interventions",
-            "last_arrival_tick",
-            "deepest_overlap_m",
-            "overlap_pairs_ticks",
-            "symmetries_broken",
-            "strays",
-            "expansions",
-            "longest_wait_ticks",
-        )
-        self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
-
-    def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
-        """Take in one tick."""
-        numbers = self._numbers
-        if len(events):
-            self._note_events(tick, events)
-        numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_blocked", 0.0)
-        for name in REPLANS:
-            numbers[name] += counts.get(name, 0.0)
-        numbers["strays"] += counts.get("strayed", 0.0)
-        numbers["expansions"] += counts.get("expansions", 0.0)
-        numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
-        numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
-        numbers["most_requests_open"] = max(numbers["most_requests_open"], counts.get("requests_open", 0.0))
-        numbers["longest_wait_ticks"] = max(
-            numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0)
-        )
-
-    def _note_events(self, tick: int, events: NDArray[Any]) -> None:
-        numbers, kind = self._numbers, events["kind"]
-        self._has_come[events["entity"][kind == EventKind.SPAWN]] = True
-        arrivals = events[kind == EventKind.ARRIVAL]
-        if len(arrivals):
-            goal = np.minimum(arrivals["value"], len(self._arrivals) - 1)
-            np.add.at(self._arrivals, goal, 1)
-            self._has_arrived[arrivals["entity"]] = True
-            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = goal, tick
-            numbers["last_arrival_tick"] = tick
-        long = events[kind == EventKind.DEADLOCKED]
-        self._deadlocked[long["entity"], long["value"]] = True
-        numbers["symmetries_broken"] += int(np.count_nonzero(kind == EventKind.SYMMETRY_BROKEN))
-
-    @property
-    def interventions(self) -> int:
-        """How many calls of a program have changed the run."""
-        return int(self._numbers["interventions"])
-
-    def note_intervention(self) -> None:
-        """Take in such a call."""
-        self._numbers["interventions"] += 1
-
-    def note_steering(self, entity: NDArray[np.int64], *, are_sent: bool) -> None:
-        """Take in that a program steered agents; those that it sent to a goal have not arrived yet."""
-        self._numbers["steered"] += len(entity)
-        if are_sent:
-            self._has_arrived[entity] = False
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return the counts as named arrays."""
-        numbers = np.array(list(self._numbers.values()))
-        arrays = {
-            "arrivals": self._arrivals,
-            "has_come": self._has_come,
-            "has_arrived": self._has_arrived,
-            "last_goal": self._last_goal,
-            "last_tick": self._last_tick,
-        }
-        return {
-            "numbers": numbers,
-            "deadlocked": self._deadlocked.copy(),
-            **{name: array.copy() for name, array in arrays.items()},
-        }
-
-    def restore(self, state: Arrays | Saved) -> None:
-        """Take back what `state()` gave."""
-        saved, agents = Saved.of(state), len(self._built.all_agents)
-        goals = len(self._built.scenario.goals)
-        self._arrivals = saved.take("arrivals", "i8", (goals + 1,), low=0, high=MOST)
-        self._has_come = saved.take("has_come", "?", (agents + 1,))
-        self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
-        self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
-        self._last_goal = saved.take("last_goal", "i4", (agents + 1,), low=-1, high=goals)
-        self._last_tick = saved.take("last_tick", "i8", (agents + 1,), low=0, high=MOST)
-        numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
-        self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
-
-    def verdict(self, ended: str, probes: Probes, *, wall_s: float, digest: str, first_tick: int) -> Verdict:
-        """Return what the run resulted in so far."""
-        world, agents, tick = self._built.world, self._built.world.agents, self._built.world.tick
-        scenario, numbers = self._built.scenario, self._numbers
-        walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & (agents.goal >= 0))
-        found = diagnose(
-            present_moment(
-                world,
-                tick,
-                scenario.tick,
-                Goals(world),
-                len(self._built.all_agents),
-                agents.is_stuck == 1,
-                discs_going_on(world),
-            )
-        )
-        finds_all = np.array(
-            [scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_
-        )
-        reasons = [
-            reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
-            for row in walkers.tolist()
-        ]
-        deadlocked = self._deadlocked
-        order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
-        return Verdict(
-            scenario=scenario.name,
-            ended=ended,
-            agents=int(self._has_come.sum()),
-            arrived=int(self._has_arrived.sum()),
-            standing=int(np.count_nonzero((agents.goal < 0) & (agents.activity == AgentState.STANDING))),
-            arrivals=self._by_goal(),
-            not_arrived=len(walkers),
-            reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),
-            left=[
-                self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]]))
-                for i in order[:MOST_NAMED]
-            ],
-            last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
-            simulated_s=self._seconds(tick),
-            wall_s=wall_s,
-            begun_s=self._seconds(first_tick),
-            ticks=tick,
-            deepest_overlap_m=numbers["deepest_overlap_m"],
-            overlap_pairs_ticks=int(numbers["overlap_pairs_ticks"]),
-            symmetries_broken=int(numbers["symmetries_broken"]),
-            strays=int(numbers["strays"]),
-            expansions=int(numbers["expansions"]),
-            longest_wait_s=self._seconds(numbers["longest_wait_ticks"]),
-            ms_per_tick=dict(probes.slowest(len(probes.names))),
-            worst_tick_ms=probes.worst_tick_ns / 1e6,
-            digest=digest,
-            steered=int(numbers["steered"]),
-            nudges=int(numbers["nudges"]),
-            replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
-            most_requests_open=int(numbers["most_requests_open"]),
-            deadlocked={
-                cause.words: int(deadlocked[:, cause].sum())
-                for cause in Cause
-                if cause != Cause.QUEUE and deadlocked[:, cause].any()
-            },
-            flows=self._flows(),
-            speed_law=scenario.speed_density.name,
-        )
-
-    def _by_goal(self) -> dict[str, int]:
-        """Return how many arrived at each goal, by name; those of exits that no agent took, too."""
-        goals, counts = self._built.scenario.goals, self._arrivals.tolist()
-        found = {
-            goal.name: count
-            for goal, count in zip(goals, counts, strict=False)
-            if count or goal.kind == "exit"
-        }
-        return found | ({SET_PLACES: counts[-1]} if counts[-1] else {})
-
-    def _flows(self) -> list[Flow]:
-        """Return the flow through each exit that enough agents took."""
-        scenario, found = self._built.scenario, []
-        for number, goal in enumerate(scenario.goals):
-            ticks = self._last_tick[self._last_goal == number]
-            if goal.kind != "exit" or len(ticks) < LEAST_COUNTED:
-                continue
-            width, flow = (
-                exit_width(scenario.geometry.grounds[max(goal.layer, 0)], goal.area),
-                busiest_flow(ticks * scenario.tick),
-            )
-            if width > 0.0 and flow == flow:
-                found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
-        return found
-
-    def _seconds(self, ticks: float) -> float:
-        """Return a time without the rounding of its product (142 ticks of 0.05 s are 7.1 s)."""
-        return round(ticks * self._built.scenario.tick, 9)
-
-    def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
-        labels = self._built.all_agents.label
-        stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
-        blocker = (
-            "a wall"
-            if waits_for == WALL
-            else ""
-            if waits_for == NOBODY
-            else labels[waits_for - 1]
-            if waits_for <= len(labels)
-            else "an obstacle"
-        )
-        x, y = agents.position[row].tolist()
-        return Left(labels[int(agents.entity[row]) - 1], x, y, reason, stuck, blocker)
-
-
 def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, finds_all: bool = True) -> str:
-    """Return in words why an agent that has a goal is not there;
+    """Return in words why an agent that has a goal, or waits for something, is not there;
     `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path.
     """
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
+    if agents.waits[row] != Wait.NOTHING:
+        return Wait(int(agents.waits[row])).words
     if state == AgentState.WAITING:
-        return "premovement time not over"
+        return NOT_YET
     if status == PathStatus.UNREACHABLE:
         return (
             "no path to its goal that is wide enough"
@@ -429,5 +214,5 @@ def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, fin
     if status == PathStatus.NEAREST_REACHABLE:
         return "no path to its goal; walks as close as it can"
     if status in (PathStatus.NONE, PathStatus.PENDING):
-        return "still waits for its path"
-    return f"stuck: {Cause(cause).words}" if cause != NOT_DIAGNOSED else "on its way"
+        return WAITS_FOR_PATH
+    return f"stuck: {Cause(cause).words}" if cause != NOT_DIAGNOSED else ON_ITS_WAY

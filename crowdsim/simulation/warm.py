@@ -78,6 +78,15 @@ groups:
   - {name: walking, positions: [[2, 2]], goals: [{point: [7, 2]}]}
 bodies: {nudging: true, replanning: true, replan_cooldown: 0.1}
 """
+_COMING = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}}
+groups:
+  - {name: flow, region: {box: [0, 0, 2, 4]}, goals: [{point: [7, 2]}], arrive: {rate: 10, process: poisson}}
+"""
 _CHANGING = """
 version: 1
 name: warm
@@ -127,6 +136,7 @@ _NO_LAW = "speed_density=none"
 _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here: what follows its corridors.
 # Only some meshes have corners there, which is known when the mesh is built.
 _FREE_VERTICES = "vertices in free ground"
+_COME = "agents come"
 _played: set[str] = set()
 
 
@@ -225,6 +235,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(
                 in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
             )
+    if scenario.has_arrivals:
+        scenes.append(Scene((_COME,), _COMING, ()))
     return list(dict.fromkeys(scenes))
 
 
@@ -255,6 +267,7 @@ def all_scenes() -> list[Scene]:
     # that carry machine code.
     return [
         *dict.fromkeys(scenes),
+        Scene((_COME,), _COMING, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]
@@ -287,13 +300,15 @@ def in_the_way(name: str, kind: str, *sets: str) -> Scene:
 
 def play(scene: Scene, simulate: Callable[..., Any]) -> None:
     """Run a scene for a few ticks; `simulate` as for `warm_kernels`."""
+    from crowdsim.setup.identity import Selection
     from crowdsim.systems.avoid import Avoid
 
     parsed: Any = parse_scenario(scene.text, file="warm-up", sets=scene.sets)
     with simulate(parsed, threads=1, warm=False) as simulation:
         if scene.explaining:
             avoid = next(system for system in simulation.systems if isinstance(system, Avoid))
-            avoid.explained = np.ones(parsed.agent_count, dtype=np.bool_)
+            all_groups = np.ones(len(parsed.groups), dtype=np.bool_)
+            avoid.explained = Selection(all_groups, np.zeros(0, dtype=np.int64))
         for _ in range(_TICKS):
             simulation.step()
         if _FREE_VERTICES in scene.needs:

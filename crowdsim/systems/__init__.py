@@ -15,6 +15,7 @@ from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.depart import Depart
 from crowdsim.systems.detect_blocked import DetectBlocked
 from crowdsim.systems.detect_stuck import DetectStuck
+from crowdsim.systems.enter import Enter
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.gauge import Gauge
 from crowdsim.systems.give_way import GiveWay
@@ -38,6 +39,7 @@ from crowdsim.world.registry import register
 TICK_ORDER: tuple[type[System], ...] = (
     MoveObstacles,  # obstacles come, go, and have velocities
     ChangeGround,  # areas open and close
+    Enter,  # agents come in
     Depart,  # premovement times run out
     Index,  # sort agents into cells
     DetectBlocked,  # agents that a stationary agent blocks

@@ -18,8 +18,8 @@ from crowdsim.avoidance.model import (
     empty_choice,
 )
 from crowdsim.saved import Arrays, Saved
-from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import avoidance_models, model_of_group
+from crowdsim.setup.identity import Selection, selected
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan
 from crowdsim.world.columns import AgentState, Diagnosis, Led
 
@@ -33,9 +33,9 @@ class Avoid(TickSystem):
     Attributes
     ----------
     models : tuple of AvoidanceModel
-    explained : (agents,) bool or None
-        By entity - 1: the agents with choices that are explained in every tick, those that the scenario names
-        where the run is recorded; may be set anew between ticks.
+    explained : Selection or None
+        The agents with choices that are explained in every tick, those that the scenario names where the run
+        is recorded; may be set anew between ticks.
     """
 
     reads = (
@@ -61,12 +61,12 @@ class Avoid(TickSystem):
         super().__init__(setup)
         scenario, agents = setup.scenario, setup.built.all_agents
         wanted = scenario.record.explain
-        self.explained = (
-            chosen_rows(scenario, agents, wanted) if wanted and setup.recorder is not None else None
+        self.explained: Selection | None = (
+            selected(scenario, agents, wanted) if wanted and setup.recorder is not None else None
         )
         self.models = tuple(avoidance_models(scenario))
         self._model_of_group = np.array(model_of_group(scenario), dtype=np.int64)
-        self._labels = agents.label
+        self._names = setup.built.names
 
     def process(self, tick: Tick) -> None:
         """Show the models the crowd, and take what each chose for its own agents."""
@@ -115,7 +115,7 @@ class Avoid(TickSystem):
             model.choose(view, tick.length, tick.team, out)
             if self.explained is not None and tick.reasons is not None:
                 rows = np.flatnonzero(view.deciding() == 1)
-                rows = rows[self.explained[view.entity[rows] - 1]]
+                rows = rows[self.explained.rows(self.world.agents)[rows]]
                 tick.reasons = np.concatenate(
                     [tick.reasons, explain_choices(model, view, tick.length, rows, out)]
                 )
@@ -125,8 +125,7 @@ class Avoid(TickSystem):
         except ModelError as error:
             where = f"tick {tick.number}"
             if error.row >= 0:
-                entity = int(view.entity[error.row])
-                where += f", agent {self._labels[entity - 1] if entity <= len(self._labels) else entity}"
+                where += f", agent {self._names.of(int(view.entity[error.row])).removeprefix('agent ')}"
             raise ModelError(f"{where}: {error}", error.row) from error.__cause__
 
     def state(self) -> dict[str, NDArray[Any]]:

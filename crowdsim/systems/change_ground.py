@@ -18,9 +18,9 @@ from crowdsim.navigation.grid.layout import Shut
 from crowdsim.old_names import SYSTEMS
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.model import AreaChange, RadiusChange, TileChange
-from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import as_grounds_take
 from crowdsim.setup.grounds import TiledGrounds, foreseen_grounds
+from crowdsim.setup.identity import selected
 from crowdsim.setup.things import Door
 from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
 from crowdsim.systems.ground.ground_change import change_ground, stand
@@ -157,8 +157,8 @@ class ChangeGround(TickSystem):
             if self._tiles.will_be_there(tile) == change.goes:
                 self._tiles.order(tile, goes=change.goes)
         else:
-            chosen = chosen_rows(self._scenario, self._built.all_agents, change.agents)
-            rows = np.flatnonzero(chosen[self.world.agents.entity[: self.world.agent_count] - 1])
+            chosen = selected(self._scenario, self._built.all_agents, change.agents)
+            rows = np.flatnonzero(chosen.rows(self.world.agents))
             set_radii(self._built, rows, change.radius)
 
     def _change(self, tick: int, obstacles: tuple[Shut, ...]) -> None:

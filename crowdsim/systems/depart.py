@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from crowdsim.systems.base.system import Tick, TickSystem
-from crowdsim.world.columns import AgentState
+from crowdsim.world.columns import AgentState, Wait
 
 
 class Depart(TickSystem):
     """Let agents walk whose premovement time has passed."""
 
-    reads = ("activity", "start_tick")
+    reads = ("activity", "start_tick", "waits")
     writes = ("activity",)
     counts = ("waiting",)
 
     def process(self, tick: Tick) -> None:
-        """Turn WAITING into WALKING from the start tick on."""
+        """Turn WAITING into WALKING from the start tick on, but for those that wait for something else."""
         agents = self.world.agents
-        waiting = agents.activity == AgentState.WAITING
+        waiting = (agents.activity == AgentState.WAITING) & (agents.waits == Wait.NOTHING)
         # tick n ends at n ticks: an agent that starts at n moves from then on
         starting = waiting & (agents.start_tick < tick.number)
         agents.activity[starting] = AgentState.WALKING

@@ -56,7 +56,7 @@ class DetectStuck(TickSystem):
         "entity", "activity", "goal", "position", "progress", "progress_trail", "behind", "remaining",
         "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause",
         "front_tick", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
-        "path_status", "path_tick", "next_corner", "diagnosis",
+        "path_status", "path_tick", "next_corner", "diagnosis", "waits",
     )  # fmt: skip
     writes = (
         "progress_trail",
@@ -75,7 +75,7 @@ class DetectStuck(TickSystem):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.goals = Goals(setup.world)
-        self.agents = len(setup.built.all_agents)  # all that there will ever be
+        self.last_agent = setup.world.last_agent
         self.events, self.stop = setup.scenario.events, setup.scenario.stop
         self.tick_length = setup.scenario.tick
         self.every, self.looks = look_every(self.tick_length)
@@ -136,7 +136,7 @@ class DetectStuck(TickSystem):
                 tick,
                 self.tick_length,
                 self.goals,
-                self.agents,
+                self.last_agent,
                 world.agents.is_stuck == 1,
                 discs_going_on(world),
             )
@@ -150,7 +150,7 @@ class DetectStuck(TickSystem):
         then = agents.progress_trail[:, slot]
         wants = wants_on(
             agents.activity, agents.goal, agents.path_status, agents.preferred_velocity, agents.is_driven,
-            door_opens_later=opens_later(self.events, tick.number),
+            agents.waits, door_opens_later=opens_later(self.events, tick.number),
         )  # fmt: skip
         speed = np.hypot(agents.preferred_velocity[:, 0], agents.preferred_velocity[:, 1])
         stuck = wants & has_no_progress(

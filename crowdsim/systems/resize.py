@@ -110,7 +110,7 @@ def set_speeds(built: Built, rows: NDArray[np.intp], speed: ArrayLike) -> None:
     jumps = np.flatnonzero(wanted * tick > 2.0 * agents.radius[rows])
     if len(jumps):
         place = jumps[0]
-        name = built.all_agents.label[int(agents.entity[rows[place]]) - 1]
+        name = built.names.of(int(agents.entity[rows[place]]))
         wide = 2.0 * float(agents.radius[rows[place]])
         raise CrowdsimError(
             f"{name} would walk {wanted[place] * tick:.3g} m in a tick of {tick:g} s, farther than it is "
@@ -149,18 +149,20 @@ def _checked(built: Built, rows: NDArray[np.intp], radius: ArrayLike) -> NDArray
     if len(thin):
         place = thin[0]
         raise CrowdsimError(
-            f"{built.all_agents.label[int(agents.entity[rows[place]]) - 1]} walks {step[place]:.3g} m in "
+            f"{built.names.of(int(agents.entity[rows[place]]))} walks {step[place]:.3g} m in "
             f"a tick of {tick:g} s, farther than an agent of radius "
             f"{wanted[place]:g} m is wide: others would jump over it. Make the radius at least "
             f"{step[place] / 2.0:.3g} m, or the tick shorter."
         )
-    require_radii(built, agents.entity[rows], wanted)
+    require_radii(built, agents.entity[rows], agents.group[rows], wanted)
     return wanted
 
 
-def require_radii(built: Built, entity: NDArray[np.int64], wanted: NDArray[np.float64]) -> None:
-    """Raise CrowdsimError where agents, (k,), are to have radii, (k,) m, that the ground,
-    or the planner of one of them, was not prepared for.
+def require_radii(
+    built: Built, entity: NDArray[np.int64], group: NDArray[np.int32], wanted: NDArray[np.float64]
+) -> None:
+    """Raise CrowdsimError where agents, (k,), of some groups, (k,), are to have radii, (k,) m, that the
+    ground, or the planner of one of them, was not prepared for.
     """
     widest = float(wanted.max())
     limit = float(built.mesh_build.parameters.widest_body)
@@ -169,13 +171,12 @@ def require_radii(built: Built, entity: NDArray[np.int64], wanted: NDArray[np.fl
             f"a radius of {widest:g} m is wider than the mesh was made for ({limit:g} m). Set "
             f"navigation.widest_body of the scenario to {widest:g} or more."
         )
-    group = built.all_agents.group[entity - 1]
     for paths in built.world.planning.paths:
         mine = np.ones(len(entity), dtype=np.bool_) if paths.groups is None else paths.groups[group]
         if mine.any() and float(wanted[mine].max()) > paths.widest_agent:
             place = int(np.flatnonzero(mine)[np.argmax(wanted[mine])])
             raise CrowdsimError(
-                f"{built.all_agents.label[int(entity[place]) - 1]} finds its path on a grid, which knows "
+                f"{built.names.of(int(entity[place]))} finds its path on a grid, which knows "
                 f"distances for radii up to {paths.widest_agent:g} m, not {wanted[place]:g} m. Take "
                 "navigation: mesh for its group, which serves any radius."
             )

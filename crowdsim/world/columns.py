@@ -72,6 +72,38 @@ class ReplanCause(Code):
     NO_LOCAL_WAY = OldName("NO_LOCAL_PATH")
 
 
+class Wait(Code):
+    """What an agent waits for by design, so that it is not stuck. The numbers are part of the recorded format
+    and are never reused.
+    """
+
+    NOTHING = 0
+    TIME = 1  # a time to pass
+    SIGNAL = 2  # a signal, or something else that is to happen
+    QUEUE = 3  # its turn
+    SERVICE = 4  # to be served
+    CONNECTION = 5  # a door, a lift, or another connection
+    PARTY = 6  # those that it belongs to
+    STAY = 7  # stays where it is until it goes on
+
+    @property
+    def words(self) -> str:
+        """What such agents do, in messages and tables."""
+        return _WAITS[self]
+
+
+_WAITS = {
+    Wait.NOTHING: "",
+    Wait.TIME: "waits for a time to pass",
+    Wait.SIGNAL: "waits for something to happen",
+    Wait.QUEUE: "waits for its turn",
+    Wait.SERVICE: "is being served",
+    Wait.CONNECTION: "waits at a connection",
+    Wait.PARTY: "waits for its party",
+    Wait.STAY: "stays for a while",
+}
+
+
 class Gait(Code):
     """Whether an agent goes somewhere by itself ([Pathfinding undated], section 7)."""
 
@@ -125,6 +157,7 @@ AGENT_COLUMNS = (
     Column("entity", "int64", "", "entity id; ascending with the row", within=(1, None)),
     Column("key", "uint64", "", "key of the agent's random streams", for_life=True),
     Column("group", "int32", "", "index of the agent's group", within=INDEX, of="groups", for_life=True),
+    Column("index", "int32", "", "index of the agent in its group", within=COUNT, for_life=True),
     Column("activity", "uint8", "", "AgentState", within=(None, max(AgentState))),
     Column("position", "float64", "m", "centre", width=2, within=PLACE),
     Column(
@@ -185,6 +218,13 @@ AGENT_COLUMNS = (
     Column("stage", "int32", "", "how many goals of the agent's list were reached", within=COUNT),
     Column(
         "start_tick", "int64", "tick", "tick at which the premovement time ends", within=TICK, for_life=True
+    ),
+    Column(
+        "waits",
+        "uint8",
+        "",
+        "Wait: what it waits for by design, standing, or walking slowly; 0 is nothing",
+        within=(None, max(Wait)),
     ),
     Column("path_status", "uint8", "", "PathStatus of the last request", within=(None, max(PathStatus))),
     Column("path_tick", "int64", "tick", "when that status was set", fill=-1, within=TICK),

@@ -1,19 +1,20 @@
 """Entities and their components: the only importer of esper.
 
-Everything that exists is an entity. Agents and the discs of obstacles have rows in the columns of the world
-and are numbered from 1, in the order in which they come. What has no row (goals, areas, obstacles, what a
-program adds) is a thing and is numbered from `FIRST_THING`. Both kinds have components: instances of
-dataclasses, at most one of each class.
+Everything that exists is an entity. Agents and the discs of obstacles have rows in the columns of the world.
+Agents are numbered from 1, in the order in which they come, and discs behind them; where agents come for as
+long as the run lasts, discs are numbered from `FIRST_DISC`. What has no row (goals, areas, obstacles, what a
+program adds) is a thing and is numbered from `FIRST_THING`. All have components: instances of dataclasses, at
+most one of each class.
 
-esper keeps its world in module variables, and numbers entities itself. So each world here has two contexts of
-esper, one for each range of numbers, and every call first makes the right one the current one: two
-simulations in one process do not disturb each other.
+esper keeps its world in module variables, and numbers entities by counting. So each world here has a context
+of esper of its own, which every call first makes the current one: two simulations in one process do not
+disturb each other. Which number of esper's an entity has is known here alone: what has left takes nothing.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import esper
@@ -22,8 +23,10 @@ from numpy.typing import NDArray
 
 from crowdsim.saved import Saved, ascends
 
-FIRST_THING = 1 << 40  # No run has so many agents and discs.
-MOST_THINGS = 2_000_000  # That have ever been in a world: each is made again where a saved one is taken up.
+FIRST_DISC = 1 << 39  # No run has so many agents.
+FIRST_THING = 1 << 40  # Nor so many discs.
+# That have ever been in a world: larger lets a checkpoint name entities that no run comes to.
+MOST_THINGS = 2_000_000
 Processor = esper.Processor
 C = TypeVar("C")
 _numbers = itertools.count(1)
@@ -34,49 +37,67 @@ class Entities:
 
     Attributes
     ----------
-    highest_row, highest_thing : int
-        How many entities with and without rows there have ever been.
+    highest_row, highest_disc, highest_thing : int
+        How many entities there have ever been of those that are numbered from 1, from `FIRST_DISC` and from
+        `FIRST_THING` on.
     """
 
     def __init__(self) -> None:
-        number = next(_numbers)
-        self._rows, self._things = f"crowdsim-{number}", f"crowdsim-{number}-things"
+        self._context = f"crowdsim-{next(_numbers)}"
+        self._of_esper: dict[int, int] = {}  # esper's numbers by entity
+        self._entity: dict[int, int] = {}  # and back
         # what queries found, by class, until one comes or goes
         self._found: dict[type[Any], list[tuple[int, Any]]] = {}
-        self.highest_row = self.highest_thing = 0
+        self.highest_row = self.highest_disc = self.highest_thing = 0
 
     def close(self) -> None:
         """Forget all entities and processors."""
-        for context in (self._rows, self._things):
-            if context in esper.list_worlds():
-                if esper.current_world == context:
-                    esper.switch_world("default")
-                esper.delete_world(context)
+        if self._context in esper.list_worlds():
+            if esper.current_world == self._context:
+                esper.switch_world("default")
+            esper.delete_world(self._context)
 
     def add_rows(self, components: Sequence[tuple[object, ...]]) -> NDArray[np.int64]:
         """Make entities with rows, each with its components; return their numbers, ascending."""
-        _enter(self._rows)
-        self._forget({type(each) for own in components for each in own})
+        first = self.highest_row + 1
         self.highest_row += len(components)
-        return np.array([esper.create_entity(*own) for own in components], dtype=np.int64)
+        return self._make(range(first, first + len(components)), components)
+
+    def add_discs(self, components: Sequence[tuple[object, ...]]) -> NDArray[np.int64]:
+        """The same for discs where agents come for as long as the run lasts."""
+        first = FIRST_DISC + self.highest_disc
+        self.highest_disc += len(components)
+        return self._make(range(first, first + len(components)), components)
 
     def create(self, *components: object) -> int:
         """Make a thing with components; return its entity."""
-        _enter(self._things)
-        self._forget({type(each) for each in components})
         self.highest_thing += 1
-        return FIRST_THING + esper.create_entity(*components)
+        entity = FIRST_THING + self.highest_thing
+        self._make([entity], [components])
+        return entity
+
+    def _make(self, entities: Iterable[int], components: Sequence[tuple[object, ...]]) -> NDArray[np.int64]:
+        _enter(self._context)
+        self._forget({type(each) for own in components for each in own})
+        made = []
+        for entity, own in zip(entities, components, strict=True):
+            number = esper.create_entity(*own)
+            self._of_esper[entity], self._entity[number] = number, entity
+            made.append(entity)
+        return np.array(made, dtype=np.int64)
 
     def delete(self, entities: Iterable[int]) -> None:
         """Take entities out of the world, with their components."""
+        _enter(self._context)
         for entity in entities:
-            own = self._at(entity)
+            own = self._of_esper.pop(entity)
+            del self._entity[own]
             components: tuple[Any, ...] = esper.components_for_entity(own)
             self._forget({type(each) for each in components})
             esper.delete_entity(own, immediate=True)
 
     def __contains__(self, entity: int) -> bool:
-        return esper.entity_exists(self._at(entity))
+        return entity in self._of_esper
 
     def add(self, entity: int, component: object) -> None:
         """Give an entity a component, in place of one of the same class.
@@ -87,8 +108,6 @@ class Entities:
             If there is no such entity.
         """
         own = self._at(entity)
-        if not esper.entity_exists(own):
-            raise KeyError(entity)
         self._forget([type(component)])
         esper.add_component(own, component)
 
@@ -100,8 +119,9 @@ class Entities:
         KeyError
             If there is no such entity, or it has none of that class.
         """
+        own = self._at(entity)
         self._forget([kind])
-        return esper.remove_component(self._at(entity), kind)
+        return esper.remove_component(own, kind)
 
     def component(self, entity: int, kind: type[C]) -> C:
         """Return a component of an entity.
@@ -132,13 +152,10 @@ class Entities:
         """
         found = self._found.get(kind)
         if found is None:
-            _enter(self._rows)
-            found = sorted(esper.get_component(kind), key=_by_entity)
-            _enter(self._things)
-            found += [
-                (FIRST_THING + entity, each)
-                for entity, each in sorted(esper.get_component(kind), key=_by_entity)
-            ]
+            _enter(self._context)
+            found = sorted(
+                ((self._entity[number], each) for number, each in esper.get_component(kind)), key=_by_entity
+            )
             self._found[kind] = found
         return found
 
@@ -148,29 +165,29 @@ class Entities:
 
     def run_in_turn(self, processors: Sequence[Processor]) -> None:
         """Register what esper calls in every tick, in this order."""
-        _enter(self._rows)
+        _enter(self._context)
         for place, processor in enumerate(processors):
             esper.add_processor(processor, len(processors) - place)
 
     def process(self, *arguments: Any) -> None:
         """Let esper call all processors in their order, with these arguments."""
-        _enter(self._rows)
+        _enter(self._context)
         esper.process(*arguments)
 
-    def restore_rows(self, highest: int, components: dict[int, tuple[object, ...]]) -> None:
-        """Have the entities with rows that are the keys of a mapping, and no others;
-        `highest` of them there have ever been.
+    def restore_rows(
+        self, highest: int, highest_disc: int, components: Mapping[int, tuple[object, ...]]
+    ) -> None:
+        """Have the entities with rows that are the keys of a mapping, and no others; so many of them, and of
+        discs with numbers of their own, there have ever been.
         """
         self._found.clear()
-        _enter(self._rows)
-        esper.clear_database()
-        _count_through(highest, components)
-        self.highest_row = highest
+        self.delete([entity for entity in self._of_esper if entity <= FIRST_THING])
+        self._make(components, list(components.values()))
+        self.highest_row, self.highest_disc = highest, highest_disc
 
     def things(self) -> NDArray[np.int64]:
         """Return the things that are there, ascending."""
-        _enter(self._things)
-        return np.array(sorted(FIRST_THING + entity for entity in esper.get_entities()), dtype=np.int64)
+        return np.array(sorted(each for each in self._of_esper if each > FIRST_THING), dtype=np.int64)
 
     def restore_things(self, saved: Saved, of_scenario: int) -> None:
         """Have the things that were saved: the first ones, so many, are the scenario's and stay as they are;
@@ -185,15 +202,9 @@ class Entities:
             "entity",
             f"the first {of_scenario} things are those of the scenario",
         )
-        if not of_scenario and not highest:
-            return
-        self._found.clear()
-        _enter(self._things)
-        components: dict[int, tuple[Any, ...]] = {
-            entity: esper.components_for_entity(entity) for entity in range(1, of_scenario + 1)
-        }
-        esper.clear_database()
-        _count_through(highest, {**dict.fromkeys((there - FIRST_THING).tolist(), ()), **components})
+        self.delete([each for each in self._of_esper if each > FIRST_THING + of_scenario])
+        more = there[of_scenario:].tolist()
+        self._make(more, [()] * len(more))
         self.highest_thing = highest
 
     def state_of_things(self) -> dict[str, NDArray[Any]]:
@@ -201,9 +212,9 @@ class Entities:
         return {"highest": np.array([self.highest_thing], dtype=np.int64), "entity": self.things()}
 
     def _at(self, entity: int) -> int:
-        """Enter the context that an entity is in; return its number there."""
-        _enter(self._rows if entity <= FIRST_THING else self._things)
-        return entity if entity <= FIRST_THING else entity - FIRST_THING
+        """Enter the context; return esper's number of an entity."""
+        _enter(self._context)
+        return self._of_esper[entity]
 
 
 def _enter(context: str) -> None:
@@ -213,14 +224,3 @@ def _enter(context: str) -> None:
 
 def _by_entity(pair: tuple[int, Any]) -> int:
     return pair[0]
-
-
-def _count_through(highest: int, components: dict[int, tuple[object, ...]]) -> None:
-    """Make entities in the current context, which is empty;
-    those that have left are counted, so that the living and the next have the same numbers.
-    """
-    for entity in range(1, highest + 1):
-        if entity in components:
-            esper.create_entity(*components[entity])
-        else:
-            esper.delete_entity(esper.create_entity(), immediate=True)

@@ -36,6 +36,10 @@ class Stream(IntEnum):
     SYMMETRY = 5
     CHOICE = 6
     PLACE = 7
+    DESTINATION = 8  # which of the goals of a list with shares
+    GAP = 9  # time between an agent that comes and the one before
+    TRAIN = 10  # how many come in a burst
+    ENTRANCE = 11  # where an agent comes in
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:

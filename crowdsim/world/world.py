@@ -23,7 +23,7 @@ from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.world.columns import AgentColumns, AgentState
-from crowdsim.world.entities import FIRST_THING, Entities
+from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
 
@@ -33,13 +33,14 @@ ONE_TILE = 0
 NO_GROUP = NO_ITINERARY = -1  # of obstacles
 # What agents that a program takes out of the world bring back into it, beside what they have for life.
 KEPT = (
-    "position", "layer", "heading", "radius", "desired_speed", "maximum_speed", "goal", "stage", "nudges",
-    "replans",
+    "group", "index", "start_tick", "position", "layer", "heading", "radius", "desired_speed",
+    "maximum_speed", "goal", "stage", "nudges", "replans",
 )  # fmt: skip
 FIRST_HEADING = (1.0, 0.0)  # of what comes into the world
 # Discs of obstacles that have ever been in a world: each has its entity, which is made again where a saved
 # one is taken up.
 MOST_DISCS = 2_000_000
+MOST_CAME = 1 << 38  # Agents that have ever come: 10,000 a second for a year, and below `FIRST_DISC`.
 OPEN_REACH_M = 1.0  # How far from open edges polygons list them: farther than pushes go in a tick.
 MOST_REACH_M = 1e4  # How much farther than at first walls are ever listed, for agents that have become wider.
 
@@ -89,6 +90,40 @@ class Planning(Protocol):
         """Take the paths of agents that are sent elsewhere."""
 
 
+class Newcomers(Protocol):
+    """What agents are that come while the run lasts: a function of their groups and indices."""
+
+    def columns(self, group: NDArray[np.int32], index: NDArray[np.int32]) -> dict[str, NDArray[Any]]:
+        """Return what agents have in columns when they come, beside their place, by the names of these.
+
+        `start_tick` is here how many ticks they wait before they set off.
+        """
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are."""
+
+    def can_be(self, group: NDArray[np.int32], index: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Return which of some agents can come, (k,) bool."""
+
+
+@dataclass(frozen=True, eq=False)
+class Came:
+    """Agents that came in one tick while the run lasted.
+
+    Attributes
+    ----------
+    tick : int
+    entity : (k,) int64
+    group, index : (k,) int32
+    """
+
+    tick: int
+    entity: NDArray[np.int64]
+    group: NDArray[np.int32]
+    index: NDArray[np.int32]
+
+
 class World:
     """Everything that exists.
 
@@ -104,6 +139,8 @@ class World:
         Where the mesh is made of tiles: `mesh` and `walls` are theirs.
     goal_shapes : sequence of GoalShape
         What `goals` were cut from; needed where tiles may change.
+    newcomers : Newcomers, optional
+        What agents are that come while the run lasts; None where none come.
 
     Attributes
     ----------
@@ -120,6 +157,8 @@ class World:
         Those of the scenario alone.
     destinations : Destinations
         What the run has set, see `set_points` and `set_region`.
+    came : Came
+        The last agents that came while the run lasted; some may have left.
     """
 
     planning: Planning
@@ -133,8 +172,9 @@ class World:
         itineraries: list[Itinerary],
         tiles: TiledMesh | None = None,
         goal_shapes: Sequence[GoalShape] = (),
+        newcomers: Newcomers | None = None,
     ) -> None:
-        self.tiles, self.goal_shapes = tiles, tuple(goal_shapes)
+        self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
         self.goals = self.fixed_goals = goals
         self.destinations = Destinations(len(goal_names))
@@ -150,6 +190,8 @@ class World:
         self._scenario_things = 0
         self._first_reach = walls.reach
         self._born: dict[str, NDArray[Any]] = {}  # the entities of all agents, and what they are born with
+        none = np.zeros(0, dtype=np.int32)
+        self.came = Came(0, none.astype(np.int64), none, none)
         # agents that are not in the world and can come: entity, `KEPT`, and whether they were there before
         self.outside: dict[str, NDArray[Any]] = {
             "entity": np.zeros(0, dtype=np.int64),
@@ -362,6 +404,7 @@ class World:
             Polygon of the mesh under each; found once, here, and never looked up again.
         """
         born = self._bear(columns)
+        self._keep_for_life(born)
         entity = born["entity"]
         rows = self.agents.append(
             len(entity),
@@ -376,9 +419,46 @@ class World:
         )
         return rows
 
+    def let_in(
+        self,
+        tick: int,
+        group: NDArray[np.int32],
+        index: NDArray[np.int32],
+        position: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+    ) -> NDArray[np.int64]:
+        """Add agents that come while the run lasts; return their entities.
+
+        Parameters
+        ----------
+        tick : int
+            In which they come.
+        group, index : (k,) int32
+            What they are known by.
+        position : (k, 2) float64, m
+        polygon : (k,) int64
+            Of the mesh under each.
+        """
+        assert self.newcomers is not None
+        columns = self.newcomers.columns(group, index)
+        born = self._bear({**columns, "start_tick": columns["start_tick"] + tick - 1})
+        self.agents.insert(
+            len(group),
+            {
+                **self._placed(position, polygon),
+                **born,
+                "activity": self._activity(born["goal"], born["start_tick"], tick - 1),
+            },
+        )
+        self.events.note(tick, EventKind.SPAWN, born["entity"], position, group)
+        entity: NDArray[np.int64] = born["entity"]
+        self.came = Came(tick, entity, group, index)
+        return entity
+
     def keep_outside(self, columns: Mapping[str, NDArray[Any]]) -> None:
         """Have agents that are not there before `put_in` puts them in; `columns` as for `spawn`."""
         born = self._bear(columns)
+        self._keep_for_life(born)
         unknown = {name: self.agents.filled(name, len(born["entity"])) for name in KEPT if name not in born}
         found = {**unknown, **born}
         self.outside = {name: found[name] for name in ("entity", *KEPT)}
@@ -387,7 +467,7 @@ class World:
         self.outside["was_in"] = np.zeros(len(born["entity"]), dtype=np.uint8)
 
     def _bear(self, columns: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-        """Make entities of agents, remember what they have for life, and return their columns."""
+        """Make entities of agents, and return their columns."""
         own = [self.itineraries[number] for number in columns["itinerary"].tolist()]
         first_speed = np.array([each.speeds[0] if each.speeds else np.nan for each in own], dtype=np.float64)
         found: dict[str, Any] = {
@@ -396,17 +476,55 @@ class World:
             "desired_speed": np.where(np.isnan(first_speed), columns["desired_speed"], first_speed),
             "goal": np.array([each.goals[0] if each.goals else -1 for each in own], dtype=np.int32),
         }
-        for_life = [name for name, column in self.agents.columns.items() if column.for_life]
-        for name in ("entity", *for_life):
-            array = self.agents.filled(name, len(own))
-            array[:] = found.get(name, array)
-            self._born[name] = np.concatenate([self._born[name], array]) if name in self._born else array
         return found
 
-    def _activity(self, goal: NDArray[Any], start_tick: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _keep_for_life(self, born: Mapping[str, NDArray[Any]]) -> None:
+        """Remember what the agents of the scenario have for life."""
+        for name in ("entity", *self._for_life()):
+            array = self.agents.filled(name, len(born["entity"]))
+            array[:] = born.get(name, array)
+            self._born[name] = np.concatenate([self._born[name], array]) if name in self._born else array
+
+    def _for_life(self) -> list[str]:
+        return [name for name, column in self.agents.columns.items() if column.for_life]
+
+    @property
+    def listed(self) -> int:
+        """How many agents the scenario lists: their entities are 1 to this number. Those that come while the
+        run lasts have higher ones.
+        """
+        return len(self._born["entity"]) if self._born else 0
+
+    @property
+    def last_agent(self) -> int:
+        """The highest entity that an agent can ever have; those above are discs of obstacles."""
+        return self.listed if self.newcomers is None else FIRST_DISC - 1
+
+    def _activity(
+        self, goal: NDArray[Any], start_tick: NDArray[np.int64], tick: int | None = None
+    ) -> NDArray[np.int64]:
         """Return what agents do that come into the world: stand, walk, or wait for their time."""
-        ready = np.where(start_tick > self.tick, int(AgentState.WAITING), int(AgentState.WALKING))
+        now = self.tick if tick is None else tick
+        ready = np.where(start_tick > now, int(AgentState.WAITING), int(AgentState.WALKING))
         return np.where(goal < 0, int(AgentState.STANDING), ready)
+
+    def _life_of(
+        self, entity: NDArray[np.int64], group: NDArray[np.int32], index: NDArray[np.int32]
+    ) -> dict[str, NDArray[Any]]:
+        """Return what agents, (k,), have for life, but for the start of those that came while the run lasted,
+        which is left as its column has it.
+        """
+        found = {name: self.agents.filled(name, len(entity)) for name in self._for_life()}
+        is_listed = entity <= self.listed
+        place = np.searchsorted(self._born["entity"], entity[is_listed]) if self._born else np.zeros(0, int)
+        for name, array in found.items():
+            array[is_listed] = self._born[name][place] if self._born else array[is_listed]
+        came = ~is_listed
+        if self.newcomers is not None and came.any():
+            columns = self.newcomers.columns(group[came], index[came])
+            for name in [each for each in found if each in columns]:
+                found[name][came] = columns[name]
+        return found
 
     def take_out(self, rows: NDArray[np.int64]) -> None:
         """Take agents out of the world, (k,) rows, until `put_in` puts them in again as they were."""
@@ -433,11 +551,8 @@ class World:
     ) -> None:
         """Put agents in that are outside, (k,) entities: at places, (k, 2) m, in polygons of the mesh."""
         place = np.searchsorted(self.outside["entity"], entity)
-        born = np.searchsorted(self._born["entity"], entity)
-        columns = {
-            **{name: array[born] for name, array in self._born.items()},
-            **{name: self.outside[name][place] for name in KEPT},
-        }
+        own = {name: self.outside[name][place] for name in KEPT}
+        columns = {"entity": entity, **self._life_of(entity, own["group"], own["index"]), **own}
         self.agents.insert(
             len(entity),
             {
@@ -491,7 +606,12 @@ class World:
         layer : int
             Number of their floor.
         """
-        entity = self.entities.add_rows([(component,)] * len(radius))
+        components = [(component,)] * len(radius)
+        entity = (
+            self.entities.add_rows(components)
+            if self.newcomers is None
+            else self.entities.add_discs(components)
+        )
         columns = {
             **self._placed(position, polygon),
             "layer": layer,
@@ -542,6 +662,7 @@ class World:
             "tick": np.array([self.tick], dtype=np.int64),
             "wall_reach": np.array([self.walls.reach]),
             "highest_entity": np.array([self.entities.highest_row], dtype=np.int64),
+            "highest_disc": np.array([self.entities.highest_disc], dtype=np.int64),
             **{f"events/{name}": waiting[name].copy() for name in EVENT_DTYPE.names or ()},
             **{f"things/{name}": array for name, array in self.entities.state_of_things().items()},
             **{f"agents/{name}": array for name, array in self.agents.state().items()},
@@ -566,14 +687,16 @@ class World:
         SavedError
             If something in it cannot be.
         """
-        saved = Saved.of(state)
-        born = len(self._born["entity"]) if self._born else 0
+        saved, listed = Saved.of(state), self.listed
         tick = saved.whole("tick", 0, MOST_TICKS)
-        highest = saved.whole("highest_entity", born, born + MOST_DISCS)
+        comes = self.newcomers is not None
+        highest = saved.whole("highest_entity", listed, MOST_CAME if comes else listed + MOST_DISCS)
+        highest_disc = saved.whole("highest_disc", 0, MOST_DISCS if comes else 0)
+        known = Numbers(highest, highest_disc)
         reach = float(saved.take("wall_reach", "f8", (1,), low=0.0, high=self._first_reach + MOST_REACH_M)[0])
         self.destinations.restore(saved.below("destinations/"))
-        self._restore_agents(saved.below("agents/"), highest)
-        self._restore_outside(saved.below("outside/"))
+        self._restore_agents(saved.below("agents/"), known)
+        self._restore_outside(saved.below("outside/"), known)
         self.corridors.restore(
             saved.below("corridors/"), self.agents.corridor_start, self.agents.corridor_capacity
         )
@@ -585,52 +708,73 @@ class World:
             self.tiles.wall_reach = reach
             self.tiles.restore(saved.below("tiles/"))
             self.take_tiles()
-        self.events.put_back(_events_in(saved.below("events/"), tick, highest))
-        there = np.concatenate([self.agents.entity, self.outside["entity"]]).tolist()
-        itinerary = self._born["itinerary"].tolist() if self._born else []
-        # agents have the first numbers, discs of obstacles those behind
+        self.events.put_back(_events_in(saved.below("events/"), tick, known))
+        agents, outside = self.agents, self.outside
+        itinerary = dict(zip(agents.entity.tolist(), agents.itinerary.tolist(), strict=True))
+        away = self._life_of(outside["entity"], outside["group"], outside["index"])["itinerary"]
+        itinerary |= dict(zip(outside["entity"].tolist(), away.tolist(), strict=True))
         self.entities.restore_rows(
             highest,
+            highest_disc,
             {
-                entity: (self.itineraries[itinerary[entity - 1]],) if entity <= len(itinerary) else ()
-                for entity in there
+                entity: (self.itineraries[number],) if number >= 0 else ()
+                for entity, number in sorted(itinerary.items())
             },
         )
         self.entities.restore_things(saved.below("things/"), self._scenario_things)
 
-    def _restore_outside(self, saved: Saved) -> None:
+    def _restore_outside(self, saved: Saved, known: Numbers) -> None:
         """Take back which agents are outside, and as what they come in."""
-        entity = saved.take("entity", "i8", low=1, high=len(self._born["entity"]) if self._born else 0)
+        entity = saved.take("entity", "i8", low=1, high=known.highest)
         saved.require(ascends(entity), "entity", "entity ids have to ascend")
         saved.require(~np.isin(entity, self.agents.entity), "entity", "this agent is in the world")
+        bounds = self._bounds()
         self.outside = {
             "entity": entity,
-            **{name: self.agents.take(saved, name, len(entity), {"goals": self.goal_count}) for name in KEPT},
+            **{name: self.agents.take(saved, name, len(entity), bounds) for name in KEPT},
             "was_in": saved.take("was_in", "u1", (len(entity),), high=1),
         }
-        own = self._born["itinerary"][entity - 1] if self._born else np.zeros(0, dtype=np.int64)
+        outside = self.outside
+        self._check_life(saved, entity, {name: outside[name] for name in ("group", "index", "start_tick")})
+        own = self._life_of(entity, outside["group"], outside["index"])["itinerary"]
         lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
         saved.require(
-            self.outside["stage"] <= np.append(lengths, 0)[own],
-            "stage",
-            "the agent has no such goal on its list",
+            outside["stage"] <= np.append(lengths, 0)[own], "stage", "the agent has no such goal on its list"
         )
 
-    def _restore_agents(self, saved: Saved, highest: int) -> None:
+    def _bounds(self) -> dict[str, int]:
+        """Return how many there are of what columns number."""
+        groups = 1 + int(self._born["group"].max(initial=-1)) if self._born else 0
+        if self.newcomers is not None:
+            groups = self.newcomers.groups
+        return {"goals": self.goal_count, "itineraries": len(self.itineraries), "groups": groups}
+
+    def _check_life(
+        self, saved: Saved, entity: NDArray[np.int64], columns: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Require that agents, (k,), have for life what they came into the world with."""
+        is_listed, group, index = entity <= self.listed, columns["group"], columns["index"]
+        came = np.flatnonzero(~is_listed)
+        if len(came):
+            can_be = np.zeros(len(entity), dtype=np.bool_)
+            if self.newcomers is not None:
+                can_be[came] = self.newcomers.can_be(group[came], index[came])
+            saved.require(is_listed | can_be, "index", "no such agent comes")
+            identity = np.column_stack([group[came], index[came]])
+            saved.require(len(np.unique(identity, axis=0)) == len(came), "index", "has an agent twice")
+        life = self._life_of(entity, group, index)
+        for name in [each for each in life if each in columns]:
+            right = columns[name] == life[name]
+            if name == "start_tick":
+                right |= ~is_listed
+            saved.require(right, name, "this agent came into the world with another")
+
+    def _restore_agents(self, saved: Saved, known: Numbers) -> None:
         """Take the columns back: agents as they were born, and behind them the discs of obstacles."""
-        agents, born = self.agents, self._born
-        groups = 1 + int(born["group"].max(initial=-1)) if born else 0
-        agents.restore(
-            saved, {"goals": self.goal_count, "itineraries": len(self.itineraries), "groups": groups}
-        )
-        saved.require(agents.entity <= highest, "entity", f"the highest there has been is {highest}")
-        is_agent = np.isin(agents.entity, born["entity"]) if born else np.zeros(len(agents), dtype=np.bool_)
-        if born:
-            place = np.searchsorted(born["entity"], agents.entity[is_agent])
-            for name in [each for each in born if each != "entity"]:
-                right = np.ones(len(agents), dtype=np.bool_)
-                right[is_agent] = getattr(agents, name)[is_agent] == born[name][place]
-                saved.require(right, name, "this agent came into the world with another")
+        agents = self.agents
+        agents.restore(saved, self._bounds())
+        saved.require(known.has(agents.entity), "entity", f"the highest there has been is {known}")
+        is_agent = agents.entity <= min(known.highest, self.last_agent)
         for name, value in (
             ("activity", int(AgentState.OBSTACLE)),
             ("group", NO_GROUP),
@@ -642,6 +786,9 @@ class World:
                 name,
                 f"{value} is that of discs of obstacles, and of no agent",
             )
+        saved.require(is_agent | (agents.index == 0), "index", "discs of obstacles have none")
+        own = {name: getattr(agents, name)[is_agent] for name in self._for_life()}
+        self._check_life(saved, agents.entity[is_agent], own)
         saved.require(
             agents.activity != AgentState.ARRIVED,
             "activity",
@@ -653,18 +800,47 @@ class World:
             "stage",
             "the agent has no such goal on its list",
         )
-        saved.require(agents.blocker <= highest, "blocker", "there has been no such entity")
+        saved.require(
+            (agents.blocker <= 0) | known.has(agents.blocker), "blocker", "there has been no such entity"
+        )
 
 
-def _events_in(saved: Saved, tick: int, highest: int) -> NDArray[Any]:
+@dataclass(frozen=True)
+class Numbers:
+    """Which entities with rows there have been.
+
+    Attributes
+    ----------
+    highest : int
+        Of those that are numbered from 1.
+    discs : int
+        How many discs there have been with numbers of their own.
+    """
+
+    highest: int
+    discs: int
+
+    def has(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which numbers, (k,), are those of such entities."""
+        is_disc = (entity >= FIRST_DISC) & (entity < FIRST_DISC + self.discs)
+        found: NDArray[np.bool_] = is_disc | ((entity >= 1) & (entity <= self.highest))
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.highest}" + (f", and {self.discs} discs" if self.discs else "")
+
+
+def _events_in(saved: Saved, tick: int, known: Numbers) -> NDArray[Any]:
     """Return the events of a state that wait to be taken with the next tick."""
     ticks = saved.take("tick", "i8", low=tick, high=tick + 1)
     found = np.empty(len(ticks), dtype=EVENT_DTYPE)
     found["tick"] = ticks
-    bounds = {"entity": (0, highest), "kind": (0, None), "value": (-MOST, MOST)}
+    bounds = {"entity": (0, MOST), "kind": (0, None), "value": (-MOST, MOST)}
     for name, (low, high) in bounds.items():
         found[name] = saved.take(name, "i8", (len(ticks),), low=low, high=high)
     saved.require(np.isin(found["kind"], BETWEEN_TICKS), "kind", "no program causes such an event")
+    is_known = (found["entity"] == 0) | known.has(found["entity"])
+    saved.require(is_known, "entity", f"the highest there has been is {known}")
     for name in ("x", "y"):
         found[name] = saved.take(name, "f8", (len(ticks),), low=-FARTHEST_M, high=FARTHEST_M)
     return found

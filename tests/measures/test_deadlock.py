@@ -20,7 +20,7 @@ from crowdsim.measures.deadlock_places import Segments, gap_ahead, is_shut_in, l
 from crowdsim.measures.deadlock_stuck import has_no_progress, look_every, wants_on
 from crowdsim.measures.tracks import make_tracks
 from crowdsim.scenario.model import Goal
-from crowdsim.world.columns import AgentState, Diagnosis, PathStatus
+from crowdsim.world.columns import AgentState, Diagnosis, PathStatus, Wait
 from crowdsim.world.events import NOT_DIAGNOSED, Cause
 from tests.reference import deadlock as naive
 
@@ -147,7 +147,8 @@ def test_an_agent_that_waits_by_design_does_not_want_on():
         np.array([[1.0, 0], [0, 0], [0, 0], [0, 0], [0, 0], [1, 0]]),
         np.array([0, 0, 0, 0, 1, 0], dtype=np.uint8),
     )
-    assert wants_on(activity, goal, status, preferred, driven, door_opens_later=False).tolist() == [
+    none = np.zeros(6, dtype=np.uint8)
+    assert wants_on(activity, goal, status, preferred, driven, none, door_opens_later=False).tolist() == [
         True,
         False,
         False,
@@ -155,7 +156,7 @@ def test_an_agent_that_waits_by_design_does_not_want_on():
         False,
         True,
     ]
-    assert wants_on(activity, goal, status, preferred, driven, door_opens_later=True).tolist() == [
+    assert wants_on(activity, goal, status, preferred, driven, none, door_opens_later=True).tolist() == [
         True,
         False,
         False,
@@ -163,6 +164,9 @@ def test_an_agent_that_waits_by_design_does_not_want_on():
         False,
         False,
     ]
+    waits = np.array([Wait.PARTY, 0, 0, 0, 0, 0], dtype=np.uint8)
+    wants = wants_on(activity, goal, status, preferred, driven, waits, door_opens_later=False)
+    assert not wants[0] and wants[3]
 
 
 def crowd(seed, count=40):

@@ -73,7 +73,7 @@ def assert_one_definition(run):
             rows["goal"].to_numpy(),
             rows["path_status"].to_numpy(),
             preferred,
-            np.zeros(len(rows), dtype=np.uint8),
+            *np.zeros((2, len(rows)), dtype=np.uint8),
             door_opens_later=later,
         )
         wants[now] = wanting[now]

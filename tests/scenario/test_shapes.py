@@ -282,8 +282,8 @@ def _error(annotation: object, value: object) -> tuple[str, str, str]:
             {"norml": {}},
             "form",
             (
-                "expects a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...} or "
-                "{choice: ...}, found a mapping with the key norml"
+                "expects a number or a distribution {uniform: ...}, {normal: ...}, {lognormal: ...}, "
+                "{exponential: ...} or {choice: ...}, found a mapping with the key norml"
             ),
         ),
         (dict[str, int], 5, "dict_type", "expects a mapping, found the number 5"),

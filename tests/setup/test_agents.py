@@ -14,8 +14,9 @@ import pytest
 import shapely
 
 from crowdsim.errors import ScenarioError
-from crowdsim.setup.agents import Agents, recorded_rows, resolve_agents
+from crowdsim.setup.agents import Agents, resolve_agents
 from crowdsim.setup.draws import draw_distribution
+from crowdsim.setup.identity import recorded
 from crowdsim.world.random import Stream, agent_key
 from tests.scenario.worlds import SMALL, load, with_line
 
@@ -244,7 +245,9 @@ def test_no_agents_at_all_is_possible() -> None:
 def test_recorded_agents_are_those_that_are_named(record: str, labels: int | list[str]) -> None:
     scenario = load(re.sub(r"record: .*", f"record: {record}", SMALL))
     agents = resolve_agents(scenario)
-    found = [agents.label[row] for row in np.flatnonzero(recorded_rows(scenario, agents))]
+    chosen, every_row = recorded(scenario, agents), np.arange(len(agents))
+    rows = every_row if chosen is None else every_row[chosen.among(agents.group, every_row + 1)]
+    found = [agents.label[row] for row in rows]
     assert len(found) == labels if isinstance(labels, int) else found == labels
 
 

@@ -92,6 +92,49 @@ WALKING = [
     {"name": "right", "count": 9, "region": LEFT, "goals": ["out"]},
     {"name": "left", "count": 7, "region": {"box": [14, 0.5, 15.7, 9.5]}, "goals": ["in"]},
 ]
+COMING = [
+    {
+        "name": "flow",
+        "region": LEFT,
+        "goals": {"shares": {"out": 3, "seat": 1}},
+        "arrive": {"rate": 3, "process": "poisson"},
+    },
+    {
+        "name": "trains",
+        "goals": ["out"],
+        "arrive": {
+            "trains": {"people": {"uniform": {"low": 8, "high": 12}}, "every": 1.0, "within": 0.8},
+            "doors": [{"box": [0, 0, 1, 1]}, {"box": [0, 9, 1, 10]}],
+        },
+    },
+]
+CELL = [
+    {"box": [7, 7, 7.2, 9]},
+    {"box": [8, 7, 8.2, 9]},
+    {"box": [7, 6.8, 8.2, 7]},
+    {"box": [7, 9, 8.2, 9.2]},
+]
+WHERE = {
+    "out": {"exit": {"box": [15.7, 4, 16, 6]}},
+    "in": {"exit": {"box": [0, 4, 0.3, 6]}},
+    "near": {"region": {"box": [2, 1, 5, 9]}},
+    "cell": {"region": {"box": [7.2, 7, 8, 9]}},
+}
+STAYING = [
+    {
+        "name": "guests",
+        "goals": ["near"],
+        "leave_on_arrival": False,
+        "region": LEFT,
+        "arrive": {"schedule": [[0.1, 12]]},
+    },
+    {
+        "name": "lost",
+        "goals": ["cell"],
+        "region": RIGHT,
+        "arrive": {"rate": 5, "at_most": 20},
+    },
+]
 NARROW = {"obstacles": [{"box": [7.5, 0, 8.5, 4.5]}, {"box": [7.5, 5.4, 8.5, 10]}]}
 FACE_TO_FACE = [
     {"name": "right", "count": 6, "region": {"box": [4, 3, 7, 7]}, "goals": ["out"]},
@@ -186,7 +229,7 @@ def send_about(run: Simulation) -> None:
             if number % 3 == 0:
                 run.set_goal([entity], {"region": {"box": [9 + number % 2, 6.5, 10.8, 9]}})
             else:
-                run.set_goal([entity], [6 + 0.25 * number, 0.5 + 0.1 * (run.tick % 3)])
+                run.set_goal([entity], [6 + 0.25 * (number % 30), 0.5 + 0.1 * (run.tick % 3)])
         run.step()
 
 
@@ -241,6 +284,16 @@ SCENES = {
         lambda: hall(groups=[*WALKING, {"name": "spare", "count": 0, "reserve": 4, "goals": ["in"]}]),
         8,
         let_in,
+    ),
+    "agents come": Scene(lambda: hall(groups=[*WALKING, *COMING]), 30, send_about),
+    "agents come and stay": Scene(
+        lambda: hall(
+            geometry={"obstacles": [*PILLARS, *CELL]},
+            groups=[*WALKING, *STAYING],
+            goals=WHERE,
+            tick=0.18,
+        ),
+        290,  # until the lost ones have been stuck for long
     ),
     "previous paths": Scene(
         lambda: hall(

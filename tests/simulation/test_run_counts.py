@@ -71,7 +71,7 @@ def both(tmp_path_factory):
         while not run.why_over():
             counts.note(run.step())
         counts.close_trace(["to_east", "to_west", "others"])
-        optimal = counts.optimal_lengths()
+        optimal = counts.shortest_paths()[0]
         run.finish()
     return counts, optimal, tracks_of(path)
 
@@ -135,7 +135,7 @@ def test_an_agent_alone_walks_the_shortest_path_and_scores_its_time_and_energy()
             counts.note(run.step())
         took = counts.on_the_way_s()[0]
         assert 9.8 / 1.25 <= took <= 9.8 / 1.25 + 0.15 and counts.length[0] == pytest.approx(9.8, abs=0.07)
-        assert counts.optimal_lengths()[0] == pytest.approx(9.8, abs=1e-6)
+        assert counts.shortest_paths()[0][0] == pytest.approx(9.8, abs=1e-6)
         assert counts.scores()[0] == pytest.approx(took + 20.0 * took * 0.5 * 1.25**2, rel=0.02)
         assert counts.mean_accelerations()[0] == pytest.approx(0.0, abs=0.02)
 
@@ -148,7 +148,7 @@ def test_where_nobody_arrives_there_is_no_shortest_path():
         for _ in range(3):
             counts.note(run.step())
         assert (
-            math.isnan(counts.optimal_lengths()[0])
+            math.isnan(counts.shortest_paths()[0][0])
             and counts.length[0] == 0.0
             and counts.scores()[0] == pytest.approx(0.15)
         )

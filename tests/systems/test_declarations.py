@@ -37,6 +37,7 @@ DOOR = {
     "areas": [{"name": "door", "area": {"box": [4, 1, 4.2, 3]}}],
 }
 THROUGH = {"name": "through", "positions": [[3.2, 2], [4.1, 2], [5, 2], [1, 1]], "goals": [{"point": [7, 2]}]}
+COMES = {"region": {"box": [0, 0, 2, 8]}, "goals": {"shares": {"east": 1, "west": 2}}}
 EVERYTHING = ["bodies.nudging=true", "bodies.replanning=true"]
 STUCK = {
     **{key: BUSY[key] for key in ("version", "name", "seed")},
@@ -121,6 +122,18 @@ SCENES = {  # document or file, settings, ticks
     "slopes": (SCENARIOS / "bridge.yaml", ["bodies.priority=waiting", *EVERYTHING], 40),
     "stuck for long": (STUCK, [], 290),
     "storeys": (SCENARIOS / "two-storeys.yaml", [], 60),
+    "agents come": (
+        {
+            **BUSY,
+            "groups": [
+                *BUSY["groups"],
+                {**COMES, "name": "few", "arrive": {"rate": 3, "process": "poisson"}},
+                {**COMES, "name": "many", "arrive": {"schedule": [[1, 40]]}},
+            ],
+        },
+        EVERYTHING,
+        60,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are
@@ -133,8 +146,13 @@ BLANK = {
     "uint8": 0xEE,
 }
 # Looked at in no scene here: a corridor that gets longer round a corner in free ground, agents that have
-# strayed from theirs, and the lists of agents that a program sends to a region of its own.
-RARELY = {"Follow": {"corridor_capacity"}, "Spread": {"stage"}, "Walk": {"entity", "group"}}
+# strayed from theirs, entrances on storeys, and lists of agents that a program sends to a region of its own.
+RARELY = {
+    "Enter": {"layer"},
+    "Follow": {"corridor_capacity"},
+    "Spread": {"stage"},
+    "Walk": {"entity", "group"},
+}
 
 
 def scene(name):

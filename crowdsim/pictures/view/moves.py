@@ -124,7 +124,7 @@ def in_steps(metres: NDArray[np.float64], origin: float, step: float = STEP_M) -
 # with the eye.
 COARSEST_S = 1.0
 STUCK_BIT = 8  # of a state: the others are the activity
-WANTED = ("x", "y", "next_corner", "activity", "is_stuck", "goal", "path_status", "layer")
+WANTED = ("x", "y", "next_corner", "activity", "is_stuck", "goal", "path_status", "layer", "waits")
 
 
 @dataclass(frozen=True)
@@ -263,8 +263,9 @@ def _note_waiting(block: dict[str, NDArray[Any]], door_opens_later: NDArray[np.b
     on the page they are neither standing nor stuck.
     """
     if {"activity", "goal", "path_status"} <= block.keys():
-        told = (block["activity"], block["goal"], block["path_status"])
-        waits = waits_by_design(*told, door_opens_later=True) & door_opens_later
+        told, own = (block["activity"], block["goal"], block["path_status"]), block.get("waits")
+        waits = waits_by_design(*told, waits=own, door_opens_later=True) & door_opens_later
+        waits |= waits_by_design(*told, waits=own, door_opens_later=False)
         block["activity"] = np.where(waits, np.uint8(AgentState.WAITING), block["activity"])
         if "is_stuck" in block:
             block["is_stuck"] = np.where(waits, 0, block["is_stuck"])

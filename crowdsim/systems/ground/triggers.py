@@ -10,8 +10,8 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved, ascends
-from crowdsim.setup.agents import chosen_rows
 from crowdsim.setup.build import Built
+from crowdsim.setup.identity import Selection, selected
 
 
 class Triggers:
@@ -25,10 +25,9 @@ class Triggers:
 
     def __init__(self, built: Built) -> None:
         self.world, self.events = built.world, built.scenario.events
-        # for events that wait for that: agents that come near, and those that they come near to, each as
-        # (agents,) bool by entity - 1
+        # for events that wait for that: agents that come near, and those that they come near to
         self._meetings = {
-            number: [chosen_rows(built.scenario, built.all_agents, (each,)) for each in event.met]
+            number: [selected(built.scenario, built.all_agents, (each,)) for each in event.met]
             for number, event in enumerate(self.events)
             if event.met is not None
         }
@@ -68,11 +67,10 @@ class Triggers:
             over = agents.entity[known[crosses]]
             self._done[number] = np.union1d(self._done[number], over)
 
-    def _near(self, comers: NDArray[np.bool_], others: NDArray[np.bool_], within: float) -> NDArray[np.int64]:
+    def _near(self, comers: Selection, others: Selection, within: float) -> NDArray[np.int64]:
         """Return the entities of agents within a distance (m) of one of the others, on the same floor."""
         agents = self.world.agents
-        entity = agents.entity[: self.world.agent_count]
-        comes, stays = (np.flatnonzero(each[entity - 1]) for each in (comers, others))
+        comes, stays = (np.flatnonzero(each.rows(agents)) for each in (comers, others))
         if not len(comes) or not len(stays):
             return np.zeros(0, dtype=np.int64)
         tree = shapely.STRtree(shapely.points(agents.position[stays]))

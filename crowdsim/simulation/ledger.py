@@ -1,0 +1,277 @@
+"""The ledger: counts what the verdict needs while a run goes on; at the end no agent is left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.measures.deadlock_causes import NOBODY, WALL, diagnose, present_moment
+from crowdsim.measures.destinations import SET_PLACES
+from crowdsim.measures.exit_flow import LEAST_COUNTED, busiest_flow, exit_width
+from crowdsim.navigation.planners import OWN
+from crowdsim.saved import MOST, Arrays, Saved
+from crowdsim.setup.build import Built
+from crowdsim.setup.things import Goals
+from crowdsim.simulation.guests import Guests
+from crowdsim.simulation.probes import Probes
+from crowdsim.simulation.verdict import MOST_NAMED, Flow, Left, Verdict, reason_of
+from crowdsim.systems.enter import Enter
+from crowdsim.systems.ground.things import discs_going_on
+from crowdsim.world.columns import AgentColumns, AgentState, Wait
+from crowdsim.world.events import Cause, EventKind
+
+REPLANS = {  # counts of a tick, and how the verdict names the cause
+    "replans_agents_ahead": "agents ahead",
+    "replans_blocked": "blocked",
+    "replans_path_closed": "path closed",
+    "replans_goal_moved": "goal moved",
+    "replans_pushed_off": "pushed off",
+    "replans_no_local_path": "no local path",
+}
+
+
+class Ledger:
+    """Counts what the verdict needs while the run goes on.
+
+    Parameters
+    ----------
+    built : Built
+    """
+
+    def __init__(self, built: Built) -> None:
+        self._built = built
+        # by goal, and behind them at places that the run has set
+        self._arrivals = np.zeros(len(built.scenario.goals) + 1, dtype=np.int64)
+        self._guests = Guests(built.world)  # those that come in while the run lasts
+        self._has_come = np.arange(len(built.all_agents) + 1) <= len(built.agents)  # by entity
+        self._has_come[0] = False
+        self._has_arrived = np.zeros(len(built.all_agents) + 1, dtype=bool)  # by entity
+        # by entity: where it arrived last, and in which tick
+        self._last_goal = np.full(len(built.all_agents) + 1, -1, dtype=np.int32)
+        self._last_tick = np.zeros(len(built.all_agents) + 1, dtype=np.int64)
+        self._deadlocked = np.zeros(
+            (len(built.all_agents) + 1, len(Cause)), dtype=bool
+        )  # by entity and cause
+        names = (
+            "steered",
+            "interventions",
+            "last_arrival_tick",
+            "deepest_overlap_m",
+            "overlap_pairs_ticks",
+            "symmetries_broken",
+            "strays",
+            "expansions",
+            "longest_wait_ticks",
+        )
+        self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
+
+    def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
+        """Take in one tick."""
+        numbers = self._numbers
+        if len(events):
+            self._note_events(tick, events)
+        numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_blocked", 0.0)
+        for name in REPLANS:
+            numbers[name] += counts.get(name, 0.0)
+        numbers["strays"] += counts.get("strayed", 0.0)
+        numbers["expansions"] += counts.get("expansions", 0.0)
+        numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
+        numbers["deepest_overlap_m"] = max(numbers["deepest_overlap_m"], counts.get("deepest_overlap_m", 0.0))
+        numbers["most_requests_open"] = max(numbers["most_requests_open"], counts.get("requests_open", 0.0))
+        numbers["longest_wait_ticks"] = max(
+            numbers["longest_wait_ticks"], counts.get("oldest_request_ticks", 0.0)
+        )
+
+    def _note_events(self, tick: int, events: NDArray[Any]) -> None:
+        numbers, kind = self._numbers, events["kind"]
+        arrivals = events[kind == EventKind.ARRIVAL]
+        if len(arrivals):
+            np.add.at(self._arrivals, np.minimum(arrivals["value"], len(self._arrivals) - 1), 1)
+            numbers["last_arrival_tick"] = tick
+        numbers["symmetries_broken"] += int(np.count_nonzero(kind == EventKind.SYMMETRY_BROKEN))
+        is_listed = events["entity"] <= self._built.world.listed
+        self._note_listed(tick, events[is_listed])
+        if not is_listed.all():
+            self._guests.note(tick, events[~is_listed])
+
+    def _note_listed(self, tick: int, events: NDArray[Any]) -> None:
+        """Take in what happened to agents that the scenario lists."""
+        kind = events["kind"]
+        self._has_come[events["entity"][kind == EventKind.SPAWN]] = True
+        arrivals = events[kind == EventKind.ARRIVAL]
+        if len(arrivals):
+            goal = np.minimum(arrivals["value"], len(self._arrivals) - 1)
+            self._has_arrived[arrivals["entity"]] = True
+            self._last_goal[arrivals["entity"]], self._last_tick[arrivals["entity"]] = goal, tick
+        long = events[kind == EventKind.DEADLOCKED]
+        self._deadlocked[long["entity"], long["value"]] = True
+
+    @property
+    def interventions(self) -> int:
+        """How many calls of a program have changed the run."""
+        return int(self._numbers["interventions"])
+
+    def note_intervention(self) -> None:
+        """Take in such a call."""
+        self._numbers["interventions"] += 1
+
+    def note_steering(self, entity: NDArray[np.int64], *, are_sent: bool) -> None:
+        """Take in that a program steered agents; those that it sent to a goal have not arrived yet."""
+        self._numbers["steered"] += len(entity)
+        if are_sent:
+            self._has_arrived[entity[entity <= self._built.world.listed]] = False
+            self._guests.send_on(entity)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the counts as named arrays."""
+        numbers = np.array(list(self._numbers.values()))
+        arrays = {
+            "arrivals": self._arrivals,
+            "has_come": self._has_come,
+            "has_arrived": self._has_arrived,
+            "last_goal": self._last_goal,
+            "last_tick": self._last_tick,
+        }
+        return {
+            "numbers": numbers,
+            "deadlocked": self._deadlocked.copy(),
+            **{f"guests/{name}": array for name, array in self._guests.state().items()},
+            **{name: array.copy() for name, array in arrays.items()},
+        }
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave."""
+        saved, agents = Saved.of(state), len(self._built.all_agents)
+        goals = len(self._built.scenario.goals)
+        self._arrivals = saved.take("arrivals", "i8", (goals + 1,), low=0, high=MOST)
+        self._has_come = saved.take("has_come", "?", (agents + 1,))
+        self._has_arrived = saved.take("has_arrived", "?", (agents + 1,))
+        self._deadlocked = saved.take("deadlocked", "?", (agents + 1, len(Cause)))
+        self._last_goal = saved.take("last_goal", "i4", (agents + 1,), low=-1, high=goals)
+        self._last_tick = saved.take("last_tick", "i8", (agents + 1,), low=0, high=MOST)
+        numbers = saved.take("numbers", "f8", (len(self._numbers),), low=0.0, high=float(MOST))
+        self._numbers = dict(zip(self._numbers, numbers.tolist(), strict=True))
+        self._guests.restore(saved.below("guests/"), goals)
+
+    def verdict(
+        self, ended: str, probes: Probes, enter: Enter, *, wall_s: float, digest: str, first_tick: int
+    ) -> Verdict:
+        """Return what the run resulted in so far."""
+        world, agents, tick = self._built.world, self._built.world.agents, self._built.world.tick
+        scenario, numbers = self._built.scenario, self._numbers
+        is_to_come = (agents.goal >= 0) | (agents.waits != Wait.NOTHING)
+        walkers = np.flatnonzero((agents.activity != AgentState.ARRIVED) & is_to_come)
+        found = diagnose(
+            present_moment(
+                world,
+                tick,
+                scenario.tick,
+                Goals(world),
+                world.last_agent,
+                agents.is_stuck == 1,
+                discs_going_on(world),
+            )
+        )
+        finds_all = np.array(
+            [scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_
+        )
+        reasons = [
+            reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
+            for row in walkers.tolist()
+        ]
+        deadlocked = self._deadlocked
+        order = sorted(range(len(walkers)), key=lambda i: (agents.is_stuck[walkers[i]] == 0, walkers[i]))
+        return Verdict(
+            scenario=scenario.name,
+            ended=ended,
+            agents=int(self._has_come.sum()) + self._guests.came,
+            arrived=int(self._has_arrived.sum()) + self._guests.arrived,
+            standing=int(np.count_nonzero(~is_to_come & (agents.activity == AgentState.STANDING))),
+            arrivals=self._by_goal(),
+            not_arrived=len(walkers),
+            reasons=dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))),
+            left=[
+                self._left(agents, int(walkers[i]), reasons[i], tick, int(found.waits_for[walkers[i]]))
+                for i in order[:MOST_NAMED]
+            ],
+            last_arrival_s=self._seconds(numbers["last_arrival_tick"]) if self._arrivals.any() else None,
+            simulated_s=self._seconds(tick),
+            wall_s=wall_s,
+            begun_s=self._seconds(first_tick),
+            ticks=tick,
+            deepest_overlap_m=numbers["deepest_overlap_m"],
+            overlap_pairs_ticks=int(numbers["overlap_pairs_ticks"]),
+            symmetries_broken=int(numbers["symmetries_broken"]),
+            strays=int(numbers["strays"]),
+            expansions=int(numbers["expansions"]),
+            longest_wait_s=self._seconds(numbers["longest_wait_ticks"]),
+            ms_per_tick=dict(probes.slowest(len(probes.names))),
+            worst_tick_ms=probes.worst_tick_ns / 1e6,
+            digest=digest,
+            steered=int(numbers["steered"]),
+            nudges=int(numbers["nudges"]),
+            replans={cause: int(numbers[name]) for name, cause in REPLANS.items() if numbers[name]},
+            most_requests_open=int(numbers["most_requests_open"]),
+            deadlocked={
+                cause.words: count
+                for cause in Cause
+                if cause != Cause.QUEUE
+                and (count := int(deadlocked[:, cause].sum()) + int(self._guests.deadlocked[cause]))
+            },
+            flows=self._flows(),
+            speed_law=scenario.speed_density.name,
+            came=self._guests.came,
+            waiting_outside=enter.outside,
+            longest_outside_s=self._seconds(enter.longest_wait(tick)),
+            more_to_come=enter.expects,
+        )
+
+    def _by_goal(self) -> dict[str, int]:
+        """Return how many arrived at each goal, by name; those of exits that no agent took, too."""
+        goals, counts = self._built.scenario.goals, self._arrivals.tolist()
+        found = {
+            goal.name: count
+            for goal, count in zip(goals, counts, strict=False)
+            if count or goal.kind == "exit"
+        }
+        return found | ({SET_PLACES: counts[-1]} if counts[-1] else {})
+
+    def _flows(self) -> list[Flow]:
+        """Return the flow through each exit that enough agents took."""
+        scenario, found = self._built.scenario, []
+        for number, goal in enumerate(scenario.goals):
+            ticks = np.concatenate(
+                [self._last_tick[self._last_goal == number], self._guests.arrival_ticks(number)]
+            )
+            if goal.kind != "exit" or len(ticks) < LEAST_COUNTED:
+                continue
+            width, flow = (
+                exit_width(scenario.geometry.grounds[max(goal.layer, 0)], goal.area),
+                busiest_flow(ticks * scenario.tick),
+            )
+            if width > 0.0 and flow == flow:
+                found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
+        return found
+
+    def _seconds(self, ticks: float) -> float:
+        """Return a time without the rounding of its product (142 ticks of 0.05 s are 7.1 s)."""
+        return round(ticks * self._built.scenario.tick, 9)
+
+    def _left(self, agents: AgentColumns, row: int, reason: str, tick: int, waits_for: int) -> Left:
+        names = self._built.names
+        stuck = self._seconds(tick - int(agents.stuck_tick[row])) if agents.is_stuck[row] else 0.0
+        blocker = (
+            "a wall"
+            if waits_for == WALL
+            else ""
+            if waits_for == NOBODY
+            else names.of(waits_for)
+            if waits_for <= self._built.world.last_agent
+            else "an obstacle"
+        )
+        x, y = agents.position[row].tolist()
+        return Left(names.of(int(agents.entity[row])), x, y, reason, stuck, blocker)
