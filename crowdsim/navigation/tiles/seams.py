@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.errors import NavigationError
 from crowdsim.navigation.mesh.build import with_crossings, with_rings
 from crowdsim.navigation.mesh.plates import EdgeKey, Plate, Plates, edge_key, rings_of
 from crowdsim.navigation.mesh.surface_mesh import MEETS_M
@@ -21,6 +22,7 @@ Point = tuple[float, float]
 Corners = Mapping[Point, tuple[int, float]]  # the number and the height (m) of the vertex at each place
 # Vertices of one sheet at one place in plan: a spiral's turns meet in its middle.
 MOST_AT_A_PLACE = 4096
+MOST_SHEETS = 1 << 18  # Their vertices have numbers of 32 bits, `TileMesh.vertex_sheet`.
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,18 @@ def cut_seams(ground: Plates, size: float) -> tuple[list[CutSeam], list[dict[Poi
     """Return the seams, and for each plate the numbers and heights of the vertices at their corners.
 
     Plates that overlap by a rounding error would have one side of an edge twice: these are not joined there.
+
+    Raises
+    ------
+    NavigationError
+        If there are too many sheets.
     """
+    sheets = 1 + max(plate.sheet for plate in ground.plates)
+    if sheets > MOST_SHEETS:
+        raise NavigationError(
+            f"the ground has {sheets:,} pieces that lie above each other or do not meet, at most "
+            f"{MOST_SHEETS:,} can be cut into tiles; leave tile_size out"
+        )
     seams = []
     for seam in ground.seams:
         (ax, ay), (bx, by) = snapped(np.array(seam.key).reshape(2, 2), size).tolist()

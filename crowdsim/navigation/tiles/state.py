@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from crowdsim.navigation.mesh.build import next_in_polygon
 from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh, can_be_crossed
 from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers
+from crowdsim.navigation.tiles.seams import MOST_AT_A_PLACE, MOST_SHEETS
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
-MOST_SHEET = 1 << 24  # Pieces of a surface have fewer: each has faces of its own.
 MOST_LINE = 10**9  # Column or row of a tile, to either side.
 PAIRS = ("vertex", "polygon_slope", "polygon_pace")  # What has two numbers for each.
 MOST_PACE = 25.0  # As scenarios may say, of terrain on a stair.
@@ -72,7 +72,7 @@ def _fault(tile: TileMesh, count: int) -> str:
     if len(tile.vertex_height) != corners or len(tile.vertex_sheet) != corners:
         return "whose corners have no heights"
     for numbers, low, high, name in (
-        (tile.vertex_sheet, 0, MOST_SHEET, "corners"),
+        (tile.vertex_sheet, 0, MOST_SHEETS * MOST_AT_A_PLACE - 1, "corners"),
         (tile.polygon_start, 0, edges, "polygons"),
         (tile.edge_vertex, 0, corners - 1, "corners"),
         (tile.edge_kind, INNER, BORDER, "kinds of edges"),
