@@ -146,7 +146,7 @@ def build_world(scenario: Scenario) -> Built:
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level
-        world.is_even = tiles.is_level and not scenario.geometry.named_speeds and tiles.is_even
+        world.is_even = tiles.is_even and not scenario.geometry.named_speeds
     give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)

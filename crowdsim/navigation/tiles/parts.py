@@ -95,12 +95,12 @@ def _whole_plate(cut: PlateCut, parameters: MeshParameters, cell: float) -> Tile
         for (a, b), is_exit in zip(rim, opened.tolist(), strict=True)
     }
     tiles: dict[int, set[int]] = defaultdict(set)
-    for end in {end for side, kind in kinds.items() if kind == WALL for end in side}:
+    for end in sorted({end for side, kind in kinds.items() if kind == WALL for end in side}):
         tiles[end].add(cut.tile)
     for end, (x, y) in enumerate(points):
         tiles[end].update(cut.at_walls.get((x, y), ()))
     gaps = {}
-    for a, b in {(min(side), max(side)) for side in whole.values()}:
+    for a, b in sorted({(min(side), max(side)) for side in whole.values()}):
         width = math.dist(points[a], points[b])
         if tiles[a] and tiles[b] and width <= 2.0 * parameters.widest_body:
             alone = {tile for end in (a, b) if len(tiles[end]) == 1 for tile in tiles[end]}
