@@ -349,3 +349,30 @@ def test_whole_ground_says_how_to_get_tiles_and_unknown_tiles_are_told():
             run.remove_tile(9, 0)
         with pytest.raises(CrowdsimError, match="there already"):
             run.add_tile(1, 0)
+
+
+@pytest.mark.parametrize("asks", ["a wider body", "another goal"])
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility"])  # others answer at once
+def test_a_save_while_an_agent_asks_for_a_path_from_ground_that_is_out_is_gone_on_with(kind, asks):
+    document = {**with_planner(kind), "budget": {"work": 1}}
+
+    def go_on(run):
+        found = digests(run, 20)
+        run.add_tile(0, 0)
+        return found + digests(run, 40)
+
+    with simulation(document) as run, simulation(document) as other:
+        digests(run, 5)
+        on_it = run.world.agents.entity[(run.world.agents.position < 4.0).all(axis=1)].copy()
+        run.remove_tile(0, 0)
+        while run.world.has_ground().all():  # one piece of work a tick
+            run.step()
+        if asks == "another goal":
+            run.set_goal(on_it, [22.0, 10.0])
+        else:
+            run.set_radius(on_it, 0.3)
+        run.step()
+        asking = run.world.agents.path_status == PathStatus.PENDING
+        assert (asking & ~run.world.has_ground()).any()
+        other.restore(run.state())
+        assert go_on(other) == go_on(run)
