@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight, locate
     from crowdsim.navigation.planning.mesh_planner import MeshPlanner
     from crowdsim.navigation.planning.protocol import Planner
-    from crowdsim.navigation.tiles.tiled_mesh import TiledMesh, build_tiles
+    from crowdsim.navigation.tiles.make import build_tiles
+    from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
     from crowdsim.navigation.visibility.planner import VisibilityPlanner
 
 __all__ = [
@@ -48,7 +49,8 @@ __getattr__, __dir__ = names_from(
         "mesh.mesh": ("NavMesh", "is_in_sight", "locate"),
         "planning.mesh_planner": ("MeshPlanner",),
         "planning.protocol": ("Planner",),
-        "tiles.tiled_mesh": ("TiledMesh", "build_tiles"),
+        "tiles.make": ("build_tiles",),
+        "tiles.tiled_mesh": ("TiledMesh",),
         "visibility.planner": ("VisibilityPlanner",),
     },
 )

@@ -130,12 +130,18 @@ def _event(event: Event, scenario: Scenario) -> dict[str, Any]:
     if isinstance(change, AreaChange):
         what = {"open" if change.opens else "close": scenario.geometry.areas[change.area].name}
     elif isinstance(change, TileChange):
-        what = {"remove_tile" if change.goes else "add_tile": [change.column, change.row]}
+        what = {"remove_tile" if change.goes else "add_tile": _tile(change, scenario)}
     elif isinstance(change, SignalChange):
         what = {"signal" if change.is_on else "end_signal": change.name}
     else:
         what = {"set_radius": change.radius, "agents": list(change.agents)}
     return _without_none({"at": event.at, "when": when, **what})
+
+
+def _tile(change: TileChange, scenario: Scenario) -> Any:
+    tile = [change.column, change.row]
+    names = scenario.geometry.floor_names
+    return tile if change.layer < 0 else {"storey": names[change.layer], "tile": tile}
 
 
 def _geometry(geometry: Geometry) -> dict[str, Any]:

@@ -121,8 +121,47 @@ def _change(
             key=True,
         )
         return None
-    column, row = getattr(shape, key)
-    return TileChange(column, row, key == "remove_tile")
+    return _tile_change(getattr(shape, key), key, path, geometry, tile_size, problems)
+
+
+def _tile_change(
+    named: list[int] | schema.TileOnFloorShape,
+    key: str,
+    path: Path,
+    geometry: Geometry,
+    tile_size: float,
+    problems: Problems,
+) -> TileChange | None:
+    """Return the change of a tile, or None where it names no floor."""
+    goes = key == "remove_tile"
+    if isinstance(named, list):
+        column, row = named
+        if len(geometry.floors) > 1:
+            problems.add(
+                (*path, key),
+                f"[{column}, {row}] says no storey, but the geometry has several floors",
+                f"Write {key}: {{storey: ..., tile: [{column}, {row}]}}; floors are "
+                f"{listed(geometry.floor_names)}.",
+            )
+            return None
+        return TileChange(column, row, goes, min(0, len(geometry.floors) - 1))
+    column, row = named.tile
+    if named.height is None or named.storey is not None:
+        return TileChange(column, row, goes, FloorNames(geometry, problems).layer(named, (*path, key), None))
+    box = shapely.box(*(tile_size * each for each in (column, row, column + 1, row + 1)))
+    layer = geometry.floor_in(box, named.height)
+    if layer >= 0:
+        return TileChange(column, row, goes, layer)
+    if geometry.floors:
+        message, fix = (
+            f"there is no ground in tile [{column}, {row}]",
+            f"Tiles are squares of {tile_size:g} m; [0, 0] is the one from (0, 0) to ({tile_size:g}, "
+            f"{tile_size:g}).",
+        )
+    else:
+        message, fix = f"{named.height:g} m, but the geometry has one level floor", "Leave it out."
+    problems.add((*path, key, "height"), message, fix, key=True)
+    return None
 
 
 def _timed(

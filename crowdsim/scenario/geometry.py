@@ -232,6 +232,26 @@ class Geometry:
         found = [(abs(float(plane.height(np.array([[x, y]]))[0]) - z), number) for plane, number in near]
         return min(found)[1] if found else -1
 
+    def floor_in(self, area: Any, z: float) -> int:
+        """Return the number of the floor that has ground in an area (shapely, m) with the height nearest to z
+        (m); -1 where none has, or there are no floors.
+        """
+        found = []
+        for number, floor in enumerate(self.floors):
+            common = shapely.intersection(floor.ground, area)
+            if common.area > 0.0:
+                x, y = common.representative_point().coords[0]
+                own = [
+                    patch.plane
+                    for patch in self.patches
+                    if self.sheet_floors[patch.sheet] == number
+                    and shapely.dwithin(patch.ground, shapely.Point(x, y), GRID_M)
+                ]
+                place = np.array([[x, y]])
+                miss = min(abs(float(plane.height(place)[0]) - z) for plane in own or [floor.plane])
+                found.append((miss, number))
+        return min(found)[1] if found else -1
+
     @property
     def grounds(self) -> tuple[Any, ...]:
         """Ground in plan by floor."""

@@ -69,11 +69,14 @@ class TileChange:
         Tile (i, j) covers ``i * tile_size .. (i + 1) * tile_size`` in x, likewise j in y.
     goes : bool
         Whether it is taken out.
+    layer : int
+        Number of its floor; -1 where there is one level floor.
     """
 
     column: int
     row: int
     goes: bool
+    layer: int = -1
 
 
 @dataclass(frozen=True)

@@ -415,6 +415,27 @@ TileName = Annotated[
 ]
 
 
+class TileOnFloorShape(Shape):
+    """A tile of one of several floors."""
+
+    tile: TileName = Field(description="Its column and row.")
+    storey: Name | None = Field(
+        default=None, description="Its floor: a storey or a connection; needed unless height is given."
+    )
+    height: Metres | None = Field(
+        default=None, description="About how high the tile lies, m, in place of storey."
+    )
+
+
+TileOf = Annotated[
+    Annotated[TileName, Tag("~tile")] | Annotated[TileOnFloorShape, Tag("~floor")],
+    by_form(
+        lambda value: "~tile" if isinstance(value, list) else "~floor" if isinstance(value, dict) else None,
+        "column and row of a tile [3, 4], or {storey: name, tile: [3, 4]} where there are several floors",
+    ),
+]
+
+
 class EventShape(Shape):
     """Something that happens once: exactly one of `at` and `when` says when,
     exactly one of `open`, `close`, `remove_tile`, `add_tile`, `set_radius`, `signal` and `end_signal` what.
@@ -434,10 +455,14 @@ class EventShape(Shape):
     close: Name | None = Field(
         default=None, description="Name of an area of the geometry that becomes a wall."
     )
-    remove_tile: TileName | None = Field(
-        default=None, description="Column and row of a tile of the ground that is taken out."
+    remove_tile: TileOf | None = Field(
+        default=None,
+        description=(
+            "Column and row of a tile of the ground that is taken out; on several floors {storey: name, "
+            "tile: [column, row]}."
+        ),
     )
-    add_tile: TileName | None = Field(default=None, description="Column and row of a tile that is put back.")
+    add_tile: TileOf | None = Field(default=None, description="A tile that is put back, named likewise.")
     set_radius: Length | None = Field(default=None, description="Radius that agents have from then on, m.")
     signal: Name | None = Field(
         default=None,

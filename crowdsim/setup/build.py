@@ -16,7 +16,6 @@ from crowdsim.avoidance.model import AvoidanceModel, wall_reach
 from crowdsim.avoidance.registry import model_named, origin_of
 from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
-from crowdsim.geometry.surface import patches_without
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -39,8 +38,9 @@ from crowdsim.navigation.planning.mesh_planner import CostParameters
 from crowdsim.navigation.planning.registry import PlannerGround
 from crowdsim.navigation.search.round_stationary import StationaryParameters
 from crowdsim.navigation.stationary.planner import StationaryPlanner
+from crowdsim.navigation.tiles.make import TiledBuild, build_tiled_plates
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
-from crowdsim.navigation.tiles.tiled_mesh import TiledBuild, TiledMesh, build_tiles
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
@@ -52,6 +52,14 @@ from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_a
 from crowdsim.setup.identity import AgentNames
 from crowdsim.setup.newcomers import Arriving, fastest_to_come, widest_to_come
 from crowdsim.setup.things import give_things
+from crowdsim.setup.tiled_ground import (
+    exits_left,
+    of_layer,
+    patches_left,
+    plates_of,
+    terrain_of,
+    tile_numbers,
+)
 from crowdsim.world.world import MachineFacts, World
 
 # Of a ground whose mesh goes to the disk cache: it takes some 0.2 s to build; smaller ones are as soon built
@@ -138,8 +146,9 @@ def build_world(scenario: Scenario) -> Built:
         facts_of_machines(scenario),
         scenario.signals,
     )
-    if tiles is not None and scenario.geometry.named_speeds:
-        world.is_even = False  # for good, though the tiles with such ground may be out now
+    if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
+        world.is_level = tiles.is_level
+        world.is_even = tiles.is_even and not scenario.geometry.named_speeds
     give_things(world, scenario)
     polygon = np.empty(len(agents), dtype=np.int64)
     layers = np.array([group.layer for group in scenario.groups], dtype=np.int32)
@@ -183,8 +192,6 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
     widest = max(float(greatest_radii(scenario, agents).max(initial=0.0)), widest_to_come(scenario))
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
-    if parameters.tile_size > 0.0:
-        _refuse_tiles(scenario)
     in_states = [scenario.behaviours.fastest(group.behaviour) for group in scenario.groups]
     fastest = max(float(agents.desired_speed.max(initial=0.0)), *in_states, fastest_to_come(scenario), 0.0)
     try:
@@ -228,15 +235,6 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
         raise ScenarioError(Problem("geometry", str(error), file=scenario.file)) from None
 
 
-def _refuse_tiles(scenario: Scenario) -> None:
-    """Raise where the ground does not go with tiles."""
-    if scenario.geometry.floors or scenario.geometry.patches:
-        why = "tiles are made of one level floor, and this geometry has several floors or slopes"
-        raise ScenarioError(
-            Problem("navigation.tile_size", why, "Leave tile_size out, or write 0.", scenario.file)
-        )
-
-
 def _cached_mesh(
     scenario: Scenario, parameters: MeshParameters, reach: float, closed: Sequence[Any]
 ) -> MeshBuild:
@@ -244,11 +242,7 @@ def _cached_mesh(
     under a hash of its inputs.
     """
     geometry = scenario.geometry
-    exits = {
-        layer: area
-        for layer in range(-1, len(geometry.floors))
-        if (area := _exits(scenario, layer)) is not None
-    }
+    exits = exits_by_floor(scenario)
     if sum(shapely.get_num_coordinates(ground) for ground in geometry.grounds) < LEAST_CACHED_VERTICES:
         return _built_mesh(geometry, exits, parameters, reach, closed)
     parts = [
@@ -295,6 +289,7 @@ def _cached_mesh(
         return fresh[0]
     if parameters.tile_size > 0.0:
         tiles = TiledMesh.from_state(cached)
+        tiles.numbers = replace(tiles.numbers, floors=geometry.floor_names)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
 
     def fields(group: str, names: tuple[str, ...]) -> list[Any]:
@@ -315,20 +310,20 @@ def _built_mesh(
     """Build the mesh of one floor, of storeys, or of a surface;
     `exits` are their areas by floor, -1 where there is one floor only.
     """
-    terrain = geometry.terrain[0] if geometry.terrain else ()
+    terrain = terrain_of(geometry, 0)
     if parameters.tile_size > 0.0:
-        tiles, _ = build_tiles(
-            geometry.walkable,
-            parameters.tile_size,
-            openings=exits.get(-1),
+        numbers = tile_numbers(geometry, parameters.tile_size)
+        tiles = build_tiled_plates(
+            plates_of(geometry, exits, parameters),
+            numbers,
             parameters=parameters,
             wall_reach=reach,
-            terrain=terrain,
+            clearance=geometry.clearance,
         )
         if closed:  # it has the numbers of all tiles that there can be, and loses some
-            left, openings = ground_without(geometry.walkable, closed, exits.get(-1))
-            rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, parameters, terrain)
-            remove, add = differences(tiles, rebuilder.tiles_of(left, openings))
+            rebuilder = TileRebuilder(numbers, parameters)
+            wanted = rebuilder.tiles_of(plates_of(geometry, exits, parameters, closed))
+            remove, add = differences(tiles, wanted)
             tiles.change(remove=remove, add=add)
         return TiledBuild(tiles.mesh, tiles.walls, parameters, exits.get(-1), tiles)
     if closed and not geometry.floors:
@@ -347,17 +342,10 @@ def _built_mesh(
             terrain=terrain,
         )
     if geometry.patches:
-        layers = np.array(geometry.sheet_floors, dtype=np.int32)
-        of_floor = [np.flatnonzero(layers == layer).tolist() for layer in range(len(geometry.floors))]
         return build_surface(
-            patches_without(geometry.patches, [(of_floor[layer], area) for layer, area in closed]),
-            layers,
-            openings={
-                layer: opening
-                for layer, floor in enumerate(geometry.floors)
-                if (opening := ground_without(floor.ground, of_layer(closed, layer), exits.get(layer))[1])
-                is not None
-            },
+            patches_left(geometry, closed),
+            np.array(geometry.sheet_floors, dtype=np.int32),
+            openings=exits_left(geometry, closed, exits),
             parameters=parameters,
             wall_reach=reach,
             clearance=geometry.clearance,
@@ -366,9 +354,7 @@ def _built_mesh(
     floors = []
     for layer, floor in enumerate(geometry.floors):
         left, openings = ground_without(floor.ground, of_layer(closed, layer), exits.get(layer))
-        floors.append(
-            replace(floor, ground=left).plan(openings, geometry.terrain[layer] if geometry.terrain else ())
-        )
+        floors.append(replace(floor, ground=left).plan(openings, terrain_of(geometry, layer)))
     return build_floors(
         floors,
         joins_of(geometry.floors),
@@ -376,11 +362,6 @@ def _built_mesh(
         wall_reach=reach,
         clearance=geometry.clearance,
     )
-
-
-def of_layer(closed: Sequence[tuple[int, Any]], layer: int) -> list[Any]:
-    """Return what is closed on one floor."""
-    return [area for number, area in closed if number == layer]
 
 
 def as_grounds_take(scenario: Scenario, closed: Sequence[Shut]) -> list[Any]:
@@ -418,6 +399,12 @@ def _exits(scenario: Scenario, layer: int) -> Any:
     """Return the areas of the exits on a floor, or None."""
     exits = [goal.area for goal in scenario.goals if goal.kind == "exit" and goal.layer == layer]
     return shapely.union_all(exits) if exits else None
+
+
+def exits_by_floor(scenario: Scenario) -> dict[int, Any]:
+    """Return the areas of the exits of each floor that has some; -1 is the floor of ground without floors."""
+    floors = range(-1, len(scenario.geometry.floors))
+    return {layer: area for layer in floors if (area := _exits(scenario, layer)) is not None}
 
 
 def model_reach(scenario: Scenario, fastest: float) -> float:
@@ -469,7 +456,7 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = 
                 world.mesh,
                 world.fixed_goals,
                 lambda: grid_of(built, chosen, standing),
-                world.mesh is not built.mesh_build.mesh,
+                None if world.mesh is built.mesh_build.mesh else built.mesh_build.mesh,
             ),
             chosen,
         )
@@ -642,10 +629,11 @@ def _refuse_events(scenario: Scenario, agents: Agents, tiles: TiledMesh | None) 
     for number, event in enumerate(scenario.events):
         change = event.change
         if isinstance(change, TileChange) and tiles is not None:
-            if tiles.tile_named(change.column, change.row) < 0:
+            layer = max(0, change.layer)
+            if tiles.tile_named(change.column, change.row, layer) < 0:
                 key = "remove_tile" if change.goes else "add_tile"
-                message = f"there is no tile ({change.column}, {change.row})"
-                refuse(number, event, key, message, tiles.extent_text())
+                message = f"there is no tile ({change.column}, {change.row}){tiles.numbers.of_floor(layer)}"
+                refuse(number, event, key, message, tiles.numbers.extent_text(layer))
         elif isinstance(change, RadiusChange):
             rows = np.flatnonzero(chosen_rows(scenario, agents, change.agents))
             step = agents.highest_speed[rows] * scenario.tick

@@ -9,19 +9,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-import shapely
-
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.navigation.goals.goals import GoalPieces, cut_goals
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.build import MeshBuild
 from crowdsim.navigation.tiles.build import TileMesh
 from crowdsim.navigation.tiles.rebuild import TileRebuilder
-from crowdsim.scenario.areas import JOIN_GAP_M, closed_areas, closed_at_the_begin, ground_without
-from crowdsim.scenario.geometry import ToggledArea, joins_of
+from crowdsim.scenario.areas import closed_areas, closed_at_the_begin, ground_without
+from crowdsim.scenario.geometry import ToggledArea
 from crowdsim.scenario.model import AreaChange, Event
 from crowdsim.scenario.obstacles import Obstacle, grounds_of_obstacles
-from crowdsim.setup.build import Built, as_grounds_take, goal_shape, mesh_of, mesh_steps
+from crowdsim.setup.build import (
+    Built,
+    as_grounds_take,
+    exits_by_floor,
+    goal_shape,
+    mesh_of,
+    mesh_steps,
+)
+from crowdsim.setup.tiled_ground import of_layer, off_the_joins, plates_of
 
 # Grounds at hand: a door that opens and closes again and again is built twice. Some 0.3 MB each for a floor
 # plan of a thousand corners.
@@ -187,14 +193,6 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
     as it is: agents go round it on their own.
     """
 
-    def __init__(self, built: Built, closed: Sequence[tuple[int, Any]] = ()) -> None:
-        self._lines = [
-            (layer, shapely.LineString(join.line))
-            for join in joins_of(built.scenario.geometry.floors)
-            for layer in join.floors
-        ]
-        super().__init__(built, closed)
-
     def steps(self, closed: Sequence[tuple[int, Any]]) -> Steps[BuiltGround]:
         """Build a ground as `with_closed` does, resting in between; the scenario's own is there."""
         if not self.is_foreseen(closed):
@@ -208,12 +206,7 @@ class FloorGrounds(_WholeGrounds[tuple[int, Any]]):
         return self._with_goals(build)
 
     def _cut(self, closed: Sequence[tuple[int, Any]]) -> list[tuple[int, Any]]:
-        """Return what is cut out of which floor: all but what touches a line along which two floors meet."""
-        return [
-            (layer, area)
-            for layer, area in closed
-            if all(each != layer or line.distance(area) > JOIN_GAP_M for each, line in self._lines)
-        ]
+        return off_the_joins(self._built.scenario.geometry, closed)
 
     def _key(self, closed: Sequence[tuple[int, Any]]) -> Hashable:
         return tuple((layer, area.wkb) for layer, area in self._cut(closed))
@@ -227,17 +220,19 @@ class TiledGrounds(AnyGrounds[Any, dict[int, TileMesh]]):
     ----------
     built : Built
         With tiles.
+
+    Notes
+    -----
+    What is closed on one of several floors is cut out as `FloorGrounds` does.
     """
 
     def __init__(self, built: Built) -> None:
         super().__init__()
-        tiles, build = built.world.tiles, built.mesh_build
+        tiles = built.world.tiles
         assert tiles is not None
-        self._walkable, self._exits = built.scenario.geometry.walkable, build.openings
-        terrain = built.scenario.geometry.terrain
-        self._rebuilder = TileRebuilder(
-            tiles.size, tiles.first, tiles.shape, build.parameters, terrain[0] if terrain else ()
-        )
+        self._geometry, self._exits = built.scenario.geometry, exits_by_floor(built.scenario)
+        self._parameters = built.mesh_build.parameters
+        self._rebuilder = TileRebuilder(tiles.numbers, self._parameters)
 
     @staticmethod
     def work_of(ground: dict[int, TileMesh], before: dict[int, TileMesh]) -> int:
@@ -250,17 +245,30 @@ class TiledGrounds(AnyGrounds[Any, dict[int, TileMesh]]):
             if number not in before or not tile.same_as(before[number])
         )
 
-    def ground(self, closed: Sequence[Any]) -> Any:
-        """Return the ground with some areas closed, as a shapely geometry in metres."""
-        return ground_without(self._walkable, closed, None)[0]
+    def by_floor(self, closed: Sequence[Any]) -> dict[int, list[Any]]:
+        """Return what is cut out of which floor."""
+        if not self._geometry.floors:
+            return {0: list(closed)} if closed else {}
+        cut = self._cut(closed)
+        return {layer: of_layer(cut, layer) for layer in sorted({layer for layer, _ in cut})}
+
+    def ground(self, layer: int, closed: Sequence[Any]) -> Any:
+        """Return the ground of a floor with some areas closed, as a shapely geometry in metres."""
+        own = self.by_floor(closed).get(layer, [])
+        return ground_without(self._geometry.grounds[layer], own, None)[0]
 
     def _build_in_steps(self, closed: Sequence[Any]) -> Steps[dict[int, TileMesh]]:
-        left, openings = ground_without(self._walkable, closed, self._exits)
+        left = plates_of(self._geometry, self._exits, self._parameters, self._cut(closed))
         yield "ground"
-        return (yield from self._rebuilder.steps(left, openings))
+        return (yield from self._rebuilder.steps(left))
 
-    def _build_at_once(self, closed: Sequence[Any]) -> dict[int, TileMesh]:
-        return self._rebuilder.tiles_of(*ground_without(self._walkable, closed, self._exits))
+    def _cut(self, closed: Sequence[Any]) -> Sequence[Any]:
+        return off_the_joins(self._geometry, closed) if self._geometry.floors else closed
+
+    def _key(self, closed: Sequence[Any]) -> Hashable:
+        return tuple(
+            (each[0], each[1].wkb) if self._geometry.floors else each.wkb for each in self._cut(closed)
+        )
 
 
 def _key(closed: Sequence[Any]) -> tuple[bytes, ...]:
@@ -345,17 +353,19 @@ def grounds_by_the_clock(
 
 def foreseen_grounds(built: Built) -> Grounds | FloorGrounds | TiledGrounds:
     """Return the grounds of a scenario; those that the clock demands are built already,
-    on several floors where there are areas.
+    on several floors in one piece where there are areas.
     """
     scenario, areas = built.scenario, built.scenario.geometry.areas
     at_first = as_grounds_take(scenario, closed_at_the_begin(areas))
     grounds: Grounds | FloorGrounds | TiledGrounds
-    if scenario.geometry.floors:
+    if built.world.tiles is not None:
+        grounds = TiledGrounds(built)
+    elif scenario.geometry.floors:
         grounds = FloorGrounds(built, at_first)
         if not areas:
             return grounds
     else:
-        grounds = Grounds(built, at_first) if built.world.tiles is None else TiledGrounds(built)
+        grounds = Grounds(built, at_first)
     for closed in grounds_by_the_clock(areas, scenario.events, scenario.obstacles, scenario.stop.ticks):
         grounds.foresee(as_grounds_take(scenario, closed))
     return grounds

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.identity import AgentNames
 from crowdsim.world.columns import MOST_SPEED_M_S
 
@@ -116,3 +118,37 @@ def points_of(points: ArrayLike, what: str) -> NDArray[np.float64]:
     if given.size == 0 or given.ndim not in (1, 2) or given.shape[-1] != 2:
         raise CrowdsimError(f"{what} is [x, y] in metres, or several of these, not {points!r:.60}.")
     return given.reshape(-1, 2)
+
+
+def floor_of(geometry: Geometry, storey: str | None, height: float | None, what: str) -> int | None:
+    """Return the number of the floor on which a program says that something lies;
+    -1 where there is one level floor, None where only the height says it.
+
+    Raises
+    ------
+    CrowdsimError
+        If it says nothing on several floors, both, or a storey that there is not.
+    """
+    names = list(geometry.floor_names)
+    if not geometry.floors:
+        if storey is not None or height is not None:
+            raise CrowdsimError("the ground has one level floor: leave out storey and height.")
+        return -1
+    if storey is not None and height is not None:
+        raise CrowdsimError("give a storey or a height, not both.")
+    if storey is not None:
+        if storey not in names:
+            near = suggestion(storey, names) if isinstance(storey, str) else ""
+            raise CrowdsimError(
+                f"there is no storey {storey!r}. {near} Known are {listed(names)}.".replace("  ", " ")
+            )
+        return names.index(storey)
+    if height is None:
+        if len(names) == 1:
+            return 0
+        raise CrowdsimError(
+            f"there are several floors. Say on which {what} lies: height=, or storey= one of {listed(names)}."
+        )
+    if finite_numbers(height).ndim:
+        raise CrowdsimError(f"a height is a finite number in metres, not {height!r:.60}.")
+    return None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from crowdsim.errors import CrowdsimError, ScenarioError
@@ -20,7 +21,7 @@ from crowdsim.scenario.obstacles import Obstacle, obstacle_data
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
 from crowdsim.setup.things import Door, MovingObstacle
-from crowdsim.simulation.given import points_of, rows_of, velocities_of
+from crowdsim.simulation.given import floor_of, points_of, rows_of, velocities_of
 from crowdsim.simulation.ledger import Ledger
 from crowdsim.simulation.placing import places_for, polygons_under, put_elsewhere
 from crowdsim.simulation.recorder import Recorder
@@ -617,7 +618,9 @@ class Interventions:
         return found.obstacle
 
     @intervention
-    def remove_tile(self, column: int, row: int) -> None:
+    def remove_tile(
+        self, column: int, row: int, *, storey: str | None = None, height: float | None = None
+    ) -> None:
         """Take a tile of the ground out in the next tick, before anything else happens in it,
         or as soon as the budget allows.
 
@@ -629,32 +632,44 @@ class Interventions:
         ----------
         column, row : int
             Tile (i, j) covers ``i * tile_size .. (i + 1) * tile_size`` in x, likewise j in y.
+        storey : str, optional
+            Its floor, a storey or a connection; needed where there are several, unless height is given.
+        height : float, m, optional
+            About how high it lies, in place of storey.
 
         Raises
         ------
         CrowdsimError
             If the ground has no tiles (``navigation: {tile_size: 16}`` makes some), or this one is not there,
-            or will not be by then.
+            or will not be by then, or the floor is not named.
         """
-        self._order_tile(column, row, goes=True)
+        self._order_tile(column, row, storey, height, goes=True)
 
     @intervention
-    def add_tile(self, column: int, row: int) -> None:
+    def add_tile(
+        self, column: int, row: int, *, storey: str | None = None, height: float | None = None
+    ) -> None:
         """Put a tile back that was taken out, when `remove_tile` would take one out:
         agents on it go on, those that had found no path ask again.
 
         Parameters
         ----------
         column, row : int
+        storey : str, optional
+        height : float, m, optional
+            See `remove_tile`.
 
         Raises
         ------
         CrowdsimError
-            If the ground has no tiles, or this one is there already, or will be by then.
+            If the ground has no tiles, or this one is there already, or will be by then, or the floor is not
+            named.
         """
-        self._order_tile(column, row, goes=False)
+        self._order_tile(column, row, storey, height, goes=False)
 
-    def _order_tile(self, column: int, row: int, *, goes: bool) -> None:
+    def _order_tile(
+        self, column: int, row: int, storey: str | None, height: float | None, *, goes: bool
+    ) -> None:
         self._refuse_if_finished("change the ground")
         tiles = self.world.tiles
         if tiles is None:
@@ -663,11 +678,28 @@ class Interventions:
                 "example, to have tiles of 16 m."
             )
         whole = [isinstance(each, (int, np.integer)) and abs(int(each)) < 2**31 for each in (column, row)]
-        tile = tiles.tile_named(int(column), int(row)) if all(whole) else -1
+        layer = self._floor_of_tile(column, row, storey, height) if all(whole) else 0
+        tile = tiles.tile_named(int(column), int(row), layer) if all(whole) else -1
         if tile < 0:
-            raise CrowdsimError(f"there is no tile ({column}, {row}). {tiles.extent_text()}")
+            where = tiles.numbers.of_floor(layer)
+            raise CrowdsimError(
+                f"there is no tile ({column}, {row}){where}. {tiles.numbers.extent_text(layer)}"
+            )
         self.system(ChangeGround).order_tile(tile, goes=goes)
         self.ledger.note_steering(np.zeros(1, dtype=np.int64), are_sent=False)
+
+    def _floor_of_tile(self, column: int, row: int, storey: str | None, height: float | None) -> int:
+        """Return the number of the floor that a program means; the only one if it names none."""
+        geometry, tiles = self.scenario.geometry, self.world.tiles
+        layer = floor_of(geometry, storey, height, f"tile ({column}, {row})")
+        if layer is not None:
+            return max(0, layer)
+        assert height is not None and tiles is not None
+        box = shapely.box(*(tiles.size * each for each in (column, row, column + 1, row + 1)))
+        layer = geometry.floor_in(box, float(height))
+        if layer < 0:
+            raise CrowdsimError(f"there is no ground in tile ({column}, {row}) on any floor.")
+        return layer
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         there, away = self.world.agents.entity[: self.world.agent_count], self.world.outside["entity"]

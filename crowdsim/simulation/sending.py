@@ -17,7 +17,7 @@ from crowdsim.scenario.model import Goal
 from crowdsim.scenario.schema import DEFAULT_ARRIVE_WITHIN_M
 from crowdsim.scenario.tree import listed, suggestion
 from crowdsim.setup.build import Built
-from crowdsim.simulation.given import finite_numbers
+from crowdsim.simulation.given import finite_numbers, floor_of
 
 _FORMS = 'a point [x, y] or {"point": [x, y], "arrive_within": 0.3}, or {"region": area}'
 
@@ -135,25 +135,10 @@ def _numbers_of(built: Built, points: Points) -> NDArray[np.int32]:
 
 def _layer_at(built: Built, place: list[float], storey: str | None, height: float | None) -> int:
     """Return the floor that a program means at a place (m); -1 where there is one level floor."""
-    geometry, mesh = built.scenario.geometry, built.world.mesh
-    names = list(geometry.floor_names)
-    if not geometry.floors:
-        if storey is not None or height is not None:
-            raise CrowdsimError("the ground has one level floor: leave out storey and height.")
-        return -1
-    if storey is not None and height is not None:
-        raise CrowdsimError("give a storey or a height, not both.")
-    if storey is not None:
-        if storey not in names:
-            raise CrowdsimError(
-                f"there is no storey {storey!r}. {suggestion(storey, names)} Known are {listed(names)}."
-            )
-        return names.index(storey)
-    if height is None:
-        raise CrowdsimError(
-            "there are several floors. Say on which the goal lies: height=, or storey= one of "
-            f"{listed(names)}."
-        )
+    layer, mesh = floor_of(built.scenario.geometry, storey, height, "the goal"), built.world.mesh
+    if layer is not None:
+        return layer
+    assert height is not None
     polygon = int(locate_at_height(mesh, float(place[0]), float(place[1]), float(height)))
     if polygon < 0:
         raise CrowdsimError(

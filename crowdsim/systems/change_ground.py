@@ -23,10 +23,16 @@ from crowdsim.setup.grounds import TiledGrounds, foreseen_grounds
 from crowdsim.setup.identity import selected
 from crowdsim.setup.things import Door
 from crowdsim.systems.base.system import GroundChange, Setup, Tick, TickSystem
-from crowdsim.systems.ground.ground_change import change_ground, polygons_of, stand
+from crowdsim.systems.ground.ground_change import change_ground, stand
 from crowdsim.systems.ground.rebuild import Order, Rebuild, packed, unpacked
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles, tiles_out
-from crowdsim.systems.ground.tile_changes import NewGround, change_ground_of_tiles, change_tiles, ground_steps
+from crowdsim.systems.ground.tile_changes import (
+    NewGround,
+    NoRoom,
+    change_ground_of_tiles,
+    change_tiles,
+    ground_steps,
+)
 from crowdsim.systems.ground.tile_orders import TileOrders
 from crowdsim.systems.ground.triggers import Triggers
 from crowdsim.systems.resize import set_radii
@@ -153,7 +159,7 @@ class ChangeGround(TickSystem):
         elif isinstance(change, TileChange):
             tiles = self.world.tiles
             assert tiles is not None
-            tile = tiles.tile_named(change.column, change.row)
+            tile = tiles.tile_named(change.column, change.row, max(0, change.layer))
             if self._tiles.will_be_there(tile) == change.goes:
                 self._tiles.order(tile, goes=change.goes)
         elif isinstance(change, SignalChange):
@@ -230,13 +236,17 @@ class ChangeGround(TickSystem):
             self.world.events.note(tick, kind, np.zeros(len(numbers), dtype=np.int64), points, numbers)
         what = self.closed()
         if isinstance(self.grounds, TiledGrounds):
-            names, shut = _names(before), polygons_of(what)
-            new = shapely.union_all([each.polygon for each in what if each.name not in names])
-            tiles = self.grounds.with_closed(polygons_of(before)), self.grounds.with_closed(shut)
+            names, was_shut, shut = _names(before), self._cut_out(before), self._cut_out(what)
+            tiles = self.grounds.with_closed(was_shut), self.grounds.with_closed(shut)
             joined, self._joined = self._joined, None
             if self.grounds.is_foreseen(shut):  # nothing was done in steps
                 joined = at_once(ground_steps(self.world, *tiles))
-            change_ground_of_tiles(self.world, tick, *tiles, joined, self.grounds.ground(shut), new)
+            new = self.grounds.by_floor(self._cut_out([each for each in what if each.name not in names]))
+            room = [
+                NoRoom(layer, self.grounds.ground(layer, was_shut), shapely.union_all(areas))
+                for layer, areas in new.items()
+            ]
+            change_ground_of_tiles(self.world, tick, *tiles, joined, room)
         else:
             change_ground(self.world, tick, self.grounds.with_closed(self._cut_out(what)))
         self._tell_of(tick, GroundChange(what, bool(len(opened)) or has_moved))

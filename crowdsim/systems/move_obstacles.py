@@ -17,7 +17,7 @@ from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.setup.obstacle_state import arrays_of, obstacle_from
 from crowdsim.setup.things import ABSENT, Disc, MovingObstacle
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
-from crowdsim.systems.ground.ground_change import nearest_free, polygons_of, put_out
+from crowdsim.systems.ground.ground_change import nearest_free, nearest_polygon, polygons_of, put_out
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
@@ -107,26 +107,25 @@ class MoveObstacles(TickSystem):
             self._make_room(tick, obstacle)
             place = obstacle.discs(tick - 1)
             polygon = self._polygon_under(place, obstacle.place(tick - 1), obstacle.layer)
-            each.first_disc = self.world.put_in_obstacle(Disc(entity), place, obstacle.radius, polygon)
+            each.first_disc = self.world.put_in_obstacle(
+                Disc(entity), place, obstacle.radius, polygon, max(0, obstacle.layer)
+            )
         self._note(tick, EventKind.OBSTACLE_APPEARED, known, numbers)
 
     def _polygon_under(
         self, place: NDArray[np.float64], middle: tuple[float, float], layer: int
     ) -> NDArray[np.int64]:
-        """Return the polygons under the discs of an obstacle;
-        discs that reach beyond the ground have that of its middle.
+        """Return the polygons under the discs of an obstacle; discs that reach beyond the ground have that of
+        its middle, and where that is gone the nearest of its floor; on tiles none.
         """
+        mesh, layer = self.world.mesh, max(0, layer)
         points = np.vstack([place, middle])
         found = np.empty(len(points), dtype=np.int64)
-        locate_many(
-            0,
-            len(points),
-            self.world.mesh,
-            points,
-            np.full(len(points), max(0, layer), dtype=np.int32),
-            found,
-        )
-        return np.where(found[:-1] >= 0, found[:-1], max(0, int(found[-1])))
+        locate_many(0, len(points), mesh, points, np.full(len(points), layer, dtype=np.int32), found)
+        if found[-1] < 0:
+            tiles = self.world.tiles
+            found[-1] = nearest_polygon(mesh, layer, *middle) if tiles is None else tiles.nowhere
+        return np.where(found[:-1] >= 0, found[:-1], found[-1])
 
     def _make_room(self, tick: int, obstacle: Obstacle) -> None:
         """Put agents that are where an obstacle appears to the nearest places that are clear of it."""

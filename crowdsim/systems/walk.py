@@ -85,7 +85,7 @@ class Walk(TickSystem):
         obstacles = np.flatnonzero(agents.activity == AgentState.OBSTACLE)
         touched[obstacles] = 0
         if len(obstacles):
-            self._carry(obstacles, new_polygon)
+            self._carry(obstacles, new_polygon, has_ground)
         np.copyto(agents.surface, world.handles_of(new_polygon), where=has_ground)
         np.copyto(agents.layer, world.mesh.polygon_layer[new_polygon], where=has_ground)
         agents.walked_velocity[:] = (agents.position - old) / tick.length
@@ -122,9 +122,11 @@ class Walk(TickSystem):
             agents.strays[lost] = 0
         tick.counts["at_walls"], tick.counts["strayed"] = float(len(at_wall)), float(len(lost))
 
-    def _carry(self, rows: NDArray[np.int64], polygon: NDArray[np.int64]) -> None:
-        """Put obstacles where they go, over walls and all;
-        a disc that reaches beyond the ground keeps the polygon that it had.
+    def _carry(
+        self, rows: NDArray[np.int64], polygon: NDArray[np.int64], has_ground: NDArray[np.bool_]
+    ) -> None:
+        """Put obstacles where they go, over walls and all: a disc that reaches beyond the ground keeps the
+        polygon that it had, and one that comes back onto ground has ground.
         """
         world, agents = self.world, self.world.agents
         found = np.empty(len(rows), dtype=np.int64)
@@ -132,3 +134,4 @@ class Walk(TickSystem):
         agents.wall_distance[rows] = 0.0
         locate_many(0, len(rows), world.mesh, agents.position[rows], agents.layer[rows], found)
         polygon[rows] = np.where(found >= 0, found, polygon[rows])
+        has_ground[rows] |= found >= 0

@@ -80,6 +80,9 @@ def _check_places(world: World, saved: Saved) -> NDArray[np.int64]:
         is_right = (agents.surface == handles.pack(FIRST_SALT, ONE_TILE, under)) & (under < count)
         first = handles.pack(FIRST_SALT, ONE_TILE, 0)
         saved.require(is_right, "surface", f"the ground has the polygons {first} to {first + count - 1}")
+    else:  # also one whose ground is gone stood on a tile once
+        count = world.tiles.tile_count
+        saved.require(handles.tile_of(agents.surface) < count, "surface", f"there are {count} tiles")
     polygon, has_ground = world.polygons(), world.has_ground()
     saved.require(
         agents.layer <= mesh.polygon_layer.max(), "layer", f"there are {mesh.polygon_layer.max() + 1} floors"

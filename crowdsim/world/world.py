@@ -25,6 +25,7 @@ from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, AgentColumns, AgentState, Errand
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
+from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
 
 C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
@@ -207,6 +208,7 @@ class World:
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
         self.goals = self.fixed_goals = goals
         self.destinations = Destinations(len(goal_names))
+        self._lost_ground = LostGround(tiles) if tiles is not None else None
         self._open_edges: tuple[NavMesh, Walls] | None = None
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
@@ -382,28 +384,38 @@ class World:
         """
         out = np.full(len(self.agents), self.mesh.vertex[0, 2])
         if not self.is_level:
-            heights_at(
-                0,
-                len(out),
-                self.mesh,
-                self.polygons(),
-                self.agents.position if position is None else position,
-                out,
-            )
+            place = self.agents.position if position is None else position
+            heights_at(0, len(out), self.mesh, self.polygons(), place, out)
+            rows, planes = self._without_ground()
+            if len(rows):
+                out[rows] = planes.heights(place[rows])
         return out
 
     def ground_of(self, position: NDArray[np.float64]) -> tuple[NDArray[np.int32], Heights | None]:
         """Return what decides which agents can meet:
         the part of the mesh that each is on, (n,), and the ground under these positions.
 
-        On level ground that is the floor, and nothing.
+        On level ground that is the floor, and nothing. On tiles it is the part of the mesh that there would
+        be if none were out, and agents whose ground is gone are where they were.
         """
         if self.is_level:
             return self.agents.layer, None
         polygon = self.polygons()
-        return self.mesh.polygon_part[polygon], Heights(
-            self.heights(position), self.mesh.polygon_slope[polygon], self.mesh.step
-        )
+        part = (self.mesh.polygon_part if self.tiles is None else self.tiles.whole_parts())[polygon]
+        heights, slope = self.heights(position), self.mesh.polygon_slope[polygon]
+        rows, planes = self._without_ground()
+        if len(rows):
+            part[rows], slope[rows] = planes.part, planes.slope
+        return part, Heights(heights, slope, self.mesh.step)
+
+    def _without_ground(self) -> tuple[NDArray[np.int64], Planes]:
+        """Return the rows that stand on no ground, and the planes that they stand on all the same."""
+        if self._lost_ground is None:
+            return NO_ROWS, NO_PLANES
+        rows = np.flatnonzero(~self.has_ground())
+        if not len(rows):
+            return NO_ROWS, NO_PLANES
+        return rows, self._lost_ground.planes(self.agents.position[rows], self.agents.layer[rows])
 
     def reach_walls(self, reach: float) -> None:
         """Let the wall lists reach at least so far (m), for agents that have become wider."""
@@ -627,6 +639,7 @@ class World:
         position: NDArray[np.float64],
         radius: NDArray[np.float64],
         polygon: NDArray[np.int64],
+        layer: int,
     ) -> int:
         """Add the discs of an obstacle behind all rows; return the entity of the first.
 
@@ -637,7 +650,9 @@ class World:
         position : (d, 2) float64, m
         radius : (d,) float64, m
         polygon : (d,) int64
-            Polygon of the mesh under each.
+            Polygon of the mesh under each; where there is none, that which stands for no ground.
+        layer : int
+            Number of their floor.
         """
         components = [(component,)] * len(radius)
         entity = (
@@ -647,6 +662,7 @@ class World:
         )
         columns = {
             **self._placed(position, polygon),
+            "layer": layer,
             "entity": entity,
             "group": NO_GROUP,
             "itinerary": NO_ITINERARY,

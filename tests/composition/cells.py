@@ -109,12 +109,6 @@ REFUSALS = (
         'has no parameter "round_stationary"',
         "paths over cells lead round those that stand anyhow; there is nothing to switch",
     ),
-    Refusal(
-        {"ground": ("storeys", "surface"), "tiles": ("of 4 m", "one goes and comes")},
-        "missing",
-        "tiles are made of one level floor",
-        "tiles are squares of one level floor",
-    ),
 )
 
 

@@ -155,7 +155,8 @@ def _events(choices: Choices) -> list[dict[str, Any]]:
     elif choices["doors"] == "by a meeting":
         found += [{"when": {"met": ["right", "standing"], "within": 2.0}, "close": "door"}]
     if choices["tiles"] == "one goes and comes":
-        found += [{"at": CLOSES_S, "remove_tile": list(TILE)}, {"at": OPENS_S, "add_tile": list(TILE)}]
+        tile = {"tile": list(TILE), **_at(choices, 0)} if choices["ground"] != "level" else list(TILE)
+        found += [{"at": CLOSES_S, "remove_tile": tile}, {"at": OPENS_S, "add_tile": tile}]
     if choices["radii"] != "none":
         found += [{"at": WIDER_S, "set_radius": WIDER, "agents": ["right"]}]
     return found

@@ -21,7 +21,7 @@ from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.mesh import make_flood
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.navigation.visibility.planner import VisibilityPlanner
 from tests.navigation.worlds import (
     free_points,

@@ -370,6 +370,33 @@ def test_doors_in_tiles_rebuild_their_own_tiles_only_and_lead_to_the_same():
         assert changed == {(1, 1), (2, 1), (1, 2), (2, 2)}  # of 12, those that the door touches or borders on
 
 
+@pytest.mark.parametrize("door", [[8, 4, 8.4, 6], [6, 3, 10, 7]])
+def test_an_agent_in_a_door_in_tiles_that_closes_is_put_beside_it(door):
+    """Through no wall: there is one 0.5 m to the west of the narrow door, and nearer to it than the east."""
+    document = {
+        "version": 1,
+        "name": "hall",
+        "tick": 0.1,
+        "stop": {"after": 10},
+        "geometry": {
+            "walkable": {"box": [0, 0, 16, 10]},
+            "obstacles": [{"box": [7.9, 2, 7.92, 8]}] if door[0] == 8 else [],
+            "areas": [{"name": "door", "area": {"box": door}}],
+        },
+        "groups": [{"name": "waits", "positions": [[8.15, 5]], "radius": 0.2}],
+        "events": [{"at": 1, "close": "door"}],
+        "navigation": {"tile_size": 3},
+    }
+    with simulation(document) as run:
+        events = np.concatenate([run.step() for _ in range(15)])
+        (put,) = events[events["kind"] == EventKind.PUT_OUT]
+        x, y = run.agents.position[0]
+        assert not np.any(events["kind"] == EventKind.GROUND_LOST)
+        assert (x, y) == (put["x"], put["y"]) and run.world.has_ground().all()
+        inside = door[0] - 0.2 < x < door[2] + 0.2 and door[1] - 0.2 < y < door[3] + 0.2
+        assert not inside and x > 7.92
+
+
 @pytest.mark.full
 def test_a_door_in_tiles_that_is_shut_at_first_opens_and_a_saved_run_goes_on():
     sets = ["navigation.tile_size=4"]

@@ -4,7 +4,6 @@ everybody finds another way or stands still with a reason.
 
 import numpy as np
 import pytest
-import shapely
 
 from crowdsim.errors import CrowdsimError, ScenarioError
 from crowdsim.geometry.steps import at_once
@@ -273,8 +272,6 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
             before,
             before,
             at_once(ground_steps(run.world, before, before)),
-            None,
-            shapely.Polygon(),
         )
         assert set(before) - set(tiles.tiles()) == {gone}
         change_now(run, add=[HIGH])
@@ -352,3 +349,30 @@ def test_whole_ground_says_how_to_get_tiles_and_unknown_tiles_are_told():
             run.remove_tile(9, 0)
         with pytest.raises(CrowdsimError, match="there already"):
             run.add_tile(1, 0)
+
+
+@pytest.mark.parametrize("asks", ["a wider body", "another goal"])
+@pytest.mark.parametrize("kind", ["mesh", "optimal", "visibility"])  # others answer at once
+def test_a_save_while_an_agent_asks_for_a_path_from_ground_that_is_out_is_gone_on_with(kind, asks):
+    document = {**with_planner(kind), "budget": {"work": 1}}
+
+    def go_on(run):
+        found = digests(run, 20)
+        run.add_tile(0, 0)
+        return found + digests(run, 40)
+
+    with simulation(document) as run, simulation(document) as other:
+        digests(run, 5)
+        on_it = run.world.agents.entity[(run.world.agents.position < 4.0).all(axis=1)].copy()
+        run.remove_tile(0, 0)
+        while run.world.has_ground().all():  # one piece of work a tick
+            run.step()
+        if asks == "another goal":
+            run.set_goal(on_it, [22.0, 10.0])
+        else:
+            run.set_radius(on_it, 0.3)
+        run.step()
+        asking = run.world.agents.path_status == PathStatus.PENDING
+        assert (asking & ~run.world.has_ground()).any()
+        other.restore(run.state())
+        assert go_on(other) == go_on(run)

@@ -249,6 +249,15 @@ def take_tiles(run: Simulation) -> None:
     run.add_tile(1, 1)
 
 
+def take_tiles_of_floors(run: Simulation) -> None:
+    """Take tiles of a storey and of a stair out, and order more."""
+    run.remove_tile(1, 1, storey="stair")
+    run.remove_tile(2, 1, storey="upper")
+    run.step()
+    run.remove_tile(0, 0, storey="ground")
+    run.add_tile(2, 1, storey="upper")
+
+
 def let_in(run: Simulation) -> None:
     """Put agents in, and switch others off."""
     run.add_agents("spare", [[8, 2], [8, 3]])
@@ -353,6 +362,10 @@ SCENES = {
     "what moves": Scene(lambda: hall(work=9, obstacles=CART), 8, put_in),
     "what moves on a grid": Scene(lambda: hall("grid", 30, obstacles=CART), 8, put_in),
     "floors": Scene(lambda: FLOORS, 6),
+    "tiles of floors": Scene(
+        lambda: {**FLOORS, "navigation": {"kind": "optimal", "tile_size": 4}}, 6, take_tiles_of_floors
+    ),
+    "tiles of a surface": Scene(_file("bridge", "budget.work=9", "navigation.tile_size=8"), 6),
     "surface": Scene(_file("bridge", "budget.work=9"), 6),
     "terrain": Scene(
         lambda: hall(

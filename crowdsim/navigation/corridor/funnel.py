@@ -311,7 +311,8 @@ def inflate(mesh, string, found, radius, end, parts):
         i = -1
         while i < min(found, parts - 1):
             place = _deepest_vertex(mesh, string, found, i, radius, end)
-            if place >= 0 and found < bends.size:
+            # Each vertex is a bend once; walls that cross each other would bend a string without end.
+            if place >= 0 and found < min(bends.size, 2 * string.vertex_count):
                 for k in range(found, i + 1, -1):
                     bends[k] = bends[k - 1]
                 bends[i + 1] = place

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import arc_tangent, orientation
-from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor
 from crowdsim.navigation.corridor.funnel import find_bends, lay_string, pull_straight
 from crowdsim.navigation.corridor.portal_vertices import (
@@ -22,8 +22,8 @@ from crowdsim.navigation.corridor.portal_vertices import (
     vertex_disc,
     vertex_of,
 )
-from crowdsim.navigation.mesh.floor_seams import IN_LINE_M
-from crowdsim.navigation.mesh.mesh import Flood, make_flood
+from crowdsim.navigation.mesh.floor_seams import IN_LINE_M, NO_SEAM, seam_over
+from crowdsim.navigation.mesh.mesh import MOST_CROSSINGS, Flood, find_exit, make_flood
 
 # Most chords of an arc: half a turn, or less, is halved until chords span at most 22.5 degrees. Their middles
 # are 2 % of the radius off.
@@ -117,7 +117,85 @@ def trace_path(mesh, goals, corridor, x, y, radius, tracing):
     lay_string(mesh, string, found, radius, tracing.points)
     if corridor.length + 1 + (CHORDS + 1) * found > tracing.over.size:
         return -1
+    if radius > 0.0 and mesh.vertex_clearance.size > 0 and _leads_to_another_floor(mesh, corridor):
+        floor = mesh.polygon_layer[goals.piece_polygon[corridor.piece]]
+        parts = walk_string(mesh, corridor.polygon, floor, string, found, radius, tracing)
+        if parts > 0:
+            return parts
     return trace_string(mesh, corridor, string, found, radius, tracing)
+
+
+@inlined_kernel
+def _leads_to_another_floor(mesh, corridor):
+    """Return whether a corridor leads over a seam."""
+    seam = NO_SEAM
+    for number in range(corridor.length):
+        seam = seam_over(mesh, corridor.portals[corridor.start + number], seam)
+    return seam >= 0
+
+
+@lean_kernel
+def walk_string(mesh, polygon, floor, string, found, radius, tracing):
+    """Cut a string where it goes from polygon to polygon.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    polygon : int
+        Where it begins.
+    floor : int
+        Where it has to end.
+    string : String
+    found : int
+    radius : float, m
+        Above 0.
+    tracing : Tracing
+        See `trace_string`.
+
+    Returns
+    -------
+    int
+        Number of parts; -1 if it goes into a wall, ends on another floor, or has more parts than `tracing`
+        takes.
+
+    Notes
+    -----
+    The string of an agent passes the ends of portals in free ground on their other side, so the portals of
+    its corridor cannot say when it comes to another floor. It is off the walls, so the line itself can.
+    """
+    points, place = tracing.points, tracing.place
+    place[0, 0], place[0, 1] = points[0, 0], points[0, 1]
+    count, current = 0, np.int64(polygon)
+    for line in range(2 * found + 1):
+        chords, cosine, sine, longer, _, cx, cy, vx, vy = _arc_of(mesh, string, line, radius, points)
+        for chord in range(chords):
+            tx, ty = points[line + 1, 0], points[line + 1, 1]
+            if chord < chords - 1:
+                vx, vy = cosine * vx - sine * vy, sine * vx + cosine * vy
+                tx, ty = cx + vx, cy + vy
+            is_there = False
+            for _ in range(MOST_CROSSINGS):
+                edge, share = find_exit(mesh, current, place[count, 0], place[count, 1], tx, ty)
+                if edge < 0:
+                    share = 1.0
+                if share > 0.0:
+                    if count + 1 >= tracing.over.size:
+                        return -1
+                    x, y = place[count, 0], place[count, 1]
+                    tracing.over[count], tracing.stretch[count] = current, longer
+                    count += 1
+                    place[count, 0], place[count, 1] = (
+                        (x + share * (tx - x), y + share * (ty - y)) if share < 1.0 else (tx, ty)
+                    )
+                if share >= 1.0:
+                    is_there = True
+                    break
+                if mesh.edge_twin[edge] < 0:
+                    return -1
+                current = np.int64(mesh.edge_polygon[mesh.edge_twin[edge]])
+            if not is_there:
+                return -1
+    return count if mesh.polygon_layer[current] == floor else -1
 
 
 @lean_kernel
@@ -144,20 +222,15 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
     Notes
     -----
     The portals say which polygon comes next. The line itself could not: it touches walls, and where it goes
-    back round the end of a wall, floors may lie above each other. Twin: `tests/reference/heights.py`.
+    back round the end of a wall, floors may lie above each other. See `walk_string` for those that can.
+    Twin: `tests/reference/heights.py`.
     """
     vertices, bends, points, place = string.vertices, string.bends, tracing.points, tracing.place
     portals, start, length, polygon = corridor.portals, corridor.start, corridor.length, corridor.polygon
     place[0, 0], place[0, 1] = points[0, 0], points[0, 1]
     count, portal, known, passed = 0, 0, 0, 0
     for line in range(2 * found + 1):
-        chords, cosine, sine, longer, side = 1, 1.0, 0.0, 1.0, 0.0
-        cx = cy = vx = vy = 0.0
-        if line % 2 == 1:
-            cx, cy, side = vertex_disc(mesh, vertices[bends[line // 2]], radius)
-            vx, vy = points[line, 0] - cx, points[line, 1] - cy
-            chords, cosine, sine, longer = _halve(vx, vy, points[line + 1, 0] - cx, points[line + 1, 1] - cy)
-            sine = sine if side > 0.0 else -sine
+        chords, cosine, sine, longer, side, cx, cy, vx, vy = _arc_of(mesh, string, line, radius, points)
         for chord in range(chords):
             tx, ty = points[line + 1, 0], points[line + 1, 1]
             if chord < chords - 1:
@@ -189,6 +262,21 @@ def trace_string(mesh, corridor, string, found, radius, tracing):
                 polygon = mesh.edge_polygon[mesh.edge_twin[portals[start + length - 1 - portal]]]
                 portal += 1
     return count
+
+
+@inlined_kernel
+def _arc_of(mesh, string, line, radius, points):
+    """Return what line of a string is: into how many chords it is cut, cosine and sine of one, its arc over
+    its chord, the side of its disc, the middle of that, and the way from there to its begin.
+
+    Every other one is the arc round a bend; the others are straight, one chord without a disc.
+    """
+    if line % 2 == 0:
+        return 1, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    cx, cy, side = vertex_disc(mesh, string.vertices[string.bends[line // 2]], radius)
+    vx, vy = points[line, 0] - cx, points[line, 1] - cy
+    chords, cosine, sine, longer = _halve(vx, vy, points[line + 1, 0] - cx, points[line + 1, 1] - cy)
+    return chords, cosine, sine if side > 0.0 else -sine, longer, side, cx, cy, vx, vy
 
 
 @lean_kernel

@@ -20,6 +20,7 @@ from crowdsim.navigation.corridor.portal_vertices import (
     EITHER,
     FIRST,
     KERB_M,
+    SEAM,
     VERTEX,
     bits_of,
     group_end,
@@ -27,13 +28,14 @@ from crowdsim.navigation.corridor.portal_vertices import (
     has_vertex,
     vertex_of,
 )
-from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, seam_over
+from crowdsim.navigation.mesh.floor_seams import NO_SEAM, are_apart, is_before, part_before, seam_over
 from crowdsim.navigation.mesh.mesh import KERB, width_between
 
 # Of taking bends at free vertices out of a string. It is straight after two or three, or after one for each
 # vertex along a line of tiles.
 MOST_ROUNDS = 64
 MOST_ROUND = 64  # Polygons round one vertex.
+NO_FLOOR = -1
 
 
 @lean_kernel
@@ -204,7 +206,9 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
     -----
     A vertex is seen to where the string comes nearest to it, and stands on the side on which it is there.
     Vertices behind a wall may be added where the flood comes round its end: such a wall is nearer and keeps
-    the string farther from them than a radius. Twin: `tests/reference/funnel.py`.
+    the string farther from them than a radius. A part of the string that leads to another floor is looked
+    along leg by leg, on each floor by itself: what stands beside the line in plan may be above or below it.
+    Twin: `tests/reference/funnel.py`.
     """
     vertices, bends, count = string.vertices, string.bends, string.vertex_count
     ox, oy, ax, ay = string.x, string.y, string.x, string.y
@@ -214,36 +218,79 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
         polygon = (
             corridor.polygon if part == 0 else _polygon_behind(mesh, corridor, vertices, bends[part - 1])
         )
-        for place in range(_flood_along(mesh, polygon, ax, ay, bx, by, within, flood)):
-            current = flood.queue[place]
-            for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
-                vertex = mesh.edge_vertex[edge]
-                if mesh.is_wall_vertex[vertex] != 1 or count >= vertices.size:
-                    continue
-                px, py = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
-                apart = distance_to_segment(px, py, ax, ay, bx, by)
-                if apart >= within or (part > 0 and distance_to_segment(px, py, ox, oy, ax, ay) <= apart):
-                    continue
-                if part < found and distance_to_segment(px, py, bx, by, cx, cy) < apart:
-                    continue
-                if _is_out_of_reach(mesh, flood.seam[place], px, py, ax, ay, bx, by):
-                    continue
-                low, high = bends[part - 1] if part > 0 else 0, bends[part] if part < found else count - 1
-                if has_vertex(vertices, group_start(vertices, low), group_end(vertices, high, count), vertex):
-                    continue
-                is_left = orientation(ax, ay, bx, by, px, py) >= 0.0
-                if part < found and (px - bx) * (bx - ax) + (py - by) * (by - ay) >= 0.0:
-                    # Nearest to the bend itself: outside of it, and the bend's vertex stands inside.
-                    is_left = vertices[bends[part]] < 0
-                at = _place_among(
-                    mesh, vertices, low, high if part < found else count, px, py, ax, ay, bx, by, part < found
+        first = _place_behind(vertices, bends[part - 1]) if part > 0 else 0
+        floor_before, px, py = NO_FLOOR, ax, ay
+        has_before = part > 0
+        while True:
+            last = bends[part] if part < found else count
+            seam = next_seam(vertices, first, last)
+            qx, qy = bx, by
+            floor_beyond = NO_FLOOR
+            if seam >= 0:
+                qx, qy = crossing_of(mesh, vertices, seam, px, py, bx, by)
+                floor_beyond = mesh.polygon_layer[_polygon_behind(mesh, corridor, vertices, seam - 1)]
+            is_last = part < found and seam < 0
+            if is_last:  # of the next part the leg that is on this floor
+                behind = next_seam(
+                    vertices, _place_behind(vertices, last), bends[part + 1] if part + 1 < found else count
                 )
-                _insert(vertices, count, at, vertex, is_left)
-                count += 1
-                for k in range(found):
-                    if bends[k] >= at:
-                        bends[k] += 1
-        ox, oy, ax, ay = ax, ay, bx, by
+                if behind >= 0:
+                    cx, cy = crossing_of(mesh, vertices, behind, bx, by, cx, cy)
+            for place in range(_flood_along(mesh, polygon, px, py, qx, qy, within, flood)):
+                current = flood.queue[place]
+                layer = mesh.polygon_layer[current]
+                if layer != mesh.polygon_layer[polygon] and (layer == floor_before or layer == floor_beyond):
+                    continue
+                for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+                    vertex = mesh.edge_vertex[edge]
+                    if mesh.is_wall_vertex[vertex] != 1 or count >= vertices.size:
+                        continue
+                    x, y = mesh.vertex[vertex, 0], mesh.vertex[vertex, 1]
+                    apart = distance_to_segment(x, y, px, py, qx, qy)
+                    if apart >= within or (has_before and distance_to_segment(x, y, ox, oy, px, py) <= apart):
+                        continue
+                    if is_last and distance_to_segment(x, y, bx, by, cx, cy) < apart:
+                        continue
+                    if _is_out_of_reach(mesh, flood.seam[place], x, y, px, py, qx, qy):
+                        continue
+                    low, high = bends[part - 1] if part > 0 else 0, bends[part] if part < found else count - 1
+                    if has_vertex(
+                        vertices, group_start(vertices, low), group_end(vertices, high, count), vertex
+                    ):
+                        continue
+                    is_left = orientation(ax, ay, bx, by, x, y) >= 0.0
+                    if is_last and (x - bx) * (bx - ax) + (y - by) * (by - ay) >= 0.0:
+                        # Nearest to the bend itself: outside of it, and the bend's vertex stands inside.
+                        is_left = vertices[bends[part]] < 0
+                    end = seam - 1 if seam >= 0 else high if part < found else count
+                    at = _place_among(
+                        mesh,
+                        vertices,
+                        low if floor_before == NO_FLOOR else first,
+                        end,
+                        x,
+                        y,
+                        px,
+                        py,
+                        qx,
+                        qy,
+                        is_last,
+                    )
+                    _insert(vertices, count, at, vertex, is_left)
+                    count += 1
+                    if seam >= 0:
+                        seam += 1
+                    for k in range(found):
+                        if bends[k] >= at:
+                            bends[k] += 1
+            if seam < 0:
+                break
+            floor_before, polygon = (
+                mesh.polygon_layer[polygon],
+                _polygon_behind(mesh, corridor, vertices, seam - 1),
+            )
+            has_before, first, px, py = False, seam + 1, qx, qy
+        ox, oy, ax, ay = px, py, bx, by
     return count
 
 
@@ -272,6 +319,36 @@ def add_vertices_off_corridor(mesh, polygon, ax, ay, bx, by, radius, vertices, f
                 vertices[count] = 8 * vertex + BRUSH + EITHER + (FIRST if count == known else 0)
                 count += 1
     return count
+
+
+@inlined_kernel
+def _place_behind(vertices, bend):
+    """Return the place behind the portal of the vertex at place `bend`."""
+    return bend + 2 if vertices[bend] >= 0 else bend + 1
+
+
+@inlined_kernel
+def next_seam(vertices, first, last):
+    """Return the place of the right vertex of the first portal to another floor among
+    ``vertices[first:last]``; -1 if there is none.
+    """
+    for place in range(first, last):
+        code = vertices[place]
+        if code < 0 and bits_of(code) & (BRUSH | SEAM) == SEAM:
+            return place
+    return -1
+
+
+@inlined_kernel
+def crossing_of(mesh, vertices, seam, ax, ay, bx, by):
+    """Return where the line from a to b crosses the portal whose right vertex is at place `seam`;
+    its end that is nearer where it does not, by rounding.
+    """
+    right, left = vertex_of(vertices[seam]), vertex_of(vertices[seam - 1])
+    rx, ry, lx, ly = mesh.vertex[right, 0], mesh.vertex[right, 1], mesh.vertex[left, 0], mesh.vertex[left, 1]
+    before, beyond = orientation(rx, ry, lx, ly, ax, ay), orientation(rx, ry, lx, ly, bx, by)
+    share = 0.0 if before <= 0.0 else 1.0 if beyond >= 0.0 else before / (before - beyond)
+    return ax + share * (bx - ax), ay + share * (by - ay)
 
 
 @inlined_kernel
@@ -304,8 +381,8 @@ def _polygon_behind(mesh, corridor, vertices, bend):
 
 @lean_kernel
 def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
-    """Flood the mesh from a polygon over portals that come within a distance of segment ab;
-    return how many polygons were reached.
+    """Flood the mesh from a polygon over portals that come within a distance of segment ab, on another floor
+    of the part of it that is before the seam; return how many polygons were reached.
     """
     flood.serial[0] += 1
     serial = flood.serial[0]
@@ -322,9 +399,11 @@ def _flood_along(mesh, polygon, ax, ay, bx, by, within, flood):
             p, q = mesh.edge_vertex[edge], mesh.edge_end[edge]
             if is_before(mesh, seam, p) and is_before(mesh, seam, q):
                 continue
+            sx, sy, tx, ty, is_there = part_before(mesh, seam, ax, ay, bx, by)
             if (
-                segments_apart(
-                    ax, ay, bx, by, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
+                is_there
+                and segments_apart(
+                    sx, sy, tx, ty, mesh.vertex[p, 0], mesh.vertex[p, 1], mesh.vertex[q, 0], mesh.vertex[q, 1]
                 )
                 < within
             ):

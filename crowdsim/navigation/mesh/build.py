@@ -374,6 +374,7 @@ def mesh_of_arrays(
     heights: NDArray[np.float64] | None = None,
     widest: NDArray[np.float64] | None = None,
     parted: NDArray[np.bool_] | None = None,
+    lone: NDArray[np.bool_] | None = None,
     cells: Cells | None = None,
     apart: int = 0,
     whole: Mapping[tuple[int, int], tuple[int, int]] | None = None,
@@ -398,6 +399,8 @@ def mesh_of_arrays(
         such bound.
     parted : (ne,) bool, optional
         No agent crosses edges one side of which is parted and the other is not; they are no walls.
+    lone : (ne,) bool, optional
+        Edges without a twin, even where another polygon has the same one: walls of two floors.
     cells : Cells, optional
         To locate points with; by default some of about the size of a polygon.
     apart : int
@@ -411,7 +414,7 @@ def mesh_of_arrays(
     sizes = np.diff(polygon_start).astype(np.int64)
     edge_end = next_in_polygon(polygon_start, edge_vertex)
     edge_polygon = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-    edge_twin = _twins(edge_vertex, edge_end, len(points))
+    edge_twin = twins_of(edge_vertex, edge_end, len(points), lone)
     if joined is not None:
         _part_floors(edge_twin, layer[edge_polygon], joined)
     boundary = np.flatnonzero(edge_twin < 0)
@@ -458,7 +461,7 @@ def mesh_of_arrays(
         else np.array(heights, dtype=np.float64),
         _slopes(points, polygon_start, edge_vertex) if slopes is None else np.array(slopes, dtype=np.float64),
         np.ones((len(sizes), 2)) if paces is None else np.array(paces, dtype=np.float64),
-        _parts(edge_polygon, edge_twin, len(sizes)),
+        parts_of(edge_polygon, edge_twin, len(sizes)),
         STEP_OF_CLEARANCE * clearance,
         np.zeros(0),
     )
@@ -553,7 +556,7 @@ def _slopes(
     return np.ascontiguousarray(-normal[:, :2] / normal[:, 2:]) + 0.0
 
 
-def _parts(edge_polygon: NDArray[np.int32], edge_twin: NDArray[np.int32], count: int) -> NDArray[np.int32]:
+def parts_of(edge_polygon: NDArray[np.int32], edge_twin: NDArray[np.int32], count: int) -> NDArray[np.int32]:
     """Return for each polygon the lowest polygon that it is connected with."""
     edges = np.flatnonzero(edge_twin >= 0)
     here, there = edge_polygon[edges], edge_polygon[edge_twin[edges]]
@@ -568,11 +571,25 @@ def _parts(edge_polygon: NDArray[np.int32], edge_twin: NDArray[np.int32], count:
         label = lowest
 
 
-def _twins(
-    edge_vertex: NDArray[np.int32], edge_end: NDArray[np.int32], vertex_count: int
+def twins_of(
+    edge_vertex: NDArray[np.int32],
+    edge_end: NDArray[np.int32],
+    vertex_count: int,
+    lone: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.int32]:
+    """Return for each edge the same one seen from the polygon on its other side, -1 where there is none,
+    shape (ne,); `lone` edges have none.
+
+    Raises
+    ------
+    NavigationError
+        If two polygons have the same side of an edge.
+    """
     forward = edge_vertex.astype(np.int64) * vertex_count + edge_end
     backward = edge_end.astype(np.int64) * vertex_count + edge_vertex
+    if lone is not None:
+        forward[lone] = backward[lone] = vertex_count * vertex_count + np.flatnonzero(lone)
+        backward[lone] += len(forward)
     order = np.argsort(forward, kind="stable")
     repeated = np.flatnonzero(np.diff(forward[order]) == 0)
     if len(repeated):

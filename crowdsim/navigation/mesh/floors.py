@@ -4,6 +4,7 @@ along the lines where they meet.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from crowdsim.navigation.mesh.build import (
     with_rings,
 )
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.mesh.plates import Plate, Plates, Seam, edge_key
 from crowdsim.navigation.mesh.terrain import convex_pieces, speeds_on
 
 
@@ -108,6 +110,34 @@ def build_floors(
     )
     _check_joins(mesh, floors, joins)
     return MeshBuild(mesh, walls, parameters, None)
+
+
+def plates_of_floors(floors: Sequence[FloorPlan], joins: Sequence[Join], *, cell: float = 1.0) -> Plates:
+    """Return floors as plates, with seams along the lines where they meet.
+
+    Parameters
+    ----------
+    floors : sequence of FloorPlan
+    joins : sequence of Join
+    cell : float, m
+        How large polygons are where there is terrain with a speed, about.
+
+    Raises
+    ------
+    NavigationError
+        If a line does not lie on the edges of both of its floors.
+    """
+    grounds, stops = _with_joins(floors, joins)
+    plates = [
+        Plate(ground, layer, layer, floor.plane, floor.pace, floor.openings, floor.terrain)
+        for layer, (floor, ground) in enumerate(zip(floors, grounds, strict=True))
+    ]
+    seams = [
+        Seam(join.floors, key, key)
+        for join, points in zip(joins, stops, strict=True)
+        for key in (edge_key(a, b) for a, b in itertools.pairwise(points.tolist()))
+    ]
+    return Plates(plates, seams, cell)
 
 
 def _with_joins(

@@ -23,6 +23,7 @@ from crowdsim.navigation.mesh.build import (
     with_crossings,
     with_rings,
 )
+from crowdsim.navigation.mesh.plates import EdgeKey, Plate, Plates, Seam, edge_key, edge_keys
 from crowdsim.navigation.mesh.terrain import (
     BORDER_M,
     CELL_SHARE,
@@ -38,7 +39,6 @@ STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets 
 # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to
 # rounding in plan.
 MEETS_M = 5e-3
-_Key = tuple[float, float, float, float]
 
 
 def build_surface(
@@ -83,24 +83,12 @@ def build_surface(
     Widths of gaps are exact within a patch; across the edges of patches they are those of the edges. Walking
     keeps agents out of narrower gaps.
     """
-    if not patches:
-        raise NavigationError(
-            "there is no walkable ground: no face looks up, is flat enough, and has the clearance above it"
-        )
     parameters = parameters or MeshParameters()
-    openings = openings or {}
-    rings = [_keys(patch.ground) for patch in patches]
-    open_edges = _open_edges(patches, rings, max(step, MEETS_M))
-    regions = [region_of(each) for each in terrain]
-    is_even = all(region is None for region, _ in regions)
-    cell = parameters.terrain_cell
-    part_of: dict[_Key, _Key] = {}
-    if not is_even:
-        area = sum(region.area for region, _ in regions if region is not None)
-        cell = max(cell, (area / MOST_CELLS) ** 0.5)
-        patches, part_of = _with_stops(patches, layers, open_edges, regions, cell)
-        rings = [_keys(patch.ground) for patch in patches]
-        open_edges = _open_edges(patches, rings, max(step, MEETS_M))
+    ground = plates_of_surface(
+        patches, layers, openings=openings, cell=parameters.terrain_cell, step=step, terrain=terrain
+    )
+    is_even = not any(plate.terrain for plate in ground.plates)
+    part_of = {seam.key: seam.whole for seam in ground.seams if seam.key != seam.whole}
     points: list[tuple[float, float, float]] = []
     number: dict[tuple[int, float, float], list[int]] = {}
     polygons: list[list[int]] = []
@@ -109,31 +97,25 @@ def build_surface(
     height: list[float] = []
     pace: list[float] = []
     whole: dict[tuple[int, int], tuple[int, int]] = {}
-    for count, (patch, keys) in enumerate(zip(patches, rings, strict=True)):
-        own_layer = int(layers[patch.sheet])
-        inner = {key for key in keys if (count, key) in open_edges}
-        near: list[Terrain] = []
-        if not is_even:
-            bounds = np.array(patch.ground.bounds)
-            near = terrain_near(terrain[own_layer], bounds[:2], bounds[2:])
-        pieces = _pieces_of(patch, inner, openings.get(own_layer), parameters, near, cell)
+    for plate, inner in zip(ground.plates, keys_of_seams(ground), strict=True):
+        pieces = pieces_of(plate, inner, parameters, ground.cell)
         corners, own = pieces.vertices, pieces.polygons
         row = []
-        for (x, y), z in zip(corners.tolist(), patch.plane.height(corners).tolist(), strict=True):
-            there = number.setdefault((patch.sheet, x, y), [])
+        for (x, y), z in zip(corners.tolist(), plate.plane.height(corners).tolist(), strict=True):
+            there = number.setdefault((plate.sheet, x, y), [])
             place = next((place for place in there if abs(points[place][2] - z) < MEETS_M), len(points))
             if place == len(points):
                 points.append((x, y, z))
                 there.append(place)
             row.append(place)
         polygons += [[row[corner] for corner in polygon] for polygon in own]
-        layer += [own_layer] * len(own)
-        slope += [patch.plane.slope] * len(own)
-        height += patch.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
-        pace += speeds_on(near, corners, own).tolist()
+        layer += [plate.layer] * len(own)
+        slope += [plate.plane.slope] * len(own)
+        height += plate.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
+        pace += speeds_on(plate.terrain, corners, own).tolist()
         ends = pieces.whole | _wholes(corners, own, part_of)
         whole |= {(row[a], row[b]): (row[c], row[d]) for (a, b), (c, d) in ends.items()}
-    vertices, final = _welded(np.array(points), polygons, number, open_edges, patches)
+    vertices, final = _welded(np.array(points), polygons, number, ground)
     polygons = [[int(final[corner]) for corner in polygon] for polygon in polygons]
     whole = {
         (int(final[a]), int(final[b])): (int(final[c]), int(final[d])) for (a, b), (c, d) in whole.items()
@@ -153,13 +135,72 @@ def build_surface(
     return MeshBuild(mesh, walls, parameters, None)
 
 
+def plates_of_surface(
+    patches: Sequence[Patch],
+    layers: NDArray[np.int32],
+    *,
+    openings: Mapping[int, Any] | None = None,
+    cell: float = 1.0,
+    step: float = STEP_M,
+    terrain: Sequence[Sequence[Terrain]] = (),
+) -> Plates:
+    """Return the ground of patches as plates with seams where one walks from one to another.
+
+    Parameters
+    ----------
+    patches, layers, openings, step, terrain
+        See `build_surface`.
+    cell : float, m
+        How large polygons are where there is terrain with a speed, about.
+
+    Raises
+    ------
+    NavigationError
+        If there is no ground.
+    """
+    if not patches:
+        raise NavigationError(
+            "there is no walkable ground: no face looks up, is flat enough, and has the clearance above it"
+        )
+    openings, step = openings or {}, max(step, MEETS_M)
+    regions = [region_of(each) for each in terrain]
+    is_even = all(region is None for region, _ in regions)
+    open_edges = _open_edges(patches, step)
+    part_of: dict[EdgeKey, EdgeKey] = {}
+    if not is_even:
+        area = sum(region.area for region, _ in regions if region is not None)
+        cell = max(cell, (area / MOST_CELLS) ** 0.5)
+        patches, part_of = _with_stops(patches, layers, open_edges, regions, cell)
+        open_edges = _open_edges(patches, step)
+    plates = []
+    for patch in patches:
+        layer, bounds = int(layers[patch.sheet]), np.array(patch.ground.bounds)
+        near = () if is_even else tuple(terrain_near(terrain[layer], bounds[:2], bounds[2:]))
+        plates.append(
+            Plate(
+                patch.ground,
+                layer,
+                patch.sheet,
+                patch.plane,
+                openings=openings.get(layer),
+                terrain=near,
+            )
+        )
+    seams = [
+        Seam((one, other), key, part_of.get(key, key))
+        for (one, key), other in sorted(open_edges.items())
+        if one < other
+    ]
+    return Plates(plates, seams, cell)
+
+
 def _with_stops(
     patches: Sequence[Patch],
     layers: NDArray[np.int32],
-    open_edges: Mapping[tuple[int, _Key], int],
+    open_edges: Mapping[tuple[int, EdgeKey], int],
     regions: Sequence[tuple[Any, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]],
     cell: float,
-) -> tuple[list[Patch], dict[_Key, _Key]]:
+) -> tuple[list[Patch], dict[EdgeKey, EdgeKey]]:
     """Return patches with corners where borders of terrain cross the edges that they share,
     and between them as far apart as cells are large (m); and for the parts of such edges the whole.
     """
@@ -167,7 +208,7 @@ def _with_stops(
         shapely.multilinestrings([np.array(pair) for pair in pairs]) if pairs else None
         for _, pairs in regions
     ]
-    stops: dict[_Key, list[tuple[float, float]]] = {}
+    stops: dict[EdgeKey, list[tuple[float, float]]] = {}
     for (number, key), other in sorted(open_edges.items()):
         floors = {int(layers[patches[each].sheet]) for each in (number, other)}
         a, b = np.array(key[:2]), np.array(key[2:])
@@ -189,15 +230,15 @@ def _with_stops(
                 enter(place / count, CELL_SHARE * length / count)
         inner = sorted(shares)[1:-1]
         stops[key] = [(float(x), float(y)) for x, y in (a + np.array(inner)[:, None] * (b - a)).tolist()]
-    part_of: dict[_Key, _Key] = {}
+    part_of: dict[EdgeKey, EdgeKey] = {}
 
     def change(ring: NDArray[np.float64]) -> NDArray[np.float64]:
         points = [tuple(ring[0].tolist())]
         for a, b in itertools.pairwise(ring.tolist()):
-            between = stops.get(_key(a, b), [])
+            between = stops.get(edge_key(a, b), [])
             row = [tuple(a), *(between if tuple(a) < tuple(b) else between[::-1]), tuple(b)]
             if between:
-                part_of.update({_key(p, q): _key(a, b) for p, q in itertools.pairwise(row)})
+                part_of.update({edge_key(p, q): edge_key(a, b) for p, q in itertools.pairwise(row)})
             points += row[1:]
         return np.array(points)
 
@@ -205,7 +246,7 @@ def _with_stops(
 
 
 def _wholes(
-    corners: NDArray[np.float64], polygons: Sequence[Sequence[int]], part_of: Mapping[_Key, _Key]
+    corners: NDArray[np.float64], polygons: Sequence[Sequence[int]], part_of: Mapping[EdgeKey, EdgeKey]
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """Return for the edges of polygons that are parts of others the ends of the whole edge."""
     if not part_of:
@@ -215,37 +256,21 @@ def _wholes(
     found = {}
     for polygon in polygons:
         for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True):
-            key = part_of.get(_key(points[a], points[b]))
+            key = part_of.get(edge_key(points[a], points[b]))
             if key is not None:
                 found[a, b] = place[key[:2]], place[key[2:]]
     return found
 
 
-def _key(a: Sequence[float], b: Sequence[float]) -> _Key:
-    first, last = sorted(((a[0], a[1]), (b[0], b[1])))
-    return (*first, *last)
-
-
-def _keys(ground: Any) -> list[_Key]:
-    """Return the edges of a patch, each from its lesser end."""
-    found = []
-    for ring in (ground.exterior, *ground.interiors):
-        points = shapely.get_coordinates(ring).tolist()
-        found += [_key(a, b) for a, b in itertools.pairwise(points)]
-    return found
-
-
-def _open_edges(
-    patches: Sequence[Patch], rings: Sequence[Sequence[_Key]], step: float
-) -> dict[tuple[int, _Key], int]:
+def _open_edges(patches: Sequence[Patch], step: float) -> dict[tuple[int, EdgeKey], int]:
     """Return the edges over which one can walk, as (patch, edge), with the patch on the other side:
     both have them, at one height or over a step.
     """
-    at: dict[_Key, list[int]] = defaultdict(list)
-    for number, keys in enumerate(rings):
-        for key in keys:
+    at: dict[EdgeKey, list[int]] = defaultdict(list)
+    for number, patch in enumerate(patches):
+        for key in edge_keys(patch.ground):
             at[key].append(number)
-    found: dict[tuple[int, _Key], int] = {}
+    found: dict[tuple[int, EdgeKey], int] = {}
     for key, numbers in at.items():
         if len(numbers) < 2:
             continue
@@ -265,7 +290,7 @@ def _open_edges(
     return found
 
 
-def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
+def _face_each_other(a: Patch, b: Patch, key: EdgeKey) -> bool:
     """Return whether two patches lie on different sides of their common edge."""
     ends = np.array(key).reshape(2, 2)
     middle, along = ends.mean(axis=0), ends[1] - ends[0]
@@ -280,20 +305,33 @@ def _face_each_other(a: Patch, b: Patch, key: _Key) -> bool:
     return left[0] != left[1]
 
 
-def _pieces_of(
-    patch: Patch,
-    inner: set[_Key],
-    exits: Any,
-    parameters: MeshParameters,
-    terrain: Sequence[Terrain],
-    cell: float,
-) -> Pieces:
-    """Return the convex polygons of a patch."""
-    ground = patch.ground
+def keys_of_seams(ground: Plates) -> list[set[EdgeKey]]:
+    """Return for each plate the edges that it shares with others."""
+    found: list[set[EdgeKey]] = [set() for _ in ground.plates]
+    for seam in ground.seams:
+        for number in seam.plates:
+            found[number].add(seam.key)
+    return found
+
+
+def pieces_of(plate: Plate, inner: set[EdgeKey], parameters: MeshParameters, cell: float) -> Pieces:
+    """Return the convex polygons of a plate.
+
+    Parameters
+    ----------
+    plate : Plate
+        Its ground is a polygon.
+    inner : set of edges
+        Those that it shares with others, see `keys_of_seams`.
+    parameters : MeshParameters
+    cell : float, m
+        See `Plates`.
+    """
+    ground, exits = plate.ground, plate.openings
     if exits is not None and not exits.is_empty and shapely.intersects(exits.boundary, ground):
         ground = with_rings(ground, lambda ring: _cut_walls(ring, inner, exits.boundary))
     corners = shapely.get_coordinates(ground)[:-1]
-    if len(corners) == 3 and not ground.interiors and not terrain:
+    if len(corners) == 3 and not ground.interiors and not plate.terrain:
         return Pieces(corners, [[0, 1, 2]], {})
     parts = [shapely.MultiLineString([np.array(key).reshape(2, 2) for key in sorted(inner)])] if inner else []
     if exits is not None:
@@ -306,21 +344,23 @@ def _pieces_of(
     place = {tuple(point): number for number, point in enumerate(triangulation.vertices.tolist())}
     return convex_pieces(
         triangulation,
-        terrain,
+        plate.terrain,
         most_sides=parameters.sides,
         cell=cell,
         widest=2.0 * parameters.widest_body,
-        kept=[(place[key[:2]], place[key[2:]]) for key in inner] if terrain else (),
+        kept=[(place[key[:2]], place[key[2:]]) for key in inner] if plate.terrain else (),
     )
 
 
-def _cut_walls(ring: NDArray[np.float64], inner: set[_Key], outline: Any) -> NDArray[np.float64]:
+def _cut_walls(ring: NDArray[np.float64], inner: set[EdgeKey], outline: Any) -> NDArray[np.float64]:
     """Return a ring with vertices where its walls cross the outlines of exits;
     its other edges stay as the next patch has them.
     """
     points = [ring[:1]]
     for a, b in itertools.pairwise(ring):
-        points.append(np.array([b]) if _key(a, b) in inner else with_crossings(np.array([a, b]), outline)[1:])
+        points.append(
+            np.array([b]) if edge_key(a, b) in inner else with_crossings(np.array([a, b]), outline)[1:]
+        )
     return np.concatenate(points)
 
 
@@ -328,21 +368,19 @@ def _welded(
     points: NDArray[np.float64],
     polygons: list[list[int]],
     number: dict[tuple[int, float, float], list[int]],
-    open_edges: dict[tuple[int, _Key], int],
-    patches: Sequence[Patch],
+    ground: Plates,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return vertices of which those where sheets meet are one, and the new number of each.
 
     Sheets that overlap by a rounding error would give two polygons one side of an edge: there they are not
     joined.
     """
+    plates = ground.plates
     crossings = [
-        (one, key, other)
-        for (one, key), other in sorted(open_edges.items())
-        if one < other and patches[one].sheet != patches[other].sheet
+        (one, key, other) for (one, other), key, _ in ground.seams if plates[one].sheet != plates[other].sheet
     ]
     while True:
-        final = _roots(points, number, crossings, patches)
+        final = _roots(points, number, crossings, plates)
         seen: set[tuple[int, int]] = set()
         twice: set[int] = set()
         for polygon in polygons:
@@ -355,7 +393,7 @@ def _welded(
             (one, key, other)
             for one, key, other in crossings
             if not twice
-            & {int(final[_vertex_of(points, number, patches[one], *end)]) for end in (key[:2], key[2:])}
+            & {int(final[_vertex_of(points, number, plates[one], *end)]) for end in (key[:2], key[2:])}
         ]
         if len(kept_crossings) == len(crossings):
             break
@@ -367,20 +405,20 @@ def _welded(
 def _vertex_of(
     points: NDArray[np.float64],
     number: dict[tuple[int, float, float], list[int]],
-    patch: Patch,
+    plate: Plate,
     x: float,
     y: float,
 ) -> int:
-    """Return the vertex of a patch at one of its corners."""
-    z = float(patch.plane.height(np.array([[x, y]]))[0])
-    return min(number[patch.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
+    """Return the vertex of a plate at one of its corners."""
+    z = float(plate.plane.height(np.array([[x, y]]))[0])
+    return min(number[plate.sheet, x, y], key=lambda place: abs(points[place, 2] - z))
 
 
 def _roots(
     points: NDArray[np.float64],
     number: dict[tuple[int, float, float], list[int]],
-    crossings: Sequence[tuple[int, _Key, int]],
-    patches: Sequence[Patch],
+    crossings: Sequence[tuple[int, EdgeKey, int]],
+    plates: Sequence[Plate],
 ) -> NDArray[np.int64]:
     """Return for each vertex the lowest that it is one with."""
     root = np.arange(len(points))
@@ -392,6 +430,6 @@ def _roots(
 
     for one, key, other in crossings:
         for end in (key[:2], key[2:]):
-            a, b = (find(_vertex_of(points, number, patches[which], *end)) for which in (one, other))
+            a, b = (find(_vertex_of(points, number, plates[which], *end)) for which in (one, other))
             root[max(a, b)] = min(a, b)
     return np.array([find(row) for row in range(len(points))])

@@ -25,14 +25,15 @@ class PlannerGround(NamedTuple):
     goals : GoalPieces
     cells : callable
         Makes the cells of a grid, a `Grid`, for planners that ask for them.
-    has_changed : bool
-        Whether the ground is another than at the beginning: what a scenario places on it may stand on none.
+    first : NavMesh or None
+        The mesh at the beginning, where this is another: what a scenario places on that may stand on no
+        ground now.
     """
 
     mesh: NavMesh
     goals: GoalPieces
     cells: Callable[[], Any]
-    has_changed: bool = False
+    first: NavMesh | None = None
 
 
 class Values(Protocol):

@@ -6,12 +6,14 @@ tile size. Where a wall or a gap (`crowdsim.geometry.triangulation`) crosses one
 tiles get the same one as a vertex. A gap that a border cuts is an edge in each of its tiles, and keeps the
 width of the whole: so an agent sees walls beyond the border. Where the border of terrain with a speed of its
 own crosses a line there is a stop too, so that polygons follow it on both sides.
+
+Ground is cut plate by plate (`crowdsim.navigation.tiles.plates`); here is one.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +23,9 @@ from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.triangulation import EMPTY_DISC_SLACK, Triangulation, is_open, triangulate
+from crowdsim.navigation.mesh.plates import EdgeKey, edge_key
 from crowdsim.navigation.mesh.terrain import BORDER_M, CELL_SHARE, MOST_CELLS, region_of
-
-# Walls that end this near to a line of tiles end on it, and stops this near to each other are one: as near as
-# feet of gaps may come.
-SNAP_M = 1e-6
+from crowdsim.navigation.tiles.numbers import SNAP_M, TileNumbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,12 +41,14 @@ class TileGround:
         likewise j in y.
     shape : (int, int)
         Columns and rows. The tile in column i and row j has the number
-        ``(j - first[1]) * shape[0] + i - first[0]``.
+        ``base + (j - first[1]) * shape[0] + i - first[0]``.
     points : (n, 2) float64, m
     wall : (k, 2) int32
         Ends of bits of the ground's boundary, ground on the left; each in one tile.
     wall_open : (k,) bool
-        Part of an exit.
+        Part of an exit or of a seam.
+    wall_seam : (k,) bool
+        Part of a seam to another plate.
     wall_tile : (k,) int32
     border : (b, 2) int32
         Bits of the lines of tiles inside the ground, from one stop to the next, upwards or to the right.
@@ -61,12 +63,16 @@ class TileGround:
     gap_of : (g,) int32
         Which gap it is a part of.
     gap_tiles : list of tuples of int
-        For each gap the tiles without which it is none.
+        For each gap the tiles without which it is none: those that it runs through, and those that alone have
+        the wall at one of its ends.
+    gap_through : list of tuples of int
+        The former of these alone.
     ground : shapely geometry
     terrain : tuple of Terrain
     cell : float, m
         How large polygons are where there is terrain with a speed, about.
     widest_gap : float, m
+    base : int
     """
 
     size: float
@@ -75,6 +81,7 @@ class TileGround:
     points: NDArray[np.float64]
     wall: NDArray[np.int32]
     wall_open: NDArray[np.bool_]
+    wall_seam: NDArray[np.bool_]
     wall_tile: NDArray[np.int32]
     border: NDArray[np.int32]
     border_tile: NDArray[np.int32]
@@ -83,15 +90,22 @@ class TileGround:
     gap_width: NDArray[np.float64]
     gap_of: NDArray[np.int32]
     gap_tiles: list[tuple[int, ...]]
+    gap_through: list[tuple[int, ...]]
     ground: Any
     terrain: tuple[Terrain, ...] = ()
     cell: float = 1.0
     widest_gap: float = np.inf
+    base: int = 0
 
     @property
-    def tile_count(self) -> int:
-        """Number of tiles, those without ground included."""
-        return self.shape[0] * self.shape[1]
+    def tiles(self) -> range:
+        """The numbers of all tiles, those without ground included."""
+        return range(self.base, self.base + self.shape[0] * self.shape[1])
+
+    def corner(self, tile: int) -> NDArray[np.int64]:
+        """Return the column and row of a tile, shape (2,)."""
+        row, column = divmod(tile - self.base, self.shape[0])
+        return np.array([column + self.first[0], row + self.first[1]])
 
 
 def cut_ground(
@@ -102,6 +116,8 @@ def cut_ground(
     widest_gap: float,
     terrain: Sequence[Terrain] = (),
     cell: float = 1.0,
+    seams: Collection[EdgeKey] = (),
+    walls_beyond: Collection[tuple[float, float]] = (),
 ) -> TileGround:
     """Cut ground into tiles.
 
@@ -117,18 +133,28 @@ def cut_ground(
         Areas that are walked at speeds of their own and do not overlap: there are stops where their borders
         meet lines of tiles, and between them as far apart as cells are large.
     cell : float, m
+    seams : collection of edges
+        Those that it shares with other plates, already cut at lines of tiles.
+    walls_beyond : collection of (x, y), m
+        Corners of it where walls of other plates end.
 
     Raises
     ------
     NavigationError
         If the ground cannot be triangulated.
     """
-    whole = triangulate(ground, openings=openings, widest_gap=widest_gap)
-    points = _snapped(whole.vertices, size)
+    whole = triangulate(ground, openings=_without_walls(seams, openings), widest_gap=widest_gap)
+    points = snapped(whole.vertices, size)
     owner, side = np.nonzero(whole.neighbours < 0)
     start, end = whole.triangles[owner, side], whole.triangles[owner, (side + 1) % 3]
     opened = is_open(whole.vertices[start], whole.vertices[end], openings)
-    gap_start, gap_end = _gaps(whole, np.unique(np.concatenate([start[~opened], end[~opened]])), widest_gap)
+    is_seam = _are_seams(points[start], points[end], seams)
+    opened |= is_seam
+    at_wall = np.zeros(len(points), dtype=np.bool_)
+    at_wall[start[~opened]] = at_wall[end[~opened]] = True
+    if walls_beyond:
+        at_wall |= np.array([tuple(point) in walls_beyond for point in points.tolist()], dtype=np.bool_)
+    gap_start, gap_end = _gaps(whole, at_wall, widest_gap)
     walls = _cut_segments(points[start], points[end], size)
     lines = _Lines(size, np.concatenate([walls.start, walls.end]))
     if (region := region_of(terrain))[0] is not None:
@@ -148,23 +174,45 @@ def cut_ground(
         border_keys,
         ground,
     )
-    return replace(cut, terrain=tuple(terrain), cell=cell, widest_gap=widest_gap)
+    return replace(
+        cut,
+        wall_seam=is_seam[walls.owner],
+        terrain=tuple(terrain),
+        cell=cell,
+        widest_gap=widest_gap,
+    )
 
 
-def _snapped(points: NDArray[np.float64], size: float) -> NDArray[np.float64]:
+def _without_walls(seams: Collection[EdgeKey], openings: Any) -> Any:
+    """Return where the boundary of a plate is no wall: on seams and in openings."""
+    if not seams:
+        return openings
+    lines = shapely.multilinestrings([np.array(key).reshape(2, 2) for key in sorted(seams)])
+    return shapely.GeometryCollection([lines, *([openings] if openings is not None else [])])
+
+
+def _are_seams(
+    start: NDArray[np.float64], end: NDArray[np.float64], seams: Collection[EdgeKey]
+) -> NDArray[np.bool_]:
+    """Return which edges are seams, exactly: walls beside them may be as short as a micrometre."""
+    found = np.zeros(len(start), dtype=np.bool_)
+    for row, ends in enumerate(np.hstack([start, end]).tolist() if seams else ()):
+        found[row] = edge_key(ends[:2], ends[2:]) in seams
+    return found
+
+
+def snapped(points: NDArray[np.float64], size: float) -> NDArray[np.float64]:
     """Return points of which those near a line of tiles lie on it."""
     near = np.round(points / size) * size
     return np.where(np.abs(points - near) <= SNAP_M, near, points)
 
 
 def _gaps(
-    whole: Triangulation, wall_vertices: NDArray[np.int32], widest_gap: float
+    whole: Triangulation, at_wall: NDArray[np.bool_], widest_gap: float
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the ends of the edges that may be gaps:
-    between walls, not too wide, and without a corner of their triangles in the circle over them.
+    between walls, not too wide, and without a wall at a corner of their triangles in the circle over them.
     """
-    at_wall = np.zeros(len(whole.vertices), dtype=np.bool_)
-    at_wall[wall_vertices] = True
     t, i = np.nonzero(whole.neighbours > np.arange(len(whole.triangles))[:, None])
     a, b, apex = (whole.triangles[t, (i + k) % 3] for k in range(3))
     other = whole.neighbours[t, i]
@@ -175,7 +223,8 @@ def _gaps(
     is_gap = at_wall[a] & at_wall[b] & (length2 <= widest_gap * widest_gap)
     for corner in (apex, far):
         inside = ((place[a] - place[corner]) * (place[b] - place[corner])).sum(axis=1)
-        is_gap &= inside > -4.0 * EMPTY_DISC_SLACK * length2 - SNAP_M * SNAP_M
+        is_empty = inside > -4.0 * EMPTY_DISC_SLACK * length2 - SNAP_M * SNAP_M
+        is_gap &= is_empty | ~at_wall[corner]  # where the boundary is open nothing else stops agents
     return a[is_gap], b[is_gap]
 
 
@@ -201,7 +250,7 @@ def _cut_segments(
     owner, pieces = [np.flatnonzero(~crosses)], [np.hstack([start[~crosses], end[~crosses]])]
     for number in np.flatnonzero(crosses).tolist():
         a, b = start[number].tolist(), end[number].tolist()
-        stops = _stops(a, b, size)
+        stops = stops_on(a, b, size)
         if lines is not None:
             stops = lines.entered(a, b, stops)
         row = [tuple(a), *stops, tuple(b)]
@@ -220,7 +269,7 @@ def _on_line(start: NDArray[np.float64], end: NDArray[np.float64], size: float) 
     return ((start == end) & (np.round(start / size) * size == start)).any(axis=1)
 
 
-def _stops(a: list[float], b: list[float], size: float) -> list[tuple[float, float]]:
+def stops_on(a: Sequence[float], b: Sequence[float], size: float) -> list[tuple[float, float]]:
     """Return where a segment crosses lines of tiles strictly between its ends, in order;
     a crossing of two lines is met exactly.
     """
@@ -267,7 +316,7 @@ class _Lines:
         """
         for start, end in borders:
             a, b = start.tolist(), end.tolist()
-            for x, y in (a, *_stops(a, b, self.size), b):
+            for x, y in (a, *stops_on(a, b, self.size), b):
                 self._enter_apart(x, y, BORDER_M)
         columns, rows = (
             each.reshape(-1)
@@ -396,42 +445,88 @@ def _numbered(
     wall_tile = number(wall_key)
     on_line = _on_line(gaps.start, gaps.end, size)
     other_key = _left_tile(gaps.end, gaps.start, size)
-    gap_tiles = _tiles_of_gaps(
-        len(width), gaps, ends[2], ends[3], number(gap_key), number(other_key), ends[0], ends[1], wall_tile
-    )
+    through = _tiles_along(len(width), gaps.owner, number(gap_key), number(other_key))
+    at_point = tiles_at_points(np.column_stack(ends[0:2]), wall_tile)
+    part = np.column_stack(ends[2:4])
     return TileGround(
         size, (int(first[0]), int(first[1])), (columns, rows), points, np.column_stack(ends[0:2]),
-        opened[walls.owner], wall_tile, np.column_stack(ends[4:6]),
-        np.column_stack([number(border_keys[:, :2]), number(border_keys[:, 2:])]), np.column_stack(ends[2:4]),
+        opened[walls.owner], np.zeros(len(wall_tile), dtype=np.bool_), wall_tile, np.column_stack(ends[4:6]),
+        np.column_stack([number(border_keys[:, :2]), number(border_keys[:, 2:])]), part,
         np.where(on_line, -1, number(gap_key)).astype(np.int32), width[gaps.owner],
-        gaps.owner.astype(np.int32), gap_tiles, ground,
+        gaps.owner.astype(np.int32), with_tiles_at_ends(through, gaps.owner, part, at_point),
+        [tuple(sorted(each)) for each in through], ground,
     )  # fmt: skip
 
 
-def _tiles_of_gaps(
-    count: int,
-    gaps: _Pieces,
-    start: NDArray[np.int32],
-    end: NDArray[np.int32],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    wall_start: NDArray[np.int32],
-    wall_end: NDArray[np.int32],
-    wall_tile: NDArray[np.int32],
-) -> list[tuple[int, ...]]:
-    """Return for each gap the tiles that it runs through, and those that alone have the wall at one of its
-    ends.
-    """
-    at_point: dict[int, set[int]] = {}
-    for a, b, tile in zip(wall_start.tolist(), wall_end.tolist(), wall_tile.tolist(), strict=True):
-        at_point.setdefault(a, set()).add(tile)
-        at_point.setdefault(b, set()).add(tile)
+def _tiles_along(
+    count: int, owner: NDArray[np.int64], left: NDArray[np.int32], right: NDArray[np.int32]
+) -> list[set[int]]:
+    """Return for each gap the tiles that it runs through."""
     found: list[set[int]] = [set() for _ in range(count)]
-    for gap, a, b, one, other in zip(
-        gaps.owner.tolist(), start.tolist(), end.tolist(), left.tolist(), right.tolist(), strict=True
-    ):
+    for gap, one, other in zip(owner.tolist(), left.tolist(), right.tolist(), strict=True):
         found[gap] |= {one, other}
-        for point in (a, b):
+    return found
+
+
+def tiles_at_points(wall: NDArray[np.int32], wall_tile: NDArray[np.int32]) -> dict[int, set[int]]:
+    """Return for each point where walls end the tiles that these walls are in."""
+    found: dict[int, set[int]] = {}
+    for (a, b), tile in zip(wall.tolist(), wall_tile.tolist(), strict=True):
+        found.setdefault(a, set()).add(tile)
+        found.setdefault(b, set()).add(tile)
+    return found
+
+
+def with_tiles_at_ends(
+    through: Sequence[Collection[int]],
+    owner: NDArray[Any],
+    ends: NDArray[np.int32],
+    at_point: Mapping[int, Collection[int]],
+) -> list[tuple[int, ...]]:
+    """Return for each gap the tiles without which it is none.
+
+    Parameters
+    ----------
+    through : sequence of collections of int
+        The tiles that each runs through.
+    owner : (g,) int
+        Which gap each part is of.
+    ends : (g, 2) int32
+        Points where the parts end.
+    at_point : mapping of int to collection of int
+        See `tiles_at_points`.
+    """
+    found = [set(tiles) for tiles in through]
+    for gap, points in zip(owner.tolist(), ends.tolist(), strict=True):
+        for point in points:
             if len(at_point.get(point, ())) == 1:
-                found[gap] |= at_point[point]
+                found[gap] |= set(at_point[point])
     return [tuple(sorted(each)) for each in found]
+
+
+def numbered_as(cut: TileGround, numbers: TileNumbers, layer: int = 0) -> TileGround:
+    """Return cut ground with the numbers that its tiles have among those of all floors."""
+    first, shape, base = numbers.first[layer], numbers.shape[layer], numbers.base(layer)
+    if cut.first == first and cut.shape == shape and cut.base == base:
+        return cut
+    columns, right, up = cut.shape[0], cut.first[0] - first[0], cut.first[1] - first[1]
+
+    def number(tile: NDArray[np.int32]) -> NDArray[np.int32]:
+        own = tile - cut.base
+        there = base + (own // columns + up) * shape[0] + own % columns + right
+        return np.where(tile < 0, tile, there).astype(np.int32)
+
+    def renumbered(gaps: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        return [tuple(number(np.array(tiles, dtype=np.int32)).tolist()) for tiles in gaps]
+
+    return replace(
+        cut,
+        first=first,
+        shape=shape,
+        base=base,
+        wall_tile=number(cut.wall_tile),
+        border_tile=number(cut.border_tile),
+        gap_tile=number(cut.gap_tile),
+        gap_tiles=renumbered(cut.gap_tiles),
+        gap_through=renumbered(cut.gap_through),
+    )

@@ -9,10 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh.build import next_in_polygon
-from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh
+from crowdsim.navigation.tiles.build import BORDER, INNER, TileMesh, can_be_crossed
+from crowdsim.navigation.tiles.numbers import MOST_TILES, TileNumbers
+from crowdsim.navigation.tiles.seams import MOST_AT_A_PLACE, MOST_SHEETS
 from crowdsim.saved import FARTHEST_M, Saved, ascends
 
-MOST_PACE = 5.0  # As scenarios may say.
+MOST_LINE = 10**9  # Column or row of a tile, to either side.
+PAIRS = ("vertex", "polygon_slope", "polygon_pace")  # What has two numbers for each.
+MOST_PACE = 25.0  # As scenarios may say, of terrain on a stair.
+MOST_SLOPE = 1e3  # Metres up for each metre in plan.
 STRAIGHT = 1e-6  # Sine of the angle by which a corner of a convex polygon may turn the other way: rounding.
 
 
@@ -25,7 +30,7 @@ def pack_tiles(tiles: Mapping[int, TileMesh]) -> dict[str, NDArray[Any]]:
         packed[f"tiles.{field}"] = (
             np.concatenate(parts)
             if parts
-            else np.zeros((0, 2) if field == "vertex" else 0, dtype=_kind(str(like)))
+            else np.zeros((0, 2) if field in PAIRS else 0, dtype=_kind(str(like)))
         )
         packed[f"tiles.{field}.ends"] = np.cumsum([len(part) for part in parts], dtype=np.int64)
     return packed
@@ -44,7 +49,7 @@ def unpack_tiles(saved: Saved, count: int) -> dict[int, TileMesh]:
     fields = []
     for field, like in TileMesh.__annotations__.items():
         name = f"tiles.{field}"
-        flat = saved.take(name, _kind(str(like)), (None, 2) if field == "vertex" else (None,))
+        flat = saved.take(name, _kind(str(like)), (None, 2) if field in PAIRS else (None,))
         ends = saved.take(f"{name}.ends", "i8", (len(numbers),), low=0, high=len(flat))
         is_whole = bool(np.all(np.diff(ends) >= 0)) and (int(ends[-1]) if len(ends) else 0) == len(flat)
         saved.require(is_whole, f"{name}.ends", "does not say where the parts of all tiles end")
@@ -61,9 +66,13 @@ def _fault(tile: TileMesh, count: int) -> str:
     or its polygons; nothing where all is right.
     """
     corners, edges = len(tile.vertex), len(tile.edge_vertex)
-    if not np.all(np.abs(tile.vertex) <= FARTHEST_M):
+    places = (tile.vertex, tile.vertex_height, tile.polygon_height)
+    if not all(np.all(np.abs(each) <= FARTHEST_M) for each in places):
         return "which lies nowhere"
+    if len(tile.vertex_height) != corners or len(tile.vertex_sheet) != corners:
+        return "whose corners have no heights"
     for numbers, low, high, name in (
+        (tile.vertex_sheet, 0, MOST_SHEETS * MOST_AT_A_PLACE - 1, "corners"),
         (tile.polygon_start, 0, edges, "polygons"),
         (tile.edge_vertex, 0, corners - 1, "corners"),
         (tile.edge_kind, INNER, BORDER, "kinds of edges"),
@@ -93,6 +102,10 @@ def _fault(tile: TileMesh, count: int) -> str:
         (tile.polygon_pace > 0.0) & (tile.polygon_pace <= MOST_PACE)
     ):
         return "whose polygons have no speeds"
+    if len(tile.polygon_height) != len(sides) or not (
+        len(tile.polygon_slope) == len(sides) and np.all(np.abs(tile.polygon_slope) <= MOST_SLOPE)
+    ):
+        return "whose polygons have no planes"
     begin, end = tile.edge_vertex.astype(np.int64), end_vertices(tile).astype(np.int64)
     key, back = begin * corners + end, end * corners + begin
     if (
@@ -118,3 +131,44 @@ def end_vertices(tile: TileMesh) -> NDArray[np.int32]:
 
 def _kind(like: str) -> str:
     return next(kind for kind in ("float64", "int32", "uint8") if kind in like)
+
+
+def numbers_from(saved: Saved, size: float) -> TileNumbers:
+    """Return the numbers of tiles of a size (m) whose `TileNumbers.table` was saved.
+
+    Raises
+    ------
+    SavedError
+        If there are none, or too many.
+    """
+    low = [-MOST_LINE, -MOST_LINE, 1, 1]
+    high = [MOST_LINE, MOST_LINE, MOST_TILES, MOST_TILES]
+    floors = saved.take("floors", "i8", (None, 4), low=low, high=high)
+    count = int((floors[:, 2] * floors[:, 3]).sum())
+    saved.require(0 < count <= MOST_TILES, "floors", "has no tiles, or too many")
+    return TileNumbers(
+        size,
+        tuple((column, row) for column, row, _, _ in floors.tolist()),
+        tuple((columns, rows) for _, _, columns, rows in floors.tolist()),
+    )
+
+
+def are_apart(tiles: list[TileMesh]) -> bool:
+    """Return whether no two polygons of tiles lie on the same side of an edge."""
+    points, index = np.unique(
+        np.concatenate(
+            [np.zeros((0, 3)), *(np.column_stack([tile.vertex, tile.vertex_sheet]) for tile in tiles)]
+        ),
+        axis=0,
+        return_inverse=True,
+    )
+    base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
+    index = index.reshape(-1)
+    keys = [
+        (index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)])[
+            can_be_crossed(tile.edge_kind)
+        ]
+        for n, tile in enumerate(tiles)
+    ]
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
+    return len(np.unique(every)) == len(every)

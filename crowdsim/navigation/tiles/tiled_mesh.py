@@ -2,40 +2,39 @@
 
 Kernels see one `NavMesh`. When tiles change it is joined anew from those that are there, so that it depends
 on them only, and not on what was before; what keeps numbers of polygons or half-edges is given their new
-ones. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is removed gets a
-new salt, and all handles of its polygons are stale from then on, also after the same tile has been put back.
+ones. Where there are several floors each has tiles of its own, and they are joined over their seams as over
+lines of tiles. What outlives changes are handles (`crowdsim.navigation.tiles.handles`): a tile that is
+removed gets a new salt, and all handles of its polygons are stale from then on, also after the same tile has
+been put back.
 
 Source: [Mononen 2010], "Save Games and All That", "Detour Serialization API", "Delta State".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
-from crowdsim.geometry.floor_plans import Terrain
+from crowdsim.geometry.floor_plans import CLEARANCE_M
 from crowdsim.geometry.steps import Steps, at_once
 from crowdsim.geometry.walls import Walls
-from crowdsim.navigation.mesh.build import MeshBuild, MeshParameters, cut_at_openings
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.point_location import Cells, cells_over
 from crowdsim.navigation.mesh.wall_lists import with_lists
 from crowdsim.navigation.tiles import handles
-from crowdsim.navigation.tiles.build import TileMesh, build_tile
-from crowdsim.navigation.tiles.cut import TileGround, cut_ground
-from crowdsim.navigation.tiles.join import Joined, join_tiles
+from crowdsim.navigation.tiles.build import TileMesh, depths_in
+from crowdsim.navigation.tiles.join import Joined, connected_parts, join_tiles
+from crowdsim.navigation.tiles.numbers import TileNumbers
 from crowdsim.navigation.tiles.renumber import Renumbered, renumber
-from crowdsim.navigation.tiles.state import end_vertices, pack_tiles, unpack_tiles
+from crowdsim.navigation.tiles.state import are_apart, numbers_from, pack_tiles, unpack_tiles
 from crowdsim.saved import Arrays, Saved
 
 # Flag of a polygon that no agent may enter or leave; the other bits of the flags are free for users.
 CLOSED = 1
-MOST_TILES = 1 << handles.TILE_BITS
 MISPLACED_M = 1e-3  # How far beyond its tile a polygon may reach.
 _LEAST_M, _FAR = 1e-3, 1e9  # Bounds of what a saved mesh says of its tiles and cells.
 
@@ -69,19 +68,18 @@ class TiledMesh:
     ----------
     tiles : mapping of int to TileMesh
         All there are, by number.
-    size : float, m
-    first : (int, int)
-        Column and row of tile 0; tile (i, j) covers ``i * size .. (i + 1) * size`` in x, likewise j in y.
-    shape : (int, int)
-        Columns and rows.
+    numbers : TileNumbers
     wall_reach : float, m
         How far the wall lists of the polygons reach.
+    clearance : float, m
+        Free height above all ground.
 
     Attributes
     ----------
     mesh : NavMesh
         Joined from the tiles that are there, plus one polygon, the last, that stands for no ground.
     walls : Walls
+    contents_version : int
     salt : (tiles,) int64
     flags : (np,) uint16
         See `set_flags`.
@@ -92,12 +90,11 @@ class TiledMesh:
     def __init__(
         self,
         tiles: Mapping[int, TileMesh],
-        size: float,
-        first: tuple[int, int],
-        shape: tuple[int, int],
+        numbers: TileNumbers,
         wall_reach: float,
+        clearance: float = CLEARANCE_M,
     ) -> None:
-        self.size, self.first, self.shape, self.wall_reach = size, first, shape, float(wall_reach)
+        self.numbers, self.wall_reach, self.clearance = numbers, float(wall_reach), float(clearance)
         self._built = dict(tiles)  # as they were at the beginning
         self._content = dict(tiles)  # as they are; of a tile that is not there, as it was
         self._kept_flags = {
@@ -106,13 +103,21 @@ class TiledMesh:
         self._kept_areas = {
             tile: np.zeros(content.polygon_count, dtype=np.uint8) for tile, content in tiles.items()
         }
-        self.is_there = np.zeros(shape[0] * shape[1], dtype=np.bool_)
+        self.is_there = np.zeros(numbers.count, dtype=np.bool_)
         self.is_there[list(tiles)] = True
         self.salt = np.full(len(self.is_there), handles.FIRST_SALT, dtype=np.int64)
         corners = np.concatenate([content.vertex for content in tiles.values()])
         self._cells: Cells = cells_over(corners, sum(content.polygon_count for content in tiles.values()))
         self._version = 0  # goes up with everything that the joined mesh depends on
+        self.contents_version = 0  # goes up where a tile becomes another, be it there or not
+        self._whole: dict[int, NDArray[np.int32]] | None = None
+        self._whole_parts: tuple[tuple[int, int], NDArray[np.int32]] | None = None
         self._join()
+
+    @property
+    def size(self) -> float:
+        """Side of a tile (m)."""
+        return self.numbers.size
 
     @property
     def tile_count(self) -> int:
@@ -120,30 +125,37 @@ class TiledMesh:
         return len(self.salt)
 
     @property
+    def is_level(self) -> bool:
+        """Whether all of its tiles, those that are not there included, lie at one height."""
+        heights = np.concatenate(
+            [each for tile in self._content.values() for each in (tile.vertex_height, tile.polygon_height)]
+        )
+        return bool(np.all(heights == heights[0]))
+
+    @property
+    def is_even(self) -> bool:
+        """Whether that is so, and all of them are walked at the agents' own speed."""
+        return self.is_level and all(
+            bool(np.all(tile.polygon_pace == 1.0)) for tile in self._content.values()
+        )
+
+    @property
     def nowhere(self) -> int:
         """The polygon that stands for no ground."""
         return self.mesh.polygon_count - 1
 
-    def tile_at(self, x: float, y: float) -> int:
-        """Return the number of the tile over a point (m); -1 if none was ever there."""
-        return self.tile_named(int(np.floor(x / self.size)), int(np.floor(y / self.size)))
+    def tile_at(self, x: float, y: float, layer: int = 0) -> int:
+        """Return the number of the tile of a floor over a point (m); -1 if none was ever there."""
+        return self.tile_named(int(np.floor(x / self.size)), int(np.floor(y / self.size)), layer)
 
-    def tile_named(self, column: int, row: int) -> int:
-        """Return the number of the tile in a column and row; -1 if none was ever there."""
-        i, j = column - self.first[0], row - self.first[1]
-        tile = j * self.shape[0] + i
-        return tile if 0 <= i < self.shape[0] and 0 <= j < self.shape[1] and tile in self._content else -1
-
-    def extent_text(self) -> str:
-        """Return in a sentence which tiles there are, for messages."""
-        return (
-            f"Tiles go from {self.name_of(0)} to {self.name_of(self.tile_count - 1)} (column, row), "
-            "and those without ground do not count."
-        )
+    def tile_named(self, column: int, row: int, layer: int = 0) -> int:
+        """Return the number of the tile in a column and row of a floor; -1 if none was ever there."""
+        tile = self.numbers.number(column, row, layer)
+        return tile if tile in self._content else -1
 
     def name_of(self, tile: int) -> tuple[int, int]:
         """Return the column and row of a tile."""
-        return tile % self.shape[0] + self.first[0], tile // self.shape[0] + self.first[1]
+        return self.numbers.place(tile)
 
     def known(self) -> list[int]:
         """Return the numbers of the tiles that are there or were, ascending."""
@@ -170,6 +182,46 @@ class TiledMesh:
     def is_stale(self, handle: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which handles name nothing any more, shape (n,)."""
         return handles.find_polygons(handle, self.salt, self.first_polygon) < 0
+
+    def whole_parts(self) -> NDArray[np.int32]:
+        """Return for each polygon in which connected part of the ground it would be if no tile were out,
+        (np,); numbers mean nothing else, and that of `nowhere` is -1.
+        """
+        if self._whole_parts is None or self._whole_parts[0] != (self._version, self.contents_version):
+            whole = self._whole_by_tile()
+            parts = [*(whole[tile] for tile in self.tiles()), np.array([-1], dtype=np.int32)]
+            self._whole_parts = (self._version, self.contents_version), np.concatenate(parts)
+        return self._whole_parts[1]
+
+    def _whole_by_tile(self) -> dict[int, NDArray[np.int32]]:
+        if self._whole is None:
+            self._whole = connected_parts(self._content, self.numbers)
+        return self._whole
+
+    def plane_under(
+        self, x: float, y: float, layer: int
+    ) -> tuple[int, tuple[float, float, float], tuple[float, float]]:
+        """Return on what ground of a floor something stands at a point (m) where there is none now: in which
+        part of the whole (see `whole_parts`), a point of its plane (m), and its slope.
+
+        The ground is that of the tile there, of one that is out as it was; of a hole it is the nearest.
+        """
+        own = self.tile_at(x, y, layer)
+        tiles = [own] if own >= 0 else [tile for tile in self.known() if self.numbers.layer_of(tile) == layer]
+        found = (-np.inf, 0, 0)
+        for tile in tiles:
+            depth = depths_in(self._content[tile], x, y)
+            polygon = int(np.argmax(depth))
+            found = max(found, (float(depth[polygon]), -tile, polygon))
+        tile, polygon = -found[1], found[2]
+        content = self._content[tile]
+        place = content.vertex[content.edge_vertex[content.polygon_start[polygon]]].tolist()
+        slope = content.polygon_slope[polygon].tolist()
+        return (
+            int(self._whole_by_tile()[tile][polygon]),
+            (place[0], place[1], float(content.polygon_height[polygon])),
+            (slope[0], slope[1]),
+        )
 
     def change(
         self, *, remove: Iterable[int] = (), add: Mapping[int, TileMesh | None] | Iterable[int] = ()
@@ -254,13 +306,13 @@ class TiledMesh:
     def refuse_absent(self, tile: int, is_there: bool) -> None:
         """Raise NavigationError for a tile that is to go, unless it is there."""
         if not is_there:
-            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it cannot be removed")
+            raise NavigationError(f"{self.numbers.text(tile)} is not there, so it cannot be removed")
 
     def refuse_present(self, tile: int, is_there: bool) -> None:
         """Raise NavigationError for a tile that is to come, if it is there."""
         if is_there:
             raise NavigationError(
-                f"tile {self.name_of(tile)} is there already; remove it first, or in the same change"
+                f"{self.numbers.text(tile)} is there already; remove it first, or in the same change"
             )
 
     def keep(self, tile: int, content: TileMesh) -> None:
@@ -274,13 +326,14 @@ class TiledMesh:
         """
         self._refuse_unknown([tile])
         if self.is_there[tile]:
-            raise NavigationError(f"tile {self.name_of(tile)} is there; replace it with a change")
+            raise NavigationError(f"{self.numbers.text(tile)} is there; replace it with a change")
         self._refuse_misplaced(tile, content)
         self._take_content(tile, content)
         self._version += 1
 
     def _take_content(self, tile: int, content: TileMesh) -> None:
-        self._content[tile] = content
+        self._content[tile], self._whole = content, None
+        self.contents_version += 1
         self._kept_flags[tile] = np.zeros(content.polygon_count, dtype=np.uint16)
         self._kept_areas[tile] = np.zeros(content.polygon_count, dtype=np.uint8)
 
@@ -321,21 +374,16 @@ class TiledMesh:
     def _refuse_unknown(self, tiles: Iterable[int]) -> None:
         for tile in tiles:
             if tile not in self._content:
-                first, last = (
-                    self.first,
-                    (self.first[0] + self.shape[0] - 1, self.first[1] + self.shape[1] - 1),
-                )
-                raise NavigationError(
-                    f"there is no tile number {tile}: tiles go from {first} to {last} (column, row), and "
-                    "those without ground do not count"
-                )
+                layer = self.numbers.layer_of(max(0, tile))
+                extent = self.numbers.extent_text(layer)
+                raise NavigationError(f"there is no tile number {tile}: {extent[0].lower()}{extent[1:]}")
 
     def _refuse_misplaced(self, tile: int, content: TileMesh | None) -> None:
         if content is not None and not self._is_inside(tile, content):
             (ax, ay), (bx, by) = content.vertex.min(axis=0), content.vertex.max(axis=0)
             raise NavigationError(
-                f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to tile "
-                f"{self.name_of(tile)}"
+                f"the polygons from ({ax:g}, {ay:g}) to ({bx:g}, {by:g}) m do not belong to "
+                f"{self.numbers.text(tile)}"
             )
 
     def _own(self, values: NDArray[Any], tile: int) -> NDArray[Any]:
@@ -364,7 +412,8 @@ class TiledMesh:
         self, there: list[int], content: Mapping[int, TileMesh], flags: Mapping[int, NDArray[np.uint16]]
     ) -> Joined:
         closed = {tile: closed for tile in there if (closed := flags[tile] & CLOSED != 0).any()}
-        return join_tiles({tile: content[tile] for tile in there}, self.tile_count, self._cells, closed)
+        present = {tile: content[tile] for tile in there}
+        return join_tiles(present, self.numbers, self._cells, closed, self.clearance)
 
     def _with_lists(self, joined: Joined) -> Joined:
         return joined._replace(walls=with_lists(joined.mesh, joined.walls, self.wall_reach))
@@ -396,7 +445,7 @@ class TiledMesh:
         """
         self._refuse_unknown([tile])
         if not self.is_there[tile]:
-            raise NavigationError(f"tile {self.name_of(tile)} is not there, so it has no state to save")
+            raise NavigationError(f"{self.numbers.text(tile)} is not there, so it has no state to save")
         reference = np.array([handles.pack(int(self.salt[tile]), tile, 0)], dtype=np.int64)
         return {
             "reference": reference,
@@ -420,7 +469,7 @@ class TiledMesh:
         flags, areas = self._own(self.flags, tile), self._own(self.areas, tile)
         if len(state["flags"]) != len(flags) or len(state["areas"]) != len(areas):
             raise NavigationError(
-                f"the state has {len(state['flags'])} polygons, but tile {self.name_of(tile)} has "
+                f"the state has {len(state['flags'])} polygons, but {self.numbers.text(tile)} has "
                 f"{len(flags)}"
             )
         flags[:], areas[:] = state["flags"], state["areas"]
@@ -445,7 +494,8 @@ class TiledMesh:
             "is_there": self.is_there.astype(np.uint8),
             "flags": np.concatenate([self._kept_flags[tile] for tile in known]),
             "areas": np.concatenate([self._kept_areas[tile] for tile in known]),
-            "place": np.array([self.size, *self.first, *self.shape, self.wall_reach]),
+            "place": np.array([self.size, self.wall_reach, self.clearance]),
+            "floors": self.numbers.table(),
             "cells": np.array([*self._cells.origin, self._cells.size, *self._cells.shape]),
             **pack_tiles({tile: self._content[tile] for tile in other}),
         }
@@ -460,8 +510,12 @@ class TiledMesh:
             If something in it cannot be.
         """
         saved, count = Saved.of(state), self.tile_count
-        place = [self.size, *self.first, *self.shape]  # of another ground, these would be others
-        saved.take("place", "f8", (6,), low=[*place, 0.0], high=[*place, _FAR])
+        # of another ground, these would be others
+        saved.take(
+            "place", "f8", (3,), low=[self.size, 0.0, self.clearance], high=[self.size, _FAR, self.clearance]
+        )
+        floors = self.numbers.table()
+        saved.take("floors", "i8", floors.shape, low=floors, high=floors)
         own = [*self._cells.origin, self._cells.size, *self._cells.shape]
         saved.take("cells", "f8", (5,), low=own, high=own)
         salt = saved.take("salt", "i8", (count,), low=handles.FIRST_SALT, high=handles.LAST_SALT)
@@ -475,11 +529,12 @@ class TiledMesh:
         for tile, each in others.items():
             saved.require(self._is_inside(tile, each), "tiles", f"has tile {tile} elsewhere")
         saved.require(
-            _are_apart([content[tile] for tile in known if is_there[tile]]) if others else True,
+            are_apart([content[tile] for tile in known if is_there[tile]]) if others else True,
             "tiles",
             "has two polygons on one side of an edge",
         )
-        self._content, self.salt, self.is_there = content, salt, is_there
+        self._content, self.salt, self.is_there, self._whole = content, salt, is_there, None
+        self.contents_version += 1
         self._kept_flags = dict(zip(known, np.split(flags, np.cumsum(sizes)[:-1]), strict=True))
         self._kept_areas = dict(zip(known, np.split(areas, np.cumsum(sizes)[:-1]), strict=True))
         self._join()
@@ -495,16 +550,14 @@ class TiledMesh:
             If something in it cannot be.
         """
         saved = Saved(state)
-        size, column, row, columns, rows, reach = saved.take(
-            "place", "f8", (6,), low=[_LEAST_M, -_FAR, -_FAR, 1, 1, 0.0], high=_FAR
+        size, reach, clearance = saved.take(
+            "place", "f8", (3,), low=[_LEAST_M, 0.0, _LEAST_M], high=_FAR
         ).tolist()
-        saved.require(columns * rows <= MOST_TILES, "place", "has too many tiles")
-        tiles = unpack_tiles(saved, int(columns) * int(rows))
+        numbers = numbers_from(saved, size)
+        tiles = unpack_tiles(saved, numbers.count)
         saved.require(len(tiles) > 0, "tiles", "has no tiles")
         # Tiles that were taken out may not fit to those that are there: all come together only in `restore`.
-        mesh = cls(
-            dict(list(tiles.items())[:1]), size, (int(column), int(row)), (int(columns), int(rows)), reach
-        )
+        mesh = cls(dict(list(tiles.items())[:1]), numbers, reach, clearance)
         mesh._built = tiles
         x, y, cell, across, up = saved.take(
             "cells", "f8", (5,), low=[-_FAR, -_FAR, _LEAST_M, 1, 1], high=[_FAR, _FAR, _FAR, 3000, 3000]
@@ -519,83 +572,3 @@ class TiledMesh:
             np.all(content.vertex >= low - MISPLACED_M)
             and np.all(content.vertex <= low + self.size + MISPLACED_M)
         )
-
-
-@dataclass(frozen=True)
-class TiledBuild(MeshBuild):
-    """A mesh in tiles with the walls that belong to it."""
-
-    tiles: TiledMesh
-
-
-def _are_apart(tiles: list[TileMesh]) -> bool:
-    """Return whether no two polygons of tiles lie on the same side of an edge."""
-    points, index = np.unique(
-        np.concatenate([np.zeros((0, 2)), *(tile.vertex for tile in tiles)]), axis=0, return_inverse=True
-    )
-    base = np.cumsum([0, *(len(tile.vertex) for tile in tiles)])
-    index = index.reshape(-1)
-    keys = [
-        index[base[n] + tile.edge_vertex] * len(points) + index[base[n] + end_vertices(tile)]
-        for n, tile in enumerate(tiles)
-    ]
-    every = np.concatenate([np.zeros(0, dtype=np.int64), *keys])
-    return len(np.unique(every)) == len(every)
-
-
-def build_tiles(
-    ground: Any,
-    size: float,
-    *,
-    openings: Any = None,
-    parameters: MeshParameters | None = None,
-    wall_reach: float = 5.0,
-    terrain: Sequence[Terrain] = (),
-) -> tuple[TiledMesh, TileGround]:
-    """Build the tiled mesh of walkable ground.
-
-    Parameters
-    ----------
-    ground : shapely Polygon or MultiPolygon, m
-        Valid.
-    size : float, m
-        Side of a tile.
-    openings : shapely geometry, optional
-    parameters : MeshParameters, optional
-    wall_reach : float, m
-    terrain : sequence of Terrain
-        See `crowdsim.navigation.mesh.build.build_mesh`.
-
-    Returns
-    -------
-    TiledMesh
-    TileGround
-        With which `crowdsim.navigation.tiles.build.tile_steps` makes tiles anew.
-
-    Raises
-    ------
-    NavigationError
-        If no mesh can be made, or the tiles are too many.
-    """
-    parameters = parameters or MeshParameters()
-    low_x, low_y, high_x, high_y = ground.bounds if not ground.is_empty else (0.0, 0.0, 0.0, 0.0)
-    wanted = ((high_x - low_x) / size + 1.0) * ((high_y - low_y) / size + 1.0)
-    if wanted > MOST_TILES:
-        raise NavigationError(
-            f"tiles of {size:g} m make {wanted:,.0f} tiles of this ground, at most {MOST_TILES:,} are "
-            "possible; make them larger"
-        )
-    cut = cut_ground(
-        cut_at_openings(ground, openings),
-        size,
-        openings=openings,
-        widest_gap=2.0 * parameters.widest_body,
-        terrain=terrain,
-        cell=parameters.terrain_cell,
-    )
-    tiles = {
-        tile: content
-        for tile in range(cut.tile_count)
-        if (content := build_tile(cut, tile, most_sides=parameters.sides)) is not None
-    }
-    return TiledMesh(tiles, size, cut.first, cut.shape, wall_reach), cut

@@ -184,8 +184,8 @@ class VisibilityPlanner(SlotPlanner):
     mesh : NavMesh
     goals : GoalPieces
     parameters : VisibilityParameters, optional
-    has_changed : bool
-        Whether the ground is another than at the beginning: watchers without ground see nothing then.
+    first : NavMesh, optional
+        The mesh at the beginning, where this is another: watchers without ground see nothing now.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class VisibilityPlanner(SlotPlanner):
         mesh: NavMesh,
         goals: GoalPieces,
         parameters: VisibilityParameters | None = None,
-        has_changed: bool = False,
+        first: NavMesh | None = None,
     ) -> None:
         self.parameters = chosen = parameters or VisibilityParameters()
         self.graph: VisibilityGraph
@@ -218,7 +218,7 @@ class VisibilityPlanner(SlotPlanner):
             shunned=chosen.shun,
             shun_reach=chosen.shun_reach,
             shun_cost=chosen.shun_cost,
-            may_lack_ground=has_changed,
+            first=first,
         )
         links = link_goals(self.graph, goals)
         self.trees = trees = CornerTrees(mesh, self.graph, goals, links)
@@ -292,9 +292,7 @@ class VisibilityPlanner(SlotPlanner):
 
 
 def _make(ground: PlannerGround, values: Values) -> VisibilityPlanner:
-    return VisibilityPlanner(
-        ground.mesh, ground.goals, values.parameters(VisibilityParameters), ground.has_changed
-    )
+    return VisibilityPlanner(ground.mesh, ground.goals, values.parameters(VisibilityParameters), ground.first)
 
 
 register_kind(PlannerKind("visibility", _make, PORTALS, (VisibilityParameters,)))

@@ -58,7 +58,7 @@ def make_weights(
     shunned: Sequence[tuple[float, ...]] = (),
     shun_reach: float = 1.0,
     shun_cost: float = 0.0,
-    may_lack_ground: bool = False,
+    first: NavMesh | None = None,
 ) -> Weights:
     """Return weights for paths that stay out of sight of watchers and away from points.
 
@@ -75,19 +75,23 @@ def make_weights(
     shun_reach : float, m, > 0
     shun_cost : float
         Cost that a metre at a shunned point has more, >= 0.
-    may_lack_ground : bool
-        Watchers off the ground see nothing: it was taken out, or closed, under them.
+    first : NavMesh, optional
+        The mesh at the beginning, where this is another. Watchers and points stay on the floors that they
+        were on, and a watcher off the ground sees nothing: it was taken out, or closed, under it.
 
     Raises
     ------
     NavigationError
-        If a watcher stands off the ground, and may not.
+        If a watcher stands off the ground at the beginning.
     """
     rows, zones = [], []
     for place in watchers:
-        polygon = _polygon_of(mesh, place)
-        if polygon < 0 and may_lack_ground:
-            continue
+        polygon = _polygon_of(mesh if first is None else first, place)
+        if first is not None:
+            layer = int(first.polygon_layer[polygon]) if polygon >= 0 else -1
+            polygon = int(locate(mesh, float(place[0]), float(place[1]), layer))
+            if polygon < 0:
+                continue
         if polygon < 0:
             raise NavigationError(
                 f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move "
@@ -100,7 +104,7 @@ def make_weights(
     order = np.argsort(zone, kind="stable")
     start = np.searchsorted(zone[order], np.arange(mesh.polygon_count + 1)).astype(np.int64)
     window = np.concatenate([np.zeros((0, 6)), *rows])[order]
-    points = [(*place[:2], shun_reach, shun_cost, _floor_of(mesh, place)) for place in shunned]
+    points = [(*place[:2], shun_reach, shun_cost, _floor_of(first or mesh, place)) for place in shunned]
     return Weights(float(exposure), start, window, np.array(points, dtype=np.float64).reshape(-1, 5))
 
 

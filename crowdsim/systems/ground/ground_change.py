@@ -202,9 +202,14 @@ def _locate_the_lost(world: World, polygon: NDArray[np.int64]) -> None:
     locate_many(0, len(lost), mesh, agents.position[lost], agents.layer[lost], found)
     for i in np.flatnonzero(found < 0).tolist():
         x, y = agents.position[lost[i]].tolist()
-        own = np.flatnonzero(mesh.polygon_layer == agents.layer[lost[i]])
-        found[i] = own[np.argmax([depth_in_polygon(mesh, each, x, y) for each in own.tolist()])]
+        found[i] = nearest_polygon(mesh, int(agents.layer[lost[i]]), x, y)
     polygon[lost] = found
+
+
+def nearest_polygon(mesh: NavMesh, layer: int, x: float, y: float) -> int:
+    """Return the polygon of a floor that is nearest to a point (m), one that is off it too."""
+    own = np.flatnonzero(mesh.polygon_layer == layer)
+    return int(own[np.argmax([depth_in_polygon(mesh, each, x, y) for each in own.tolist()])])
 
 
 def polygons_of(closed: Sequence[Shut]) -> list[Any]:

@@ -39,9 +39,16 @@ def tiles_out(world: World) -> tuple[Shut, ...]:
     out = [tile for tile in tiles.known() if not tiles.is_there[tile]]
     corners = np.array([tiles.name_of(tile) for tile in out], dtype=np.float64).reshape(-1, 2) * tiles.size
     boxes = shapely.box(*corners.T, *(corners + tiles.size).T)
+    has_floors = len(tiles.numbers.shape) > 1
     return tuple(
         # names of areas and obstacles begin with no bracket
-        Shut(f"(tile {tile})", box, is_ground=True, has_wall=False)
+        Shut(
+            f"(tile {tile})",
+            box,
+            is_ground=True,
+            layer=tiles.numbers.layer_of(tile) if has_floors else -1,
+            has_wall=False,
+        )
         for tile, box in zip(out, boxes, strict=True)
     )
 

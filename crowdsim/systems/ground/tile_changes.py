@@ -4,7 +4,7 @@ and which ask for another.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +48,23 @@ class NewGround(NamedTuple):
     goals: GoalPieces
 
 
+class NoRoom(NamedTuple):
+    """Where agents have no room any more on a floor.
+
+    Attributes
+    ----------
+    layer : int
+    ground : shapely geometry, m
+        The floor as it was: a straight line over it leads to the place on which an agent is put.
+    closed : shapely geometry, m
+        What has just been closed on it. Agents in it are put beside it.
+    """
+
+    layer: int
+    ground: Any
+    closed: Any
+
+
 def change_steps(
     world: World, remove: list[int], add: Mapping[int, TileMesh | None] | list[int]
 ) -> Steps[NewGround]:
@@ -87,8 +104,7 @@ def change_ground_of_tiles(
     before: Mapping[int, TileMesh],
     wanted: Mapping[int, TileMesh],
     new: NewGround | None,
-    ground: Any,
-    closed: Any,
+    room: Sequence[NoRoom] = (),
 ) -> None:
     """Put the world on other ground, of which only some tiles are others than before.
 
@@ -101,18 +117,16 @@ def change_ground_of_tiles(
         See `ground_steps`.
     new : NewGround or None
         The result of `ground_steps`.
-    ground : shapely geometry, m
-        As it will be.
-    closed : shapely geometry, m
-        What has just been closed. Agents in it are put beside it.
+    room : sequence of NoRoom
+        At most one for each floor.
     """
     agents, tiles = world.agents, world.tiles
     assert tiles is not None
-    if not closed.is_empty:
-        count = world.agent_count
-        rows = np.flatnonzero(
-            shapely.distance(shapely.points(agents.position[:count]), closed) < agents.radius[:count]
-        )
+    for layer, ground, closed in room:
+        on_floor = np.flatnonzero(agents.layer[: world.agent_count] == layer)
+        rows = on_floor[
+            shapely.distance(shapely.points(agents.position[on_floor]), closed) < agents.radius[on_floor]
+        ]
         if len(rows):
             put_out(
                 world, tick, rows, nearest_free(ground, closed, agents.position[rows], agents.radius[rows])
@@ -226,7 +240,10 @@ def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.boo
     back = found[~had_ground[found] & is_agent[found]]
     lost = stale[(polygon < 0) & had_ground[stale] & is_agent[stale]]
     for kind, rows in ((EventKind.GROUND_BACK, back), (EventKind.GROUND_LOST, lost)):
-        where = [tiles.tile_at(x, y) for x, y in agents.position[rows].tolist()]
+        where = [
+            tiles.tile_at(x, y, layer)
+            for (x, y), layer in zip(agents.position[rows].tolist(), agents.layer[rows].tolist(), strict=True)
+        ]
         world.events.note(
             tick, kind, agents.entity[rows], agents.position[rows], np.array(where, dtype=np.int64)
         )

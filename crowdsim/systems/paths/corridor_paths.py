@@ -445,8 +445,11 @@ class CorridorPaths(Paths):
             saved, world, starts["entity"].tolist(), self.mine() & (agents.path_status == PathStatus.PENDING)
         )
         position = np.column_stack([starts["x"], starts["y"]])
+        # whence an agent asks whose tile is out
+        nowhere = -1 if world.tiles is None else world.tiles.nowhere
+        is_right = (starts["polygon"] == nowhere) | is_inside(world.mesh, position, starts["polygon"])
         saved.require(
-            bool(is_inside(world.mesh, position, starts["polygon"]).all()),
+            bool(is_right.all()),
             "",
             "has a request from a place that is not in its polygon",
         )

@@ -12,7 +12,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.goals import GoalShape, arrived_piece, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.search.slot_fields import FOUND
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, pillar_hall, random_ground, rooms, simple_polygon
 from tests.reference import funnel as twin

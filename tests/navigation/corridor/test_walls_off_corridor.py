@@ -11,7 +11,7 @@ from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.mesh import KERB
 from crowdsim.navigation.mesh.vertex_clearance import measure_vertex_clearance
 from crowdsim.navigation.search.slot_fields import FOUND
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, random_ground, rooms, simple_polygon, with_arcs
 

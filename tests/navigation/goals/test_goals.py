@@ -19,7 +19,7 @@ from crowdsim.navigation.goals.goals import (
 from crowdsim.navigation.mesh.build import build_mesh, mesh_from_polygons
 from crowdsim.navigation.mesh.mesh import are_parted, make_flood, wall_distance
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
 from tests.crowds import simulation
 from tests.navigation.walkers import Walkers
 from tests.navigation.worlds import OnePlanner, free_points, located, outlines, random_ground, rooms

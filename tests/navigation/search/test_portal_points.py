@@ -12,7 +12,7 @@ import shapely
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.search.portal_points import place_points
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
 from tests.navigation.worlds import random_ground, rooms
 from tests.reference.search import points_of
 

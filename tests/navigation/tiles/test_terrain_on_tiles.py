@@ -12,10 +12,12 @@ from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import MeshParameters, build_mesh
 from crowdsim.navigation.mesh.mesh import KERB
+from crowdsim.navigation.mesh.plates import level_ground
 from crowdsim.navigation.search.a_star import STRAIGHT
 from crowdsim.navigation.search.slot_fields import BEST_TOTAL, FOUND, UNREACHABLE
+from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
-from crowdsim.navigation.tiles.tiled_mesh import TiledMesh, build_tiles
+from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.saved import SavedError
 from crowdsim.scenario.areas import ground_without
 from tests.navigation.test_terrain import path_of, price_by_time, random_terrain
@@ -150,13 +152,13 @@ def test_rebuilt_tiles_are_those_that_are_made_at_once_and_few_are_made(seed):
     rng, terrain = np.random.default_rng(seed), random_terrain(seed)
     ground = random_ground(seed)
     tiles = tiled(ground, 2.0, terrain)
-    rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, MeshParameters(), terrain)
-    assert differences(tiles, rebuilder.tiles_of(ground)) == ([], {})
+    rebuilder = TileRebuilder(tiles.numbers, MeshParameters())
+    assert differences(tiles, rebuilder.tiles_of(level_ground(ground, terrain=terrain))) == ([], {})
     built = rebuilder.built_count
     left, _ = ground_without(ground, [shapely.box(*(low := rng.uniform(3, 8, 2)), *(low + 0.8))], None)
-    wanted = rebuilder.tiles_of(left)
+    wanted = rebuilder.tiles_of(level_ground(left, terrain=terrain))
     assert rebuilder.built_count - built < tiles.tile_count / 2
-    fresh = TileRebuilder(tiles.size, tiles.first, tiles.shape, MeshParameters(), terrain).tiles_of(left)
+    fresh = TileRebuilder(tiles.numbers, MeshParameters()).tiles_of(level_ground(left, terrain=terrain))
     assert set(wanted) == set(fresh) and all(wanted[tile].same_as(fresh[tile]) for tile in wanted)
 
 
@@ -164,7 +166,7 @@ def test_a_save_has_the_speeds_and_one_without_them_is_refused():
     tiles = tiled(random_ground(0), 4.0, random_terrain(0))
     state = tiles.state(whole=True)
     assert np.array_equal(TiledMesh.from_state(state).mesh.polygon_pace, tiles.mesh.polygon_pace)
-    for pace in (0.0, np.nan, 6.0):
+    for pace in (0.0, np.nan, 26.0):
         state["tiles.polygon_pace"][0] = pace
         with pytest.raises(SavedError, match=r"polygon_pace|no speeds"):
             TiledMesh.from_state(state)

@@ -9,10 +9,13 @@ import pytest
 import shapely
 
 from crowdsim.navigation.mesh.build import MeshParameters
+from crowdsim.navigation.mesh.plates import level_ground
+from crowdsim.navigation.tiles.bits import bits_of_tiles
 from crowdsim.navigation.tiles.build import build_tile
-from crowdsim.navigation.tiles.cut import cut_ground
-from crowdsim.navigation.tiles.rebuild import TileRebuilder, bits_of_tiles, differences, numbered_as
-from crowdsim.navigation.tiles.tiled_mesh import build_tiles
+from crowdsim.navigation.tiles.cut import cut_ground, numbered_as
+from crowdsim.navigation.tiles.make import build_tiles
+from crowdsim.navigation.tiles.numbers import TileNumbers
+from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.scenario.areas import ground_without
 
 PARAMETERS = MeshParameters()
@@ -34,8 +37,8 @@ def hall(seed):
 def test_rebuilt_tiles_are_those_of_the_ground_cut_at_once(seed):
     ground, rng = hall(seed)
     tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
-    rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, PARAMETERS)
-    assert differences(tiles, rebuilder.tiles_of(ground)) == ([], {})
+    rebuilder = TileRebuilder(tiles.numbers, PARAMETERS)
+    assert differences(tiles, rebuilder.tiles_of(level_ground(ground))) == ([], {})
     for _ in range(3):
         x, y = rng.uniform(1, 20, 2)
         door = shapely.Polygon(
@@ -43,21 +46,19 @@ def test_rebuilt_tiles_are_those_of_the_ground_cut_at_once(seed):
         )
         left, _ = ground_without(ground, [door], None)
         built = rebuilder.built_count
-        wanted = rebuilder.tiles_of(left)
+        wanted = rebuilder.tiles_of(level_ground(left))
         assert rebuilder.built_count - built < tiles.tile_count / 2
-        cut = numbered_as(
-            cut_ground(left, SIZE, widest_gap=2.0 * PARAMETERS.widest_body), tiles.first, tiles.shape
-        )
+        cut = numbered_as(cut_ground(left, SIZE, widest_gap=2.0 * PARAMETERS.widest_body), tiles.numbers)
         at_once = {
             tile: content
-            for tile in range(cut.tile_count)
+            for tile in cut.tiles
             if (content := build_tile(cut, tile, most_sides=PARAMETERS.most_sides)) is not None
         }
         assert set(wanted) == set(at_once) and all(wanted[tile].same_as(at_once[tile]) for tile in wanted)
         remove, add = differences(tiles, wanted)
         tiles.change(remove=remove, add=add)
         assert differences(tiles, at_once) == ([], {})
-    remove, add = differences(tiles, rebuilder.tiles_of(ground))
+    remove, add = differences(tiles, rebuilder.tiles_of(level_ground(ground)))
     tiles.change(remove=remove, add=add)
     fresh, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
     assert (
@@ -72,8 +73,8 @@ def test_rebuilt_tiles_are_those_of_the_ground_cut_at_once(seed):
 def test_ground_at_the_rim_that_is_gone_leaves_the_numbers_of_tiles_as_they_are():
     ground = shapely.box(0.0, 0.0, 20.0, 8.0)
     tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
-    rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, PARAMETERS)
-    wanted = rebuilder.tiles_of(shapely.box(8.0, 0.0, 20.0, 8.0))
+    rebuilder = TileRebuilder(tiles.numbers, PARAMETERS)
+    wanted = rebuilder.tiles_of(level_ground(shapely.box(8.0, 0.0, 20.0, 8.0)))
     assert sorted(wanted) == [2, 3, 4, 7, 8, 9]
     remove, add = differences(tiles, wanted)
     assert remove == [0, 1, 2, 5, 6, 7] and sorted(add) == [2, 7]  # those at the new wall are others
@@ -82,10 +83,11 @@ def test_ground_at_the_rim_that_is_gone_leaves_the_numbers_of_tiles_as_they_are(
 def test_ground_that_lies_in_one_tile_is_made_anew_although_it_has_no_borders():
     ground = shapely.box(0.5, 0.5, 3.5, 3.0)
     tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
-    rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, PARAMETERS)
-    assert differences(tiles, rebuilder.tiles_of(ground)) == ([], {})
+    rebuilder = TileRebuilder(tiles.numbers, PARAMETERS)
+    assert differences(tiles, rebuilder.tiles_of(level_ground(ground))) == ([], {})
     remove, add = differences(
-        tiles, rebuilder.tiles_of(ground_without(ground, [shapely.box(1.0, 1.0, 2.0, 2.0)], None)[0])
+        tiles,
+        rebuilder.tiles_of(level_ground(ground_without(ground, [shapely.box(1.0, 1.0, 2.0, 2.0)], None)[0])),
     )
     assert remove == [0] and list(add) == [0]
 
@@ -93,9 +95,11 @@ def test_ground_that_lies_in_one_tile_is_made_anew_although_it_has_no_borders():
 def test_a_tile_that_was_taken_out_comes_back_as_the_ground_is_then():
     ground = shapely.box(0.0, 0.0, 12.0, 4.0)
     tiles, _ = build_tiles(ground, SIZE, parameters=PARAMETERS)
-    rebuilder = TileRebuilder(tiles.size, tiles.first, tiles.shape, PARAMETERS)
+    rebuilder = TileRebuilder(tiles.numbers, PARAMETERS)
     tiles.change(remove=[1])
-    content = rebuilder.tiles_of(ground_without(ground, [shapely.box(5.0, 1.0, 6.0, 2.0)], None)[0])[1]
+    content = rebuilder.tiles_of(
+        level_ground(ground_without(ground, [shapely.box(5.0, 1.0, 6.0, 2.0)], None)[0])
+    )[1]
     tiles.keep(1, content)
     tiles.change(add=[1])
     assert tiles.content(1) is content and tiles.mesh.polygon_count > 4
@@ -104,9 +108,9 @@ def test_a_tile_that_was_taken_out_comes_back_as_the_ground_is_then():
 def test_of_more_tiles_than_are_kept_those_that_were_not_used_for_longest_are_made_anew(monkeypatch):
     monkeypatch.setattr("crowdsim.navigation.tiles.rebuild.MOST_KNOWN", 2)
     grounds = [shapely.box(0.0, 0.0, 4.0, top) for top in (2.0, 3.0, 4.0)]  # one tile each
-    rebuilder, built = TileRebuilder(SIZE, (0, 0), (1, 1), PARAMETERS), []
+    rebuilder, built = TileRebuilder(TileNumbers(SIZE, ((0, 0),), ((1, 1),)), PARAMETERS), []
     for number in (0, 1, 0, 2, 0, 1):
-        rebuilder.tiles_of(grounds[number])
+        rebuilder.tiles_of(level_ground(grounds[number]))
         built.append(rebuilder.built_count)
     assert built == [1, 2, 2, 3, 3, 4]
 

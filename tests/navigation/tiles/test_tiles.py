@@ -14,7 +14,8 @@ from crowdsim.navigation.mesh.mesh import NavMesh, locate, make_flood, wall_dist
 from crowdsim.navigation.search.slot_fields import FOUND, UNREACHABLE
 from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.build import build_tile, tile_steps
-from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh, build_tiles
+from crowdsim.navigation.tiles.make import build_tiles
+from crowdsim.navigation.tiles.tiled_mesh import CLOSED, TiledMesh
 from tests.navigation.worlds import (
     SIZE,
     UTM,
@@ -168,7 +169,7 @@ def test_after_any_changes_the_mesh_is_that_of_the_tiles_that_are_there(seed):
             remove=gone,
             add={**dict.fromkeys(back), **{tile: build_tile(ground, tile, most_sides=6) for tile in again}},
         )
-        fresh = TiledMesh(everything, 3.0, ground.first, ground.shape, 5.0)
+        fresh = TiledMesh(everything, mesh.numbers, 5.0)
         fresh.change(remove=set(everything) - set(mesh.tiles()))
         assert same(fresh.mesh, mesh.mesh) and all(
             np.array_equal(a, b) for a, b in zip(fresh.walls, mesh.walls, strict=True)
