@@ -73,12 +73,6 @@ FASTEST, TOP_SPEED = 1.5, 1.2  # m/s that people like; avoidance may take them t
 _CELLS = ("grid", "s2-grid")
 REFUSALS = (
     Refusal(
-        {"planner": _CELLS, "ground": ("storeys", "surface")},
-        "missing",
-        "a grid is of one level floor",
-        "cells lie on one level floor",
-    ),
-    Refusal(
         {"planner": ("optimal",), "terrain": ("slow",)},
         "physical",
         "knows no speeds of ground",

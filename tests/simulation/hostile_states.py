@@ -347,6 +347,11 @@ SCENES = {
     "what moves": Scene(lambda: hall(work=9, obstacles=CART), 8, put_in),
     "what moves on a grid": Scene(lambda: hall("grid", 30, obstacles=CART), 8, put_in),
     "floors": Scene(lambda: FLOORS, 6),
+    "grid on floors": Scene(lambda: FLOORS | {"navigation": "grid", "budget": {"work": 60}}, 6),
+    "guesses on a grid on floors": Scene(
+        lambda: FLOORS | {"navigation": {"kind": "grid", "while_waiting": "guess"}, "budget": {"work": 40}},
+        14,
+    ),
     "surface": Scene(_file("bridge", "budget.work=9"), 6),
     "terrain": Scene(
         lambda: hall(
