@@ -55,7 +55,7 @@ def plot(
             "--show",
             metavar="WHAT",
             help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, "
-            "portals, widths, visibility, paths; of a sweep: measures of its table. Joined by commas.",
+            "portals, widths, cells, visibility, paths; of a sweep: measures of its table. Joined by commas.",
         ),
     ] = None,
     radius: Annotated[
@@ -64,7 +64,7 @@ def plot(
             "--radius",
             min=0.0,
             metavar="M",
-            help="Of the agent whose visibility is shown; default: the least.",
+            help="Of the agent whose cells and visibility are shown; default: the least.",
         ),
     ] = None,
     seed: Seed = None,

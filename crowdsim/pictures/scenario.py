@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import CrowdsimError
+from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
 from crowdsim.pictures.run import (
@@ -27,12 +28,13 @@ from crowdsim.pictures.run import (
     pyplot,
 )
 from crowdsim.printable import counted
-from crowdsim.setup.build import Built
+from crowdsim.setup.build import Built, grid_of
 from crowdsim.setup.paths import Line, lines_of
 
-LAYERS = ("mesh", "portals", "widths", "visibility", "paths")
+LAYERS = ("mesh", "portals", "widths", "cells", "visibility", "paths")
 MOST_PATHS = 200  # More are a solid colour.
 MOST_NUMBERS = 150  # Widths that are written beside their portals, the narrowest first; more cannot be read.
+CELL = (0.34, 0.55, 0.76, 0.35)  # Red, green, blue, and how much of it covers what is below.
 SLOW, FAST, OBSTACLE, EDGE, PORTAL, START = "#7fb069", "#9db4d0", "#d9d9d9", "#9aa0a6", "#3a6ea5", "#c1443c"
 
 
@@ -53,10 +55,10 @@ def draw_scenario(
     out : Path
     layers : sequence of str
         Of ``mesh`` (polygons), ``portals`` (with the points that stand for them in costs), ``widths`` (of
-        gaps between walls, in metres), ``visibility`` (tangents that an agent can use) and ``paths`` (of
-        agents to their first goals).
+        gaps between walls, in metres), ``cells`` (of a grid, on which an agent can be), ``visibility``
+        (tangents that an agent can use) and ``paths`` (of agents to their first goals).
     radius : float, m, optional
-        Of the agent whose visibility is drawn; by default that of the thinnest agent.
+        Of the agent whose cells and visibility are drawn; by default that of the thinnest agent.
     form : str, optional
         png, svg or pdf; without it as the name ends.
     dpi : int
@@ -77,6 +79,7 @@ def draw_scenario(
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
     graph = _graph_of(mesh) if "visibility" in layers else None
+    grid, own_radius = _grid_of(built, radius) if "cells" in layers else (None, radius)
     lines = lines_of(built, MOST_PATHS) if "paths" in layers else []
     figure, all_axes = panels(plt, len(geometry.grounds), geometry.walkable.bounds)
     for number, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
@@ -92,6 +95,8 @@ def draw_scenario(
             _draw_portals(axes, mesh, edges)
         if "widths" in layers:
             _draw_widths(axes, mesh, edges)
+        if grid is not None:
+            _draw_cells(axes, grid, own_radius, number)
         if graph is not None:
             draw_visibility(axes, graph, radius)
         _draw_starts(axes, built, number)
@@ -102,6 +107,11 @@ def draw_scenario(
             scenario.name,
             f"{counted(len(built.agents), 'agent')}, {mesh.polygon_count:,} polygons",
             *_notes(layers, radius, lines, built),
+            *(
+                [f"cells of {grid.parameters.cell_size:g} m for a radius of {own_radius:.3g} m"]
+                if grid
+                else []
+            ),
         ]
     )
     finish(figure, None if geometry.floors else all_axes[0], title, out, form=form, dpi=dpi)
@@ -115,6 +125,41 @@ def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: B
             counted(shown, "path") + (f" of {len(built.agents):,}" if shown < len(built.agents) else "")
         )
     return found
+
+
+def _grid_of(built: Built, radius: float) -> tuple[Grid, float]:
+    """Return the cells of the first navigation that has some, and the radius that paths over them are looked
+    for with, for an agent of a radius (m).
+    """
+    chosen = next((each for each in built.scenario.navigations if each.needs_cells), None)
+    if chosen is None:
+        raise CrowdsimError(
+            "no agent finds its paths over cells here. Leave cells out of --show, or add "
+            "--set navigation=grid."
+        )
+    grid, own = grid_of(built, chosen), float(chosen.values["agent_radius"]) or radius
+    if own > grid.widest_body:
+        raise CrowdsimError(
+            f"cells are made for agents of up to {grid.widest_body:g} m here, and the radius is {own:g} m. "
+            "Take a smaller one."
+        )
+    return grid, own
+
+
+def _draw_cells(axes: Any, grid: Grid, radius: float, layer: int) -> None:
+    """Draw the cells of a floor on which an agent can be."""
+    walkable, x, y = grid.on_floor(grid.walkable(radius), layer)
+    rows, columns = walkable.shape
+    cell, colours = grid.parameters.cell_size, np.zeros((rows, columns, 4))
+    colours[walkable] = CELL
+    axes.imshow(
+        colours,
+        extent=(x, x + columns * cell, y, y + rows * cell),
+        origin="lower",
+        interpolation="nearest",
+        aspect=axes.get_aspect(),
+        zorder=1.2,
+    )
 
 
 def _graph_of(mesh: NavMesh) -> Any:

@@ -19,6 +19,7 @@ from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.floors import build_floor_grid
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, PathParameters
@@ -428,14 +429,14 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     )
 
 
-def planner_of(built: Built, chosen: Chosen, standing: Sequence[NamedPolygon] = ()) -> Any:
+def planner_of(built: Built, chosen: Chosen, standing: Sequence[Shut] = ()) -> Any:
     """Return a planner as one of `Scenario.navigations` says, for the goals of the scenario.
 
     Parameters
     ----------
     built : Built
     chosen : Chosen
-    standing : sequence of NamedPolygon
+    standing : sequence of Shut
         Obstacles that have come, for cells; a mesh has them cut out.
 
     Returns
@@ -503,36 +504,26 @@ def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
     return groups[built.agents.group]
 
 
-def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[NamedPolygon] = ()) -> Grid:
+def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Shut] = ()) -> Grid:
     """Return the cells that agents find paths on, as they are at the beginning:
-    those of [Pathfinding undated], from the areas and obstacles of the scenario.
+    those of [Pathfinding undated], from the areas and obstacles of the scenario; on several floors and slopes
+    those of the mesh.
 
     Parameters
     ----------
     built : Built
     chosen : Chosen, optional
         One of `Scenario.navigations`; by default the scenario's own.
-    standing : sequence of NamedPolygon
+    standing : sequence of Shut
         Obstacles that have come.
 
     Raises
     ------
     ScenarioError
-        If the ground is not one level floor, or too large.
+        If the ground is too large.
     """
     scenario, geometry = built.scenario, built.scenario.geometry
     chosen = chosen or scenario.navigation
-    if not built.world.is_level or len(geometry.floor_names) > 1:
-        where = (
-            f"this geometry has {len(geometry.floor_names)} floors"
-            if built.world.is_level
-            else "this ground has slopes"
-        )
-        raise ScenarioError(
-            _about_navigation(
-                scenario, chosen, f"a grid is of one level floor, and {where}; take navigation: mesh"
-            )
-        )
     paths = chosen.parameters(PathParameters)
     radius = greatest_radii(scenario, built.agents)[agents_of(built, chosen)]
     to_come = [
@@ -543,34 +534,47 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Named
     widest = paths.agent_radius or max([float(radius.max(initial=0.0)), *to_come])
     cells = chosen.parameters(CellParameters)
     parameters = GridParameters(**vars(cells), agent_radius=widest, widest_body=max(widest, cells.cell_size))
-    layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
-    raster = layout.raster if layout.raster is not None and layout.raster.cell == cells.cell_size else None
-    areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
     # What is closed at the beginning can be opened: it is no wall for good.
     build = (
         built.mesh_build
         if all(area.available for area in geometry.areas)
         else mesh_of(scenario, built.agents)
     )
-    walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
-    # what cells keep from obstacles already, they keep from edges, too
-    keeps_off = paths.keep_off_edges and (raster is None or raster.kept is None)
     try:
-        grid = build_grid(
-            areas,
-            [each.polygon for each in geometry.obstacles],
-            parameters,
-            walls if keeps_off else None,
-            raster,
-        )
+        if not built.world.is_level or len(geometry.floor_names) > 1:
+            obstacles = [
+                (layer, each.polygon)
+                for layer, floor in enumerate(geometry.floors)
+                for each in floor.obstacles
+            ]
+            grid = build_floor_grid(
+                build.mesh, geometry.grounds, obstacles, parameters, keeps_off=paths.keep_off_edges
+            )
+        else:
+            grid = _level_grid(geometry, build, parameters, paths.keep_off_edges)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+    grid.show(closed_at_the_begin(geometry.areas))
+    for each in standing:
+        grid.put_up(each.name, each.polygon, each.layer)
+    return grid
+
+
+def _level_grid(geometry: Geometry, build: MeshBuild, parameters: GridParameters, keeps_off: bool) -> Grid:
+    """Return the cells of one level floor."""
+    layout = geometry.layout or GridLayout((NamedPolygon(geometry.walkable),))
+    raster = layout.raster
+    if raster is not None and raster.cell != parameters.cell_size:
+        raster = None
+    areas = [Area(each.name or f"({number})", each.polygon) for number, each in enumerate(layout.areas)]
+    walls = np.ascontiguousarray(np.hstack([build.walls.start, build.walls.end]))
+    # what cells keep from obstacles already, they keep from edges, too
+    keeps_off = keeps_off and (raster is None or raster.kept is None)
+    obstacles = [each.polygon for each in geometry.obstacles]
+    grid = build_grid(areas, obstacles, parameters, walls if keeps_off else None, raster)
     grid.add_bars(walls)
     if geometry.named_speeds:
         grid.add_terrain(geometry.terrain[0])
-    grid.show(closed_at_the_begin(geometry.areas))
-    for each in standing:
-        grid.put_up(each.name, each.polygon)
     return grid
 
 

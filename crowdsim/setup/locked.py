@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.mesh.mesh import locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
-from crowdsim.scenario.geometry import NamedPolygon
 from crowdsim.scenario.model import AreaChange, Scenario
 from crowdsim.setup.build import Built, goal_shape
 from crowdsim.setup.gaps import problem_of
@@ -306,8 +306,8 @@ class Locks:
             )
             scenario = replace(built.scenario, geometry=replace(built.scenario.geometry, areas=areas))
             standing = [
-                NamedPolygon(scenario.obstacles[number].outline(tick), scenario.obstacles[number].name)
-                for number, tick in era.obstacles
+                Shut(obstacle.name, obstacle.outline(tick), layer=obstacle.layer)
+                for obstacle, tick in ((scenario.obstacles[number], tick) for number, tick in era.obstacles)
             ]
             finder = PathFinder(
                 replace(built, world=world, scenario=scenario, mesh_build=mesh_build), standing

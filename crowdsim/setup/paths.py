@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import usual_planner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked, FoundPaths, Line
-from crowdsim.scenario.geometry import NamedPolygon
 from crowdsim.setup.build import Built, agents_of, planner_of
 
 
@@ -98,7 +98,7 @@ class PathFinder:
     Parameters
     ----------
     built : Built
-    standing : sequence of NamedPolygon
+    standing : sequence of Shut
         Obstacles that have come, see `planner_of`.
 
     Raises
@@ -107,7 +107,7 @@ class PathFinder:
         If a planner cannot work on this ground.
     """
 
-    def __init__(self, built: Built, standing: Sequence[NamedPolygon] = ()) -> None:
+    def __init__(self, built: Built, standing: Sequence[Shut] = ()) -> None:
         self.built = built
         self._planners = [
             (

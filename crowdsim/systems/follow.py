@@ -18,6 +18,7 @@ class Follow(TickSystem):
         "goal_piece",
         "position",
         "surface",
+        "layer",
         "radius",
         "desired_speed",
         "is_driven",

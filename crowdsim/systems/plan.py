@@ -34,6 +34,7 @@ class Plan(TickSystem):
         "goal",
         "position",
         "surface",
+        "layer",
         "radius",
         "corridor_start",
         "corridor_capacity",

@@ -131,6 +131,8 @@ class Replan(TickSystem):
         """Let agents on waypoints ask again that have a wall in their line, or are stopped by one."""
         agents = self.world.agents
         wish_to_replan(agents, self._blocked(tick, rows, SLIDES_SHARE), ReplanCause.PUSHED_OFF)
+        for paths in self.world.planning.paths:
+            wish_to_replan(agents, paths.astray(rows), ReplanCause.PUSHED_OFF)
         speed = np.hypot(agents.velocity[rows, 0], agents.velocity[rows, 1])
         is_stopped = (agents.blocker[rows] == WALL) & (speed < STOPPED_SHARE * agents.desired_speed[rows])
         wish_to_replan(agents, rows[is_stopped], ReplanCause.PUSHED_OFF)

@@ -21,11 +21,15 @@ from crowdsim.recording.locks import scratch_folder
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.checkpoints import Start
 from crowdsim.simulation.simulation import Simulation
+from crowdsim.world.events import REASONS
 from tests.composition.features import (
     AXES,
     CLOSES_S,
     DOOR,
+    ENTRANCE,
+    MEETING_POINT,
     OPENS_S,
+    OUT,
     SLOW,
     SLOW_SPEED,
     STANDING_AT,
@@ -72,12 +76,6 @@ class Refusal(NamedTuple):
 FASTEST, TOP_SPEED = 1.5, 1.2  # m/s that people like; avoidance may take them to so many times that
 _CELLS = ("grid", "s2-grid")
 REFUSALS = (
-    Refusal(
-        {"planner": _CELLS, "ground": ("storeys", "surface")},
-        "missing",
-        "a grid is of one level floor",
-        "cells lie on one level floor",
-    ),
     Refusal(
         {"planner": ("optimal",), "terrain": ("slow",)},
         "physical",
@@ -271,6 +269,20 @@ def _look_at_radii(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) 
     assert late.y.between(WIDER - 0.05, 6.0 - WIDER + 0.05).all(), "a wide agent is in a wall"
 
 
+def _look_at_arrivals(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Some come in while the run lasts, where they should."""
+    came = events[(events.kind == "SPAWN") & (events.tick > 0)]
+    x0, y0, x1, y1 = ENTRANCE
+    assert len(came) >= 2 and came.x.between(x0, x1).all() and came.y.between(y0, y1).all()
+
+
+def _look_at_behaviour(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Those that go right leave only after they were at the place to which their machine sends them."""
+    begun = events[events.kind == "STATE"]
+    out = begun[begun.value // REASONS == OUT]
+    assert len(begun) >= 18 and (np.hypot(*(out[["x", "y"]] - MEETING_POINT).T.to_numpy()) < 0.8).all()
+
+
 _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "doors": _look_at_door,
     "obstacles": _look_at_obstacle,
@@ -278,4 +290,6 @@ _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "ground": _look_at_floors,
     "tiles": _look_at_tiles,
     "radii": _look_at_radii,
+    "arrivals": _look_at_arrivals,
+    "behaviour": _look_at_behaviour,
 }

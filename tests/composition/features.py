@@ -34,6 +34,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "speed law": ("none", "weidmann"),
     "groups": ("alike", "with a planner of their own"),
     "radii": ("none", "wider by the clock"),
+    "arrivals": ("none", "come in"),
+    "behaviour": ("none", "machines"),
 }
 Choices = Mapping[str, str]
 
@@ -41,6 +43,9 @@ DOOR = [7.0, 2.0, 7.2, 4.0]
 SLOW = [8.0, 0.0, 10.0, 6.0]  # from wall to wall: all that go right walk over it
 SLOW_SPEED = 0.5
 STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
+ENTRANCE = [0.3, 0.3, 2.5, 2.0]
+MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
+OUT = 4  # number of the state in which they do
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
 
@@ -170,6 +175,34 @@ def _work(choices: Choices) -> int:
     return 5 * work if choices["waiting"] == "stay" else work
 
 
+def _give_machines(choices: Choices, found: dict[str, Any]) -> None:
+    """Let those that go do so as machines of states say: to a point, and through a queue."""
+    found["queues"] = {
+        "desk": {
+            "servers": [[3.5, 1.0]],
+            "line": [[3.5, 1.7], [3.5, 3.5]],
+            "service": 0.5,
+            **_at(choices, 0),
+        }
+    }
+    meet = {"point": MEETING_POINT, "arrive_within": 0.6, **_at(choices, 0)}
+    found["behaviours"] = {
+        "left": {
+            "states": {
+                "rest": {"wait": {"uniform": {"low": 0.1, "high": 0.4}}, "then": "ask"},
+                "ask": {"queue": "desk", "then": "sit"},
+                "sit": {"stay": "west"},
+            }
+        },
+        "right": {"states": {"meet": {"go_to": meet, "then": "out"}, "out": {"leave": "east"}}},
+    }
+    for group in found["groups"]:
+        if group["name"] in found["behaviours"]:
+            group["behaviour"] = group["name"]
+            for key in ("goals", "leave_on_arrival"):
+                group.pop(key, None)
+
+
 def document(choices: Choices) -> dict[str, Any]:
     """Return the scenario that has these features."""
     navigation = _navigation(choices)
@@ -208,6 +241,18 @@ def document(choices: Choices) -> dict[str, Any]:
         "budget": {"work": _work(choices)},
         "record": {"rate": 1.0 / TICK_S},
     }
+    if choices["arrivals"] != "none":
+        found["groups"].append(
+            {
+                "name": "flow",
+                "region": _box(*ENTRANCE),
+                "goals": ["east"],
+                "arrive": {"rate": 2},
+                **_at(choices, 0),
+            }
+        )
+    if choices["behaviour"] != "none":
+        _give_machines(choices, found)
     if choices["obstacles"] != "none":
         found["obstacles"] = _obstacles(choices)
     if events := _events(choices):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 import shapely
 
+from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.scenario import LAYERS, draw_scenario
 from crowdsim.scenario.load import load_scenario, parse_scenario
-from crowdsim.setup.build import build_world
+from crowdsim.setup.build import build_world, grid_of
 from crowdsim.setup.paths import lines_of
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.events import EventKind
@@ -103,6 +104,26 @@ def test_paths_on_stairs_are_drawn_on_the_floors_that_they_lead_over(name):
         assert all(np.allclose(a.points[-1], b.points[0]) for a, b in itertools.pairwise(own))
 
 
+def test_cells_are_drawn_on_the_floors_that_they_are_on(tmp_path):
+    """Fewer for a wider body, and none where no cells are."""
+    text = HOUSE + "navigation: {kind: grid, cell_size: 0.2}\n"
+    share = []
+    for radius in (0.1, 0.2):
+        built = build_world(parse_scenario(text))
+        pictures = []
+        for layers in ((), ("cells",)):
+            draw_scenario(built, tmp_path / "a.png", layers=layers, radius=radius, dpi=100)
+            pictures.append(picture(tmp_path / "a.png"))
+        (height, width), changed = pictures[0].shape[:2], (pictures[0] != pictures[1]).any(axis=2).sum()
+        share.append(changed / width / height / grid_of(built).walkable(radius).sum())
+    # of the picture for each cell, the line that says how wide they are left out
+    assert share[0] == pytest.approx(share[1], rel=0.02) and share[0] > 0.2 / 10_000
+    with pytest.raises(CrowdsimError, match=r"cells are made for agents of up to 0\.2 m here, and"):
+        draw_scenario(built, tmp_path / "a.png", layers=["cells"], radius=0.9)
+    with pytest.raises(CrowdsimError, match="no agent finds its paths over cells here"):
+        draw_scenario(build_world(parse_scenario(HOUSE)), tmp_path / "a.png", layers=["cells"])
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("form", ["png", "svg", "pdf"])
 def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys):
@@ -128,7 +149,10 @@ def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--show", "mash"], 'there is no layer "mash". Known are mesh, portals, widths, visibility, paths.'),
+        (
+            ["--show", "mash"],
+            'there is no layer "mash". Known are mesh, portals, widths, cells, visibility, paths.',
+        ),
         (["--explain", "1", "--at", "2"], "--explain is of a recording"),
         (["--set", "groups=3"], "groups"),
     ],

@@ -5,15 +5,12 @@
 import numpy as np
 import pytest
 
-from crowdsim.errors import ScenarioError
-from crowdsim.scenario.load import load_scenario
-from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.follow import Follow
 from crowdsim.systems.plan import Plan
 from crowdsim.world.columns import PathStatus
 from crowdsim.world.events import EventKind
-from tests.crowds import BUSY, SCENARIOS, digests, room, simulation
+from tests.crowds import BUSY, digests, room, simulation
 from tests.simulation.test_determinism import child
 
 GRID = ["navigation={kind: grid, cell_size: 0.25, object_padding: 0.05}", "budget.work=300"]
@@ -256,10 +253,3 @@ def test_code_for_another_processor_gives_the_same_run(expected):
 def test_without_compilation_the_run_is_the_same():
     sets = [*GRID, "groups.0.count=4", "groups.1.count=2"]
     assert child(8, sets, NUMBA_DISABLE_JIT="1") == child(8, sets)
-
-
-def test_a_grid_on_several_floors_is_refused_in_one_sentence():
-    with pytest.raises(
-        ScenarioError, match="a grid is of one level floor, and this ground has slopes; take navigation: mesh"
-    ):
-        Simulation(load_scenario(SCENARIOS / "two-storeys.yaml", sets=["navigation=grid"]))

@@ -8,11 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from crowdsim.errors import ScenarioError
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.budget import WorkBudget
-from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.slices import Slicer
 from crowdsim.systems.base.system import Tick
 from crowdsim.systems.paths.paths import SearchTask, search
@@ -248,7 +246,7 @@ def test_an_agent_of_any_kind_can_be_sent_elsewhere(kind):
         assert run.run().arrivals == {"start": 1}
 
 
-def test_a_grid_on_stairs_is_refused_at_the_group_that_asked_for_it():
+def test_a_group_over_cells_and_one_over_the_mesh_climb_the_same_stair():
     storeys = [
         {"name": "low", "elevation": 0, "walkable": {"box": [0, 0, 4, 4]}},
         {"name": "high", "elevation": 1, "walkable": {"box": [6, 0, 9, 4]}},
@@ -262,14 +260,15 @@ def test_a_grid_on_stairs_is_refused_at_the_group_that_asked_for_it():
     }
     scene = {
         "version": 1,
+        "goals": {"up": {"region": {"box": [7, 1, 8, 3]}, "storey": "high"}},
         "geometry": {"storeys": storeys, "connections": [stair]},
         "groups": [
-            {"name": "a", "storey": "low", "positions": [[1, 1]]},
-            {"name": "b", "storey": "low", "positions": [[3, 3]], "navigation": "grid"},
+            {"name": "a", "storey": "low", "positions": [[1, 1]], "goals": ["up"]},
+            {"name": "b", "storey": "low", "positions": [[3, 3]], "goals": ["up"], "navigation": "grid"},
         ],
     }
-    with pytest.raises(ScenarioError, match=r"groups\[1\].navigation: a grid is of one level floor"):
-        Simulation(scene)
+    with simulation(scene) as run:
+        assert run.run().arrived == 2
 
 
 def test_one_navigation_for_all_is_one_planner():

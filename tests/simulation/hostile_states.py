@@ -366,6 +366,11 @@ SCENES = {
         lambda: {**FLOORS, "navigation": {"kind": "optimal", "tile_size": 4}}, 6, take_tiles_of_floors
     ),
     "tiles of a surface": Scene(_file("bridge", "budget.work=9", "navigation.tile_size=8"), 6),
+    "grid on floors": Scene(lambda: FLOORS | {"navigation": "grid", "budget": {"work": 60}}, 6),
+    "guesses on a grid on floors": Scene(
+        lambda: FLOORS | {"navigation": {"kind": "grid", "while_waiting": "guess"}, "budget": {"work": 40}},
+        14,
+    ),
     "surface": Scene(_file("bridge", "budget.work=9"), 6),
     "terrain": Scene(
         lambda: hall(

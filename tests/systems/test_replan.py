@@ -55,6 +55,7 @@ def process(agents, on_waypoints=False, **parameters):
         agents=agents,
         events=SimpleNamespace(note=note),
         on_corridors=lambda: np.full(len(agents), not on_waypoints),
+        planning=SimpleNamespace(paths=[]),
     )
     on_cells = SimpleNamespace(values={"obstacle_radius_share": 0.6})
     scenario = SimpleNamespace(

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.goals.destinations import only, ranges
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.tunable import param
 
@@ -71,10 +72,13 @@ class GoalPoints(NamedTuple):
         First that of each piece, see `targets_of`; then those along the rims of pieces of goals that have
         several.
     piece : (m,) int32
+    middles : int
+        How many pieces there are.
     """
 
     point: NDArray[np.float64]
     piece: NDArray[np.int32]
+    middles: int
 
 
 def points_of(goals: GoalPieces) -> GoalPoints:
@@ -95,7 +99,41 @@ def points_of(goals: GoalPieces) -> GoalPoints:
             on_rim = _rim_points(ring, spacing)
             points.append(on_rim)
             pieces.append(np.full(len(on_rim), piece, dtype=np.int32))
-    return GoalPoints(np.concatenate(points), np.concatenate(pieces))
+    return GoalPoints(np.concatenate(points), np.concatenate(pieces), len(middle))
+
+
+def points_after(before: GoalPoints, goals: GoalPieces, changed: NDArray[np.int64]) -> GoalPoints:
+    """Return the points of all goals where only some are others than before.
+
+    Parameters
+    ----------
+    before : GoalPoints
+    goals : GoalPieces
+        Those before, with their numbers, and perhaps more behind them.
+    changed : (k,) int64
+        Those that are new, or are points that lie elsewhere now.
+
+    Returns
+    -------
+    GoalPoints
+        The same as `points_of`, to the last bit; all points keep their order.
+    """
+    own, piece = points_of(only(goals, changed)), ranges(goals.goal_start, changed)
+    count, known = len(goals.piece_polygon), before.middles
+    middle = np.empty((count, 2))
+    middle[:known] = before.point[:known]
+    middle[piece] = own.point[: own.middles]
+    return GoalPoints(
+        np.concatenate([middle, before.point[known:], own.point[own.middles :]]),
+        np.concatenate(
+            [
+                np.arange(count, dtype=np.int32),
+                before.piece[known:],
+                piece[own.piece[own.middles :]].astype(np.int32),
+            ]
+        ),
+        count,
+    )
 
 
 def _edge_ends(ring: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.ground import cell_at, cell_of, node_at
+from crowdsim.navigation.grid.ground import cell_at, cell_of, floor_of_row, home_at, node_at, plan_cell_of
 from crowdsim.navigation.grid.obstacles import stamp_stationary
 from crowdsim.navigation.grid.search import (
     BEST,
@@ -40,6 +40,7 @@ from crowdsim.navigation.grid.search import (
     UNREACHABLE,
     advance_astar,
     begin_astar,
+    distance_square,
     is_walkable,
     new_generation,
     take_goals,
@@ -71,15 +72,35 @@ def nearest_walkable(slots, slot, ground, x, y, rings):
 
     Notes
     -----
-    Twin: `tests/reference/grid_cascade.py`.
+    Cells of the point's own floor are looked at, and where none of them is walkable, those of floors that
+    meet it, in plan. Twin: `tests/reference/grid_cascade.py`.
     """
+    floors = ground.floors
+    if floors.lift.size > 1:
+        node = home_at(ground, x, y)
+        if is_walkable(slots, slot, ground, node):
+            return node
     cx, cy = cell_at(ground, x, y)
-    # Rings that miss the grid are left out: the first one touches it, the last one holds all of it.
-    first = max(0, max(max(-cx, cx - ground.width + 1), max(-cy, cy - ground.depth + 1)))
-    last = min(rings, max(max(abs(cx), abs(cx - ground.width + 1)), max(abs(cy), abs(cy - ground.depth + 1))))
+    floor = floor_of_row(ground, cy)
+    found = _nearest_in_rows(slots, slot, ground, cx, cy, floors.first[floor], floors.last[floor], rings)
+    other, row = 0, cy - floors.lift[floor]
+    while found < 0 and other < floors.lift.size:
+        if floors.apart[floor, other] == 1:
+            first, last, moved = floors.first[other], floors.last[other], row + floors.lift[other]
+            found = _nearest_in_rows(slots, slot, ground, cx, moved, first, last, rings)
+        other += 1
+    return found
+
+
+@lean_kernel
+def _nearest_in_rows(slots, slot, ground, cx, cy, bottom, top, rings):
+    """Return the node that `nearest_walkable` finds for a cell among those in rows bottom..top."""
+    # Rings that miss them are left out: the first one touches them, the last one holds all of them.
+    first = max(0, max(max(-cx, cx - ground.width + 1), max(bottom - cy, cy - top)))
+    last = min(rings, max(max(abs(cx), abs(cx - ground.width + 1)), max(abs(cy - bottom), abs(cy - top))))
     for ring in range(first, last + 1):
         best, best_square = -1, 0
-        for row in range(max(0, cy - ring), min(ground.depth - 1, cy + ring) + 1):
+        for row in range(max(bottom, cy - ring), min(top, cy + ring) + 1):
             stride = 1 if abs(row - cy) == ring or ring == 0 else 2 * ring
             column = cx - ring
             if column < 0 and stride == 1:
@@ -203,12 +224,13 @@ def _note_end(slots, slot, ground):
     """Note which of several points a path leads to, or ends nearest to."""
     header = slots.header
     if header[slot, STATUS] == NEAREST_REACHABLE and header[slot, CHOICES] > 1:
-        x, y = cell_of(ground, header[slot, BEST])
-        least = np.inf
+        least = np.iinfo(np.int64).max
         for place in range(header[slot, CHOICES]):
-            if slots.goal[slot, place] >= 0:
-                gx, gy = cell_of(ground, slots.goal[slot, place])
-                away = float((x - gx) * (x - gx) + (y - gy) * (y - gy))
+            goal = slots.goal[slot, place]
+            if goal >= 0:
+                gx, gy = plan_cell_of(ground, goal)
+                floor = floor_of_row(ground, goal // (ground.width + 2) - 1)
+                away = distance_square(ground, header[slot, BEST], gx, gy, floor)
                 if away < least:
                     least, header[slot, CHOSEN] = away, place
     chosen = max(header[slot, CHOSEN], 0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.goals.targets import points_of
+from crowdsim.navigation.goals.targets import GoalPoints
 from crowdsim.navigation.grid.cascade import nearest_walkable
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.grid.ground import TOUCH_M
@@ -29,6 +29,13 @@ CLASS_M = 0.1
 MOST_CLEARANCE_M = 1.0
 
 
+def places_of_goals(mesh: NavMesh, goals: GoalPieces, points: GoalPoints, grid: Grid) -> NDArray[np.float64]:
+    """Return the points of goals that paths over cells can lead to as places on the sheet of a grid,
+    (m, 2) m.
+    """
+    return grid.sheet.place_of(points.point, mesh.polygon_layer[goals.piece_polygon[points.piece]])
+
+
 class Chooser:
     """Knows for the goals of a ground which of their points agents can mean.
 
@@ -36,26 +43,45 @@ class Chooser:
     ----------
     mesh : NavMesh
     goals : GoalPieces
+    points : GoalPoints
+        Of the goals, see `points_of`.
+    target : (m, 2) float64, m
+        The same on the sheet of the grid, see `places_of_goals`.
     grid : Grid
         As long as it does not change.
     rings : int
         How many rings of cells round a point are looked at for a walkable one.
+    before : Chooser, optional
+        On the same mesh and grid, from whose points these come by `points_after`: what it has found out is
+        kept.
 
     Attributes
     ----------
     target : (m, 2) float64, m
-        The points, see `points_of`.
+        The points, see `places_of_goals`.
     piece : (m,) int32
         Of each point.
     """
 
-    def __init__(self, mesh: NavMesh, goals: GoalPieces, grid: Grid, rings: int) -> None:
+    _to_wall: NDArray[np.float64]
+
+    def __init__(
+        self,
+        mesh: NavMesh,
+        goals: GoalPieces,
+        points: GoalPoints,
+        target: NDArray[np.float64],
+        grid: Grid,
+        rings: int,
+        before: Chooser | None = None,
+    ) -> None:
         self._mesh, self._goals, self._grid, self._rings = mesh, goals, grid, rings
-        self.target, self.piece = target, piece = points_of(goals)
+        self._plan, self.target, self.piece = points.point, target, points.piece
         self.version = grid.version
-        self._goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))[piece]
-        self._part = mesh.polygon_part[goals.piece_polygon][piece]
-        self._known: dict[tuple[int, float], bool] = {}
+        self._goal = np.repeat(np.arange(len(goals.goal_start) - 1), np.diff(goals.goal_start))[self.piece]
+        self._part = mesh.polygon_part[goals.piece_polygon][self.piece]
+        # of the middles of goals of several pieces, which keep their numbers
+        self._known: dict[tuple[int, float], bool] = {} if before is None else before._known
         self._slots: GridSlots | None = None
         column = np.floor((target[:, 0] - grid.x) / grid.parameters.cell_size)
         row = np.floor((target[:, 1] - grid.y) / grid.parameters.cell_size)
@@ -68,19 +94,21 @@ class Chooser:
         self._to_centre = np.hypot(
             target[:, 0] - (grid.x + (column + 0.5) * cell), target[:, 1] - (grid.y + (row + 0.5) * cell)
         )
-        self._to_wall = self._wall_distances()
+        known = np.zeros(0) if before is None else before._to_wall[len(before._goals.piece_polygon) :]
+        self._to_wall = self._wall_distances(known)
 
-    def _wall_distances(self) -> NDArray[np.float64]:
-        """Return how far the points on rims are from walls, (m,), m."""
+    def _wall_distances(self, known: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return how far the points on rims are from walls, (m,), m; of the first of them it is known."""
         first, flood = len(self._goals.piece_polygon), make_flood(len(self._mesh.polygon_start) - 1)
         found = np.zeros(len(self.piece))
-        for row in range(first, len(found)):
+        found[first : first + len(known)] = known
+        for row in range(first + len(known), len(found)):
             polygon = int(self._goals.piece_polygon[self.piece[row]])
             found[row] = wall_distance(
                 self._mesh,
                 polygon,
-                float(self.target[row, 0]),
-                float(self.target[row, 1]),
+                float(self._plan[row, 0]),
+                float(self._plan[row, 1]),
                 MOST_CLEARANCE_M,
                 flood,
             )
@@ -162,10 +190,11 @@ class Chooser:
                     self._grid.parameters.cell_size,
                     int(self._goals.piece_polygon[self.piece[point]]),
                 )
-                to_x, to_y = self._grid.x + (column - 0.5) * cell, self._grid.y + (row - 0.5) * cell
-                is_seen = bool(
-                    is_in_sight(self._mesh, polygon, x, y, to_x, to_y, int(self._mesh.polygon_layer[polygon]))
-                )
+                centre = self._grid.x + (column - 0.5) * cell, self._grid.y + (row - 0.5) * cell
+                to, (x, y) = np.array([centre]), self._plan[point].tolist()
+                floor = int(self._grid.sheet.floors_of(to)[0])
+                to_x, to_y = self._grid.sheet.plan_of(to)[0].tolist()
+                is_seen = bool(is_in_sight(self._mesh, polygon, x, y, to_x, to_y, floor))
             self._known[point, need] = is_seen
         return self._known[point, need]
 

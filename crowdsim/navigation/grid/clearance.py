@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.geometry.plane import nearest_on_segment
-from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.clear_line import is_clear_line
 from crowdsim.navigation.corridor.walk import walk_point
-from crowdsim.navigation.grid.ground import Ground, cell_at
+from crowdsim.navigation.grid.ground import Ground, cell_at, floor_at, moved_to_floor, plan_of
+from crowdsim.navigation.grid.sheet import Sheet
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh, locate, make_flood, wall_distance
 
 # Off walls in turn, each by a share of what is missing, at first half of it; more gets nearer to the middle
@@ -44,25 +45,24 @@ STEP_CELLS = 0.5
 
 
 class Floor(NamedTuple):
-    """A floor of a mesh, and room to work in: `flood`, and for `walk_point` `state`, (3,), and `crossed`,
-    (0,).
-    """
+    """A mesh, and room to work in: `flood`, and for `walk_point` `state`, (3,), and `crossed`, (0,)."""
 
     mesh: NavMesh
-    layer: int
     flood: Flood
     state: NDArray[np.int64]
     crossed: NDArray[np.int64]
 
 
 @lean_kernel
-def clear_place(floor, x, y, radius):
+def clear_place(floor, layer, x, y, radius):
     """Return the place near a point where an agent fits with some clearance to spare, as (x, y), its polygon,
     and its distance to the nearest wall.
 
     Parameters
     ----------
     floor : Floor
+    layer : int
+        Floor of the point.
     x, y, radius : float, m
 
     Returns
@@ -77,7 +77,7 @@ def clear_place(floor, x, y, radius):
     `tests/reference/grid_clearance.py`.
     """
     mesh, flood, state = floor.mesh, floor.flood, floor.state
-    polygon = locate(mesh, x, y, floor.layer)
+    polygon = locate(mesh, x, y, layer)
     if polygon < 0:
         return x, y, polygon, 0.0
     needed = radius + SPARE_M
@@ -107,12 +107,12 @@ def clear_place(floor, x, y, radius):
 
 @lean_kernel
 def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under):
-    """Write the clear places of the cells under a line, without its first, to `place` (x, y,
-    clearance) and their polygons to `under`; return their number.
+    """Write the clear places of the cells under a line on one floor of the sheet, without its first, to
+    `place` (x, y in plan, clearance) and their polygons to `under`; return their number.
     """
     steps = int(np.ceil(np.hypot(to_x - from_x, to_y - from_y) / (STEP_CELLS * ground.cell)))
     last_x, last_y = cell_at(ground, from_x, from_y)
-    count = 0
+    count, layer = 0, floor_at(ground, to_y)
     for step in range(1, steps):
         cx, cy = cell_at(
             ground, from_x + (to_x - from_x) * (step / steps), from_y + (to_y - from_y) * (step / steps)
@@ -120,24 +120,36 @@ def _list_places(floor, ground, from_x, from_y, to_x, to_y, radius, place, under
         if cx == last_x and cy == last_y:
             continue
         last_x, last_y = cx, cy
-        x, y = ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
-        place[count, 0], place[count, 1], under[count], place[count, 2] = clear_place(floor, x, y, radius)
+        x, y = ground.x + (cx + 0.5) * ground.cell, plan_of(ground, ground.y + (cy + 0.5) * ground.cell)
+        place[count, 0], place[count, 1], under[count], place[count, 2] = clear_place(
+            floor, layer, x, y, radius
+        )
         if under[count] >= 0:
             count += 1
     return count
 
 
 @lean_kernel
-def _is_clear(floor, polygon, x, y, clear, to_x, to_y, to_clear, radius):
-    """Return whether an agent gets straight from one place to another,
+def _is_clear(floor, polygon, x, y, clear, to_x, to_y, under, to_clear, radius):
+    """Return whether an agent gets straight from one place to another, which lies on polygon `under`,
     with as much to spare as there is at both.
     """
-    kept = max(radius, min(min(clear, to_clear), radius + SPARE_M) - PUSH_M)
-    return is_clear_line(floor.mesh, polygon, x, y, to_x, to_y, kept, floor.flood, floor.state, floor.crossed)
+    mesh, kept = floor.mesh, max(radius, min(min(clear, to_clear), radius + SPARE_M) - PUSH_M)
+    is_clear = is_clear_line(mesh, polygon, x, y, to_x, to_y, kept, floor.flood, floor.state, floor.crossed)
+    return is_clear and (under < 0 or mesh.polygon_layer[floor.state[0]] == mesh.polygon_layer[under])
+
+
+@inlined_kernel
+def _write(floor, ground, x, y, under, layer, out, fill):
+    """Write a place to ``out[fill]``: on the floor of its polygon, off the ground on another."""
+    on = np.int64(floor.mesh.polygon_layer[under]) if under >= 0 else layer
+    out[fill, 0], out[fill, 1] = x, y
+    if ground.floors.rise.size > 1:
+        out[fill, 1] += ground.floors.rise[on]
 
 
 @lean_kernel
-def _go_to(floor, x, y, polygon, clear, radius, ahead, out, fill):
+def _go_to(floor, ground, x, y, polygon, clear, layer, radius, ahead, out, fill):
     """Write a path to the place in ``ahead[0]`` to ``out[fill:]``; return how far `out` is filled.
 
     Where a wall is in the line, it goes over a clear place near its middle, and so on for both halves,
@@ -154,9 +166,11 @@ def _go_to(floor, x, y, polygon, clear, radius, ahead, out, fill):
             ahead[count - 1, 3],
         )
         if ahead[count - 1, 4] < MOST_HALVINGS and not _is_clear(
-            floor, polygon, x, y, clear, to_x, to_y, to_clear, radius
+            floor, polygon, x, y, clear, to_x, to_y, under, to_clear, radius
         ):
-            mx, my, middle, middle_clear = clear_place(floor, 0.5 * (x + to_x), 0.5 * (y + to_y), radius)
+            mx, my, middle, middle_clear = clear_place(
+                floor, layer, 0.5 * (x + to_x), 0.5 * (y + to_y), radius
+            )
             if middle >= 0 and min(np.hypot(mx - x, my - y), np.hypot(mx - to_x, my - to_y)) > LEAST_STEP_M:
                 ahead[count, 0], ahead[count, 1], ahead[count, 2], ahead[count, 3] = (
                     mx,
@@ -168,7 +182,7 @@ def _go_to(floor, x, y, polygon, clear, radius, ahead, out, fill):
                 ahead[count, 4] = ahead[count - 1, 4]
                 count += 1
                 continue
-        out[fill, 0], out[fill, 1] = to_x, to_y
+        _write(floor, ground, to_x, to_y, under, layer, out, fill)
         fill += 1
         count -= 1
         x, y, clear = to_x, to_y, to_clear
@@ -177,19 +191,19 @@ def _go_to(floor, x, y, polygon, clear, radius, ahead, out, fill):
 
 
 @kernel
-def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, longest, out, out_start):
+def lead_past_walls(mesh, ground, waypoint, start, position, polygon, radius, longest, out, out_start):
     """Write the paths of agents as they can walk them; see the module.
 
     Parameters
     ----------
     mesh : NavMesh
     ground : Ground
-    layer : int
-        Floor of all of it.
     waypoint : (m, 2) float64, m
+        On the sheet of the grid; the leg to each lies on its floor.
     start : (k + 1,) int64
         Those of agent i are ``waypoint[start[i]:start[i + 1]]``.
     position : (k, 2) float64, m
+        On the sheet.
     polygon : (k,) int64
         Where the agents are.
     radius : (k,) float64, m
@@ -207,7 +221,6 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
     """
     floor = Floor(
         mesh,
-        layer,
         make_flood(mesh.polygon_start.size - 1),
         np.zeros(3, dtype=np.int64),
         np.zeros(0, dtype=np.int64),
@@ -221,19 +234,29 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
     for i in range(radius.size):
         out_start[i] = fill
         r = radius[i]
-        x, y, here = position[i, 0], position[i, 1], polygon[i]
+        x, y, here = position[i, 0], plan_of(ground, position[i, 1]), polygon[i]
         clear = wall_distance(mesh, here, x, y, r + SPARE_M, floor.flood)
-        from_x, from_y = x, y
+        from_x, from_y = position[i, 0], position[i, 1]
         for k in range(start[i], start[i + 1]):
             to_x, to_y = waypoint[k, 0], waypoint[k, 1]
-            end_x, end_y, end, end_clear = clear_place(floor, to_x, to_y, r)
+            from_y, layer = moved_to_floor(ground, from_y, to_y), floor_at(ground, to_y)
+            end_x, end_y, end, end_clear = clear_place(floor, layer, to_x, plan_of(ground, to_y), r)
             count, at = 0, 0
-            is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end_clear, r)
+            is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end, end_clear, r)
             if not is_clear:
                 count = _list_places(floor, ground, from_x, from_y, to_x, to_y, r, place, under)
             while at < count and not is_clear:
                 while at + 1 < count and _is_clear(
-                    floor, here, x, y, clear, place[at + 1, 0], place[at + 1, 1], place[at + 1, 2], r
+                    floor,
+                    here,
+                    x,
+                    y,
+                    clear,
+                    place[at + 1, 0],
+                    place[at + 1, 1],
+                    under[at + 1],
+                    place[at + 1, 2],
+                    r,
                 ):
                     at += 1
                 ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = (
@@ -242,12 +265,12 @@ def lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, rad
                     under[at],
                     place[at, 2],
                 )
-                fill = _go_to(floor, x, y, here, clear, r, ahead, out, fill)
+                fill = _go_to(floor, ground, x, y, here, clear, layer, r, ahead, out, fill)
                 x, y, here, clear = place[at, 0], place[at, 1], under[at], place[at, 2]
-                is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end_clear, r)
+                is_clear = _is_clear(floor, here, x, y, clear, end_x, end_y, end, end_clear, r)
                 at += 1
             ahead[0, 0], ahead[0, 1], ahead[0, 2], ahead[0, 3] = end_x, end_y, end, end_clear
-            fill = _go_to(floor, x, y, here, clear, r, ahead, out, fill)
+            fill = _go_to(floor, ground, x, y, here, clear, layer, r, ahead, out, fill)
             x, y, here, clear = end_x, end_y, end if end >= 0 else here, end_clear
             from_x, from_y = to_x, to_y
     out_start[radius.size] = fill
@@ -261,7 +284,7 @@ def walked(
     position: NDArray[np.float64],
     polygon: NDArray[np.int64],
     radius: NDArray[np.float64],
-    layer: int = 0,
+    sheet: Sheet | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return paths as agents can walk them, as (waypoints, start); see `lead_past_walls`.
 
@@ -272,20 +295,23 @@ def walked(
     waypoint : (m, 2) float64, m
     start : (k + 1,) int64
     position : (k, 2) float64, m
+        Like waypoints on the sheet of the grid.
     polygon : (k,) int64
     radius : (k,) float64, m
-    layer : int
+    sheet : Sheet, optional
+        Of a grid over several floors.
     """
-    sizes = np.diff(start)
+    plan_of = (sheet or Sheet()).plan_of
+    sizes, to = np.diff(start), plan_of(waypoint)
     first = np.zeros(len(waypoint), dtype=np.bool_)
     first[start[:-1][sizes > 0]] = True
-    before = np.concatenate([waypoint[:1], waypoint[:-1]])
-    before[first] = position[sizes > 0]
-    steps = np.ceil(np.hypot(*(waypoint - before).T) / (STEP_CELLS * ground.cell)).astype(np.int64)
+    before = np.concatenate([to[:1], to[:-1]])
+    before[first] = plan_of(position)[sizes > 0]
+    steps = np.ceil(np.hypot(*(to - before).T) / (STEP_CELLS * ground.cell)).astype(np.int64)
     longest = int(steps.max(initial=0)) + 1
     out, out_start = (
         np.empty(((int(steps.sum()) + len(waypoint)) << MOST_HALVINGS, 2)),
         np.empty(len(start), dtype=np.int64),
     )
-    lead_past_walls(mesh, ground, layer, waypoint, start, position, polygon, radius, longest, out, out_start)
+    lead_past_walls(mesh, ground, waypoint, start, position, polygon, radius, longest, out, out_start)
     return out[: out_start[-1]], out_start

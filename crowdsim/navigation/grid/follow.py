@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
+from crowdsim.navigation.grid.ground import floor_at, moved_to_floor, plan_of
+from crowdsim.navigation.grid.lines import length_on_floor, seam_gap
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, NEED, TAKEN, GridSlots, make_slots
-from crowdsim.navigation.grid.sight import is_in_sight
+from crowdsim.navigation.grid.sight import is_line_walkable
 
 
 class Walks(NamedTuple):
     """What walking agents know; row i belongs to agent i.
+
+    All places are those on the sheet of the grid, which on one level floor is the plan. A leg, the line to a
+    waypoint, lies on the floor of the waypoint.
 
     Attributes
     ----------
@@ -47,25 +52,54 @@ class Walks(NamedTuple):
 
 
 @inlined_kernel
-def _is_passed(walks, row, place, x, y, reached):
+def _is_passed(walks, row, place, ground, x, y, reached):
     """Return whether a waypoint is behind an agent:
     it is there, or it has crossed the plane through it that stands across the line to it.
 
     The plane does not count at the end of a path: the last waypoint is a place to be, not one to go past.
+    Nor does it on another floor than that of the leg that follows; a waypoint at a seam is behind an agent
+    that has come to the floor beyond.
     """
-    dx, dy = x - walks.waypoint[place, 0], y - walks.waypoint[place, 1]
+    to_x, to_y = walks.waypoint[place, 0], walks.waypoint[place, 1]
+    is_last = place == walks.start[row] + walks.total[row] - 1
+    begin_y = walks.leg[row, 1]
+    if ground.floors.rise.size > 1:
+        here, floor = floor_at(ground, y), floor_at(ground, to_y)
+        beyond = floor if is_last else floor_at(ground, walks.waypoint[place + 1, 1])
+        if here != floor and here != beyond:
+            return False
+        if floor != beyond and here == beyond:
+            return True
+        y, to_y, begin_y = plan_of(ground, y), plan_of(ground, to_y), plan_of(ground, begin_y)
+        if here != beyond:
+            return np.hypot(x - to_x, y - to_y) <= reached
+    dx, dy = x - to_x, y - to_y
     if np.hypot(dx, dy) <= reached:
         return True
-    lx, ly = walks.waypoint[place, 0] - walks.leg[row, 0], walks.waypoint[place, 1] - walks.leg[row, 1]
-    return (
-        place < walks.start[row] + walks.total[row] - 1
-        and (lx != 0.0 or ly != 0.0)
-        and dx * lx + dy * ly >= 0.0
-    )
+    lx, ly = to_x - walks.leg[row, 0], to_y - begin_y
+    return not is_last and (lx != 0.0 or ly != 0.0) and dx * lx + dy * ly >= 0.0
+
+
+@inlined_kernel
+def _aim(walks, row, ground, x, y, radius):
+    """Return the waypoint that an agent on the sheet walks to: the current one, or, where that only says at
+    which point of a seam the path goes over it, the one behind, if the agent gets there over the seam.
+    """
+    place, floors = walks.start[row] + walks.current[row], ground.floors
+    if floors.rise.size == 1 or walks.current[row] == walks.total[row] - 1:
+        return place
+    here, beyond = floor_at(ground, walks.waypoint[place, 1]), floor_at(ground, walks.waypoint[place + 1, 1])
+    if here == beyond or floor_at(ground, y) != here:
+        return place
+    to_x, to_y = walks.waypoint[place + 1, 0], plan_of(ground, walks.waypoint[place + 1, 1])
+    is_wide = seam_gap(ground, x, plan_of(ground, y), to_x, to_y, here, beyond) >= radius
+    return place + 1 if is_wide else place
 
 
 @lean_kernel
-def follow_waypoints(first, last, walks, position, speed, tick, reached, velocity, has_arrived):
+def follow_waypoints(
+    first, last, walks, ground, position, radius, speed, tick, reached, velocity, has_arrived, aim
+):
     """Lead agents first..last - 1 along their waypoints.
 
     Parameters
@@ -73,7 +107,10 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
     first, last : int
     walks : Walks
         `total`, `current`, `leg` and `is_walking` of the agents are moved on.
+    ground : Ground
     position : (n, 2) float64, m
+        On the sheet.
+    radius : (n,) float64, m
     speed : (n,) float64, m/s
         Walk speed.
     tick : float, s
@@ -84,6 +121,8 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
         where it would go past the last.
     has_arrived : (n,) uint8
         Receives 1 for agents that reached the last waypoint in this tick.
+    aim : (n, 2) float64, m
+        Receives the waypoint or target that each walks to, on the sheet.
 
     Notes
     -----
@@ -95,19 +134,18 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
         has_arrived[row] = 0
         while walks.current[row] < walks.total[row]:
             place = walks.start[row] + walks.current[row]
-            if not _is_passed(walks, row, place, x, y, reached):
+            if not _is_passed(walks, row, place, ground, x, y, reached):
                 break
             walks.leg[row, 0], walks.leg[row, 1] = walks.waypoint[place, 0], walks.waypoint[place, 1]
             walks.current[row] += 1
             if walks.current[row] == walks.total[row]:
                 walks.total[row] = walks.current[row] = 0
                 has_arrived[row] = 1
-        goes_on = walks.total[row] > 0
-        if goes_on:
-            place = walks.start[row] + walks.current[row]
-            dx, dy = walks.waypoint[place, 0] - x, walks.waypoint[place, 1] - y
-        else:
-            dx, dy = walks.target[row, 0] - x, walks.target[row, 1] - y
+        aim[row, 0], aim[row, 1] = walks.target[row, 0], walks.target[row, 1]
+        if walks.total[row] > 0:
+            place = _aim(walks, row, ground, x, y, radius[row])
+            aim[row, 0], aim[row, 1] = walks.waypoint[place, 0], walks.waypoint[place, 1]
+        dx, dy = aim[row, 0] - x, plan_of(ground, aim[row, 1]) - plan_of(ground, y)
         distance = np.hypot(dx, dy)
         if distance > reached:
             ux, uy = dx / distance, dy / distance
@@ -121,16 +159,18 @@ def follow_waypoints(first, last, walks, position, speed, tick, reached, velocit
 
 
 @lean_kernel
-def measure_paths(first, last, rows, walks, position, length):
+def measure_paths(first, last, rows, walks, ground, position, length):
     """Measure what is ahead of the agents of rows[first:last], over their waypoints to where they want to
-    stand.
+    stand, along the surface.
 
     Parameters
     ----------
     first, last : int
     rows : (k,) int64
     walks : Walks
+    ground : Ground
     position : (n, 2) float64, m
+        On the sheet.
     length : (k,) float64, m
         Receives the lengths.
 
@@ -143,9 +183,11 @@ def measure_paths(first, last, rows, walks, position, length):
         x, y = position[row, 0], position[row, 1]
         length[i] = 0.0
         for place in range(walks.start[row] + walks.current[row], walks.start[row] + walks.total[row]):
-            length[i] += np.hypot(walks.waypoint[place, 0] - x, walks.waypoint[place, 1] - y)
-            x, y = walks.waypoint[place, 0], walks.waypoint[place, 1]
-        length[i] += np.hypot(walks.target[row, 0] - x, walks.target[row, 1] - y)
+            to_x, to_y = walks.waypoint[place, 0], walks.waypoint[place, 1]
+            length[i] += length_on_floor(ground, x, moved_to_floor(ground, y, to_y), to_x, to_y)
+            x, y = to_x, to_y
+        to_x, to_y = walks.target[row, 0], walks.target[row, 1]
+        length[i] += length_on_floor(ground, x, moved_to_floor(ground, y, to_y), to_x, to_y)
 
 
 @lean_kernel
@@ -180,6 +222,7 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
     first, last : int
     walks : Walks
     position : (n, 2) float64, m
+        On the sheet.
     ground : Ground
     closed : GridSlots
         One slot on which the cells that were closed are taken, see `marked_cells`.
@@ -196,7 +239,7 @@ def find_cut(first, last, walks, position, ground, closed, is_cut):
         x, y = position[row, 0], position[row, 1]
         for place in range(walks.start[row] + walks.current[row], walks.start[row] + walks.total[row]):
             to_x, to_y = walks.waypoint[place, 0], walks.waypoint[place, 1]
-            if not is_in_sight(closed, 0, ground, x, y, to_x, to_y, 0.0):
+            if not is_line_walkable(closed, 0, ground, x, moved_to_floor(ground, y, to_y), to_x, to_y):
                 is_cut[row] = 1
                 break
             x, y = to_x, to_y

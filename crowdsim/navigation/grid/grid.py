@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.grid.cells import bar_steps, fill_polygon, stamp_distances
-from crowdsim.navigation.grid.ground import NEAR_BARS, NO_GROUND, TOUCH_M, Ground
+from crowdsim.navigation.grid.drawn import Drawn, Window, Zone, drawn_on, edges_of, is_same
+from crowdsim.navigation.grid.ground import NEAR_BARS, NO_GROUND, TOUCH_M, Floors, Ground, one_floor
 from crowdsim.navigation.grid.layout import Raster, Shut
+from crowdsim.navigation.grid.lines import lay_on_floors
 from crowdsim.navigation.grid.parameters import GridParameters
+from crowdsim.navigation.grid.sheet import Sheet
 from crowdsim.tunable import tunables
 
 # 67 million cells, 1.4 GB: a square of 3 km with the usual cells. More is a slip of the finger in cell_size.
@@ -42,20 +44,6 @@ class Area:
     name: str
     polygon: Any
     is_available: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class _Window:
-    """The cells that an area holds: a block of the grid that begins at `row` and `column`."""
-
-    row: int
-    column: int
-    held: NDArray[np.bool_]
-
-    def within(self, field: NDArray[Any]) -> NDArray[Any]:
-        """Return the part of a field over the grid that the window covers."""
-        rows, columns = self.held.shape
-        return field[self.row : self.row + rows, self.column : self.column + columns]
 
 
 class Grid:
@@ -79,6 +67,9 @@ class Grid:
         Counts the changes of availability.
     fastest : float
         Speed on the fastest ground as a share of that on plain ground.
+    sheet : Sheet
+        Where several floors lie side by side; the cells are those of the sheet. See
+        `crowdsim.navigation.grid.floors.build_floor_grid`.
     """
 
     def __init__(self, parameters: GridParameters, x: float, y: float, width: int, depth: int) -> None:
@@ -88,19 +79,23 @@ class Grid:
         self.x, self.y, self.width, self.depth = x, y, width, depth
         self.areas: dict[str, Area] = {}
         self.version = 0
-        self._windows: dict[str, _Window] = {}
+        self._windows: dict[str, Window] = {}
         self._holders = np.zeros((depth, width), dtype=np.int32)  # how many available areas hold a cell
         # to obstacles that stand for good, whether an area holds the cell or not
         self._distance = np.full((depth, width), np.inf)
         self._near = self._distance  # to obstacles that can be taken down too
-        self._raised: dict[str, Shut] = {}
+        self._raised: dict[str, tuple[Shut, list[Drawn]]] = {}  # with how it is drawn on the sheet
         self._has_walls = self._has_bars = False
         self._fixed_bars = np.zeros((depth, width), dtype=np.uint8)  # of walls that stand for good
         self._bars = np.zeros((depth + 2, width + 2), dtype=np.uint16)
         self._clearance = np.full((depth + 2, width + 2), NO_GROUND)
         self.fastest = 1.0
         self._slowness = np.ones((depth + 2, width + 2))
-        self._is_mixed = np.zeros((depth + 2, width + 2), dtype=np.bool_)  # beside cells of other speeds
+        self._marks = np.zeros(
+            (depth + 2, width + 2), dtype=np.uint16
+        )  # what bars hold for good beside walls
+        self.sheet, self._floors, self._zones = Sheet(), one_floor(depth), list[Zone]()
+        self._grounds: Sequence[Any] = ()
 
     @property
     def reach(self) -> float:
@@ -126,12 +121,18 @@ class Grid:
             clearance,
             self._bars.reshape(-1),
             self._slowness.reshape(-1),
+            self._floors,
         )
+
+    @property
+    def has_floors(self) -> bool:
+        """Whether it is of several floors, or of slopes."""
+        return len(self._floors.kind) > 1
 
     @property
     def is_even(self) -> bool:
         """Whether agents walk at their own speed on all cells."""
-        return self.fastest == 1.0 and not self._is_mixed.any()
+        return self.fastest == 1.0 and not np.any(self._marks & np.uint16(NEAR_BARS))
 
     @property
     def bars(self) -> NDArray[np.uint8]:
@@ -146,6 +147,14 @@ class Grid:
         inner = self._clearance[1:-1, 1:-1].view()
         inner.flags.writeable = False
         return inner
+
+    def on_floor(self, field: NDArray[Any], floor: int) -> tuple[NDArray[Any], float, float]:
+        """Return the part of a field over the grid, (depth, width), that is of one floor, and where its lower
+        left corner is in plan (m).
+        """
+        first, last = int(self._floors.first[floor]), int(self._floors.last[floor])
+        row = first - int(self._floors.lift[floor])
+        return field[first : last + 1], self.x, self.y + row * self.parameters.cell_size
 
     def need(self, radius: float) -> float:
         """Return the clearance (m) that a cell must exceed for an agent of a radius (m).
@@ -226,7 +235,7 @@ class Grid:
         if area.is_available:
             self._hold(window, 1)
 
-    def _hold(self, window: _Window, change: int) -> None:
+    def _hold(self, window: Window, change: int) -> None:
         """Count an area in or out, and show it in the clearance of its cells."""
         holders = window.within(self._holders)
         holders[window.held] += change
@@ -254,7 +263,7 @@ class Grid:
     def _column(self, distance: float, count: int) -> int:
         return int(min(max(distance // self.parameters.cell_size, 0), count))
 
-    def _window_of(self, polygon: Any) -> _Window:
+    def _window_of(self, polygon: Any) -> Window:
         """Return which cells a polygon holds, `boundary_padding` inside of its edges."""
         cell, padding = self.parameters.cell_size, self.parameters.boundary_padding
         row, column, rows, columns = self._block(polygon, 0.0)
@@ -266,7 +275,7 @@ class Grid:
             away = np.full((rows, columns), np.inf)
             stamp_distances(edges, self.x, self.y, cell, row, column, padding, away)
             held &= away >= padding - TOUCH_M
-        return _Window(row, column, held)
+        return Window(row, column, held)
 
     def add_obstacle(self, polygon: Any) -> None:
         """Put an obstacle up for good: cells inside of it are blocked,
@@ -278,7 +287,7 @@ class Grid:
         """
         row, column, rows, columns = self._block(polygon, self.reach)
         distance = self._distance[row : row + rows, column : column + columns].copy()
-        self._stamp(Shut("", polygon), row, column, distance)
+        self._stamp(Drawn(Shut("", polygon), polygon), row, column, distance)
         self._distance[row : row + rows, column : column + columns] = distance
         self._show(row, column, rows, columns)
 
@@ -296,24 +305,22 @@ class Grid:
             for name, each in wanted.items()
             if not each.polygon.is_empty and (name not in self.areas or self._has_bars)
         }
-        for name, each in list(self._raised.items()):
-            if (
-                name not in shown
-                or each.is_ground != shown[name].is_ground
-                or not shapely.equals_exact(each.polygon, shown[name].polygon, 0.0)
-            ):
+        for name, (shut, _) in list(self._raised.items()):
+            if name not in shown or not is_same(shut, shown[name]):
                 self.take_down(name)
         for name, each in shown.items():
             if name not in self._raised:
                 self._put_up(each)
 
-    def put_up(self, name: str, polygon: Any) -> None:
+    def put_up(self, name: str, polygon: Any, layer: int = -1) -> None:
         """Put an obstacle up that can be taken down again; only the cells around it are looked at.
 
         Parameters
         ----------
         name : str
         polygon : shapely Polygon or MultiPolygon, m
+        layer : int
+            Floor on which it stands, where there are several; -1 is all of them.
 
         Raises
         ------
@@ -324,7 +331,7 @@ class Grid:
             raise NavigationError(
                 f'An obstacle "{name}" stands on this grid already. Take it down first, or give another name.'
             )
-        self._put_up(Shut(name, polygon))
+        self._put_up(Shut(name, polygon, layer=layer))
 
     def _put_up(self, shut: Shut) -> None:
         """Put an obstacle up, or shut some ground: agents keep no padding from that, and their radius only
@@ -332,8 +339,10 @@ class Grid:
         """
         if not self._raised:
             self._near = self._distance.copy()
-        self._raised[shut.name] = shut
-        self._show(*self._block(shut.polygon, self.reach))
+        drawn = drawn_on(shut, self.sheet, self._grounds, self._zones)
+        self._raised[shut.name] = shut, drawn
+        for each in drawn:
+            self._show(*self._block(each.polygon, self.reach))
         self.version += 1
 
     def take_down(self, name: str) -> None:
@@ -346,18 +355,22 @@ class Grid:
         """
         if name not in self._raised:
             raise NavigationError(f'No obstacle "{name}" stands on this grid that could be taken down.')
-        polygon = self._raised.pop(name).polygon
+        _, drawn = self._raised.pop(name)
         if not self._raised:
             self._near = self._distance
-        self._show(*self._block(polygon, self.reach))
+        for each in drawn:
+            self._show(*self._block(each.polygon, self.reach))
         self.version += 1
+
+    def _all_drawn(self) -> Iterator[Drawn]:
+        return itertools.chain.from_iterable(drawn for _, drawn in self._raised.values())
 
     def _show(self, row: int, column: int, rows: int, columns: int) -> None:
         """Measure a block of cells anew against what can be taken down, and show it in their clearance."""
         block = np.s_[row : row + rows, column : column + columns]
         if self._raised:
             near = self._distance[block].copy()
-            for each in self._raised.values():
+            for each in self._all_drawn():
                 low, left, high, wide = self._block(each.polygon, self.reach)
                 if low < row + rows and row < low + high and left < column + columns and column < left + wide:
                     self._stamp(each, row, column, near)
@@ -369,28 +382,35 @@ class Grid:
     def _show_bars(self, row: int, column: int, rows: int, columns: int) -> None:
         """Note anew which steps from a block of cells lead over walls."""
         bars = self._fixed_bars[row : row + rows, column : column + columns].copy()
-        for each in self._raised.values():
-            bar_steps(edges_of(each.polygon), self.x, self.y, self.parameters.cell_size, row, column, bars)
+        for each in self._all_drawn():
+            own = bars if each.zone is None else np.zeros_like(bars)
+            bar_steps(edges_of(each.polygon), self.x, self.y, self.parameters.cell_size, row, column, own)
+            if each.zone is not None:
+                bars |= np.where(each.cells(row, column, rows, columns), own, np.uint8(0))
         self._bars[1 + row : 1 + row + rows, 1 + column : 1 + column + columns] = bars
         # The neighbours of cells may have other bars now: one more on each side, which the rim has room for.
         low, high, left, right = row, row + rows + 2, column, column + columns + 2
         has_bars = np.pad(self._bars & np.uint16(NEAR_BARS - 1), 1)[low : high + 2, left : right + 2] > 0
-        near = self._is_mixed[low:high, left:right].copy()
+        near = np.zeros((high - low, right - left), dtype=np.bool_)
         for i, j in itertools.product(range(3), repeat=2):
             near |= has_bars[i : i + high - low, j : j + right - left]
         part = self._bars[low:high, left:right]
         part[...] = (part & np.uint16(NEAR_BARS - 1)) | np.where(near, np.uint16(NEAR_BARS), np.uint16(0))
+        part |= self._marks[low:high, left:right]
 
-    def _stamp(self, shut: Shut, row: int, column: int, distance: NDArray[np.float64]) -> None:
+    def _stamp(self, drawn: Drawn, row: int, column: int, distance: NDArray[np.float64]) -> None:
         """Lower the distances of a block of cells to those from an obstacle, or from ground that is shut."""
-        edges, cell = edges_of(shut.polygon), self.parameters.cell_size
+        edges, cell = edges_of(drawn.polygon), self.parameters.cell_size
+        before = distance.copy() if drawn.zone is not None else distance
         inside = np.zeros(distance.shape, dtype=np.uint8)
         fill_polygon(edges, self.x, self.y, cell, row, column, inside)
         distance[inside == 1] = 0.0
-        if not shut.is_ground:
+        if not drawn.shut.is_ground:
             stamp_distances(edges, self.x, self.y, cell, row, column, self.reach, distance)
-        elif self._has_walls and shut.has_wall:
+        elif self._has_walls and drawn.shut.has_wall:
             self._stamp_walls(edges, row, column, distance)
+        if drawn.zone is not None:
+            np.copyto(distance, before, where=~drawn.cells(row, column, *distance.shape))
 
     def _stamp_walls(
         self, edge: NDArray[np.float64], row: int, column: int, distance: NDArray[np.float64]
@@ -450,8 +470,79 @@ class Grid:
             around[i : i + self.depth + 2, j : j + self.width + 2]
             for i, j in itertools.product(range(3), repeat=2)
         ]
-        self._is_mixed = np.any([each != self._slowness for each in shifted], axis=0)
+        is_mixed = np.any([each != self._slowness for each in shifted], axis=0)
+        self._marks = np.where(is_mixed, np.uint16(NEAR_BARS), np.uint16(0))
         self._show_bars(0, 0, self.depth, self.width)
+
+    def lay_floors(
+        self,
+        sheet: Sheet,
+        grounds: Sequence[Any],
+        held: NDArray[np.bool_],
+        distance: NDArray[np.float64],
+        walls: NDArray[np.float64],
+        *,
+        keeps_off: bool,
+    ) -> None:
+        """Lay the cells over the floors of a sheet; `join_floors` comes next.
+
+        Parameters
+        ----------
+        sheet : Sheet
+        grounds : sequence of shapely Polygon or MultiPolygon, m
+            Of the floors, in plan.
+        held : (depth, width) bool
+            Which cells have ground.
+        distance : (depth, width) float64, m
+            How far centres are from obstacles, and from walls with the padding that is kept from obstacles
+            alone.
+        walls : (e, 4) float64, m
+            On the sheet: x, y of start, x, y of end.
+        keeps_off : bool
+            Whether agents keep their radius from walls.
+        """
+        self.sheet, self._grounds, self._has_walls = sheet, tuple(grounds), keeps_off
+        self._holders += held
+        np.minimum(self._distance, distance, out=self._distance)
+        self._show(0, 0, self.depth, self.width)
+        self.add_bars(walls)
+
+    def join_floors(
+        self, floors: Floors, marks: NDArray[np.uint16], fastest: float, zones: Sequence[Zone]
+    ) -> None:
+        """Join the floors where they meet.
+
+        Parameters
+        ----------
+        floors : Floors
+        marks : (depth + 2, width + 2) uint16
+            NEAR_BARS, LINKED and UNEVEN of each node, see `Ground`.
+        fastest : float
+            Speed on the fastest ground as a share of that on plain ground.
+        zones : sequence of Zone
+        """
+        self._floors, self._marks, self.fastest, self._zones = floors, marks, fastest, list(zones)
+        self._slowness = floors.metre[floors.kind, 0].reshape(self.depth + 2, self.width + 2)
+        self._show_bars(0, 0, self.depth, self.width)
+
+    def laid_on_floors(
+        self, place: NDArray[np.float64], start: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+        """Return paths with a waypoint at each seam, where those of each begin, and their lengths along the
+        surface (m); see `lay_on_floors`.
+
+        Parameters
+        ----------
+        place : (m, 2) float64, m
+            On the sheet: where paths begin, and their waypoints.
+        start : (k + 1,) int64
+            Those of path i are ``place[start[i]:start[i + 1]]``.
+        """
+        laid, length = np.empty(len(start), dtype=np.int64), np.empty(len(start) - 1)
+        room = np.empty((len(place) + 64, 2))
+        while (count := int(lay_on_floors(self.ground, place, start, room, laid, length))) > len(room):
+            room = np.empty((count, 2))
+        return room[:count].copy(), laid, length
 
     def add_rim(self, kept: float) -> None:
         """Let agents keep off the rim of the areas as they are now, of which the cells already keep `kept`
@@ -563,20 +654,6 @@ def _empty_grid(
         for begin, more in zip((raster.x, raster.y), before, strict=True)
     )
     return Grid(parameters, x, y, before[0] + raster.width + after[0], before[1] + raster.depth + after[1])
-
-
-def edges_of(polygon: Any) -> NDArray[np.float64]:
-    """Return all edges of all rings of a polygon, or of several, as (e, 4) float64, m:
-    x, y of start, x, y of end.
-    """
-    rings = [
-        shapely.get_coordinates(ring)
-        for part in shapely.get_parts(polygon)
-        for ring in (part.exterior, *part.interiors)
-        if not ring.is_empty
-    ]
-    pieces = [np.hstack([ring[:-1], ring[1:]]) for ring in rings]
-    return np.ascontiguousarray(np.concatenate(pieces)) if pieces else np.zeros((0, 4))
 
 
 def _square_sides(walkable: NDArray[np.bool_], grid: Grid) -> NDArray[np.float64]:

@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
-from crowdsim.navigation.grid.ground import TOUCH_M, Ground, cell_at, centre_of, is_on_grid
-from crowdsim.navigation.grid.moves import STEP_X, STEP_Y
+from crowdsim.navigation.grid.ground import (
+    TOUCH_M,
+    Ground,
+    beside,
+    cell_at,
+    centre_of,
+    is_on_grid,
+    plan_of,
+)
 from crowdsim.navigation.grid.patches import (
     BESIDE,
     OUT,
@@ -51,6 +58,7 @@ class GuessGrid(NamedTuple):
     step, trim : float, cells
         See `nearest_walkable`, `is_in_sight`, `pull_taut`.
     pole : (p, 2) float64, m
+        On the sheet, as all places are.
     goal_start : (g + 1,) int32
         Goal i has the pieces ``goal_start[i]:goal_start[i + 1]``, whose middles are `pole`.
     """
@@ -152,10 +160,10 @@ def _note(guess, k, patch, parent, entry, origin):
 
 @inlined_kernel
 def _to_nearest(grid, goal, x, y):
-    """Return the distance (m) to the nearest of the poles of a goal."""
-    least = np.inf
+    """Return the distance (m) in plan to the nearest of the poles of a goal."""
+    least, y = np.inf, plan_of(grid.ground, y)
     for piece in range(grid.goal_start[goal], grid.goal_start[goal + 1]):
-        least = min(least, np.hypot(grid.pole[piece, 0] - x, grid.pole[piece, 1] - y))
+        least = min(least, np.hypot(grid.pole[piece, 0] - x, plan_of(grid.ground, grid.pole[piece, 1]) - y))
     return least
 
 
@@ -195,7 +203,7 @@ def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
     -----
     Twin: `tests/reference/cell_guess.py`.
     """
-    ground, side, room, stride = grid.ground, grid.side, patches.room, grid.ground.width + 2
+    ground, side, room = grid.ground, grid.side, patches.room
     room[0] = patch
     count, read, cells = 1, 0, 0
     while read < count:
@@ -210,7 +218,7 @@ def is_dead_end(grid, need, goal, guess, k, here, patch, total, slots, patches):
             for d in range(8):
                 if steps >> d & 1 == 0:
                     continue
-                there = node + STEP_Y[d] * stride + STEP_X[d]
+                there = np.int64(beside(ground, node, d))
                 if patches.patch[there] < 0:
                     total = list_patch(ground, need, side, there, patches, total)
                 beyond = patches.patch[there]
@@ -261,7 +269,7 @@ def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
     -----
     Twin: `tests/reference/cell_guess.py`.
     """
-    ground, side, stride = grid.ground, grid.side, grid.ground.width + 2
+    ground, side = grid.ground, grid.side
     piece, node = _piece_in(grid, goal, here, slots, patches)
     if piece >= 0:
         return np.int64(TO_GOAL), node, piece, total
@@ -272,7 +280,7 @@ def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
         steps = steps_out(ground, need, side, node)
         for d in range(8):
             if steps >> d & 1:
-                there = node + STEP_Y[d] * stride + STEP_X[d]
+                there = np.int64(beside(ground, node, d))
                 if patches.patch[there] < 0:
                     total = list_patch(ground, need, side, there, patches, total)
                 beyond = np.int64(patches.patch[there])
@@ -285,11 +293,14 @@ def choose_cell(grid, need, goal, x, y, guess, k, here, total, slots, patches):
             node = np.int64(patches.queue[place])
             steps = steps_out(ground, need, side, node)
             for d in range(8):
-                there = node + STEP_Y[d] * stride + STEP_X[d]
-                if steps >> d & 1 == 0 or patches.flag[patches.patch[there]] & OUT:
+                if steps >> d & 1 == 0:
+                    continue
+                there = np.int64(beside(ground, node, d))
+                if patches.flag[patches.patch[there]] & OUT:
                     continue
                 px, py = centre_of(ground, there)
-                score = (left - _to_nearest(grid, goal, px, py)) / max(np.hypot(px - x, py - y), TOUCH_M)
+                away = np.hypot(px - x, plan_of(ground, py) - plan_of(ground, y))
+                score = (left - _to_nearest(grid, goal, px, py)) / max(away, TOUCH_M)
                 if score > best or (score == best and (there < to or (there == to and node < leave))):
                     to, leave, best = there, node, score
         if to < 0:
@@ -320,7 +331,7 @@ def _beside(ground, need, to, here, patches):
     steps = open_steps(ground, need, to)
     found = np.int64(-1)
     for d in range(8):
-        node = to + STEP_Y[d] * (ground.width + 2) + STEP_X[d]
+        node = np.int64(beside(ground, to, d))
         if steps >> d & 1 and patches.patch[node] == here and (found < 0 or node < found):
             found = node
     return found

@@ -12,7 +12,7 @@ import numpy as np
 
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.navigation.grid.cascade import nearest_walkable
-from crowdsim.navigation.grid.ground import cell_at, cell_of, centre_of, is_on_grid, node_at
+from crowdsim.navigation.grid.ground import cell_of, centre_of, home_at, moved_to_floor, plan_of
 from crowdsim.navigation.grid.guess import is_line_free, pull_path
 from crowdsim.navigation.grid.obstacles import stamp_stationary
 from crowdsim.navigation.grid.patches import list_patch, list_steps, unlist
@@ -78,6 +78,7 @@ def _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count):
         )
         for leg in range(path.shape[0] - 1, -1, -1):
             ax, ay = (begin[0], begin[1]) if leg == 0 else (path[leg - 1, 0], path[leg - 1, 1])
+            ay = moved_to_floor(grid.ground, ay, path[leg, 1])
             dx, dy = path[leg, 0] - ax, path[leg, 1] - ay
             parts = max(1, int(np.ceil(np.hypot(dx, dy) / VIEW_M)))
             for part in range(parts, 0, -1):
@@ -109,7 +110,7 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
     guess : CellGuess
     k : int
     path : (m, 2) float64, m
-        The waypoints that were found.
+        The waypoints that were found; each leg lies on the floor of its end.
     stationary : StationaryDiscs
         Agents that the path leads round; none if it leads through them.
     slots : GridSlots
@@ -139,8 +140,7 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
     if count < 0 or count > slots.heap_node.shape[1]:
         return -1
     stamp_stationary(slots, 0, ground, stationary)
-    cx, cy = cell_at(ground, x, y)
-    is_moved = not (is_on_grid(ground, cx, cy) and node_at(ground, cx, cy) == node)
+    is_moved = home_at(ground, x, y) != node
     view, place, share_of = _find_in_sight(grid, position, begin, is_moved, path, slots, trail, count)
     fill = 0
     if view > 0 or is_moved:
@@ -152,6 +152,7 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
         place = np.int64(0)
     elif share_of < 1.0:
         ax, ay = (begin[0], begin[1]) if place == 0 else (path[place - 1, 0], path[place - 1, 1])
+        ay = moved_to_floor(ground, ay, path[place, 1])
         out[fill, 0], out[fill, 1] = (
             ax + (path[place, 0] - ax) * share_of,
             ay + (path[place, 1] - ay) * share_of,
@@ -160,17 +161,17 @@ def join_over_cells(grid, need, position, begin, guess, k, path, stationary, slo
     for leg in range(place, path.shape[0]):
         out[fill, 0], out[fill, 1] = path[leg, 0], path[leg, 1]
         fill += 1
-    if _length(x, y, out, 0, fill) <= _length(begin[0], begin[1], path, 0, path.shape[0]):
+    if _length(ground, x, y, out, 0, fill) <= _length(ground, begin[0], begin[1], path, 0, path.shape[0]):
         return fill
     return _shorten(slots, grid, node, x, y, out, fill)
 
 
 @lean_kernel
-def _length(x, y, out, first, last):
-    """Return the length (m) from a place over waypoints ``out[first:last]``."""
+def _length(ground, x, y, out, first, last):
+    """Return the length (m) in plan from a place over waypoints ``out[first:last]``."""
     length = 0.0
     for i in range(first, last):
-        length += np.hypot(out[i, 0] - x, out[i, 1] - y)
+        length += np.hypot(out[i, 0] - x, plan_of(ground, out[i, 1]) - plan_of(ground, y))
         x, y = out[i, 0], out[i, 1]
     return length
 
@@ -181,7 +182,7 @@ def _shorten(slots, grid, node, x, y, out, fill):
     return how many waypoints there are now.
     """
     ground, end_x, end_y = grid.ground, out[fill - 1, 0], out[fill - 1, 1]
-    length = _length(x, y, out, 0, fill)
+    length = _length(ground, x, y, out, 0, fill)
     goal = np.int64(nearest_walkable(slots, 0, ground, end_x, end_y, grid.rings))
     if goal < 0 or fill == 1:
         return fill
@@ -192,7 +193,7 @@ def _shorten(slots, grid, node, x, y, out, fill):
     if slots.header[0, STATUS] != FOUND:
         return fill
     after = pull_path(slots, grid, list_cells(slots, 0, ground, goal), x, y, end_x, end_y, out, fill)
-    if _length(x, y, out, fill, after) >= length:
+    if _length(ground, x, y, out, fill, after) >= length:
         return fill
     for i in range(fill, after):
         out[i - fill, 0], out[i - fill, 1] = out[i, 0], out[i, 1]

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import lean_kernel
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, node_at
+from crowdsim.navigation.grid.ground import TOUCH_M, cell_at, home_at, node_at
+from crowdsim.navigation.grid.lines import node_along
 from crowdsim.navigation.grid.search import GENERATION, GENERATION_SHIFT, STAMPED, TAKEN, is_walkable
 
 
@@ -51,9 +52,11 @@ def stamp_stationary(slots, slot, ground, stationary):
     Notes
     -----
     Blocked are the cells whose centres lie in the circle, and in any case the one the agent stands on: a
-    circle may be smaller than a cell. Source: [Pathfinding undated], section 6. Twin:
+    circle may be smaller than a cell. They are of the agent's floor; where the circle reaches over a seam,
+    of the floor beyond it too. Source: [Pathfinding undated], section 6. Twin:
     `tests/reference/grid_obstacles.py`.
     """
+    has_seams = ground.floors.node.size > 0
     taken = slots.header[slot, GENERATION] << GENERATION_SHIFT | TAKEN
     for row in range(stationary.first, stationary.last):
         x, y, radius = (
@@ -64,6 +67,10 @@ def stamp_stationary(slots, slot, ground, stationary):
         left, low = cell_at(ground, x - radius, y - radius)
         right, high = cell_at(ground, x + radius, y + radius)
         own_x, own_y = cell_at(ground, x, y)
+        own = home_at(ground, x, y) if has_seams else node_at(ground, own_x, own_y)
+        if has_seams and is_walkable(slots, slot, ground, own):
+            slots.mark[slot, own] = taken
+            slots.header[slot, STAMPED] += 1
         for cy in range(max(0, low), min(ground.depth - 1, high) + 1):
             for cx in range(max(0, left), min(ground.width - 1, right) + 1):
                 px, py = ground.x + (cx + 0.5) * ground.cell, ground.y + (cy + 0.5) * ground.cell
@@ -74,3 +81,8 @@ def stamp_stationary(slots, slot, ground, stationary):
                 if is_walkable(slots, slot, ground, node):
                     slots.mark[slot, node] = taken
                     slots.header[slot, STAMPED] += 1
+                if has_seams:
+                    node = node_along(ground, x, y, px, py)
+                    if is_walkable(slots, slot, ground, node):
+                        slots.mark[slot, node] = taken
+                        slots.header[slot, STAMPED] += 1

@@ -60,7 +60,7 @@ class GridParameters(CellParameters):
         0.0,
         "m",
         source="[Pathfinding undated], section 1 (floorY)",
-        why="height of every waypoint; agents walk on one flat floor",
+        why="height of the ground as files of grids note it; in scenarios storeys have heights",
     )
     widest_body: float = param(
         1.0,

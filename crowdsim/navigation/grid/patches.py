@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.ground import TOUCH_M, cell_of
+from crowdsim.navigation.grid.ground import LINKED, TOUCH_M, beside, cell_of
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 # Side of a block: about a small room. Larger looks at more cells for a choice, smaller leads through a dead
@@ -41,7 +41,7 @@ class Patches(NamedTuple):
     came : (n,) int32
         The node before, on a path of fewest steps from where a listing began.
     queue : (BLOCKS * side * side,) int32
-        The nodes that were listed.
+        The nodes that were listed; with room for all nodes where there are several floors.
     first, size : (n,) int32
         At the lowest node of each patch that is listed: where its cells begin in `queue`, and how many they
         are.
@@ -65,20 +65,20 @@ def block_side(cell: float) -> int:
     return int(min(MOST_SIDE, max(1, round(BLOCK_M / cell))))
 
 
-def make_patches(nodes: int, side: int) -> Patches:
-    """Return scratch for a grid with so many nodes and blocks of so many cells a side."""
+def make_patches(nodes: int, side: int, floors: int = 1) -> Patches:
+    """Return scratch for a grid with so many nodes and floors, and blocks of so many cells a side."""
     came, first, size, flag = (np.zeros(nodes, dtype=np.int32) for _ in range(4))
-    queue, room = np.zeros(BLOCKS * side * side, dtype=np.int32), np.zeros(SIDE_ROOM + 1, dtype=np.int32)
+    listed = BLOCKS * side * side if floors == 1 else nodes
+    queue, room = np.zeros(listed, dtype=np.int32), np.zeros(SIDE_ROOM + 1, dtype=np.int32)
     return Patches(np.full(nodes, -1, dtype=np.int32), came, queue, first, size, flag, room)
 
 
 @inlined_kernel
 def open_steps(ground, need, node):
     """Return which steps an agent can take from a cell, as bits."""
-    stride = ground.width + 2
     free = 0
     for d in range(8):
-        free |= (ground.clearance[node + STEP_Y[d] * stride + STEP_X[d]] > need + TOUCH_M) << d
+        free |= (ground.clearance[beside(ground, node, d)] > need + TOUCH_M) << d
     return np.int64(STEPS[NO_STEP, free & ~(np.int64(ground.bars[node]) & 255)])
 
 
@@ -87,13 +87,21 @@ def steps_out(ground, need, side, node):
     """Return the steps from a cell that lead to another block, as bits."""
     x, y = cell_of(ground, node)
     x, y = x % side, y % side
-    if 0 < x < side - 1 and 0 < y < side - 1:
+    has_links = ground.bars[node] & LINKED != 0
+    if 0 < x < side - 1 and 0 < y < side - 1 and not has_links:
         return np.int64(0)
     steps, out = open_steps(ground, need, node), np.int64(0)
     for d in range(8):
-        if steps >> d & 1 and not (0 <= x + STEP_X[d] < side and 0 <= y + STEP_Y[d] < side):
+        is_plain = not has_links or beside(ground, node, d) == _over(ground, node, d)
+        if steps >> d & 1 and not (is_plain and 0 <= x + STEP_X[d] < side and 0 <= y + STEP_Y[d] < side):
             out |= 1 << d
     return out
+
+
+@inlined_kernel
+def _over(ground, node, d):
+    """Return the node in direction d on the sheet."""
+    return node + STEP_Y[d] * (ground.width + 2) + STEP_X[d]
 
 
 @lean_kernel
@@ -122,7 +130,7 @@ def list_patch(ground, need, side, node, patches, total):
     -----
     Cost: some 20 ns a cell. Twin: `tests/reference/cell_guess.py`.
     """
-    patch, came, queue, stride = patches.patch, patches.came, patches.queue, ground.width + 2
+    patch, came, queue = patches.patch, patches.came, patches.queue
     begin, read, lowest = total, total, node
     x, y = cell_of(ground, node)
     left, low = x - x % side, y - y % side
@@ -140,8 +148,8 @@ def list_patch(ground, need, side, node, patches, total):
                 0 <= x + STEP_X[d] - left < side and 0 <= y + STEP_Y[d] - low < side
             ):
                 continue
-            there = here + STEP_Y[d] * stride + STEP_X[d]
-            if patch[there] < 0:
+            there = np.int64(beside(ground, here, d))
+            if there == _over(ground, here, d) and patch[there] < 0:
                 patch[there], came[there], queue[total] = here, here, there
                 total += 1
     for k in range(begin, total):

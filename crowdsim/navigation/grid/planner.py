@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.goals.targets import points_of
+from crowdsim.navigation.goals.targets import GoalPoints, points_after, points_of
 from crowdsim.navigation.grid.cascade import advance_path, begin_path, last_node
-from crowdsim.navigation.grid.choices import Chooser
+from crowdsim.navigation.grid.choices import Chooser, places_of_goals
 from crowdsim.navigation.grid.grid import Grid, refuse_numbers
-from crowdsim.navigation.grid.ground import Ground
+from crowdsim.navigation.grid.ground import Ground, is_flat
 from crowdsim.navigation.grid.obstacles import StationaryDiscs
 from crowdsim.navigation.grid.parameters import (
     CellParameters,
@@ -41,6 +41,8 @@ from crowdsim.navigation.grid.search import (
     FOUND,
     OCTILE_WEIGHT,
     PENDING,
+    START_X,
+    START_Y,
     STATUS,
     WEIGHT,
     GridSlots,
@@ -87,12 +89,13 @@ class WaypointAnswers:
         `crowdsim.navigation.grid.search`.
     start : (k + 1,) int64
     waypoint : (m, 2) float64, m
-        Those of answer i are ``waypoint[start[i]:start[i + 1]]``, the goal's end last.
+        Those of answer i are ``waypoint[start[i]:start[i + 1]]``, the goal's end last. On several floors they
+        are places on the sheet of the grid, one of them at each seam, on the floor that is left there.
     length : (k,) float64, m
-        From where the agent was over all waypoints.
+        From where the agent was over all waypoints, along the surface.
     cost : (k,) float64, m
         Length of the path over the centres of cells, before its string was pulled; over ground of several
-        speeds how far one would go in that time on the fastest.
+        speeds, and on slopes, how far one would go in that time on the fastest.
     target : (k, 2) float64, m
         The point that the path leads to, or as near to as possible: of several the one that is nearest on
         foot.
@@ -172,20 +175,22 @@ def _finish(search, work, slot, job):
     slots, ground = search.slots, search.ground
     if slots.header[slot, STATUS] == PENDING:
         return -1
-    node, count = last_node(slots, slot), 0
+    node, count, at = last_node(slots, slot), 0, work.fill[slot] // 2
     if node >= 0:
         count = pull_taut(
             slots, slot, ground, list_cells(slots, slot, ground, node), search.step, search.trim
         )
-    if work.fill[slot] + 2 * count > work.out.shape[1]:
+    begins = 0 if is_flat(ground) or count == 0 else 1  # where seams are looked for from
+    if work.fill[slot] + 2 * (count + begins) > work.out.shape[1]:
         return -1
+    if begins:
+        search.waypoint[slot, at, 0] = slots.measure[slot, START_X]
+        search.waypoint[slot, at, 1] = slots.measure[slot, START_Y]
     work.status[job] = slots.header[slot, STATUS]
-    work.detail[job, 0] = copy_waypoints(
-        slots, slot, ground, count, search.waypoint[slot], work.fill[slot] // 2
-    )
+    work.detail[job, 0] = copy_waypoints(slots, slot, ground, count, search.waypoint[slot], at + begins)
     work.detail[job, 1] = slots.cost[slot, node] * ground.cell if node >= 0 else 0.0
     work.detail[job, 2], work.detail[job, 3] = slots.measure[slot, END_X], slots.measure[slot, END_Y]
-    return 2 * count
+    return 2 * (count + begins)
 
 
 serve_waypoints = serve_loop("serve_waypoints", _begin, _advance, _finish)
@@ -197,7 +202,8 @@ class GridPlanner(SlotPlanner):
     Parameters
     ----------
     grid : Grid
-        May be changed between calls.
+        May be changed between calls. On several floors all places, of agents and of goals, are those on its
+        sheet.
     target : (g, 2) float64, m
         Where the goals are.
     parameters : PathParameters, optional
@@ -212,6 +218,8 @@ class GridPlanner(SlotPlanner):
         self, grid: Grid, target: NDArray[np.float64], parameters: PathParameters | None = None
     ) -> None:
         self.grid, self.target = grid, np.asarray(target, dtype=np.float64).reshape(-1, 2)
+        self._on: tuple[NavMesh, GoalPieces, GoalPoints] | None = None  # where goals lie, if that was said
+        self._chooser: Chooser | None = None
         self.parameters = parameters or PathParameters()
         refuse_numbers(self.parameters, PathParameters)
         self._nodes = (grid.width + 2) * (grid.depth + 2)
@@ -240,15 +248,41 @@ class GridPlanner(SlotPlanner):
         made.measure[:, OCTILE_WEIGHT] = self.parameters.heuristic_weight if is_octile else 0.0
         return made
 
-    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
-        """Search for other goals from now on; see `Planner.take_goals`."""
-        self.target = points_of(goals).point
+    def stand_on(self, mesh: NavMesh, goals: GoalPieces) -> None:
+        """Search for the goals of a mesh from now on: `target` are their points."""
+        points = points_of(goals)
+        self._on, self._chooser = (mesh, goals, points), None
+        self.target = places_of_goals(mesh, goals, points, self.grid)
 
-    def chooser(self, mesh: NavMesh, goals: GoalPieces) -> Chooser:
-        """Return what knows which points of goals agents can mean, on the grid as it is now;
-        `target` is to be `points_of` them.
-        """
-        return Chooser(mesh, goals, self.grid, self.rings())
+    def take_goals(self, goals: GoalPieces, changed: NDArray[np.int64]) -> None:
+        """Search for other goals of the mesh from now on; see `Planner.take_goals`."""
+        mesh, _, before = self._where()
+        piece = goals.goal_start[changed]
+        gone = self._lists.single(self.target[piece[piece < before.middles]])
+        gone = np.setdiff1d(gone, self.queue.requests["to"])  # other goals lie at the same place
+        numbers = set(gone.tolist())
+        if numbers:
+            self.trees.forget(lambda wanted: wanted[0] in numbers)
+            self._lists.give_up(gone)
+        points = points_after(before, goals, changed)
+        self._on = mesh, goals, points
+        self.target = places_of_goals(mesh, goals, points, self.grid)
+
+    def chooser(self) -> Chooser:
+        """Return what knows which points of goals agents can mean, on the grid as it is now."""
+        mesh, goals, points = self._where()
+        known = self._chooser
+        if known is None or known.version != self.grid.version:
+            known = None
+        if known is None or known.target is not self.target:
+            known = Chooser(mesh, goals, points, self.target, self.grid, self.rings(), known)
+        self._chooser = known
+        return known
+
+    def _where(self) -> tuple[NavMesh, GoalPieces, GoalPoints]:
+        """Return the mesh, the goals on it, and their points."""
+        assert self._on is not None, "stand_on comes first"
+        return self._on
 
     def needs(self, radius: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the clearance (m) that cells have to exceed for agents, (k,); see `Grid.need`."""
@@ -339,14 +373,16 @@ class GridPlanner(SlotPlanner):
         pools = [self._pool[a:b] for a, b in zip(kept["first"], kept["last"], strict=True)]
         points = [self._lists.points(number) for number in fresh["to"].tolist()]
         sizes = np.array([len(each) for each in points], dtype=np.int64)
-        to = np.concatenate([np.zeros((0, 2)), *points])
-        line = np.column_stack([np.repeat(fresh["x"], sizes), np.repeat(fresh["y"], sizes), to])
+        plan_of = self.grid.sheet.plan_of
+        to = plan_of(np.concatenate([np.zeros((0, 2)), *points]))
+        begin = plan_of(np.column_stack([fresh["x"], fresh["y"]]))
+        line = np.column_stack([np.repeat(begin, sizes, axis=0), to])
         start, near = list_stationary(
             np.repeat(fresh["entity"], sizes),
             line,
             self.parameters.obstacle_reach,
             self._stationary,
-            np.ascontiguousarray(self._stationary_disc[:, :2]),
+            np.ascontiguousarray(plan_of(self._stationary_disc[:, :2])),
         )
         ends = start[np.concatenate([[0], np.cumsum(sizes)])]
         # ascending already for one point; near several lines are some twice
@@ -413,10 +449,11 @@ class GridPlanner(SlotPlanner):
 
     def _answers(self, ended: Ended) -> WaypointAnswers:
         start = np.concatenate([[0], np.cumsum(ended.size // 2)]).astype(np.int64)
-        length, cost, target = ended.detail[:, 0], ended.detail[:, 1], ended.detail[:, 2:]
-        return WaypointAnswers(
-            ended.entity, ended.status, start, ended.path.reshape(-1, 2), length, cost, target
-        )
+        waypoint, length = ended.path.reshape(-1, 2), ended.detail[:, 0]
+        if self.grid.has_floors:
+            waypoint, start, length = self.grid.laid_on_floors(waypoint, start)
+        cost, target = ended.detail[:, 1], ended.detail[:, 2:]
+        return WaypointAnswers(ended.entity, ended.status, start, waypoint, length, cost, target)
 
     def _progress(self) -> dict[str, NDArray[Any]]:
         return {"made": np.where(self.queue.is_active, self._slots.header[: self._count, EXPANSIONS], 0)}
@@ -456,6 +493,8 @@ class GridPlanner(SlotPlanner):
             "stationary_disc", "f8", (len(self._stationary), 3), low=low, high=high
         )
         self._lists.restore(saved.below("lists_"), LEAST_CHOICES + MORE_CHOICES * len(self.target))
+        wanted = saved.take("queue_request_to", "i8", low=0, high=self._lists.count - 1)
+        saved.require(self._lists.is_list(wanted), "queue_request_to", "there is no such list")
         self._most_choices = self._lists.longest
         self._slots = self.trees.slots = self._idle_slots()
         pool = {"first": (0, len(self._pool)), "last": (0, len(self._pool))}
@@ -470,13 +509,15 @@ class FoundOverCells(FoundPaths):
     """
 
     def __init__(self, planner: GridPlanner, asked: Asked) -> None:
-        mesh, goals, position, polygon, goal, radius = asked
-        chooser, count = planner.chooser(mesh, goals), len(goal)
+        mesh, _, position, polygon, goal, radius = asked
+        chooser, count = planner.chooser(), len(goal)
         which, choices = chooser.choices(goal, polygon, planner.needs(radius), radius)
         asks = np.flatnonzero(which >= 0)
-        planner.submit(0, asks + 1, position[asks], polygon[asks], which[asks], radius[asks], choices)
+        self._sheet = planner.grid.sheet
+        place = self._sheet.place_of(position, mesh.polygon_layer[polygon])
+        planner.submit(0, asks + 1, place[asks], polygon[asks], which[asks], radius[asks], choices)
         answers, _ = planner.advance(ALL, Team())
-        self._position, self._answers, found = position, answers, answers.status == FOUND
+        self._place, self._answers, found = place, answers, answers.status == FOUND
         self.piece = np.full(count, -1, dtype=np.int32)
         self._length, self._effort = np.full(count, np.inf), np.full(count, np.inf)
         rows = answers.entity[found] - 1
@@ -486,18 +527,24 @@ class FoundOverCells(FoundPaths):
         self._effort[rows] = (answers.length if grid.is_even else answers.cost / grid.fastest)[found]
 
     def lengths(self, *, in_time: bool = False) -> NDArray[np.float64]:
-        """Return how long the paths are; cells are level. See `FoundPaths.lengths`."""
+        """Return how long the paths are; see `FoundPaths.lengths`."""
         return self._effort if in_time else self._length
 
     def lines(self) -> list[Line]:
-        """Return the lines over waypoints; those to the nearest reachable place, too."""
-        position, answers = self._position, self._answers
+        """Return the lines over waypoints, those on each floor apart; those to the nearest reachable place,
+        too.
+        """
+        answers, sheet, found = self._answers, self._sheet, list[Line]()
         parts = zip((answers.entity - 1).tolist(), itertools.pairwise(answers.start.tolist()), strict=True)
-        return [
-            Line(row, 0, np.vstack([position[row], answers.waypoint[first:last]]))
-            for row, (first, last) in parts
-            if first < last
-        ]
+        for row, (first, last) in parts:
+            floor = sheet.floors_of(answers.waypoint[first:last])
+            point = np.vstack([self._place[row], answers.waypoint[first:last]])
+            point = sheet.plan_of(point)
+            changes = np.flatnonzero(np.diff(floor)) + 1
+            for begin, end in itertools.pairwise([0, *changes.tolist(), len(floor)]):
+                if begin < end:
+                    found.append(Line(row, int(floor[begin]), point[begin : end + 1]))
+        return found
 
 
 # An expansion of a grid is less work than one of a mesh, and more are needed: the least work is some 5 ms of
@@ -506,7 +553,10 @@ CELLS = SearchSpace(FoundOverCells, 50_000, 10, 500, (WalkParameters, CellWaitPa
 
 
 def _make(ground: PlannerGround, values: Values) -> GridPlanner:
-    return GridPlanner(ground.cells(), points_of(ground.goals).point, values.parameters(PathParameters))
+    grid: Grid = ground.cells()
+    planner = GridPlanner(grid, np.zeros((0, 2)), values.parameters(PathParameters))
+    planner.stand_on(ground.mesh, ground.goals)
+    return planner
 
 
 for _name, _own in (("grid", PathParameters), ("s2-grid", DocumentPathParameters)):

@@ -24,7 +24,16 @@ from numpy.typing import NDArray
 
 from crowdsim.codes import PathStatus
 from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
-from crowdsim.navigation.grid.ground import NEAR_BARS, TOUCH_M, cell_of
+from crowdsim.navigation.grid.ground import (
+    NEAR_BARS,
+    TOUCH_M,
+    UNEVEN,
+    beside,
+    cell_of,
+    floor_of_row,
+    plan_cell_of,
+    step_cost,
+)
 from crowdsim.navigation.grid.moves import NO_STEP, STEP_X, STEP_Y, STEPS
 
 SQRT2 = math.sqrt(2.0)
@@ -58,14 +67,20 @@ PENDING, FOUND, FOUND_THROUGH_AGENTS, NEAREST_REACHABLE, ENCLOSED, UNREACHABLE =
     CHOICES,
     GOALS,
     CHOSEN,
-) = range(17)
-HEADER_SIZE = 17
+    TARGET_FLOOR,
+    TARGET_ROW,
+    IS_TREE,
+) = range(20)
+HEADER_SIZE = 20
 # Real numbers of a slot.
 NEED, START_X, START_Y, END_X, END_Y, WEIGHT, OCTILE_WEIGHT = range(7)
 MEASURE_SIZE = 7
 
 # What a slot knows of a cell: generation * 64 + step * 4 + TAKEN + CLOSED.
 CLOSED, TAKEN, STEP_SHIFT, GENERATION_SHIFT = 1, 2, 2, 6
+# In squares of distances (cells): a seam more counts for more than any grid is wide. Beyond so many seams all
+# floors are as far.
+APART_SHIFT, MOST_APART = 50, 4095
 LAST_GENERATION = (1 << 25) - 1  # so that a mark fits into 31 bits; then the marks are cleared once
 
 
@@ -74,13 +89,15 @@ class GridSlots(NamedTuple):
 
     Attributes
     ----------
-    header : (s, 17) int64
-        STATUS .. CHOSEN above. TARGET_X, TARGET_Y are the cell that bounds are measured to, of several goals
-        the first one's; BEST is the expanded node nearest to a goal, BEST_SQUARE the square of its distance
-        (cells). CHOICES says how many points were asked for, GOALS how many the search heeds (one, or all),
-        CHOSEN which of them the path leads to, or as near to as can be. STAMPED counts the cells on which
-        agents stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the search,
-        DRAWN_BY the one that does, or -1: see `crowdsim.navigation.grid.trees`.
+    header : (s, 20) int64
+        STATUS .. IS_TREE above. TARGET_X, TARGET_Y are the cell in plan that bounds are measured to, of
+        several goals the first one's, TARGET_FLOOR its floor, TARGET_ROW its row on the sheet; BEST is the
+        expanded node nearest to a goal, BEST_SQUARE the square of its distance, see `distance_square`.
+        CHOICES says how many points were asked for, GOALS how many the search heeds (one, or all), CHOSEN
+        which of them the path leads to, or as near to as can be. STAMPED counts the cells on which agents
+        stand. STEP is the step of the cascade. TREE is the row of `to_go` that may draw the search, DRAWN_BY
+        the one that does, or -1: see `crowdsim.navigation.grid.trees`. IS_TREE is 1 where costs are those of
+        the paths back.
     measure : (s, 7) float64
         NEED .. END_Y above, m: the clearance that a cell has to exceed, and the points asked for; WEIGHT and
         OCTILE_WEIGHT, those of the straight line and of the path over free cells as heuristics.
@@ -155,16 +172,39 @@ def _left_to_go(dx, dy, weight, octile_weight):
 
 @lean_kernel
 def _least_left(slots, slot, ground, x, y, weight, octile_weight):
-    """Return the weighed heuristic for a cell as far as the nearest of several goals,
-    and the square of its distance to the nearest (cells).
-    """
-    least, least_square = np.inf, np.iinfo(np.int64).max
+    """Return the weighed heuristic for a cell in plan as far as the nearest of several goals."""
+    least = np.inf
     for place in range(slots.header[slot, GOALS]):
         if slots.goal[slot, place] >= 0:
-            gx, gy = cell_of(ground, slots.goal[slot, place])
+            gx, gy = plan_cell_of(ground, slots.goal[slot, place])
             least = min(least, _left_to_go(float(x - gx), float(y - gy), weight, octile_weight))
-            least_square = min(least_square, (x - gx) * (x - gx) + (y - gy) * (y - gy))
-    return least, least_square
+    return least
+
+
+@inlined_kernel
+def distance_square(ground, node, target_x, target_y, target_floor):
+    """Return the square of the distance in plan from a node to a cell in plan on some floor (cells);
+    whatever is on a floor that is more seams away is farther.
+    """
+    x, y = plan_cell_of(ground, node)
+    square = (x - target_x) * (x - target_x) + (y - target_y) * (y - target_y)
+    if ground.floors.lift.size > 1:
+        floor = floor_of_row(ground, node // (ground.width + 2) - 1)
+        square += ground.floors.apart[floor, target_floor] << APART_SHIFT
+    return square
+
+
+@lean_kernel
+def _least_square(slots, slot, ground, node):
+    """Return the least `distance_square` from a node to any of several goals."""
+    least = np.iinfo(np.int64).max
+    for place in range(slots.header[slot, GOALS]):
+        goal = slots.goal[slot, place]
+        if goal >= 0:
+            gx, gy = plan_cell_of(ground, goal)
+            floor = floor_of_row(ground, goal // (ground.width + 2) - 1)
+            least = min(least, distance_square(ground, node, gx, gy, floor))
+    return least
 
 
 @inlined_kernel
@@ -179,7 +219,7 @@ def _which_goal(slots, slot, node):
 @inlined_kernel
 def _goes_first(ground, target_x, target_y, a, b):
     """Return whether node a is expanded before b where their bounds are equal:
-    nearer to the goal, so with the larger cost, then the lower number.
+    nearer to the goal on the sheet, so with the larger cost, then the lower number.
     """
     ax, ay = cell_of(ground, a)
     bx, by = cell_of(ground, b)
@@ -283,15 +323,17 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
     goal : int
         Node to be reached, or -1 for none: the search then expands all it can reach.
     target_x, target_y : int
-        Cell that the search aims at; the goal's, where there is one.
+        Cell of the sheet that the search aims at; the goal's, where there is one.
     """
     header = slots.header
     header[slot, STATUS] = PENDING
     header[slot, START], header[slot, GOAL] = start, goal
+    header[slot, TARGET_FLOOR], header[slot, TARGET_ROW] = floor_of_row(ground, target_y), target_y
+    target_y -= ground.floors.lift[header[slot, TARGET_FLOOR]]
     header[slot, TARGET_X], header[slot, TARGET_Y] = target_x, target_y
     header[slot, BEST], header[slot, BEST_SQUARE] = -1, np.iinfo(np.int64).max
     header[slot, HEAP_SIZE] = 0
-    header[slot, DRAWN_BY] = -1
+    header[slot, DRAWN_BY], header[slot, IS_TREE] = -1, 0
     header[slot, GOALS], header[slot, CHOSEN], slots.goal[slot, 0] = 1, 0, goal
     if start < 0:
         return
@@ -306,7 +348,7 @@ def begin_astar(slots, slot, ground, start, goal, target_x, target_y):
         and slots.to_go[tree, start] < np.inf
     ):
         header[slot, DRAWN_BY] = tree
-    x, y = cell_of(ground, start)
+    x, y = plan_cell_of(ground, start)
     dx, dy = float(x - target_x), float(y - target_y)
     slots.cost[slot, start] = 0.0
     slots.mark[slot, start] = header[slot, GENERATION] << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
@@ -327,7 +369,7 @@ def add_start(slots, slot, ground, node):
         return
     slots.cost[slot, node] = 0.0
     slots.mark[slot, node] = generation << GENERATION_SHIFT | NO_STEP << STEP_SHIFT
-    size, target_x, target_y = header[slot, HEAP_SIZE], header[slot, TARGET_X], header[slot, TARGET_Y]
+    size, target_x, target_y = header[slot, HEAP_SIZE], header[slot, TARGET_X], header[slot, TARGET_ROW]
     _push(ground, slots.heap_bound[slot], slots.heap_node[slot], size, target_x, target_y, 0.0, node)
     header[slot, HEAP_SIZE] = size + 1
 
@@ -377,6 +419,57 @@ def _steps_from(ground, mark, node, known, generation, stamped, need, takes_all)
 
 
 @lean_kernel
+def _expand_uneven(slots, slot, ground, node, size):
+    """Take the steps from a cell that lead over seams, or cost by their direction, see `advance_astar`;
+    return the size of the heap.
+    """
+    header, measure = slots.header, slots.measure
+    cost, mark, heap_bound, heap_node = (
+        slots.cost[slot],
+        slots.mark[slot],
+        slots.heap_bound[slot],
+        slots.heap_node[slot],
+    )
+    generation, need, drawn_by = (
+        header[slot, GENERATION],
+        measure[slot, NEED] + TOUCH_M,
+        header[slot, DRAWN_BY],
+    )
+    weight, octile_weight = measure[slot, WEIGHT], measure[slot, OCTILE_WEIGHT]
+    target_x, target_y, target_row = header[slot, TARGET_X], header[slot, TARGET_Y], header[slot, TARGET_ROW]
+    turn = 4 * header[slot, IS_TREE]  # of paths back the steps count in their own direction
+    free, x, y = 0, np.int64(0), np.int64(0)
+    for d in range(8):
+        there = np.int64(beside(ground, node, d))
+        is_taken = mark[there] >> GENERATION_SHIFT == generation and mark[there] & TAKEN != 0
+        free |= (ground.clearance[there] > need and not is_taken) << d
+    steps = STEPS[NO_STEP, free & ~(np.int64(ground.bars[node]) & 255)]
+    x, y = plan_cell_of(ground, node)
+    for d in range(8):
+        if steps >> d & 1 == 0:
+            continue
+        there = np.int64(beside(ground, node, d))
+        total = cost[node] + (SQRT2 if d & 1 else 1.0) * step_cost(ground, node, there, (d + turn) & 7)
+        seen = mark[there]
+        if seen >> GENERATION_SHIFT == generation and (seen & CLOSED or total >= cost[there] - SAME_COST):
+            continue
+        cost[there] = total
+        mark[there] = generation << GENERATION_SHIFT | d << STEP_SHIFT
+        if drawn_by >= 0:
+            left = (weight + octile_weight) * slots.to_go[drawn_by, there]
+        elif header[slot, GOALS] > 1:
+            left = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
+        else:
+            left = _left_to_go(
+                float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight
+            )
+        bound = (total + left + ROUND_OFF) - ROUND_OFF
+        _push(ground, heap_bound, heap_node, size, target_x, target_row, bound, there)
+        size += 1
+    return size
+
+
+@lean_kernel
 def advance_astar(slots, slot, ground, grant):
     """Go on with a pending search for at most `grant` expansions.
 
@@ -416,7 +509,11 @@ def advance_astar(slots, slot, ground, grant):
     )
     size, used, status = header[slot, HEAP_SIZE], 0, header[slot, STATUS]
     drawn_by, all_weight, goals = header[slot, DRAWN_BY], weight + octile_weight, header[slot, GOALS]
-    to_go = slots.to_go[max(drawn_by, 0)]
+    to_go, target_floor, target_row = (
+        slots.to_go[max(drawn_by, 0)],
+        header[slot, TARGET_FLOOR],
+        header[slot, TARGET_ROW],
+    )
     while status == PENDING:
         if size == 0:
             status = UNREACHABLE
@@ -428,26 +525,38 @@ def advance_astar(slots, slot, ground, grant):
         size -= 1
         if size > 0:
             _sink(
-                ground, heap_bound, heap_node, size, target_x, target_y, 0, heap_bound[size], heap_node[size]
+                ground,
+                heap_bound,
+                heap_node,
+                size,
+                target_x,
+                target_row,
+                0,
+                heap_bound[size],
+                heap_node[size],
             )
         if known & CLOSED:
             continue
         used += 1
         mark[node] = known | CLOSED
-        x, y = cell_of(ground, node)
-        square = (x - target_x) * (x - target_x) + (y - target_y) * (y - target_y)
+        x, y = plan_cell_of(ground, node)
         if goals > 1:
-            _, square = _least_left(slots, slot, ground, x, y, 0.0, 0.0)
+            square = _least_square(slots, slot, ground, node)
+        else:
+            square = distance_square(ground, node, target_x, target_y, target_floor)
         if square < best_square:
             best, best_square = node, square
         if node == goal or (goals > 1 and square == 0):
             status, header[slot, GOAL], header[slot, CHOSEN] = FOUND, node, _which_goal(slots, slot, node)
             break
+        if size + 8 > heap_bound.size:
+            size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_row)
+        if ground.bars[node] & UNEVEN:
+            size = _expand_uneven(slots, slot, ground, node, size)
+            continue
         steps = _steps_from(
             ground, mark, node, known, generation, stamped, need, square <= 2 or all_weight > 1.0
         )
-        if size + 8 > heap_bound.size:
-            size = _drop_stale(ground, mark, heap_bound, heap_node, size, target_x, target_y)
         here, slowness = cost[node], ground.slowness[node]
         is_mixed = ground.bars[node] & NEAR_BARS != 0  # else all around it are as slow
         for d in range(8):
@@ -464,15 +573,13 @@ def advance_astar(slots, slot, ground, grant):
             if drawn_by >= 0:
                 left = all_weight * to_go[there]
             elif goals > 1:
-                left, _ = _least_left(
-                    slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight
-                )
+                left = _least_left(slots, slot, ground, x + STEP_X[d], y + STEP_Y[d], weight, octile_weight)
             else:
                 left = _left_to_go(
                     float(x + STEP_X[d] - target_x), float(y + STEP_Y[d] - target_y), weight, octile_weight
                 )
             bound = (total + left + ROUND_OFF) - ROUND_OFF
-            _push(ground, heap_bound, heap_node, size, target_x, target_y, bound, there)
+            _push(ground, heap_bound, heap_node, size, target_x, target_row, bound, there)
             size += 1
     header[slot, HEAP_SIZE], header[slot, STATUS] = size, status
     header[slot, BEST], header[slot, BEST_SQUARE] = best, best_square

@@ -24,6 +24,7 @@ from crowdsim.navigation.grid.search import (
     CLOSED,
     GENERATION,
     GENERATION_SHIFT,
+    IS_TREE,
     NEED,
     OCTILE_WEIGHT,
     PENDING,
@@ -91,6 +92,7 @@ def begin_tree(slots, slot, tree, ground, choice, root_need, need, rings):
     slots.measure[slot, NEED] = need
     cx, cy = cell_of(ground, first) if first >= 0 else (0, 0)
     begin_astar(slots, slot, ground, first, -1, cx, cy)
+    slots.header[slot, IS_TREE] = 1
     for place in range(choice.shape[0]):
         if slots.roots[tree, place] >= 0:
             add_start(slots, slot, ground, slots.roots[tree, place])
@@ -159,6 +161,7 @@ class CellTrees(SharedTrees):
         saved.require(wanted.shape[1] == 2, "wanted", "are not lists of goals with steps of clearances")
         number, steps = wanted.T
         is_list = (number >= 0) & (number < self._lists.count) & (number == np.floor(number))
+        is_list[is_list] = self._lists.is_list(number[is_list].astype(np.int64))
         saved.require(
             np.column_stack([is_list, (steps >= 0) & (steps <= WIDEST_M)]),
             "wanted",

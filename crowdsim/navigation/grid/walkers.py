@@ -18,7 +18,7 @@ from crowdsim.navigation.grid.follow import (
     marked_cells,
     measure_paths,
 )
-from crowdsim.navigation.grid.ground import Ground
+from crowdsim.navigation.grid.ground import Ground, level_ground
 from crowdsim.navigation.grid.parameters import WalkParameters
 from crowdsim.saved import FARTHEST_M, MOST, Arrays, Saved
 
@@ -29,16 +29,25 @@ class Walkers:
     Parameters
     ----------
     position : (n, 2) float64, m
-        Where the agents are; they stand there, with no target.
+        Where the agents are; they stand there, with no target. On several floors all places are those on the
+        sheet of the grid.
     parameters : WalkParameters, optional
+    ground : Ground, optional
+        What they walk on; one level floor where it is not given.
 
     Attributes
     ----------
     walks : Walks
     """
 
-    def __init__(self, position: NDArray[np.float64], parameters: WalkParameters | None = None) -> None:
+    def __init__(
+        self,
+        position: NDArray[np.float64],
+        parameters: WalkParameters | None = None,
+        ground: Ground | None = None,
+    ) -> None:
         self.parameters = parameters or WalkParameters()
+        self.ground = level_ground() if ground is None else ground
         count = len(position)
         start, total, current = (np.zeros(count, dtype=np.int64) for _ in range(3))
         nothing = np.full((count, 2), np.nan)
@@ -125,7 +134,7 @@ class Walkers:
         position : (n, 2) float64, m
             Where they are.
         """
-        before, fresh = self.walks, Walkers(position, self.parameters).walks
+        before, fresh = self.walks, Walkers(position, self.parameters, self.ground).walks
         is_old = rows >= 0
         for name in Walks._fields[1:]:
             getattr(fresh, name)[is_old] = getattr(before, name)[rows[is_old]]
@@ -164,9 +173,6 @@ class Walkers:
         team : Team
         """
         result = np.empty(len(position), dtype=np.uint8)
-        # what was lost counts, not what has always been there
-        even = np.ones_like(ground.slowness)
-        ground = ground._replace(bars=np.zeros_like(ground.bars), slowness=even)
         team.run(find_cut, len(position), self.walks, position, ground, marked_cells(lost), result)
         return result.view(np.bool_)
 
@@ -205,7 +211,7 @@ class Walkers:
     def ahead(
         self, rows: NDArray[np.int64], position: NDArray[np.float64], team: Team
     ) -> NDArray[np.float64]:
-        """Return (k,) float64, m: how long the paths of agents still are,
+        """Return (k,) float64, m: how long the paths of agents still are along the surface,
         over their waypoints to where they want to stand.
 
         Parameters
@@ -216,11 +222,17 @@ class Walkers:
         team : Team
         """
         length = np.empty(len(rows))
-        team.run(measure_paths, len(rows), rows, self.walks, position, length)
+        team.run(measure_paths, len(rows), rows, self.walks, self.ground, position, length)
         return length
 
     def follow(
-        self, position: NDArray[np.float64], speed: NDArray[np.float64], tick: float, team: Team
+        self,
+        position: NDArray[np.float64],
+        speed: NDArray[np.float64],
+        tick: float,
+        team: Team,
+        radius: NDArray[np.float64] | None = None,
+        aim: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Move the walks on by a tick.
 
@@ -230,6 +242,10 @@ class Walkers:
         speed : (n,) float64, m/s
         tick : float, s
         team : Team
+        radius : (n,) float64, m, optional
+            What agents keep from the ends of seams; nothing where it is not given.
+        aim : (n, 2) float64, m, optional
+            Receives the waypoint or target that each walks to.
 
         Returns
         -------
@@ -243,12 +259,15 @@ class Walkers:
             follow_waypoints,
             len(position),
             self.walks,
+            self.ground,
             position,
+            np.zeros(len(position)) if radius is None else radius,
             speed,
             float(tick),
             float(self.parameters.waypoint_reached),
             velocity,
             arrived,
+            np.empty((len(position), 2)) if aim is None else aim,
         )
         return velocity, arrived.view(np.bool_)
 

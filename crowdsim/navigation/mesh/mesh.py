@@ -299,6 +299,32 @@ def is_in_sight(mesh, polygon, x, y, to_x, to_y, layer):
     return False
 
 
+@kernel
+def see_many(rows, mesh, polygon, position, aim, layer, seen):
+    """Note whether straight lines on the mesh lead to points; see `is_in_sight`.
+
+    Parameters
+    ----------
+    rows : (k,) int64
+        Of the points that are looked from.
+    mesh : NavMesh
+    polygon : (n,) int64
+        Under those points.
+    position : (n, 2) float64, m
+    aim : (k, 2) float64, m
+        What is looked at.
+    layer : (k,) int32
+        Its floors.
+    seen : (k,) bool
+        Receives the answers.
+    """
+    for i in range(len(rows)):
+        row = rows[i]
+        seen[i] = is_in_sight(
+            mesh, polygon[row], position[row, 0], position[row, 1], aim[i, 0], aim[i, 1], layer[i]
+        )
+
+
 class Flood(NamedTuple):
     """Scratch of kernels that flood the mesh from polygon to polygon;
     made by `make_flood`, and never shared between threads.

@@ -75,7 +75,8 @@ class CellGuesses(Guesses):
         grid, parameters = planner.grid, planner.parameters
         self._step = float(parameters.sight_step) if parameters.sight == "sampled" else 0.0
         nodes, self._side = (grid.width + 2) * (grid.depth + 2), block_side(grid.parameters.cell_size)
-        self._slots, self._patches = make_slots(1, nodes), make_patches(nodes, self._side)
+        self._slots = make_slots(1, nodes)
+        self._patches = make_patches(nodes, self._side, len(grid.sheet.rise))
         self._table = self._fresh(0)
         self._compile()
 
@@ -110,9 +111,14 @@ class CellGuesses(Guesses):
         has_path = (walkers.walks.total[rows] > 0) & ~self.led(entity)
         place = self._begin(entity)
         self._table["begin"][place], self._table["leads"][place] = (
-            agents.position[rows],
+            self._places(rows),
             ~(has_path & self.keeps_previous),
         )
+
+    def _places(self, rows: Rows) -> Places:
+        """Return where agents are on the sheet of the grid."""
+        agents = self.world.agents
+        return self.planner.grid.sheet.place_of(agents.position[rows], agents.layer[rows])
 
     def led(self, entity: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return (k,) bool: which agents walk on a guess, and do not keep to their previous paths."""
@@ -155,15 +161,16 @@ class CellGuesses(Guesses):
         if len(sent):
             start = np.concatenate([[0], np.cumsum(laid[sent])]).astype(np.int64)
             waypoint, start = self._past_walls(rows[sent], waypoint, start)
-            walkers.take(rows[sent], start, waypoint, agents.position)
+            walkers.take(rows[sent], start, waypoint, self._places(np.arange(len(agents))))
         return rows[leads == 1]
 
     def _grid(self) -> GuessGrid:
         """Return what guesses are made on now."""
-        planner, goals = self.planner, self.world.goals
+        planner, goals, mesh = self.planner, self.world.goals, self.world.mesh
         trim = float(planner.parameters.first_waypoint_trim)
+        pole = planner.grid.sheet.place_of(goals.pole, mesh.polygon_layer[goals.piece_polygon])
         return GuessGrid(
-            planner.grid.ground, self._side, planner.rings(), self._step, trim, goals.pole, goals.goal_start
+            planner.grid.ground, self._side, planner.rings(), self._step, trim, pole, goals.goal_start
         )
 
     def _look(
@@ -186,7 +193,7 @@ class CellGuesses(Guesses):
             leads,
             agents.goal[rows],
             self.planner.needs(agents.radius[rows]),
-            agents.position[rows],
+            self._places(rows),
             aim,
             is_done,
         )
@@ -217,7 +224,7 @@ class CellGuesses(Guesses):
         WaypointAnswers
             With paths and lengths from where the agents are now, where they have been led since they asked.
         """
-        agents = self.world.agents
+        agents, grid, at_place = self.world.agents, self.planner.grid, self._places(rows)
         known = np.flatnonzero(self.knows(answers.entity))
         place = np.searchsorted(self._entity, answers.entity[known])
         waits = self._table["at"][place] >= 0
@@ -227,11 +234,15 @@ class CellGuesses(Guesses):
                 avoided = stationary[:0] if answers.status[number] == FOUND_THROUGH_AGENTS else stationary
                 row = int(rows[number])
                 need = float(self.planner.needs(agents.radius[row : row + 1])[0])
-                path = self._joined(at, need, agents.position[row], paths[number], avoided)
+                path = self._joined(at, need, at_place[number], paths[number], avoided)
                 if path is not None:
+                    corners = np.concatenate([at_place[number][None], path])
+                    if grid.has_floors:
+                        path, _, along = grid.laid_on_floors(corners, np.array([0, len(corners)]))
+                        length[number] = along[0]
+                    else:
+                        length[number] = np.hypot(*np.diff(corners, axis=0).T).sum()
                     paths[number] = path
-                    corners = np.concatenate([agents.position[row][None], path])
-                    length[number] = np.hypot(*np.diff(corners, axis=0).T).sum()
         self.forget(answers.entity)
         start = np.cumsum([0, *(len(path) for path in paths)]).astype(np.int64)
         return dataclasses.replace(answers, start=start, waypoint=np.concatenate(paths), length=length)

@@ -266,6 +266,12 @@ class Paths(ABC):
     def put_elsewhere(self, rows: NDArray[np.int64]) -> None:  # noqa: B027 -- most know paths by columns
         """Forget where agents, of its groups or not, walked: they have been put elsewhere."""
 
+    def astray(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which of some agents, of its groups or not, can get back to their paths by another path
+        only, though no wall is in their line: none, if not said otherwise.
+        """
+        return rows[:0]
+
     @abstractmethod
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Search on another ground from now on; agents that wait for a path ask again."""

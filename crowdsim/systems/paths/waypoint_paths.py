@@ -13,7 +13,6 @@ from crowdsim.bodies.spread import SpreadParameters
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.goals.fronts import WIDEST_M
-from crowdsim.navigation.grid.choices import Chooser
 from crowdsim.navigation.grid.clearance import walked
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import WalkParameters
@@ -21,6 +20,7 @@ from crowdsim.navigation.grid.planner import WaypointAnswers
 from crowdsim.navigation.grid.search import FOUND, FOUND_THROUGH_AGENTS
 from crowdsim.navigation.grid.waiting import CellWaitParameters
 from crowdsim.navigation.grid.walkers import Walkers
+from crowdsim.navigation.mesh.mesh import see_many
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
@@ -48,7 +48,8 @@ BEYOND_M = 1000.0  # How far beyond the cells a saved waypoint can lie: goals ma
 class WaypointPaths(Paths):
     """Paths that are waypoints, and the walks of agents along them.
 
-    The planner is a `GridPlanner`, its targets are those of `points_of`.
+    The planner is a `GridPlanner`, its targets are those of `places_of_goals`. Planner and walks know places
+    on the sheet of the grid, on which floors lie side by side; columns of agents have places in plan.
 
     Attributes
     ----------
@@ -71,7 +72,8 @@ class WaypointPaths(Paths):
     ) -> None:
         super().__init__(built, chosen, budget, groups, name)
         self._entity = np.zeros(0, dtype=np.int64)
-        self.walkers = Walkers(np.zeros((0, 2)), chosen.parameters(WalkParameters))
+        ground = self.planner.grid.ground if self.planner.grid.has_floors else None
+        self.walkers = Walkers(np.zeros((0, 2)), chosen.parameters(WalkParameters), ground)
         reach = built.scenario.bodies.parameters(SpreadParameters).spread_reach
         self.near = reach + WIDEST_M if reach > 0.0 else 0.0
         waiting = chosen.parameters(CellWaitParameters).while_waiting
@@ -81,15 +83,20 @@ class WaypointPaths(Paths):
             self.guesses = CellGuesses(self.world, self.planner, waiting == "previous", self.past_walls)
         self.show(closed_at_the_begin(built.scenario.geometry.areas))
 
+    def places(self) -> NDArray[np.float64]:
+        """Return where all agents are on the sheet of the grid, (n, 2) m."""
+        agents = self.world.agents
+        return self.planner.grid.sheet.place_of(agents.position, agents.layer)
+
     def keep_up(self) -> None:
         """Number the walks like the rows of the agents, and stop those of agents that do not walk."""
-        agents = self.world.agents
+        agents, here = self.world.agents, self.places()
         if not np.array_equal(self._entity, agents.entity):
             place = np.searchsorted(self._entity, agents.entity)
             known = np.isin(agents.entity, self._entity)
-            self.walkers.select(np.where(known, place, -1), agents.position)
+            self.walkers.select(np.where(known, place, -1), here)
             self._entity = agents.entity.copy()
-        self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), agents.position)
+        self.walkers.stop(np.flatnonzero(agents.activity != AgentState.WALKING), here)
 
     def ask(self, tick: Tick) -> None:
         """Ask, for the agents that there are now."""
@@ -102,7 +109,7 @@ class WaypointPaths(Paths):
         if self.guesses is not None:
             led, agents = entity[self.guesses.led(entity)], self.world.agents
             self.walkers.halt(
-                np.searchsorted(self._entity, led), agents.position[np.searchsorted(agents.entity, led)]
+                np.searchsorted(self._entity, led), self.places()[np.searchsorted(agents.entity, led)]
             )
             self.guesses.forget(entity)
 
@@ -122,7 +129,7 @@ class WaypointPaths(Paths):
     def put_elsewhere(self, rows: NDArray[np.int64]) -> None:
         """Stop agents where they are now."""
         self.keep_up()
-        self.walkers.stop(rows, self.world.agents.position)
+        self.walkers.stop(rows, self.places())
         self.walkers.forget(rows)
 
     @property
@@ -133,13 +140,8 @@ class WaypointPaths(Paths):
     def show(self, closed: Sequence[Shut]) -> None:
         """Show on the grid what is closed now."""
         self.planner.grid.show(closed)
-        self._closed = [each.polygon for each in closed]
-        self.take_goals(np.zeros(0, dtype=np.int64))
-
-    def take_goals(self, changed: NDArray[np.int64]) -> None:
-        """Search for the goals that the world has now; see `Paths.take_goals`."""
-        super().take_goals(changed)
-        self._chooser: Chooser | None = None
+        self._closed = tuple(closed)
+        self.planner.stand_on(self.world.mesh, self.world.goals)
 
     def stand_on(self, tick: int, change: GroundChange, team: Team) -> None:
         """Find paths on another ground from now on;
@@ -157,14 +159,14 @@ class WaypointPaths(Paths):
         grid = self.planner.grid
         # a thin door may hold no centre: then steps over it are what is lost
         is_lost = before & (~grid.walkable() | ((grid.bars & ~bars) > 0))
-        is_cut = walkers.cut(is_lost, grid.ground, agents.position, team)
+        is_cut = walkers.cut(is_lost, grid.ground, self.places(), team)
         lost = np.flatnonzero(
             is_cut & mine & np.isin(agents.path_status, WALKS) & (agents.activity == AgentState.WALKING)
         )
         lose_shut_paths(world, tick, lost, (walkers.walks.total - walkers.walks.current)[lost])
         walkers.forget(np.flatnonzero(mine & (agents.path_status == PathStatus.NONE)))
         has_piece = np.flatnonzero(mine & (agents.goal_piece >= 0))
-        agents.goal_piece[has_piece] = self._choices().piece_at(
+        agents.goal_piece[has_piece] = self.planner.chooser().piece_at(
             agents.goal[has_piece], walkers.walks.target[has_piece]
         )
 
@@ -174,7 +176,7 @@ class WaypointPaths(Paths):
         shut_in = self._shut_in(rows)
         self.give_up(tick, rows[shut_in], np.full(int(shut_in.sum()), PathStatus.ENCLOSED, dtype=np.uint8))
         rows = rows[~shut_in]
-        chooser, radius = self._choices(), agents.radius[rows]
+        chooser, radius = self.planner.chooser(), agents.radius[rows]
         which, choices = chooser.choices(
             agents.goal[rows], self.world.polygons()[rows], planner.needs(radius), radius
         )
@@ -204,12 +206,12 @@ class WaypointPaths(Paths):
         walkers.walks.target[rows[~is_new]] = planner.target[only[~is_new]]
         agents.path_status[rows] = np.where(is_new, np.uint8(PathStatus.PENDING), np.uint8(PathStatus.FOUND))
         rows, which = rows[is_new], which[is_new]
-        stands = self._stationary(tick)
-        planner.stand(agents.entity[stands], agents.position[stands], agents.radius[stands])
+        stands, places = self._stationary(tick), self.places()
+        planner.stand(agents.entity[stands], places[stands], agents.radius[stands])
         planner.submit(
             tick.number,
             agents.entity[rows],
-            agents.position[rows],
+            places[rows],
             self.world.polygons()[rows],
             which,
             agents.radius[rows],
@@ -227,7 +229,7 @@ class WaypointPaths(Paths):
         agents = self.world.agents
         stays = (agents.activity == AgentState.STANDING) | (agents.activity == AgentState.WAITING)
         return np.flatnonzero(
-            (self.walkers.standing(agents.position, tick.team) & stays & (agents.is_yielding == 0))
+            (self.walkers.standing(self.places(), tick.team) & stays & (agents.is_yielding == 0))
             | (agents.is_driven == Led.HELD)
         )
 
@@ -235,17 +237,12 @@ class WaypointPaths(Paths):
         """Return the agents inside something that is closed:
         cells have no path there, walls are all around.
         """
-        position = self.world.agents.position[rows]
+        position, layer = self.world.agents.position[rows], self.world.agents.layer[rows]
         found = np.zeros(len(rows), dtype=np.bool_)
-        for area in self._closed:
-            found |= shapely.contains_xy(area, position[:, 0], position[:, 1])
+        for each in self._closed:
+            is_inside = shapely.contains_xy(each.polygon, position[:, 0], position[:, 1])
+            found |= is_inside & ((layer == each.layer) | (each.layer < 0) | self.planner.grid.sheet.is_plan)
         return found
-
-    def _choices(self) -> Chooser:
-        """Return what knows to which points of their goals agents can go, on the grid as it is now."""
-        if self._chooser is None or self._chooser.version != self.planner.grid.version:
-            self._chooser = self.planner.chooser(self.world.mesh, self.world.goals)
-        return self._chooser
 
     def take(self, tick: Tick, answers: WaypointAnswers, rows: NDArray[np.int64]) -> None:
         """Set agents on their waypoints; those that have none give up."""
@@ -253,7 +250,7 @@ class WaypointPaths(Paths):
         if self.guesses is not None:
             stands = self._stationary(tick)
             answers = self.guesses.join(
-                answers, rows, np.column_stack([agents.position[stands], agents.radius[stands]])
+                answers, rows, np.column_stack([self.places()[stands], agents.radius[stands]])
             )
         agents.path_status[rows] = answers.status
         agents.path_tick[rows] = tick.number
@@ -261,11 +258,12 @@ class WaypointPaths(Paths):
         beyond = np.where(leads_there[:, None], answers.target, np.nan)
         walkers = self.walkers
         walkers.walks.requested[rows] = answers.target
-        agents.goal_piece[rows] = self._choices().piece_at(agents.goal[rows], answers.target)
+        agents.goal_piece[rows] = self.planner.chooser().piece_at(agents.goal[rows], answers.target)
         waypoint, start = self.past_walls(rows, answers.waypoint, answers.start)
-        walkers.take(rows, start, waypoint, agents.position, beyond)
+        places = self.places()
+        walkers.take(rows, start, waypoint, places, beyond)
         is_found = np.diff(answers.start) > 0
-        take_path(agents, rows[is_found], walkers.ahead(rows[is_found], agents.position, tick.team))
+        take_path(agents, rows[is_found], walkers.ahead(rows[is_found], places, tick.team))
         self.has_found(tick, rows[is_found], answers.status[is_found], answers.length[is_found])
         self.give_up(tick, rows[~is_found], answers.status[~is_found])
 
@@ -275,18 +273,29 @@ class WaypointPaths(Paths):
         """Return paths as agents can walk them where cells keep less than their radius from walls:
         waypoints, and where those of each row begin.
         """
-        parameters, agents = self.planner.parameters, self.world.agents
-        if (parameters.keep_off_edges and parameters.agent_radius == 0.0) or not len(waypoint):
+        parameters, grid, agents = self.planner.parameters, self.planner.grid, self.world.agents
+        if not len(waypoint):
             return waypoint, start
-        return walked(
-            self.world.mesh,
-            self.planner.grid.ground,
-            waypoint,
-            start,
-            agents.position[rows],
-            self.world.polygons()[rows],
-            agents.radius[rows],
+        place = grid.sheet.place_of(agents.position[rows], agents.layer[rows])
+        if not parameters.keep_off_edges or parameters.agent_radius > 0.0:
+            waypoint, start = walked(
+                self.world.mesh,
+                grid.ground,
+                waypoint,
+                start,
+                place,
+                self.world.polygons()[rows],
+                agents.radius[rows],
+                grid.sheet,
+            )
+        if not grid.has_floors:
+            return waypoint, start
+        # from where an agent is to its first waypoint there may be a seam, too
+        begins = np.arange(len(rows)) + start[:-1]
+        waypoint, start, _ = grid.laid_on_floors(
+            np.insert(waypoint, start[:-1], place, axis=0), np.append(begins, len(waypoint) + len(rows))
         )
+        return waypoint, start
 
     def follow(self, tick: Tick) -> float:
         """Lead agents along their waypoints; one that is as near to its goal as can be stands there."""
@@ -296,20 +305,23 @@ class WaypointPaths(Paths):
         guessing = (
             len(self.guesses.lead(tick, np.flatnonzero(waits), walkers)) if self.guesses is not None else 0
         )
-        before = walkers.walks.current.copy()
-        velocity, arrived = walkers.follow(agents.position, agents.desired_speed, tick.length, tick.team)
+        before, places = walkers.walks.current.copy(), self.places()
+        aim = np.empty_like(places)
+        velocity, arrived = walkers.follow(
+            places, agents.desired_speed, tick.length, tick.team, agents.radius, aim
+        )
+        aim = self.planner.grid.sheet.plan_of(aim)
         passed = arrived | (walkers.walks.current != before)
         free = mine & (agents.is_driven == 0)
         walking = free & (agents.activity == AgentState.WALKING) & ~(waits & self.stays)
         agents.preferred_velocity[walking] = velocity[walking]
         agents.preferred_velocity[free & ~walking] = 0.0
-        aim = walkers.toward()
         # A waypoint is passed at some distance, and an agent that kept its path to another target, or was led
         # by a program, was not set on one.
         measured = np.flatnonzero(
             walking & np.isin(agents.path_status, WALKS) & (passed | np.isnan(agents.remaining))
         )
-        take_length(agents, measured, walkers.ahead(measured, agents.position, tick.team))
+        take_length(agents, measured, walkers.ahead(measured, places, tick.team))
         # A walk ends near its target, arriving may take a little more: into the region, or nearer than
         # `arrive_within`.
         near = np.flatnonzero(walking & (walkers.walks.is_walking == 0) & has_path(agents.path_status))
@@ -341,12 +353,29 @@ class WaypointPaths(Paths):
         found = walks.total[rows] - walks.current[rows] <= 1
         bends = np.flatnonzero(~found & (agents.remaining[rows] <= STRAIGHT * self.near))
         if len(bends):
-            near = rows[bends]
-            line = walks.waypoint[walks.start[near] + walks.total[near] - 1] - agents.position[near]
-            found[bends] = walkers.ahead(near, agents.position, tick.team) <= STRAIGHT * np.hypot(
+            near, sheet = rows[bends], self.planner.grid.sheet
+            end = walks.waypoint[walks.start[near] + walks.total[near] - 1]
+            line = sheet.plan_of(end) - agents.position[near]
+            found[bends] = walkers.ahead(near, self.places(), tick.team) <= STRAIGHT * np.hypot(
                 line[:, 0], line[:, 1]
             )
+            if not sheet.is_plan:
+                found[bends] &= sheet.floors_of(end) == agents.layer[near]
         return found
+
+    def astray(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which of some agents stand on another floor than their path, and have it not in sight:
+        pushed past the foot of a stair, they would walk on below or above it.
+        """
+        grid, world, agents = self.planner.grid, self.world, self.world.agents
+        if grid.sheet.is_plan:
+            return rows[:0]
+        self.keep_up()
+        rows = rows[self.mine()[rows]]
+        aim, seen = self.walkers.toward()[rows], np.zeros(len(rows), dtype=np.bool_)
+        floor = grid.sheet.floors_of(aim)
+        see_many(rows, world.mesh, world.polygons(), agents.position, grid.sheet.plan_of(aim), floor, seen)
+        return rows[(floor != agents.layer[rows]) & ~seen]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return the searches, the request queue, the walks, and the guesses."""

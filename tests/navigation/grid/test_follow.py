@@ -13,6 +13,7 @@ from crowdsim.navigation.grid.grid import Area, build_grid
 from crowdsim.navigation.grid.parameters import GridParameters, WalkParameters
 from crowdsim.navigation.grid.planner import GridPlanner
 from crowdsim.navigation.grid.walkers import Walkers
+from tests.navigation.grid.storeys import grid_over, two_halls
 from tests.navigation.grid.worlds import grid_of
 from tests.reference.grid_follow import Walker, is_cut
 from tests.reference.grid_sight import touches
@@ -222,3 +223,61 @@ def test_agents_go_round_one_that_stands_and_through_one_in_the_only_door():
             nearest = min(nearest, math.dist(*at))
         assert done and (at[1] == (3.5, 1.5)).all()
         assert nearest < 0.1 if is_door else nearest > 0.6
+
+
+class OnTheStair:
+    """One agent on the path from (3, 6) below over the seams at (5, 6) and (9, 6) to (14, 6) above."""
+
+    def __init__(self):
+        _, self.grid = grid_over(two_halls(), 0.2)
+        self.walkers = Walkers(self.place(3, 6, 0), None, self.grid.ground)
+        waypoint = np.vstack([self.place(5, 6, 0), self.place(9, 6, 2), self.place(14, 6, 1)])
+        self.walkers.take(np.array([0]), np.array([0, 3]), waypoint, self.place(3, 6, 0))
+
+    def place(self, x, y, floor):
+        return self.grid.sheet.place_of(np.array([[x, y]]), np.array([floor]))
+
+    def at(self, x, y, floor, radius=0.2):
+        """How many waypoints are passed when it is there, and which place in plan it walks to."""
+        aim = np.empty((1, 2))
+        here, speed = self.place(x, y, floor), np.array([1.3])
+        velocity, _ = self.walkers.follow(here, speed, 0.1, Team(1), np.array([radius]), aim)
+        to, total = self.grid.sheet.plan_of(aim)[0], self.walkers.walks.total[0]
+        away = to - (x, y)
+        assert velocity[0] * np.hypot(*away) == pytest.approx(1.3 * away) or np.hypot(*away) < 0.2
+        return int(self.walkers.walks.current[0]) if total else 3, to.round(9).tolist()
+
+
+def test_a_waypoint_at_a_seam_is_passed_on_the_floor_beyond_and_not_beside_it():
+    assert OnTheStair().at(4.9, 6.2, 0)[0] == 0
+    assert OnTheStair().at(5.3, 4.0, 0)[0] == 0, "past the plane through it, and on the floor that it leaves"
+    assert OnTheStair().at(5.02, 6.4, 2)[0] == 1
+    one = OnTheStair()
+    assert [one.at(*where)[0] for where in ((5.1, 6, 2), (8.97, 6, 2), (9.2, 6.5, 1), (14, 6, 1))] == [
+        1,
+        2,
+        2,
+        3,
+    ]
+
+
+def test_nobody_passes_a_waypoint_above_or_below_it():
+    one = OnTheStair()
+    one.at(5.1, 6, 2)
+    assert one.at(9.0, 6, 0)[0] == 1 and one.at(14.0, 6, 0)[0] == 1
+    one.at(9.2, 6, 1)
+    assert one.at(14.0, 6, 0)[0] == 2 and one.walkers.walks.total[0] == 3
+
+
+def test_one_walks_over_a_seam_towards_what_lies_behind_it_if_it_fits_past_its_ends():
+    """The seam goes from y = 5 to y = 7."""
+    assert OnTheStair().at(4.0, 6.0, 0)[1] == [9.0, 6.0]
+    assert OnTheStair().at(4.0, 6.9, 0)[1] == [9.0, 6.0], "at 6.72, 0.28 m from its end"
+    assert OnTheStair().at(4.0, 6.9, 0, radius=0.3)[1] == [5.0, 6.0]
+    assert OnTheStair().at(4.0, 9.0, 0)[1] == [5.0, 6.0], "past its end"
+
+
+def test_what_is_ahead_is_measured_along_the_surface():
+    one = OnTheStair()
+    ahead = one.walkers.ahead(np.array([0]), one.place(3, 6, 0), Team(1))
+    assert ahead[0] == pytest.approx(2.0 + np.hypot(4.0, 2.4) + 5.0)

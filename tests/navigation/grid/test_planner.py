@@ -59,10 +59,13 @@ class Crowd:
             self.radius[rows],
         )
 
-    def answers(self, budget=ALL, threads=1, save=False, **parameters):
+    def answers(self, budgets=(ALL,), threads=1, save=False, **parameters):
+        """Return the answers and what they cost; a list of budgets is gone over again and again."""
         planner, team, answers, spent = self.planner(**parameters), Team(threads), {}, 0
         self.submit(planner)
-        while planner.waiting:
+        for budget in itertools.cycle(budgets):
+            if not planner.waiting:
+                break
             found, used = planner.advance(budget, team)
             assert used <= budget
             spent += used
@@ -123,20 +126,7 @@ def test_each_agent_gets_the_path_of_a_search_of_its_own_round_agents_that_stood
 )
 def test_every_slicing_gives_the_same_paths_to_the_last_bit(slices, threads, save, weight, heuristic, goals):
     scene, drawn = Crowd(agents=40, goals=goals), {"weight": weight, "heuristic": heuristic}
-    expected, spent = scene.answers(**drawn)
-    planner, team, answers, used = scene.planner(**drawn), Team(threads), {}, 0
-    scene.submit(planner)
-    for budget in itertools.cycle(slices):
-        if not planner.waiting:
-            break
-        found, more = planner.advance(budget, team)
-        used += more
-        take(answers, found)
-        if save:
-            saved, planner = planner.state(), scene.planner(**drawn)
-            planner.restore(saved)
-    team.close()
-    assert answers == expected and used == spent
+    assert scene.answers(slices, threads, save, **drawn) == scene.answers(**drawn)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -313,13 +303,13 @@ def test_on_less_than_an_expansion_for_each_slot_the_oldest_search_goes_on():
 @pytest.mark.parametrize("budget", [1, 3, 100, 5000])
 def test_the_budget_changes_no_answer_and_no_expansion(budget):
     crowd = Crowd(2, 30 if budget < 10 else 150)
-    assert crowd.answers(budget) == crowd.answers()
+    assert crowd.answers([budget]) == crowd.answers()
 
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
 def test_the_number_of_threads_changes_nothing(threads):
     crowd = Crowd(3)
-    assert crowd.answers(700, threads) == crowd.answers(700)
+    assert crowd.answers([700], threads) == crowd.answers([700])
 
 
 @pytest.mark.full
@@ -327,7 +317,7 @@ def test_the_number_of_threads_changes_nothing(threads):
 @pytest.mark.parametrize("budget", [40, 900])
 def test_a_save_in_between_changes_nothing(budget):
     crowd = Crowd(4, 60)
-    assert crowd.answers(budget, save=True) == crowd.answers(budget)
+    assert crowd.answers([budget], save=True) == crowd.answers([budget])
 
 
 @pytest.mark.parametrize("budget", [40, 900])

@@ -101,10 +101,14 @@ class OneSearch:
             else (outcome, cell_of_node(self.grid, node), float(self.slots.cost[0, node]), total)
         )
 
+    def nodes(self):
+        """Nodes of the path that was found."""
+        count = list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0))
+        return self.slots.heap_node[0, :count].tolist()
+
     def cells(self):
         """Cells of the path that was found."""
-        count = list_cells(self.slots, 0, self.grid.ground, last_node(self.slots, 0))
-        return [cell_of_node(self.grid, node) for node in self.slots.heap_node[0, :count]]
+        return [cell_of_node(self.grid, node) for node in self.nodes()]
 
     def waypoints(self, step=0.0, trim=0.75):
         """Waypoints of the path that was found, and its length (m)."""
