@@ -17,6 +17,15 @@ EXITS = {
     "people": ("people", 0), "share": ("share", 2), "first_s": ("first s", 1), "median_s": ("median s", 1),
     "last_s": ("last s", 1), "mean_travel_s": ("mean travel s", 1), "flow_per_s": ("flow 1/s", 2),
 }  # fmt: skip
+STATES = {
+    "people": ("people", 0), "times": ("times", 0), "mean_s": ("mean s", 1), "median_s": ("median s", 1),
+    "longest_s": ("longest s", 1), "at_end": ("at end", 0),
+}  # fmt: skip
+QUEUES = {
+    "people": ("people", 0), "served": ("served", 0), "left": ("left", 0), "mean_wait_s": ("wait s", 1),
+    "longest_wait_s": ("longest s", 1), "mean_service_s": ("service s", 1), "most_in_line": ("most", 0),
+    "mean_in_line": ("mean", 1),
+}  # fmt: skip
 LINES = {
     "length_m": ("length m", 2), "forwards": ("forwards", 0), "backwards": ("backwards", 0),
     "first_s": ("first s", 1), "last_s": ("last s", 1), "flow_per_s": ("flow 1/s", 3),

@@ -49,11 +49,14 @@ def validate(
 
 
 def _as_text(scenario: Path, facts: Facts) -> str:
+    paths = f"paths of {facts.shortest_path_m:.1f} to {facts.longest_path_m:.1f} m; "
+    if not facts.longest_path_m:  # agents that stand, or whose machines say where they go
+        paths = ""
     return (
         f"{scenario}: nothing is wrong\n"
         f"{facts.agents:,} agents and {facts.goals:,} goals on {facts.area_m2:,.0f} m2 ({facts.polygons:,} "
         f"polygons, {facts.walls:,} walls)\n"
-        f"paths of {facts.shortest_path_m:.1f} to {facts.longest_path_m:.1f} m; at most {facts.ticks:,} "
+        f"{paths}at most {facts.ticks:,} "
         f"ticks and {facts.frames:,} frames\n"
         f"the recording will have about {facts.recording_bytes / 1e6:,.1f} MB if all agents stay to the end"
     )

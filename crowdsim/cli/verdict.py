@@ -95,6 +95,8 @@ def verdict_text(result: Mapping[str, Any], tick_s: float, recording: Path | Non
         ("recording", str(recording) if recording is not None else "none"),
     ]
     in_short = "all arrived" if result["arrived"] else "no agent had a goal"
+    if result.get("staying") and not result["arrived"]:
+        in_short = "all stay, as their behaviour never ends"
     if result["not_arrived"]:
         in_short = f"{result['not_arrived']:,} did not arrive"
     return f"{visible(result['scenario'])}: {in_short}\n{aligned(rows)}{left_text(result)}"

@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 
 from crowdsim.measures.areas import Area, area_states, area_stays
+from crowdsim.measures.behaviour import queue_use, state_spells, state_use, trips, waits_in_line
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
 from crowdsim.measures.motion import path_lengths, speed_over_time
-from crowdsim.measures.scenarios import measured_places
+from crowdsim.measures.scenarios import measured_places, scenario_of
 from crowdsim.measures.shortest_paths import detours
 from crowdsim.measures.sources import Source, tracks_of
 from crowdsim.measures.tracks import Tracks
@@ -41,7 +42,9 @@ def all_tables(
     Returns
     -------
     dict of str to DataFrame
-        ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals`` and ``exits``;
+        ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals``, ``exits`` and
+        ``trips``; where agents have machines of states ``states`` and ``spells``, where there are queues
+        ``queues`` and ``waits``;
         where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
         ``area <name>`` and ``stays <name>`` for each area.
     """
@@ -53,6 +56,12 @@ def all_tables(
     }
     if tracks.has_events:
         tables |= {"detours": detours(tracks), "arrivals": arrivals(tracks), "exits": exit_use(tracks)}
+        tables["trips"] = trips(tracks)
+        scenario = scenario_of(tracks)
+        if scenario.behaviours.machines:
+            tables |= {"states": state_use(tracks), "spells": state_spells(tracks)}
+        if scenario.queues:
+            tables |= {"queues": queue_use(tracks), "waits": waits_in_line(tracks)}
     knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)

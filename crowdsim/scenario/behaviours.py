@@ -25,13 +25,13 @@ class Condition:
     ----------
     kind : str
         The key under which a scenario has it: ``after``, ``at``, ``signal``, ``opened``, ``closed``,
-        ``count``, ``density``, ``near``, ``hidden``, ``all_of``, ``any_of``, ``none_of``.
+        ``inside``, ``count``, ``density``, ``near``, ``hidden``, ``all_of``, ``any_of``, ``none_of``.
     seconds : float, s
         after, at; hidden: for how long.
     name : str
-        signal, opened, closed; count, density: the area.
+        signal, opened, closed; inside, count, density: the area.
     goal : int
-        count, density: the goal that has this name; -1 where it is an area under measures.
+        inside, count, density: the goal that has this name; -1 where it is an area under measures.
     least, most : float
         count, density: between which numbers it has to be.
     group : str

@@ -575,6 +575,9 @@ class _Layout:
             return Condition(kind, name=value)
         if kind == "signal":
             return Condition(kind, name=value)
+        if kind == "inside":
+            self._is_known(value, self._known.areas, "area", at, "goals or measures")
+            return Condition(kind, name=value, goal=self._known.goals.get(value, -1))
         if kind == "near":
             others = self._others([value.to], (*at, "to"), is_list=False)
             return Condition(kind, others=others, distance=float(value.within), seen=value.seen)

@@ -214,6 +214,10 @@ class ConditionShape(Shape):
     signal: Name | None = Field(default=None, description="The signal of this name is on.")
     opened: Name | None = Field(default=None, description="The area of this name (geometry.areas) is open.")
     closed: Name | None = Field(default=None, description="The area of this name is closed.")
+    inside: Name | None = Field(
+        default=None,
+        description="The agent is in the area of this name: a goal that is an area, or under measures.",
+    )
     count: CountShape | None = Field(default=None, description="So many agents are in an area.")
     density: DensityShape | None = Field(default=None, description="An area is so full.")
     near: NearShape | None = Field(default=None, description="Another agent is near.")

@@ -102,6 +102,7 @@ class Reason(Code):
     ANY_OF = 14
     NONE_OF = 15
     PROGRAM = 16  # a program said so
+    INSIDE = 17
 
     @property
     def words(self) -> str:

@@ -65,7 +65,7 @@ def test_csv_files_hold_one_measure_each_and_are_not_replaced_unasked(run, tmp_p
     assert crowdsim(command).returncode == 0
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {f"{name}.csv" for name in (
-        "paths", "speeds", "evacuation", "detours", "arrivals", "exits", "overlaps", "scores", "line-middle",
+        "paths", "speeds", "evacuation", "detours", "arrivals", "exits", "trips", "overlaps", "scores", "line-middle",
         "flow-middle", "area-2-0-4-4", "stays-2-0-4-4",
     )}  # fmt: skip
     assert (
@@ -205,7 +205,7 @@ def test_a_run_of_nobody_is_measured_too(tmp_path):
     assert (
         facts["summary"]["people"] == 0
         and facts["summary"]["mean_detour"] is None
-        and len(facts["files"]) == 12
+        and len(facts["files"]) == 13
     )
 
 

@@ -154,6 +154,7 @@ def test_all_measures_of_a_run_are_told_at_once(recorded):
         "detours",
         "arrivals",
         "exits",
+        "trips",
         "overlaps",
         "scores",
     ]

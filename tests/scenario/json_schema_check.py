@@ -117,4 +117,6 @@ def _one_kind(
         return [error for key in value for error in errors(key, rule, root, f"{at} (key)")]
     if keyword == "maxProperties":
         return [] if len(value) <= rule else [f"{at}: {keyword} {rule}"]
+    if keyword == "minProperties":
+        return [] if len(value) >= rule else [f"{at}: {keyword} {rule}"]
     raise AssertionError(f"the schema uses the keyword {keyword}, which this checker does not know")

@@ -235,6 +235,26 @@ def test_a_signal_to_a_whole_machine_is_heard_once_in_every_state_of_it(tmp_path
     assert seen.begins("x[0]", "stroll")[1:] == [pytest.approx(6, abs=0.25), pytest.approx(16, abs=0.25)]
 
 
+def test_an_announcement_is_for_those_in_an_area(tmp_path):
+    machine = {
+        "states": {
+            "w": {
+                "stand": True,
+                "when": [{"all_of": [{"signal": "closing"}, {"inside": "hall"}], "to": "go"}],
+            },
+            "go": {"leave": "out"},
+        }
+    }
+    groups = [
+        {"name": "in", "count": 6, "region": {"box": [12, 12.5, 16.5, 18.5]}, "behaviour": "m"},
+        {"name": "beside", "count": 6, "region": {"box": [1, 1, 9, 19]}, "behaviour": "m"},
+    ]
+    seen = watch(hall({"m": machine}, groups, events=[{"at": 5, "signal": "closing"}]), tmp_path / "run.h5")
+    went = seen.states[seen.states["state"] == "go"]
+    assert sorted(went["name"]) == [f"in[{number}]" for number in range(6)]
+    assert went["time"].between(5, 5.4).all() and seen.verdict.arrived == 6
+
+
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("model", MODELS)
 def test_those_that_stay_stand_apart_in_the_region_and_go_when_it_is_over(tmp_path, model):

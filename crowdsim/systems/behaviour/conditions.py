@@ -17,7 +17,7 @@ from crowdsim.setup.things import Door
 from crowdsim.systems.base.system import ticks_of
 from crowdsim.world.columns import AgentState
 
-LOCAL = ("near", "hidden")  # differ from agent to agent, and are looked at now and then only
+LOCAL = ("inside", "near", "hidden")  # differ from agent to agent, and are looked at now and then only
 
 
 class Conditions:
@@ -89,6 +89,11 @@ class Conditions:
         if kind == "after":
             began: NDArray[np.int64] = agents.state_since[rows, level]
             return began + self.ticks(condition.seconds) <= tick
+        if kind == "inside":
+            area, layer = self._areas[condition.name]
+            place, floor = agents.position[rows], agents.layer[rows]
+            here: NDArray[np.bool_] = shapely.intersects_xy(area, *place.T) & ((floor == layer) | (layer < 0))
+            return here
         if kind == "near":
             return self._near(condition, rows)
         if kind == "hidden":
@@ -182,7 +187,7 @@ class Conditions:
         found: dict[str, tuple[Any, int]] = {}
         measured = {each.name: each for each in scenario.measures}
         for condition in (each for state in scenario.behaviours.states for each in state.conditions()):
-            if condition.kind in ("count", "density"):
+            if condition.kind in ("inside", "count", "density"):
                 place: Any = (
                     scenario.goals[condition.goal] if condition.goal >= 0 else measured[condition.name]
                 )
