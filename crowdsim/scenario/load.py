@@ -249,7 +249,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     table = GoalTable(draft, reader, problems, floors, machines.places())
     queues = resolve_queues(values.get("queues") or {}, group_names(draft), floors, problems)
     behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
-    check_machines(behaviours, problems)
+    check_machines(behaviours, problems, are_all=not systems)
     resolver = GroupResolver(
         table, reader, problems, tick, sections, numbers_of(reader.grid_maps),
         {index: instance.name for index, instance in used.items()}, behaviours,

@@ -11,8 +11,16 @@ from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 AT_ONCE = ("choose",)  # states in which no time passes
 
 
-def check_machines(behaviours: Behaviours, problems: Problems) -> None:
-    """Report machines that go round without any time, and note what is odd but possible."""
+def check_machines(behaviours: Behaviours, problems: Problems, *, are_all: bool) -> None:
+    """Report machines that go round without any time, and note what is odd but possible.
+
+    Parameters
+    ----------
+    behaviours : Behaviours
+    problems : Problems
+    are_all : bool
+        Whether only the machines say which state comes next, and no system of a user's own.
+    """
     heard = heard_once(behaviours.states)
     if len(heard) > MOST_HEARD:
         problems.add(
@@ -23,8 +31,9 @@ def check_machines(behaviours: Behaviours, problems: Problems) -> None:
     for machine in behaviours.machines:
         if machine.states:
             _check_loops(machine, problems)
-            _note_unreached(machine, problems)
-            _note_endless(machine, problems)
+            if are_all:
+                _note_unreached(machine, problems)
+                _note_endless(machine, problems)
 
 
 def note_signals(behaviours: Behaviours, events: Iterable[Event], problems: Problems) -> None:

@@ -108,6 +108,14 @@ class Behave(TickSystem):
             ],
             dtype=np.int32,
         )
+        # of each group the first state of its machine; -1 where it has none
+        self._low = np.array(
+            [
+                scenario.behaviours.first_state(group.behaviour) if group.behaviour else -1
+                for group in scenario.groups
+            ],
+            dtype=np.int64,
+        )
         self._exits = [exits_of(state) for state in self._states]
         self._asks = [number for number, state in enumerate(self._states) if self._is_asking(state)]
         self._sightings = Sightings(self.crew, self._states)
@@ -135,6 +143,7 @@ class Behave(TickSystem):
             self._sightings.look(tick)
         crew.errands.note()
         self._begin(tick)
+        self._grant(tick)
         for action in self.actions.values():
             action.every_tick(tick)
         self._hear(tick, np.flatnonzero(agents.errand == Errand.THERE))
@@ -188,6 +197,23 @@ class Behave(TickSystem):
             self._enter(
                 tick, rows, self._starts[agents.group[rows]], np.zeros(len(rows), np.int64), Reason.BEGINS
             )
+
+    def _grant(self, tick: Tick) -> None:
+        """Put agents into the states that systems of a user's own wish."""
+        agents = self.world.agents
+        rows = np.flatnonzero(agents.state_wish >= 0)
+        if not len(rows):
+            return
+        wish = agents.state_wish[rows].copy()
+        agents.state_wish[rows] = -1
+        wrong = np.flatnonzero(self._low[agents.group[rows]] != np.array(self._base)[wish])
+        if len(wrong):
+            name = self.crew.setup.built.names.of(int(agents.entity[rows[wrong[0]]]))
+            raise CrowdsimError(
+                f"tick {tick.number}: a system puts {name} into the state "
+                f'"{self._states[wish[wrong[0]]].name}", which its machine has not.'
+            )
+        self._enter(tick, rows, wish, np.zeros(len(rows), np.int64), Reason.PROGRAM)
 
     def end(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """End the machines of agents, (k,) rows; those without one, or at its end, stay as they are."""
@@ -391,8 +417,7 @@ class Behave(TickSystem):
     def _check(self, saved: Saved) -> None:
         """Require that agents are in states of their machines, and there as they can be."""
         agents, groups = self.world.agents, self.crew.setup.scenario.groups
-        behaviours = self.crew.setup.scenario.behaviours
-        low = np.array([behaviours.first_state(each.behaviour) if each.behaviour else 0 for each in groups])
+        behaviours, low = self.crew.setup.scenario.behaviours, np.maximum(self._low, 0)
         count = np.array(
             [len(behaviours.machine(each.behaviour).states) if each.behaviour else 0 for each in groups]
         )

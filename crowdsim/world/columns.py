@@ -571,6 +571,15 @@ BEHAVIOUR_COLUMNS = (
         "when one from which it hides has seen it last, or it began to hide",
         within=TICK,
     ),
+    Column(
+        "state_wish",
+        "int32",
+        "",
+        "number of the state into which a system of a user's own puts it; -1 is none",
+        fill=-1,
+        within=INDEX,
+        of="states",
+    ),
 )
 
 

@@ -19,18 +19,18 @@ from crowdsim.avoidance.plugins import PluginError, plugins_may_register
 from crowdsim.avoidance.registry import Origin, note_origin, origin_of, registered
 from crowdsim.avoidance.registry import forget as forget_origin
 from crowdsim.old_names import COLUMNS, COUNTS, SYSTEMS, note_old_name
-from crowdsim.world.columns import AGENT_COLUMNS, Column
+from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, Column
 from crowdsim.world.entities import Processor
 
 K = TypeVar("K", bound=type)
 RESERVED = {"id", "frame", "time", "x", "y", "z"}  # of every row of a recording
-NAMES = {column.name for column in AGENT_COLUMNS}
+NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS)}
 # What a system of one's own may write, beside columns of its own. All else belongs to the ground, to paths,
 # or says which agent it is: kernels trust it.
 OPEN_COLUMNS = (
     "velocity", "preferred_velocity", "chosen_velocity", "tentative_position", "desired_speed", "next_corner",
     "heading", "gait", "is_driven", "replan_wish", "is_yielding", "yield_target", "yield_tick",
-    "blocked_ticks", "waited_ticks",
+    "blocked_ticks", "waited_ticks", "state_wish",
 )  # fmt: skip
 # of components: by annotation, as they are saved
 FIELD_TYPES = {"int": "int64", "float": "float64", "bool": "bool"}

@@ -65,7 +65,8 @@ def test_csv_files_hold_one_measure_each_and_are_not_replaced_unasked(run, tmp_p
     assert crowdsim(command).returncode == 0
     names = {file.name for file in (tmp_path / "out").iterdir()}
     assert names == {f"{name}.csv" for name in (
-        "paths", "speeds", "evacuation", "detours", "arrivals", "exits", "trips", "overlaps", "scores", "line-middle",
+        "paths", "speeds", "evacuation", "detours", "arrivals", "exits", "trips", "overlaps", "scores",
+        "line-middle",
         "flow-middle", "area-2-0-4-4", "stays-2-0-4-4",
     )}  # fmt: skip
     assert (

@@ -1,5 +1,7 @@
 """What a program does to agents that do what a machine of states says."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from crowdsim.simulation.checkpoints import Start
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.columns import Errand
 from tests.cli.command import crowdsim
+from tests.crowds import ROOT
 from tests.scenes.behaviour import everything, hall
 
 WAITS = {
@@ -241,3 +244,53 @@ def test_a_program_that_leads_agents_follows_from_its_recording_alone(tmp_path, 
             act(again)
             again.step()
         assert again.digest == digest
+
+
+SHIFTS = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "guides" / "behaviour.md").read_text(), re.DOTALL)[
+    -1
+]
+
+
+def test_a_system_of_ones_own_decides_what_comes_next_and_its_runs_are_verified_and_resumed(tmp_path):
+    plugin = ROOT / "docs" / "examples" / "shift.py"
+    (tmp_path / "shifts.yaml").write_text(SHIFTS)
+    run = crowdsim(["run", tmp_path / "shifts.yaml", "--plugin", plugin, "--out", tmp_path / "run.h5"])
+    assert run.returncode == 0 and "note" not in run.stderr, run.stderr
+    assert crowdsim(["verify", tmp_path / "run.h5", "--plugin", plugin]).returncode == 0
+    use = library.measures.state_use(tmp_path / "run.h5").set_index("state")["times"]
+    work = use[[f"work {number}" for number in (1, 2, 3)]]
+    assert work.min() > 8 and work.max() - work.min() <= 1  # shared fairly
+    kind = library.load_plugin(plugin)
+    with Simulation(parse_scenario(SHIFTS)) as one:
+        states, digests = [], []
+        for _ in range(300):
+            states.append({name: array.copy() for name, array in one.state().items()})
+            one.step()
+            digests.append(one.digest)
+    assert kind
+    with Simulation(parse_scenario(SHIFTS), threads=2) as again:
+        again.restore(states[157])
+        for tick in range(157, 300):
+            again.step()
+            assert again.digest == digests[tick]
+
+
+def test_a_system_that_names_a_state_of_another_machine_or_has_no_machines_is_told_so():
+    library.load_plugin(ROOT / "docs" / "examples" / "shift.py")
+    with (
+        pytest.raises(
+            CrowdsimError, match="declares machine_state, a column of machines of states, but no group"
+        ),
+        Simulation(hall({}, [{"name": "x", "positions": [[3, 3]]}], systems=["Shift"])),
+    ):
+        pass
+    document = waiting()
+    document["behaviours"]["n"] = {"states": {"s": {"stand": True}}}
+    document["groups"][1] = {"name": "other", "positions": [[3, 7]], "behaviour": "n"}
+    with Simulation(document) as run:
+        step(run, 3)
+        run.world.agents.state_wish[row_of(run, "other[0]")] = 0
+        with pytest.raises(
+            CrowdsimError, match=r'puts other\[0\] into the state "rest", which its machine has not'
+        ):
+            run.step()
