@@ -155,25 +155,30 @@ def _gap(shape: schema.ArriveShape, path: Path, problems: Problems) -> Distribut
             problems.add((*path, "gap"), *wrong)
             return None
         return gap
-    rate = _rate(shape.rate)
-    if rate is None or not 0.0 < rate <= _MOST_RATE:
-        problems.add(
-            (*path, "rate"),
-            f"{shape.rate!r} is no rate above 0 and up to {_MOST_RATE:,.0f} a second",
-            "Write a number of agents a second, or 2/s, 90/min, 1200/h.",
-        )
+    rate = agents_a_second(shape.rate, (*path, "rate"), problems)
+    if not rate:
         return None
     if shape.process == "poisson":
         return Distribution("exponential", 0.0, MOST_MEANS / rate, 1.0 / rate)
     return number(1.0 / rate)
 
 
-def _rate(given: Any) -> float | None:
-    """Return agents a second; None where that is no rate."""
-    if not isinstance(given, str):
-        return float(given)
-    parts = _RATE.fullmatch(given)
-    return float(parts[1]) / _SECONDS[parts[2]] if parts is not None else None
+def agents_a_second(given: Any, path: Path, problems: Problems) -> float:
+    """Return a rate as agents a second; 0 after a problem was added."""
+    parts = _RATE.fullmatch(given) if isinstance(given, str) else None
+    rate = 0.0
+    if parts is not None:
+        rate = float(parts[1]) / _SECONDS[parts[2]]
+    elif not isinstance(given, str):
+        rate = float(given)
+    if 0.0 < rate <= _MOST_RATE:
+        return rate
+    problems.add(
+        path,
+        f"{given!r} is no rate above 0 and up to {_MOST_RATE:,.0f} a second",
+        "Write a number of agents a second, or 2/s, 90/min, 1200/h.",
+    )
+    return 0.0
 
 
 def _trains(shape: schema.ArriveShape, path: Path, problems: Problems) -> Trains | None:

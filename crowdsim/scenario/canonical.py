@@ -278,7 +278,8 @@ def _goal(goal: Goal, scenario: Scenario) -> dict[str, Any]:
         }
     if goal.kind == "nearest_of":
         return {"nearest_of": [scenario.goals[part].name for part in goal.parts]}
-    return {goal.kind: _areas(goal.area), **_storey(goal.layer, scenario)}
+    flow = {"flow": goal.flow} if goal.flow else {}
+    return {goal.kind: _areas(goal.area), **flow, **_storey(goal.layer, scenario)}
 
 
 def _visits(visits: tuple[Visit, ...], scenario: Scenario) -> list[Any]:

@@ -221,6 +221,8 @@ class Goal:
         Stands in an agent's list instead of under `goals`.
     layer : int
         Number of the floor that it lies on; -1 where the geometry has no floors, and for nearest_of.
+    flow : float, 1/s
+        Of an exit: the most that leave there; 0 is no limit.
     """
 
     name: str
@@ -231,6 +233,7 @@ class Goal:
     parts: tuple[int, ...] = ()
     is_inline: bool = False
     layer: int = -1
+    flow: float = 0.0
 
 
 def point_goal_name(point: tuple[float, float], within: float) -> str:

@@ -14,7 +14,7 @@ import shapely
 
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
-from crowdsim.scenario.arrivals import resolve_arrivals, shares_in
+from crowdsim.scenario.arrivals import agents_a_second, resolve_arrivals, shares_in
 from crowdsim.scenario.behaviours import Behaviours
 from crowdsim.scenario.distributions import Distribution, complaint, distribution_from, number
 from crowdsim.scenario.draft import HOW_MANY, Draft
@@ -121,7 +121,8 @@ class GoalTable:
             )
         if isinstance(shape, schema.ExitGoal):
             area = reader.united(shape.exit, (*path, "exit"))
-            return Goal(name, "exit", area=area, layer=self.floors.layer(shape, path, area))
+            flow = 0.0 if shape.flow is None else agents_a_second(shape.flow, (*path, "flow"), self.problems)
+            return Goal(name, "exit", area=area, layer=self.floors.layer(shape, path, area), flow=flow)
         if isinstance(shape, schema.RegionGoal):
             area = reader.united(shape.region, (*path, "region"))
             return Goal(name, "region", area=area, layer=self.floors.layer(shape, path, area))

@@ -28,7 +28,7 @@ from crowdsim.scenario.limits import (
     MAX_VISITS,
     MAX_WAYPOINTS,
 )
-from crowdsim.scenario.schema_arrivals import ArriveShape
+from crowdsim.scenario.schema_arrivals import ArriveShape, Rate
 from crowdsim.scenario.schema_behaviours import MachineShape, QueueShape
 from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
     DISTRIBUTION_KEYS,
@@ -120,6 +120,13 @@ class ExitGoal(Shape):
             "An agent that heads for the exit leaves the world when its centre is inside. Where it covers a "
             "wall, the wall is open."
         )
+    )
+    flow: Rate | None = Field(
+        default=None,
+        description=(
+            "At most so many agents leave here a second, or as 60/min: a turnstile. The others wait in the "
+            "exit for their turn. Default: no limit."
+        ),
     )
     storey: Name | None = STOREY
     height: Metres | None = HEIGHT

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.bodies.places import PlaceParameters
 from crowdsim.navigation.goals.goals import arrived_many
+from crowdsim.saved import Arrays, Saved
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.goals.places import Places
+from crowdsim.systems.goals.turnstiles import Turnstiles
 from crowdsim.systems.paths.lost_paths import LOST, forget_path, lose_paths
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.columns import AgentState, PathStatus, Wait
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import Itinerary
 
@@ -21,7 +25,7 @@ class Arrive(TickSystem):
     reads = (
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer",
         "itinerary", "is_yielding", "is_driven", "is_immovable", "is_stuck", "blocker", "desired_speed",
-        "yield_target", "machine_state",
+        "yield_target", "machine_state", "waits",
     )  # fmt: skip
     writes = (
         "activity",
@@ -33,12 +37,14 @@ class Arrive(TickSystem):
         "is_yielding",
         "yield_target",
         "yield_tick",
+        "waits",
     )
     counts = ("arrivals",)
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self._places = Places(setup.world, setup.of_bodies(PlaceParameters), setup.scenario.seed)
+        self._turnstiles = Turnstiles(setup.scenario.goals, setup.scenario.tick)
 
     def process(self, tick: Tick) -> None:
         """Test each agent that walks; structure changes (leaving the world) wait for Retire."""
@@ -60,6 +66,8 @@ class Arrive(TickSystem):
         )
         there = np.flatnonzero(piece >= 0)
         tick.counts["arrivals"] = 0.0
+        if self._turnstiles.has_any:
+            there = self._admitted(tick.number, there, world.goals.piece_source[piece[there]])
         if not len(there):
             return
         waited = there[agents.path_status[there] == PathStatus.PENDING]
@@ -98,6 +106,17 @@ class Arrive(TickSystem):
             tick.number, EventKind.ARRIVAL, agents.entity[last], agents.position[last], reached[final]
         )
 
+    def _admitted(self, tick: int, there: NDArray[np.int64], goal: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the rows of agents that get through their exits; the others wait there for their turn."""
+        agents = self.world.agents
+        before = self._turnstiles.held
+        admitted = self._turnstiles.admit(tick, agents.entity[there], goal)
+        row = np.minimum(np.searchsorted(agents.entity, before), max(0, len(agents) - 1))
+        row = row[agents.entity[row] == before] if len(row) else row
+        agents.waits[row[agents.waits[row] == Wait.QUEUE]] = Wait.NOTHING
+        agents.waits[there[~admitted]] = Wait.QUEUE
+        return there[admitted]
+
     def _stop_led(self, there: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Let agents stand that have come to where their machine sent them, or leave the world if it says so;
         return which these are, (k,).
@@ -111,3 +130,13 @@ class Arrive(TickSystem):
         agents.goal[own] = -1
         agents.activity[own] = np.where(leaves, AgentState.ARRIVED, AgentState.STANDING)
         return led
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what lives in exits with a greatest flow; all else stands in columns."""
+        return self._turnstiles.state()
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Take back what `state()` gave."""
+        saved = Saved.of(state)
+        self._turnstiles.restore(saved)
+        saved.finish()

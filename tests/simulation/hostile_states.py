@@ -292,6 +292,15 @@ SCENES = {
         let_in,
     ),
     "agents come": Scene(lambda: hall(groups=[*WALKING, *COMING]), 30, send_about),
+    "turnstiles": Scene(
+        lambda: hall(
+            goals={"out": {"exit": {"box": [15, 3, 16, 7]}, "flow": 0.5}},
+            groups=[
+                {"name": "right", "positions": [[14.5, 4], [14.6, 5], [15.4, 6], [14, 6]], "goals": ["out"]}
+            ],
+        ),
+        20,
+    ),
     "agents come and stay": Scene(
         lambda: hall(
             geometry={"obstacles": [*PILLARS, *CELL]},

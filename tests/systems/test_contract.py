@@ -70,7 +70,7 @@ def test_a_system_writes_only_what_it_declares():
     # (tests/scenes/test_grid_navigation.py).
     rare = {
         "Plan": {"strays", "activity"},
-        "Arrive": {"corridor_length", "strays", "desired_speed"},
+        "Arrive": {"corridor_length", "strays", "desired_speed", "waits"},
         "Integrate": {"chosen_velocity"},
         "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"},

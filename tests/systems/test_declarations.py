@@ -163,6 +163,7 @@ SCENES = {  # document or file, settings, ticks
     "agents come": (
         {
             **BUSY,
+            "goals": {**BUSY["goals"], "west": {**BUSY["goals"]["west"], "flow": 0.4}},
             "groups": [
                 *BUSY["groups"],
                 {**COMES, "name": "few", "arrive": {"rate": 3, "process": "poisson"}},
