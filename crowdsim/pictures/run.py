@@ -27,6 +27,7 @@ from crowdsim.scenario.geometry import Geometry, ToggledArea
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle
+from crowdsim.scenario.queues import Queue
 
 # [Okabe 2008]: people with every kind of sight tell them apart.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
@@ -130,6 +131,7 @@ def draw_trails(
     for layer, (axes, ground) in enumerate(zip(all_axes, geometry.grounds, strict=True)):
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
+        draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, layer)])
         draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
@@ -237,6 +239,19 @@ def add_lines(axes: Any, lines: Any, *, autolim: bool = True, **look: Any) -> No
     from matplotlib.collections import LineCollection
 
     axes.add_collection(LineCollection(list(lines), **look), autolim=autolim)
+
+
+def draw_queues(axes: Any, queues: Iterable[Queue]) -> None:
+    """Draw the lines of queues, their servers, and their names."""
+    for queue in queues:
+        for line in queue.lines:
+            axes.plot(*zip(*line, strict=True), linestyle=(0, (2, 2)), color=QUEUE, linewidth=0.9, zorder=2)
+        x, y = zip(*queue.servers, strict=True)
+        axes.plot(x, y, "s", color=QUEUE, markersize=4, zorder=2)
+        axes.annotate(
+            queue.name, queue.servers[0], xytext=(4, 4), textcoords="offset points", fontsize=7, color=QUEUE,
+            zorder=5,
+        )  # fmt: skip
 
 
 def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:
@@ -379,6 +394,7 @@ def _name_states(axes: Any, stuck: int, waiting: int) -> None:
 MOST_GHOSTS = 12  # Outlines of one obstacle on its path; more are a band.
 MOST_PLACES = 400  # Ticks that are looked at for its path.
 OBSTACLE, OPEN, CLOSED = "#c77d1a", "#2a9d5c", "#d62828"
+QUEUE = "#7a5195"
 
 
 def draw_doors(axes: Any, areas: Sequence[ToggledArea], available: Sequence[bool], layer: int) -> None:

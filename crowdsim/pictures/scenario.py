@@ -22,6 +22,7 @@ from crowdsim.pictures.run import (
     draw_goals,
     draw_ground,
     draw_obstacles,
+    draw_queues,
     finish,
     name_floor,
     panels,
@@ -88,6 +89,7 @@ def draw_scenario(
         draw_doors(axes, geometry.areas, [area.available for area in geometry.areas], number)
         draw_obstacles(axes, scenario.obstacles, scenario.stop.ticks, number if geometry.floors else -1)
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
+        draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, number)])
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
         if "mesh" in layers:
             add_lines(axes, _segments(mesh, _once(mesh, edges)), colors=EDGE, linewidths=0.5, zorder=1.5)

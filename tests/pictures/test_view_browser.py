@@ -304,3 +304,28 @@ def test_a_run_in_which_nobody_is_says_so(tab, tmp_path):
     tab.open(tmp_path / "run.html")
     tab.drawn()
     assert text(tab, "notice") == "Nobody is in this recording." and tab.problems() == []
+
+
+def test_it_says_what_an_agent_does_and_since_when_and_draws_lines(tab, tmp_path):
+    """A client in line, as its machine of states says; beside a page of the same without a line to see."""
+    from tests.scenes.test_queues import ONE, clients, shop
+
+    with Simulation(shop(ONE, [clients()]), out=tmp_path / "run.h5") as run:
+        run.run()
+    with open_run(tmp_path / "run.h5") as recording:
+        write_page(recording, tmp_path / "run.html")
+        events = recording.events()
+    tab.open(tmp_path / "run.html")
+    first = int(events.loc[events["kind"] == "SERVED", "entity"].iloc[0])
+    left = events[(events["kind"] == "STATE") & (events["entity"] == first)]["tick"].iloc[1] * 0.1
+    tab.evaluate(f"(page.seek({left - 1.0}), page.select(page.crowd.arrays.agent_entity.indexOf({first})))")
+    tab.drawn()
+    assert f"client: buy since {left - 1.1:.0f} s" in text(tab, "agent")
+    assert "is served at desk" in text(tab, "events") and "client: go (done)" in text(tab, "events")
+    tab.evaluate(f"page.seek({left + 1.0})")
+    tab.drawn()
+    assert "client: go since 1 s" in text(tab, "agent")
+    seen = dots(tab, "plan")
+    tab.evaluate("(page.crowd.facts.queues.length = 0, page.dirty = true)")
+    tab.drawn()
+    assert dots(tab, "plan")[0] != seen[0] and tab.problems() == []

@@ -14,6 +14,7 @@ from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_st
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.model import AreaChange, Scenario
+from crowdsim.scenario.queues import Queue
 from crowdsim.world.events import REASONS, Reason
 
 MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
@@ -93,6 +94,14 @@ def _doors(scenario: Scenario, recording: Recording, origin: tuple[float, float]
             }
         )
     return found
+
+
+def _queue(queue: Queue, origin: tuple[float, float]) -> dict[str, Any]:
+    """Return the lines and servers of a queue, from an origin."""
+    placed = [
+        np.round(np.array(points) - origin, PLACES).tolist() for points in (queue.servers, *queue.lines)
+    ]
+    return {"name": queue.name, "layer": queue.layer, "servers": placed[0], "lines": placed[1:]}
 
 
 def _goal(goal: Any, origin: tuple[float, float]) -> dict[str, Any]:
@@ -284,7 +293,7 @@ def gather(
         "columns": has["columns"],
         "states": scenario.behaviours.state_names,
         "reasons": {int(reason): reason.words for reason in Reason},
-        "queues": [queue.name for queue in scenario.queues],
+        "queues": [_queue(queue, origin) for queue in scenario.queues],
     }
     left_out = add_events(packer, recording, origin)
     if left_out:

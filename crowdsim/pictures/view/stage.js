@@ -131,6 +131,7 @@ class Stage {
       context.lineWidth = 1.2 * line; context.strokeStyle = this.ink.exit;
       context.beginPath(); context.arc(goal.at[0], goal.at[1], Math.max(goal.within, 4 * line), 0, 7); context.stroke();
     }
+    for (const queue of this.crowd.facts.queues) if (here(queue)) this.drawQueue(queue, line, floor);
     context.strokeStyle = this.ink.wall; context.lineWidth = Math.min(0.12, Math.max(1.1 * line, 0.04)); context.lineJoin = 'round';
     context.stroke(own.path);
     for (const door of this.doors) if (here(door)) {
@@ -153,6 +154,21 @@ class Stage {
     for (const each of this.terrain) if (here(each)) this.label(`${each.name} ${each.speed}`, middleOf(each.rings[0]), floor, this.ink.terrain);
     for (const goal of this.goals) if (here(goal) && goal.at && !goal.inline) this.label(goal.name, goal.at, floor, this.ink.exit);
     if (this.floors.length > 1) this.label(own.title ?? own.name, [floor.box[0], floor.box[3]], floor, this.ink.ink, false, true);
+  }
+
+  // Where agents stand in line, and where they are served.
+  drawQueue(queue, line, floor) {
+    const context = this.context;
+    context.strokeStyle = context.fillStyle = this.ink.terrain; context.lineWidth = 1.2 * line;
+    context.setLineDash([2 * line, 3 * line]);
+    for (const points of queue.lines) {
+      context.beginPath();
+      points.forEach(([x, y], k) => (k ? context.lineTo(x, y) : context.moveTo(x, y)));
+      context.stroke();
+    }
+    context.setLineDash([]);
+    for (const [x, y] of queue.servers) context.fillRect(x - 0.15, y - 0.15, 0.3, 0.3);
+    this.label(queue.name, queue.servers[0], floor, this.ink.terrain, true);
   }
 
   fill(path, colour, alpha) { const c = this.context; c.globalAlpha = alpha; c.fillStyle = colour; c.fill(path, 'evenodd'); c.globalAlpha = 1; }
