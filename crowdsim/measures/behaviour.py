@@ -176,8 +176,9 @@ def queue_use(source: Source) -> pd.DataFrame:
     for queue in scenario_of(tracks).queues:
         own = waits[waits["queue"] == queue.name]
         called = own["waited_s"][own["called_s"].notna()]
-        gone = own["called_s"].fillna(own["left_s"])
-        most, mean = _in_line(own["joined_s"].to_numpy(), gone.to_numpy())
+        times, people = _in_line(own)
+        span = times[-1] - times[0] if times else 0.0
+        mean = float(np.dot(people[:-1], np.diff(times)) / span) if span > 0.0 else np.nan
         rows.append(
             {
                 "queue": queue.name,
@@ -188,7 +189,7 @@ def queue_use(source: Source) -> pd.DataFrame:
                 "median_wait_s": called.median(),
                 "longest_wait_s": called.max(),
                 "mean_service_s": (own["left_s"] - own["served_s"]).mean(),
-                "most_in_line": most,
+                "most_in_line": max(people, default=0),
                 "mean_in_line": mean,
             }
         )
@@ -232,20 +233,41 @@ def trips(source: Source) -> pd.DataFrame:
     return with_units(pd.DataFrame(rows, columns=columns))
 
 
-def _in_line(joined: np.ndarray, left: np.ndarray) -> tuple[int, float]:
-    """Return the most that were in a line at a time, and their mean number until the last one left."""
-    if not len(joined):
-        return 0, np.nan
+def queue_lengths(source: Source) -> pd.DataFrame:
+    """Return how many people stood in the lines of each queue over time.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+        Of a recorded run.
+
+    Returns
+    -------
+    DataFrame
+        One row for each moment in which that changed: queue; time_s (s); people: in all lines of the queue
+        from then on. Ascending by queue, then time.
+    """
+    tracks = _recorded(source)
+    waits = waits_in_line(tracks)
+    parts = [
+        pd.DataFrame({"queue": queue.name, "time_s": times, "people": people})
+        for queue in scenario_of(tracks).queues
+        for times, people in [_in_line(waits[waits["queue"] == queue.name])]
+    ]
+    columns = ["queue", "time_s", "people"]
+    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+    return with_units(found[columns])
+
+
+def _in_line(waits: pd.DataFrame) -> tuple[list[float], list[int]]:
+    """Return the times at which a line became longer or shorter, and how many stood in it from then on."""
     change: defaultdict[float, int] = defaultdict(int)
-    for time in joined.tolist():
+    for time in waits["joined_s"].tolist():
         change[time] += 1
-    for time in left[~np.isnan(left)].tolist():
+    for time in waits["called_s"].fillna(waits["left_s"]).dropna().tolist():
         change[time] -= 1
     times = sorted(change)
-    count = np.cumsum([change[time] for time in times])
-    span = times[-1] - times[0]
-    mean = float((count[:-1] * np.diff(times)).sum() / span) if span > 0.0 else np.nan
-    return int(count.max()), mean
+    return times, np.cumsum([change[time] for time in times], dtype=np.int64).tolist()
 
 
 def _recorded(source: Source) -> Tracks:

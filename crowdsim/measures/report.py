@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from crowdsim.measures.areas import Area, area_states, area_stays
-from crowdsim.measures.behaviour import queue_use, state_spells, state_use, trips, waits_in_line
+from crowdsim.measures.behaviour import (
+    queue_lengths,
+    queue_use,
+    state_spells,
+    state_use,
+    trips,
+    waits_in_line,
+)
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
@@ -44,7 +51,7 @@ def all_tables(
     dict of str to DataFrame
         ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals``, ``exits`` and
         ``trips``; where agents have machines of states ``states`` and ``spells``, where there are queues
-        ``queues`` and ``waits``;
+        ``queues``, ``waits`` and ``lengths``;
         where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
         ``area <name>`` and ``stays <name>`` for each area.
     """
@@ -62,6 +69,7 @@ def all_tables(
             tables |= {"states": state_use(tracks), "spells": state_spells(tracks)}
         if scenario.queues:
             tables |= {"queues": queue_use(tracks), "waits": waits_in_line(tracks)}
+            tables["lengths"] = queue_lengths(tracks)
     knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)

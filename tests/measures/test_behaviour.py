@@ -45,6 +45,12 @@ def test_waits_are_from_the_line_to_the_server_and_services_as_long_as_people_st
     on_line = seen.moves[seen.moves["x"].between(3.8, 12.4) & (np.abs(seen.moves["y"] - 5) < 0.3)]
     most = on_line.groupby("time").size().max()
     assert abs(use["most_in_line"] - most) <= 1 < use["mean_in_line"] < most
+    lengths = measures.queue_lengths(path)
+    assert lengths["people"].max() == use["most_in_line"] and lengths["people"].iloc[-1] == 0
+    then = on_line.groupby("time").size()
+    for time in (10.0, 20.0, 30.0):
+        own = lengths[lengths["time_s"] <= time]["people"].iloc[-1]
+        assert abs(own - then.iloc[np.argmin(np.abs(then.index - time))]) <= 1
 
 
 def test_states_of_a_person_follow_one_another_from_its_beginning_to_its_end(busy):
@@ -77,7 +83,7 @@ def test_crowdsim_measure_shows_states_and_queues_and_writes_their_tables(busy, 
     assert "machine  state" in shown.stdout and "queue  people" in shown.stdout
     assert max(len(line) for line in shown.stdout.split("files in")[0].splitlines()) <= 80
     written = {file.name for file in (tmp_path / "tables").iterdir()}
-    assert written >= {"states.csv", "spells.csv", "queues.csv", "waits.csv", "trips.csv"}
+    assert written >= {"states.csv", "spells.csv", "queues.csv", "waits.csv", "lengths.csv", "trips.csv"}
     facts = json.loads(crowdsim(["measure", path, "--json"]).stdout)
     assert {each["queue"] for each in facts["queues"]} == {"desk", "tills"} and len(facts["states"]) > 10
 
