@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -40,16 +41,11 @@ def state_spells(source: Source) -> pd.DataFrame:
     """
     tracks = _recorded(source)
     names = [name.split(": ", 1) for name in scenario_of(tracks).behaviours.state_names]
-    happened = tracks.events[tracks.events["kind"].isin(("STATE", *_GONE))]
-    happened = happened.sort_values(["id", "time_s"], kind="stable")
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
     own: dict[str, object] | None = None  # the spell that is open, of the person before
-    for person, time, kind, value in zip(
-        happened["id"].tolist(), happened["time_s"].tolist(), happened["kind"], happened["value"].tolist(),
-        strict=True,
-    ):  # fmt: skip
-        number, reason = divmod(int(value), REASONS) if kind == "STATE" else (-1, 0)
+    for person, time, kind, value in _told(tracks, ("STATE", *_GONE)):
+        number, reason = divmod(value, REASONS) if kind == "STATE" else (-1, 0)
         goes_on = kind == "STATE" and number >= 0
         if own is not None and own["id"] == person:
             then = names[number][1] if goes_on else "end" if kind == "STATE" else "left"
@@ -123,18 +119,14 @@ def waits_in_line(source: Source) -> pd.DataFrame:
     tracks = _recorded(source)
     queues = [queue.name for queue in scenario_of(tracks).queues]
     kinds = ("JOINED_LINE", "CALLED", "SERVED", "STATE", *_GONE)
-    happened = tracks.events[tracks.events["kind"].isin(kinds)].sort_values(["id", "time_s"], kind="stable")
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
     own: dict[str, object] | None = None
-    for person, time, kind, value in zip(
-        happened["id"].tolist(), happened["time_s"].tolist(), happened["kind"], happened["value"].tolist(),
-        strict=True,
-    ):  # fmt: skip
+    for person, time, kind, value in _told(tracks, kinds):
         is_same = own is not None and own["id"] == person
         if kind == "JOINED_LINE":
             own = dict.fromkeys(_IN_LINE, np.nan) | {
-                "id": person, "group": group.get(person, ""), "queue": queues[int(value)],
+                "id": person, "group": group.get(person, ""), "queue": queues[value],
                 "joined_s": time, "outcome": "waits",
             }  # fmt: skip
             rows.append(own)
@@ -268,6 +260,15 @@ def _in_line(waits: pd.DataFrame) -> tuple[list[float], list[int]]:
         change[time] -= 1
     times = sorted(change)
     return times, np.cumsum([change[time] for time in times], dtype=np.int64).tolist()
+
+
+def _told(tracks: Tracks, kinds: Sequence[str]) -> Iterator[tuple[int, float, str, int]]:
+    """Yield what happened to people, of these kinds, person by person: id, time (s), kind, value."""
+    own = tracks.events[tracks.events["kind"].isin(kinds)].sort_values(["id", "time_s"], kind="stable")
+    yield from zip(
+        own["id"].tolist(), own["time_s"].tolist(), own["kind"], own["value"].astype(np.int64).tolist(),
+        strict=True,
+    )  # fmt: skip
 
 
 def _recorded(source: Source) -> Tracks:

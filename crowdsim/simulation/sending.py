@@ -32,7 +32,8 @@ def goals_for(
     built : Built
     rows : (k,) int
     goal : str, (2,) or (k, 2) float in m, or mapping
-    storey, height
+    storey : str or None
+    height : float, m, or None
         See `Interventions.set_goal`.
 
     Raises

@@ -1,5 +1,5 @@
 """Naive twins of the kernels below `crowdsim.systems.behaviour`: keys_of_draws, shares_drawn, find_ground,
-see_places.
+see_places; and see_many of the mesh.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ def find_ground(ground: Any, place: Any, clear: float) -> list[bool]:
         bool(ground.contains(point) and ground.boundary.distance(point) >= clear)
         for point in shapely.points(place)
     ]
+
+
+def see_many(ground: Any, place: Any, aim: Any) -> list[bool]:
+    """Return which pairs of places see each other, as `see_places` has it."""
+    return [see_places(ground, [a], [b])[0][0] for a, b in zip(place, aim, strict=True)]
 
 
 def see_places(ground: Any, place: Any, to: Any) -> list[list[bool]]:

@@ -1,4 +1,4 @@
-"""Naive twins of the kernels in `crowdsim.setup.draws`: exponential, exponentials."""
+"""Naive twins of the kernels in `crowdsim.setup.draws`: exponential, exponentials, logarithms."""
 
 from __future__ import annotations
 
@@ -30,3 +30,8 @@ def exponential(x: float) -> float:
 def exponentials(values: list[float], low: float, high: float) -> list[float]:
     """Return e to the power of each value, held within low..high."""
     return [min(max(math.exp(value), low), high) for value in values]
+
+
+def logarithms(values: list[float], mean: float, low: float, high: float) -> list[float]:
+    """Return the exponential deviate below which a share of all lies, held within low..high."""
+    return [min(max(-mean * math.log1p(-value), low), high) for value in values]

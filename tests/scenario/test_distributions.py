@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from crowdsim.scenario.distributions import WEIDMANN_SPEED, Distribution, number
-from crowdsim.setup.draws import draw_distribution, exponential, exponentials
+from crowdsim.setup.draws import draw_distribution, exponential, exponentials, logarithms
 from crowdsim.world.random import Stream
 from tests.reference import draws as naive
 from tests.scenario.worlds import load, problems_of, with_line
@@ -171,3 +171,11 @@ def test_a_distribution_that_is_written_out_is_read_back_as_it_was(text: str) ->
 
     first = speed(text)
     assert speed(json.dumps(first.data())) == first
+
+
+def test_logarithms_are_exponential_deviates_within_bounds() -> None:
+    values = np.linspace(0.0, 0.999, 400)
+    found = values.copy()
+    logarithms(found, 2.5, 0.1, 10.0)
+    assert found == pytest.approx(naive.logarithms(values.tolist(), 2.5, 0.1, 10.0), rel=1e-12)
+    assert found[0] == 0.1 and found[-1] == 10.0

@@ -9,7 +9,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.mesh.mesh import is_in_sight
+from crowdsim.navigation.mesh.mesh import see_many
 from crowdsim.scenario.behaviours import Condition
 from crowdsim.setup.build import Built
 from crowdsim.setup.identity import Selection, selected
@@ -170,15 +170,13 @@ class Conditions:
 
     def sees(self, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which pairs of agents see each other, (k,): no wall is between them."""
-        world, polygon = self.world, self.world.polygons()
-        place, layer = world.agents.position, world.agents.layer
-        return np.array(
-            [
-                is_in_sight(world.mesh, polygon[a], *place[a], *place[b], layer[b])
-                for a, b in zip(rows.tolist(), others.tolist(), strict=True)
-            ],
-            dtype=np.bool_,
-        )
+        world, agents = self.world, self.world.agents
+        seen = np.zeros(len(rows), dtype=np.bool_)
+        see_many(
+            rows, world.mesh, world.polygons(), agents.position, agents.position[others],
+            agents.layer[others], seen,
+        )  # fmt: skip
+        return seen
 
     def _areas_of_conditions(self) -> dict[str, tuple[Any, int]]:
         """Return the areas in which agents are counted, on the ground, by name, with their floors."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import shapely
 
-from crowdsim.navigation.mesh.mesh import locate_many, make_flood
+from crowdsim.navigation.mesh.mesh import locate_many, make_flood, see_many
 from crowdsim.scenario.load import as_scenario
 from crowdsim.setup.build import build_world
 from crowdsim.systems.behaviour.draws import keys_of_draws, shares_drawn
@@ -53,6 +53,10 @@ def test_what_is_seen_is_that_of_the_twin(mesh):
     see_places(mesh, polygon, place, place, layer, seen)
     wanted = naive.see_places(GROUND, place, place)
     assert seen.astype(bool).tolist() == wanted
+    rows = rng.permutation(len(place))[:40]
+    pairs = np.zeros(40, dtype=np.bool_)
+    see_many(rows, mesh, polygon, place, place[:40].copy(), layer[:40], pairs)
+    assert pairs.tolist() == naive.see_many(GROUND, place[rows], place[:40])
     assert np.array_equal(seen, seen.T) and 0.2 < seen.mean() < 0.9
 
 
