@@ -179,7 +179,7 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
 def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> float:
     """Return how long a new planner takes for the requests of all agents in slices (s)."""
     world, agents = run.world, run.world.agents
-    planner = planner_of(run.built, run.scenario.navigation)
+    planner = planner_of(run.built, run.scenario.navigation, None)
     assert isinstance(planner, MeshPlanner)
     planner.submit(
         1,

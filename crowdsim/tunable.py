@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-MOST_POINTS = 1000  # Of a tunable that is a list of points.
+MOST_POINTS = 1000  # Of a tunable that is a list of points, or of names.
+POINTS, NAMES, PRICES = "points", "names", "prices"  # what a tunable holds whose default is a tuple
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,30 @@ class Tunable:
     high: float
     above: float
     choices: tuple[str, ...]
+    holds: str = ""
+    is_later: bool = False
 
     @property
     def range_text(self) -> str:
         """The permitted values as a reader would write them, for example ``(0, 10]`` or ``left | right``."""
         if self.choices:
             return " | ".join(self.choices)
-        if isinstance(self.default, tuple):
+        if self.holds == NAMES:
+            return "a list of names"
+        if self.holds == PRICES:
+            return f"{{name: number in {self._interval()}, ...}}"
+        if self.holds == POINTS:
             return "a list of [x, y]; with several floors, of [x, y, height]"
         if isinstance(self.default, bool):
             return "true | false"
+        return self._interval()
+
+    @property
+    def default_text(self) -> str:
+        """The default as a reader would write it."""
+        return "none" if self.default == () else str(self.default)
+
+    def _interval(self) -> str:
         opening = (
             f"({self.above:g}"
             if self.above > -math.inf
@@ -52,7 +67,12 @@ class Tunable:
         """Return what is wrong with `value`, with the numbers, or an empty string."""
         if self.choices:
             return "" if value in self.choices else f"{value!r} is not one of {', '.join(self.choices)}"
-        if isinstance(self.default, tuple):
+        if self.holds == NAMES:
+            good = isinstance(value, list) and len(value) <= MOST_POINTS and all(map(_is_name, value))
+            return "" if good else f"{value!r} is not a list of at most {MOST_POINTS} names"
+        if self.holds == PRICES:
+            return self._complaint_of_prices(value)
+        if self.holds == POINTS:
             good = (
                 isinstance(value, list)
                 and len(value) <= MOST_POINTS
@@ -75,8 +95,33 @@ class Tunable:
         if not math.isfinite(value):
             return f"{value} is not a finite number"
         if value < self.low or value > self.high or value <= self.above:
-            return f"{value:g}{_spaced(self.unit)} is outside {self.range_text}{_spaced(self.unit)}"
+            return f"{value:g}{_spaced(self.unit)} is outside {self._interval()}{_spaced(self.unit)}"
         return ""
+
+    def _complaint_of_prices(self, value: Any) -> str:
+        if not isinstance(value, dict) or len(value) > MOST_POINTS or not all(map(_is_name, value)):
+            return f"{value!r} is not a mapping {{name: number, ...}} of at most {MOST_POINTS} names"
+        number = dataclasses.replace(self, default=1.0, holds="")
+        for name, price in value.items():
+            if complaint := number.complaint(price):
+                return f"{name}: {complaint}"
+        return ""
+
+    def taken(self, value: Any) -> Any:
+        """Return a value that nothing is wrong with, as plain data, as the dataclass has it: numbers and
+        words of the type of the default, lists as tuples, mappings as pairs, ascending by name.
+        """
+        if self.holds == NAMES:
+            return tuple(sorted(set(value)))
+        if self.holds == PRICES:
+            return tuple((name, float(value[name])) for name in sorted(value))
+        if self.holds == POINTS:
+            return tuple(tuple(float(each) for each in point) for point in value)
+        return type(self.default)(value)
+
+    def written(self, value: Any) -> Any:
+        """Return a value of the dataclass as plain data, as scenarios have it."""
+        return dict(value) if self.holds == PRICES else value
 
 
 def _is_point(value: Any) -> bool:
@@ -85,6 +130,10 @@ def _is_point(value: Any) -> bool:
         isinstance(item, (int, float)) and not isinstance(item, bool) and math.isfinite(item)
         for item in value
     )
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= MOST_POINTS
 
 
 def _spaced(unit: str) -> str:
@@ -101,13 +150,15 @@ def param(
     high: float = math.inf,
     above: float = -math.inf,
     choices: Sequence[str] = (),
+    holds: str = "",
+    is_later: bool = False,
 ) -> Any:
     """Declare a tunable field of a frozen dataclass.
 
     Parameters
     ----------
     default : float, int, bool, str or tuple
-        Its type is the type of the tunable; a tuple stands for a list of points.
+        Its type is the type of the tunable; a tuple stands for a list of points, or what `holds` says.
     unit : str
         SI unit as printed, empty for pure numbers.
     why : str
@@ -121,6 +172,12 @@ def param(
         A bound that is itself not permitted; use it instead of `low`.
     choices : sequence of str
         The permitted words of a tunable that is a word.
+    holds : str
+        Of a tuple: `POINTS`; `NAMES`, ascending; or `PRICES`, pairs of a name and a number within the bounds,
+        which scenarios write as a mapping.
+    is_later : bool
+        Whether scenarios were recorded before this was there: their texts stay as they are, since the default
+        is not written.
     """
     return dataclasses.field(
         default=default,
@@ -132,6 +189,8 @@ def param(
             "high": high,
             "above": above,
             "choices": tuple(choices),
+            "holds": holds or (POINTS if isinstance(default, tuple) else ""),
+            "is_later": is_later,
         },
     )
 

@@ -40,7 +40,7 @@ class Plane:
 
 @dataclass(frozen=True, eq=False)
 class Terrain:
-    """Ground that is walked faster or slower than other ground.
+    """Ground of a kind: walked faster or slower than other ground, or that some agents keep off.
 
     Attributes
     ----------
@@ -49,11 +49,22 @@ class Terrain:
         In plan.
     speed : float
         As a share of that on plain ground, along the surface.
+    kind : str
+        What planners tell it apart by; empty where none does.
+    has_price : bool
+        Whether a metre of it costs some agents more than another.
     """
 
     name: str
     area: Any
     speed: float
+    kind: str = ""
+    has_price: bool = False
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether paths are looked for by what a metre of it costs: polygons are small there."""
+        return self.speed != 1.0 or self.has_price
 
 
 @dataclass(frozen=True, eq=False)

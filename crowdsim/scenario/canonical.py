@@ -98,7 +98,7 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         chosen = scenario.sections[section.name]
         data[section.name] = {
             **({section.selector: chosen.name} if section.selector else {}),
-            **chosen.values,
+            **chosen.written(section),
         }
     data["record"] = _without_none(
         {
@@ -356,7 +356,7 @@ def _own_navigation(group: Group) -> dict[str, Any] | None:
     shared = section.shared_names()
     return {
         "kind": group.navigation.name,
-        **{key: value for key, value in group.navigation.values.items() if key not in shared},
+        **{key: value for key, value in group.navigation.written(section).items() if key not in shared},
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -191,6 +192,8 @@ class Geometry:
         Empty where there are none.
     areas : tuple of ToggledArea
         Ascending by name.
+    weighs_all : bool
+        Whether some navigation weighs metres everywhere, by what sees them.
     layout : GridLayout or None
         Of a grid over it; None where there are several floors, and where it is not known.
     """
@@ -204,6 +207,7 @@ class Geometry:
     terrain: tuple[tuple[Terrain, ...], ...] = ()
     areas: tuple[ToggledArea, ...] = ()
     layout: GridLayout | None = None
+    weighs_all: bool = False
 
     def __repr__(self) -> str:
         floors = f" on {counted(len(self.floors), 'floor')}" if self.floors else ""
@@ -263,6 +267,29 @@ class Geometry:
         return tuple(
             dict.fromkeys(each.name for floor in self.terrain for each in floor if each.speed != 1.0)
         )
+
+    @property
+    def is_weighed(self) -> bool:
+        """Whether there is terrain on which a metre costs other than elsewhere."""
+        return self.weighs_all or any(each.is_weighed for floor in self.terrain for each in floor)
+
+    @cached_property
+    def kinds(self) -> tuple[tuple[Terrain, ...], ...]:
+        """Terrain as the mesh is cut by it; with all other ground where metres are weighed everywhere, which
+        are small polygons then, too.
+        """
+        if not self.weighs_all:
+            return self.terrain
+        found = []
+        for layer, ground in enumerate(self.grounds):
+            own = self.terrain[layer] if self.terrain else ()
+            rest = shapely.difference(ground, shapely.union_all([each.area for each in own]))
+            parts = [part for part in shapely.get_parts(rest) if part.geom_type == "Polygon"]
+            more = (
+                (Terrain("", shapely.multipolygons(parts), 1.0, kind=" ", has_price=True),) if parts else ()
+            )
+            found.append((*own, *more))
+        return tuple(found)
 
     @property
     def is_even(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from crowdsim.old_names import PARAMETERS
 from crowdsim.scenario.parameters import SECTIONS, Owner, Section, tunables_of
 from crowdsim.scenario.schema import ScenarioShape
-from crowdsim.tunable import MOST_POINTS, Tunable
+from crowdsim.tunable import MOST_POINTS, NAMES, POINTS, PRICES, Tunable
 
 # Where a number, a truth value or a word may stand, a value of `vars` may, too.
 NAMED_VALUE = {"type": "string", "pattern": "\\$[A-Za-z_]"}
@@ -131,7 +131,13 @@ def _number(tunable: Tunable) -> dict[str, Any]:
     }
     if tunable.choices:
         return {"enum": list(tunable.choices), **about}
-    if isinstance(tunable.default, tuple):
+    if tunable.holds == NAMES:
+        names = {"type": "array", "items": {"type": "string"}, "maxItems": MOST_POINTS}
+        return {**names, **about, "default": list(tunable.default)}
+    if tunable.holds == PRICES:
+        number = {"type": "number", "minimum": tunable.low, "maximum": tunable.high}
+        return {"type": "object", "additionalProperties": number, **about, "default": {}}
+    if tunable.holds == POINTS:
         point = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 3}
         return {
             "type": "array",

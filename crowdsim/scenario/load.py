@@ -22,6 +22,7 @@ from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.events import resolve_events
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
+from crowdsim.scenario.filters import check_watchers, with_kinds
 from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
 from crowdsim.scenario.limits import MAX_PROBLEMS
@@ -261,6 +262,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     navigations = navigations_in(sections.get("navigation"), groups, _indices(draft))
     check_numbers(reader.grid_maps, navigations, root, problems, notes)
     if geometry is not None:
+        geometry = with_kinds(geometry, navigations, problems)
+        check_watchers(navigations, groups, problems)
         _check_heights(navigations, len(geometry.grounds) > 1, problems)
     _refuse_idle_numbers(sections, navigations, geometry, problems)
     obstacles: tuple[Obstacle, ...] = ()
@@ -459,8 +462,8 @@ def _refuse_idle_numbers(
                 "over terrain with speeds of its own"
             )
             way_out = "Take navigation mesh, or leave terrain_cell out."
-        elif geometry is not None and not geometry.named_speeds:
-            why = "does nothing on this ground: no terrain has a speed of its own"
+        elif geometry is not None and not geometry.is_weighed:
+            why = "does nothing on this ground: no terrain has a speed or a price of its own"
         if why:
             problems.add(("navigation", "terrain_cell"), f"terrain_cell {why}", way_out, key=True)
     # Over cells, an agent with a wall in the line to its next waypoint asks again with replanning off too.

@@ -105,6 +105,17 @@ class Chosen:
         """Return an instance of the dataclass `owner` with the values that it declares."""
         return owner(**{tunable.name: self.values[tunable.name] for tunable in tunables(owner)})
 
+    def written(self, section: Section) -> dict[str, Any]:
+        """Return the values as a scenario is recorded with them: without those that came later and say what
+        they say by default.
+        """
+        declared = {tunable.name: tunable for tunable in tunables_of(section.owners()[self.name])}
+        return {
+            key: declared[key].written(value)
+            for key, value in self.values.items()
+            if not (declared[key].is_later and value == declared[key].default)
+        }
+
 
 @dataclass(frozen=True)
 class BudgetParameters:
@@ -222,18 +233,31 @@ _IN_TIME = (
     "On one level floor its paths, the shortest, are the quickest too. Take kind: mesh where there are "
     "stairs, slopes or terrain with speeds of its own."
 )
+_ONE_PRICE = (
+    "Its paths bend at corners only, and over ground of several prices the best ones bend at borders. Take "
+    "kind: mesh or grid."
+)
+_ALL_PRICES = (
+    "Its paths are the shortest of all, whatever a metre costs. Take kind: visibility, mesh or grid, whose "
+    "metres are dearer where they are seen."
+)
 _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
     ("optimal", "weight"): _ALL_SHORTEST,
     ("optimal", "heuristic"): _ALL_SHORTEST,
     ("optimal", "costs"): _IN_TIME,
+    ("optimal", "prices"): _ONE_PRICE,
+    ("visibility", "prices"): _ONE_PRICE,
+    **dict.fromkeys(
+        (("optimal", key) for key in ("unseen_from", "unseen_by", "exposure", "shun")), _ALL_PRICES
+    ),
 }
 
 
 # What does nothing while something else is off: by the tunable that switches it, and the value that is off.
 _NEEDS: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "unseen_by": ((), ("watch_interval",)),
     "nudging": (False, ("nudge_distance", "nudge_reached", "nudge_contact", "nudge_patience")),
     "priority": ("none", ("priority_after", "priority_margin", "priority_reach")),
-    "unseen_from": ((), ("exposure",)),
     "shun": ((), ("shun_reach", "shun_cost")),
     "round_stationary": (False, ("obstacle_reach", "obstacle_radius_share")),
     "replanning": (False, ("replan_trigger", "replan_moved", "local_grid_price", "local_grid_memory")),
@@ -391,24 +415,20 @@ def _checked(
                 else "It has no parameters."
             )
             problems.add(path, f'{whose} no parameter "{key}"', hint, key=True)
-        elif isinstance(item.value, (list, dict)) and not isinstance(known[key].default, tuple):
+        elif isinstance(item.value, (list, dict)) and not known[key].holds:
             problems.add(
                 path,
                 f"expects a single value, found {described(item.value)}",
-                f"Default: {known[key].default}.",
+                f"Default: {known[key].default_text}.",
             )
         elif complaint := known[key].complaint(plain(item)):
             problems.add(
                 path,
                 complaint,
-                f"Default: {known[key].default}. {known[key].why[:1].upper()}{known[key].why[1:]}.",
+                f"Default: {known[key].default_text}. {known[key].why[:1].upper()}{known[key].why[1:]}.",
             )
         else:
-            values[key] = (
-                _points(plain(item))
-                if isinstance(known[key].default, tuple)
-                else type(known[key].default)(item.value)
-            )
+            values[key] = known[key].taken(plain(item))
     for switch, (off, names) in _NEEDS.items():
         for key in names:
             if key in given and values.get(switch) == off and values[key] != known[key].default:
@@ -419,6 +439,17 @@ def _checked(
                     f"Give {switch}, or leave {key} out.",
                     key=True,
                 )
+            elif key in known and values.get(switch) == off:
+                values[key] = known[key].default  # what was inherited does nothing either
+    if "exposure" in known and not (values["unseen_from"] or values["unseen_by"]):
+        if "exposure" in given and values["exposure"] != known["exposure"].default:
+            problems.add(
+                (*above, "exposure"),
+                "exposure does nothing while unseen_from is nothing, and unseen_by too",
+                "Give one of them, or leave exposure out.",
+                key=True,
+            )
+        values["exposure"] = known["exposure"].default
     if "weight" in given and values.get("heuristic") == "zero" and values["weight"] > 1.0:
         problems.add(
             (*above, "weight"),
@@ -456,10 +487,6 @@ def _one_budget(
             ),
         )
     return {name: value for name, value in values.items() if name != "work"}
-
-
-def _points(value: Any) -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(float(each) for each in point) for point in value)
 
 
 def parameter_rows() -> list[dict[str, Any]]:

@@ -317,14 +317,15 @@ class SurfaceShape(Shape):
 
 
 class TerrainShape(Shape):
-    """Ground that is walked faster or slower: grass 0.6, a travelator 1.4."""
+    """Ground of a kind: walked faster or slower, as grass 0.6 or a travelator 1.4, or told apart by name."""
 
     name: Name = Field(description="Name for messages and pictures.")
     speed: SpeedShare = Field(
+        default=1.0,
         description=(
             "Speed there along the surface, as a share of that on other ground. Paths are looked for by the "
             "time they take."
-        )
+        ),
     )
     area: Areas = Field(
         description=(
@@ -437,7 +438,10 @@ class GeometryShape(Shape):
         list[TerrainShape],
         Field(max_length=MAX_FLOORS),
         Expects("a list of terrain [{name: ..., speed: ..., area: ...}, ...]"),
-    ] = Field(default=[], description="Areas that are walked at speeds of their own.")
+    ] = Field(
+        default=[],
+        description="Areas that are walked at speeds of their own, or that navigations forbid and price.",
+    )
     grid: LayoutShape | None = Field(
         default=None,
         description=(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from crowdsim.errors import NavigationError, Problem, ScenarioError
 from crowdsim.geometry.steps import Steps
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.disk_cache import kept_arrays
+from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
-from crowdsim.navigation.grid.floors import build_floor_grid
+from crowdsim.navigation.grid.floors import build_floor_grid, weigh_floors
 from crowdsim.navigation.grid.grid import Area, Grid, build_grid
 from crowdsim.navigation.grid.layout import Shut
 from crowdsim.navigation.grid.parameters import CellParameters, GridParameters, PathParameters
@@ -32,8 +34,10 @@ from crowdsim.navigation.mesh.build import (
     part_steps,
 )
 from crowdsim.navigation.mesh.floors import build_floors
+from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.mesh.surface_mesh import build_surface
+from crowdsim.navigation.mesh.terrain import cell_over
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import CostParameters
 from crowdsim.navigation.planning.registry import PlannerGround
@@ -42,6 +46,7 @@ from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.make import TiledBuild, build_tiled_plates
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
+from crowdsim.navigation.visibility.weights import Watchers
 from crowdsim.printable import counted
 from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of
@@ -50,6 +55,8 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents, with_reserve
+from crowdsim.setup.group_ground import Weigh, forbidden_areas, group_ground, priced_terrain
+from crowdsim.setup.hiding import hides, metre_prices, watchers_at, watching_groups
 from crowdsim.setup.identity import AgentNames
 from crowdsim.setup.newcomers import Arriving, fastest_to_come, widest_to_come
 from crowdsim.setup.things import give_things
@@ -190,6 +197,8 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
         If the ground cannot be meshed.
     """
     parameters = scenario.navigation.parameters(MeshParameters)
+    terrain = [each for floor in scenario.geometry.kinds for each in floor]
+    parameters = replace(parameters, terrain_cell=cell_over(terrain, parameters.terrain_cell))
     widest = max(float(greatest_radii(scenario, agents).max(initial=0.0)), widest_to_come(scenario))
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
@@ -225,7 +234,7 @@ def mesh_steps(scenario: Scenario, like: MeshBuild, closed: Sequence[Any]) -> St
         else [MeshPart(geometry.walkable, _exits(scenario, -1))]
     )
     yield "parts"
-    terrain = geometry.terrain[0] if geometry.terrain else ()
+    terrain = terrain_of(geometry, 0)
     try:
         return (
             yield from part_steps(
@@ -264,8 +273,8 @@ def _cached_mesh(
     parts += [repr((patch.plane, patch.sheet)).encode() + patch.ground.wkb for patch in geometry.patches]
     parts += [ground.wkb for ground in geometry.grounds]
     parts += [
-        repr((layer, each.speed)).encode() + each.area.wkb
-        for layer, floor in enumerate(geometry.terrain)
+        repr((layer, each.speed, each.kind) if each.kind else (layer, each.speed)).encode() + each.area.wkb
+        for layer, floor in enumerate(geometry.kinds)
         for each in floor
     ]
     parts += [repr(layer).encode() + area.wkb for layer, area in exits.items()]
@@ -350,7 +359,7 @@ def _built_mesh(
             parameters=parameters,
             wall_reach=reach,
             clearance=geometry.clearance,
-            terrain=geometry.terrain,
+            terrain=geometry.kinds,
         )
     floors = []
     for layer, floor in enumerate(geometry.floors):
@@ -429,13 +438,68 @@ def speed_law(scenario: Scenario) -> SpeedLaw | None:
     )
 
 
-def planner_of(built: Built, chosen: Chosen, standing: Sequence[Shut] = ()) -> Any:
+@dataclass(frozen=True, eq=False)
+class OwnGround:
+    """The ground, as it is now, of the agents that find their paths as one of `Scenario.navigations` says.
+
+    Attributes
+    ----------
+    filtered : GroupGround or None
+        None where it is all the ground that there is.
+    watchers : Watchers
+        Agents that they hide from.
+    weigh : callable or None
+        Returns what a metre costs at points, (n, 2) m, of floors, (n,); None where it is 1 everywhere.
+    """
+
+    filtered: GroupGround | None
+    watchers: Watchers
+    weigh: Weigh | None
+
+
+def own_ground(
+    built: Built, chosen: Chosen, watchers: Watchers | None = None, team: Team | None = None
+) -> OwnGround:
+    """Return the ground of the agents that find their paths as `chosen` says.
+
+    Parameters
+    ----------
+    built : Built
+    chosen : Chosen
+    watchers : Watchers, optional
+        Agents that they hide from; by default where those are at the beginning.
+    team : Team, optional
+
+    Raises
+    ------
+    ScenarioError
+        If a watcher stood off the ground at the beginning.
+    """
+    mesh, first = built.world.mesh, built.mesh_build.mesh
+    if watchers is None:
+        groups = watching_groups(built.scenario.groups, chosen)
+        rows = np.flatnonzero(groups[built.agents.group]) if groups is not None else np.zeros(0, np.int64)
+        layer = first.polygon_layer[built.polygon[rows]]
+        watchers = watchers_at(mesh, built.agents.position[rows], layer)
+    weigh: Weigh | None = None
+    if hides(chosen) and planner_kind(chosen.name).knows_terrain:
+        before = None if mesh is first else first
+        weigh = partial(metre_prices, mesh, before, chosen, watchers, team or Team())
+    try:
+        filtered = group_ground(built.scenario.geometry, mesh, chosen, weigh)
+    except NavigationError as error:
+        raise ScenarioError(_about_navigation(built.scenario, chosen, str(error))) from None
+    return OwnGround(filtered, watchers, weigh)
+
+
+def planner_of(built: Built, chosen: Chosen, own: OwnGround, standing: Sequence[Shut] = ()) -> Any:
     """Return a planner as one of `Scenario.navigations` says, for the goals of the scenario.
 
     Parameters
     ----------
     built : Built
     chosen : Chosen
+    own : OwnGround
     standing : sequence of Shut
         Obstacles that have come, for cells; a mesh has them cut out.
 
@@ -451,13 +515,16 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[Shut] = ()) -> A
     """
     world, kind = built.world, planner_kind(chosen.name)
     _refuse_terrain(built.scenario, chosen, kind.knows_terrain)
+    mesh = world.mesh if own.filtered is None else own.filtered.mesh
     try:
         planner = kind.make(
             PlannerGround(
-                world.mesh,
+                mesh,
                 world.fixed_goals,
-                lambda: grid_of(built, chosen, standing),
+                lambda: grid_of(built, chosen, standing, own.weigh),
                 None if world.mesh is built.mesh_build.mesh else built.mesh_build.mesh,
+                world.mesh,
+                own.watchers,
             ),
             chosen,
         )
@@ -466,9 +533,7 @@ def planner_of(built: Built, chosen: Chosen, standing: Sequence[Shut] = ()) -> A
     if not chosen.values.get("round_stationary"):
         return planner
     costs = chosen.values.get("costs", CostParameters.costs)
-    return StationaryPlanner(
-        planner, world.mesh, world.fixed_goals, chosen.parameters(StationaryParameters), costs
-    )
+    return StationaryPlanner(planner, mesh, world.fixed_goals, chosen.parameters(StationaryParameters), costs)
 
 
 def _about_navigation(scenario: Scenario, chosen: Chosen, message: str, way_out: str = "") -> Problem:
@@ -504,7 +569,9 @@ def agents_of(built: Built, chosen: Chosen) -> NDArray[np.bool_]:
     return groups[built.agents.group]
 
 
-def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Shut] = ()) -> Grid:
+def grid_of(
+    built: Built, chosen: Chosen | None = None, standing: Sequence[Shut] = (), weigh: Weigh | None = None
+) -> Grid:
     """Return the cells that agents find paths on, as they are at the beginning:
     those of [Pathfinding undated], from the areas and obstacles of the scenario; on several floors and slopes
     those of the mesh.
@@ -516,6 +583,8 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Shut]
         One of `Scenario.navigations`; by default the scenario's own.
     standing : sequence of Shut
         Obstacles that have come.
+    weigh : callable, optional
+        See `OwnGround`.
 
     Raises
     ------
@@ -552,8 +621,11 @@ def grid_of(built: Built, chosen: Chosen | None = None, standing: Sequence[Shut]
             )
         else:
             grid = _level_grid(geometry, build, parameters, paths.keep_off_edges)
+        weigh_cells(grid, geometry, chosen, weigh)
     except NavigationError as error:
         raise ScenarioError(_about_navigation(scenario, chosen, str(error))) from None
+    for layer, area in forbidden_areas(geometry, chosen):
+        grid.take_away(area, layer if grid.has_floors else -1)
     grid.show(closed_at_the_begin(geometry.areas))
     for each in standing:
         grid.put_up(each.name, each.polygon, each.layer)
@@ -573,9 +645,41 @@ def _level_grid(geometry: Geometry, build: MeshBuild, parameters: GridParameters
     obstacles = [each.polygon for each in geometry.obstacles]
     grid = build_grid(areas, obstacles, parameters, walls if keeps_off else None, raster)
     grid.add_bars(walls)
-    if geometry.named_speeds:
-        grid.add_terrain(geometry.terrain[0])
     return grid
+
+
+def weigh_cells(grid: Grid, geometry: Geometry, chosen: Chosen, weigh: Weigh | None) -> None:
+    """Say what metres cost on cells, for agents with a navigation.
+
+    Parameters
+    ----------
+    grid : Grid
+    geometry : Geometry
+    chosen : Chosen
+    weigh : callable or None
+        See `OwnGround`.
+    """
+    if grid.under is not None:
+        own = group_ground(geometry, grid.under.mesh, chosen, weigh)
+        if own is not None:
+            weigh_floors(grid, own.priced)
+        return
+    if weigh is None and not geometry.is_weighed:
+        return
+    terrain = priced_terrain(geometry.terrain[0] if geometry.terrain else (), chosen)
+    if weigh is None:
+        grid.set_terrain(terrain)
+        return
+    price = np.ones((grid.depth, grid.width))
+    row, column = np.nonzero(grid.has_ground())
+    point = np.column_stack(
+        [
+            grid.x + (column + 0.5) * grid.parameters.cell_size,
+            grid.y + (row + 0.5) * grid.parameters.cell_size,
+        ]
+    )
+    price[row, column] = weigh(point, np.zeros(len(point), dtype=np.int32))
+    grid.set_terrain(terrain, price)
 
 
 def avoidance_models(scenario: Scenario) -> list[AvoidanceModel]:

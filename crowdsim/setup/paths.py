@@ -15,7 +15,7 @@ from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import usual_planner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked, FoundPaths, Line
-from crowdsim.setup.build import Built, agents_of, planner_of
+from crowdsim.setup.build import Built, agents_of, own_ground, planner_of
 
 
 class Legs:
@@ -109,14 +109,12 @@ class PathFinder:
 
     def __init__(self, built: Built, standing: Sequence[Shut] = ()) -> None:
         self.built = built
-        self._planners = [
-            (
-                planner_kind(chosen.name).space.find,
-                planner_of(built, chosen, standing=standing),
-                agents_of(built, chosen),
-            )
-            for chosen in built.scenario.navigations
-        ]
+        self._planners = []
+        for chosen in built.scenario.navigations:
+            own = own_ground(built, chosen)
+            planner = planner_of(built, chosen, own, standing)
+            find = planner_kind(chosen.name).space.find
+            self._planners.append((find, planner, own, agents_of(built, chosen)))
 
     def find(
         self,
@@ -136,12 +134,13 @@ class PathFinder:
         goal : (n,) int32
         """
         world, radius, parts = self.built.world, self.built.agents.radius[rows], []
-        for find, planner, is_whose in self._planners:
+        for find, planner, own, is_whose in self._planners:
             mine = np.flatnonzero(is_whose[rows])
             if len(mine):
-                asked = Asked(
-                    world.mesh, world.goals, position[mine], polygon[mine], goal[mine], radius[mine]
-                )
+                begin, under = position[mine], polygon[mine]
+                if own.filtered is not None:
+                    begin, under, _ = own.filtered.walks_off(begin, under)
+                asked = Asked(world.mesh, world.goals, begin, under, goal[mine], radius[mine])
                 parts.append((mine, find(planner, asked)))
         return FoundByGroups(len(rows), parts)
 

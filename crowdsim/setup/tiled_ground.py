@@ -63,7 +63,7 @@ def plates_of(
             layers,
             openings=exits_left(geometry, closed, exits),
             cell=cell,
-            terrain=geometry.terrain,
+            terrain=geometry.kinds,
         )
     floors = []
     for layer, floor in enumerate(geometry.floors):
@@ -73,8 +73,8 @@ def plates_of(
 
 
 def terrain_of(geometry: Geometry, layer: int) -> tuple[Terrain, ...]:
-    """Return the terrain of a floor."""
-    return geometry.terrain[layer] if geometry.terrain else ()
+    """Return the terrain of a floor, as its mesh is cut by it."""
+    return geometry.kinds[layer] if geometry.kinds else ()
 
 
 def of_layer(closed: Sequence[tuple[int, Any]], layer: int) -> list[Any]:

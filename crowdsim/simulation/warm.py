@@ -27,7 +27,7 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.parameters import SECTIONS
+from crowdsim.scenario.parameters import SECTIONS, tunables_of
 
 _TICKS = 24
 _SCENE = """
@@ -143,6 +143,21 @@ groups:
     goals: [{point: [7, 2]}]
 navigation: {kind: visibility, unseen_from: [[6, 3.5]], exposure: 10}
 """
+_HIDING = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 8, 4]}, obstacles: [{box: [4, 1, 4.2, 3]}]}
+groups:
+  - name: hiding
+    count: 4
+    region: {box: [0, 0, 3, 4]}
+    goals: [{point: [7, 2]}]
+    navigation: {kind: mesh, unseen_by: [guard], watch_interval: 0.1}
+  - {name: guard, positions: [[6, 1]], goals: [{point: [6, 3]}]}
+navigation: mesh
+"""
 # Ten agents in a corner of the room, found by trying: few piles need pushes that are scaled down.
 _PILE = (
     (0.39, 5.67),
@@ -247,7 +262,7 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
     scenes = [crowd(models[0], kind, law, explaining=explaining) for kind in kinds]
     scenes += [crowd(model, kinds[0], law, explaining=explaining) for model in models[1:]]
     for chosen in (each for each in scenario.navigations if origin_of(each.name) is None):
-        if len(geometry.floor_names) > 1 or geometry.patches or geometry.named_speeds:
+        if len(geometry.floor_names) > 1 or geometry.patches or geometry.is_weighed:
             scenes.append(floors(chosen.name))
         if geometry.areas or scenario.obstacles:
             scenes.append(changing_ground(chosen.name))
@@ -257,6 +272,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(in_the_way("in the way", chosen.name))
         if scenario.behaviours.machines:
             scenes.append(machines(chosen.name))
+        if chosen.values.get("unseen_by"):
+            scenes.append(hiding(chosen.name))
         if chosen.values.get("round_stationary"):
             scenes.append(
                 in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
@@ -271,6 +288,7 @@ def all_scenes() -> list[Scene]:
     that of all first choices comes first.
     """
     owners = {section.name: list(section.owners()) for section in SECTIONS}
+    owners_of_navigation = next(section for section in SECTIONS if section.name == "navigation").owners()
     models = [model for model in available_models() if origin_of(model) is None]
     kinds = [kind for kind in owners["navigation"] if origin_of(kind) is None]
     laws = [f"speed_density={law}" for law in owners["speed_density"]]
@@ -289,6 +307,8 @@ def all_scenes() -> list[Scene]:
             in_the_way("local grids", kind, "bodies.local_grid=true"),
             in_the_way("in the way", kind),
         ]
+        if "unseen_by" in {tunable.name for tunable in tunables_of(owners_of_navigation[kind])}:
+            scenes.append(hiding(kind))
         scenes.append(in_the_way("round stationary agents", kind, "navigation.round_stationary=true"))
     # What few scenarios call, and none in a tick, is compiled when it is called; it is in the list for wheels
     # that carry machine code.
@@ -323,6 +343,12 @@ def changing_ground(kind: str) -> Scene:
 def machines(kind: str) -> Scene:
     """Return the scene of agents that do what machines of states say."""
     return Scene((f"machines of states, {kind}",), _MACHINES, (f"navigation={kind}",))
+
+
+def hiding(kind: str) -> Scene:
+    """Return the scene of agents that hide from one that walks."""
+    sets = (f"groups.0.navigation.kind={kind}", f"navigation={kind}")
+    return Scene((f"hiding, {kind}",), _HIDING, sets)
 
 
 def in_the_way(name: str, kind: str, *sets: str) -> Scene:

@@ -53,6 +53,7 @@ class Plan(TickSystem):
         "corridor_capacity",
         "guessed",
         "corner_vertex",
+        "replan_wish",
         *LOST,
         *TAKEN,
     )
@@ -67,6 +68,7 @@ class Plan(TickSystem):
         """Take requests, then search."""
         self.budget.begin()
         for each in self.paths:
+            each.look_at_watchers(tick)
             each.ask(tick)
         search(tick, self.budget, [each.searches for each in self.paths])
 
@@ -101,11 +103,12 @@ class Plan(TickSystem):
         return {
             f"{place}/{name}": array
             for place, each in enumerate(self.paths)
-            for name, array in each.state().items()
+            for name, array in (each.state() | each.watch_state()).items()
         }
 
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, to a world in which all agents are where they were."""
         saved = Saved.of(state)
         for place, each in enumerate(self.paths):
+            each.restore_watch(saved.below(f"{place}/"))
             each.restore(saved.below(f"{place}/"))

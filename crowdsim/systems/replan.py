@@ -23,6 +23,7 @@ _COUNTED = {
     ReplanCause.GOAL_MOVED: "replans_goal_moved",
     ReplanCause.PUSHED_OFF: "replans_pushed_off",
     ReplanCause.NO_LOCAL_PATH: "replans_no_local_path",
+    ReplanCause.WATCHED: "replans_watched",
 }
 # Of its radius: an agent on waypoints slides along a wall that is nearer to its line than its radius, past
 # its end. Larger asks in vain.

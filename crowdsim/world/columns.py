@@ -65,6 +65,7 @@ class ReplanCause(Code):
     GOAL_MOVED = 4  # it was sent to another goal
     PUSHED_OFF = 5  # a wall is in the line to its next corner
     NO_LOCAL_PATH = 6  # its local grid knows no path to its next corner
+    WATCHED = 7  # an agent that it hides from has moved
 
     PEOPLE_AHEAD = OldName("AGENTS_AHEAD")
     HELD_UP = OldName("BLOCKED")

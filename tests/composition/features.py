@@ -30,7 +30,8 @@ AXES: dict[str, tuple[str, ...]] = {
     "avoidance": ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi", "none"),
     "waiting": ("guess", "previous", "stay"),
     "stationary": ("none", "paths round them", "local grid"),
-    "watchers": ("none", "unseen"),
+    "watchers": ("none", "unseen", "that walk"),
+    "ground kinds": ("none", "forbidden", "priced"),
     "speed law": ("none", "weidmann"),
     "groups": ("alike", "with a planner of their own"),
     "radii": ("none", "wider by the clock"),
@@ -42,6 +43,8 @@ Choices = Mapping[str, str]
 DOOR = [7.0, 2.0, 7.2, 4.0]
 SLOW = [8.0, 0.0, 10.0, 6.0]  # from wall to wall: all that go right walk over it
 SLOW_SPEED = 0.5
+BED = [5.7, 0.6, 6.5, 2.6]  # of flowers, before the door
+BED_PRICE = 20.0
 STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
 ENTRANCE = [0.3, 0.3, 2.5, 2.0]
 MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
@@ -108,10 +111,13 @@ def _geometry(choices: Choices) -> dict[str, Any]:
         geometry = {"walkable": [*rooms, _box(12, 1, 13, 5), _box(13, 0, 18, 6)]}
     if choices["doors"] != "none":
         geometry["areas"] = [{"name": "door", "area": _box(*DOOR), **_at(choices, 0)}]
+    terrain = []
     if choices["terrain"] == "slow":
-        geometry["terrain"] = [
-            {"name": "gravel", "speed": SLOW_SPEED, "area": _box(*SLOW), **_at(choices, 0)}
-        ]
+        terrain.append({"name": "gravel", "speed": SLOW_SPEED, "area": _box(*SLOW), **_at(choices, 0)})
+    if choices["ground kinds"] != "none":
+        terrain.append({"name": "bed", "area": _box(*BED), **_at(choices, 0)})
+    if terrain:
+        geometry["terrain"] = terrain
     return geometry
 
 
@@ -126,8 +132,6 @@ def _navigation(choices: Choices) -> dict[str, Any]:
     said: dict[str, Any] = {}
     if choices["planner"] != "default":
         said["kind"] = choices["planner"]
-    elif choices["watchers"] != "none":
-        said["kind"] = "visibility"  # what one takes for them
     if choices["tiles"] != "none":
         said["tile_size"] = TILE_M
     if choices["waiting"] != "guess":
@@ -136,6 +140,10 @@ def _navigation(choices: Choices) -> dict[str, Any]:
         said["round_stationary"] = True
     if choices["watchers"] == "unseen":
         said["unseen_from"] = [[4.0, 0.5, *([0.0] if choices["ground"] == "storeys" else [])]]
+    if choices["ground kinds"] == "forbidden":
+        said["forbid"] = ["bed"]
+    elif choices["ground kinds"] == "priced":
+        said["prices"] = {"bed": BED_PRICE}
     if choices["planner"] == "grid":
         said |= {"cell_size": 0.1, "object_padding": 0.02}
     return said
@@ -172,6 +180,8 @@ def _work(choices: Choices) -> int:
     still meanwhile, so that they get to where there is something to see.
     """
     work = 3000 if choices["planner"] in ("grid", "s2-grid") else 60
+    if choices["watchers"] == "that walk":  # all ask again and again
+        work *= 4
     return 5 * work if choices["waiting"] == "stay" else work
 
 
@@ -213,6 +223,11 @@ def document(choices: Choices) -> dict[str, Any]:
         "leave_on_arrival": False,
         **_at(choices, 0),
     }
+    if choices["watchers"] == "that walk":
+        kind = "mesh" if choices["planner"] == "default" else choices["planner"]
+        hiding = {"navigation": {"kind": kind, "unseen_by": ["left"], "exposure": 5, "watch_interval": 0.5}}
+    else:
+        hiding = {}
     if choices["groups"] == "with a planner of their own":
         left["navigation"] = {"kind": "mesh", "costs": "length"}
     found: dict[str, Any] = {
@@ -233,6 +248,7 @@ def document(choices: Choices) -> dict[str, Any]:
                 "goals": ["east"],
                 "speed": 1.5,
                 "radius": {"uniform": {"low": 0.18, "high": 0.24}},
+                **hiding,
                 **_at(choices, 0),
             },
             left,

@@ -37,7 +37,8 @@ def tire(monkeypatch):
 
 def test_the_system_and_the_planner_of_the_page_are_the_files_that_are_tested():
     assert blocks("python") == [
-        file.read_text(encoding="utf-8") for file in (FATIGUE.with_name("straight_line.py"), FATIGUE)
+        FATIGUE.with_name(f"{name}.py").read_text(encoding="utf-8")
+        for name in ("straight_line", "dark_side", "fatigue")
     ]
 
 

@@ -291,6 +291,16 @@ SCENES = {
         8,
         let_in,
     ),
+    "hiding": Scene(
+        lambda: hall(
+            groups=[
+                {**WALKING[0], "navigation": {"kind": "visibility", "unseen_by": ["left"]}},
+                WALKING[1],
+            ],
+            work=30,
+        ),
+        25,
+    ),
     "agents come": Scene(lambda: hall(groups=[*WALKING, *COMING]), 30, send_about),
     "turnstiles": Scene(
         lambda: hall(

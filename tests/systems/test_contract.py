@@ -64,12 +64,12 @@ def test_a_system_writes_only_what_it_declares():
             run.world.tick = number
     # What is declared is also done. This scene has no stairs, no push off the path, no agent stuck, no goal
     # with a speed of its own, no hopeless goal, no model that tries samples, no law of speed and density, no
-    # door that closes, and no wish for a new path that a cooldown holds back; no agent gives way by waiting
-    # time (tests/scenes/test_priority.py), no portal is shut for good, no path bends at a corner in free
-    # ground (tests/systems/test_straighten.py), and none follows waypoints
+    # door that closes, no watcher, and no wish for a new path that a cooldown holds back; no agent gives way
+    # by waiting time (tests/scenes/test_priority.py), no portal is shut for good, no path bends at a corner
+    # in free ground (tests/systems/test_straighten.py), and none follows waypoints
     # (tests/scenes/test_grid_navigation.py).
     rare = {
-        "Plan": {"strays", "activity"},
+        "Plan": {"strays", "activity", "replan_wish"},
         "Arrive": {"corridor_length", "strays", "desired_speed", "waits"},
         "Integrate": {"chosen_velocity"},
         "Avoid": {"samples"},

@@ -113,6 +113,18 @@ SCENES = {  # document or file, settings, ticks
         ["navigation={kind: mesh, while_waiting: previous}", "bodies.replanning=true"],
         60,
     ),
+    "hiding from guards": (
+        {
+            **BUSY,
+            "groups": [
+                {**BUSY["groups"][0], "navigation": {"kind": "mesh", "unseen_by": ["guard"]}},
+                {"name": "guard", "positions": [[1, 7]], "goals": [{"point": [1, 1]}]},
+                *BUSY["groups"][1:],
+            ],
+        },
+        ["bodies.replanning=true"],
+        60,
+    ),
     "a door": (
         {
             **BUSY,

@@ -88,7 +88,7 @@ def test_a_block_that_is_too_small_for_the_straight_corridor_is_exchanged_for_a_
             agents = walked_to_the_vertex(run, monkeypatch)
             assert agents.corridor_capacity[0] == 128
             agents.corridor_capacity[0] = capacity
-            straighten(run.world, np.zeros(1, dtype=np.int64))
+            straighten(run.world, np.zeros(1, dtype=np.int64), run.world.mesh)
             corridors.append(corridor(agents, run.world))
             assert len(corridors[-1]) + len(corridors[-1]) // 2 <= agents.corridor_capacity[0]
             walk(run, lambda: False)

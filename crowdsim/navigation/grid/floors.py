@@ -15,7 +15,7 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import MEETS_M
 from crowdsim.navigation.grid.cells import stamp_distances
 from crowdsim.navigation.grid.drawn import Zone
-from crowdsim.navigation.grid.grid import MOST_CELLS, Grid, refuse_numbers
+from crowdsim.navigation.grid.grid import MOST_CELLS, Grid, UnderCells, refuse_numbers
 from crowdsim.navigation.grid.ground import (
     HOME,
     LEVEL_CLIMB,
@@ -150,7 +150,18 @@ def build_floor_grid(
     )
     fastest, zones = float(mesh.polygon_pace.max()), _zones(mesh, lay, polygon, to_seam, grid.reach)
     grid.join_floors(floors, _marks(floors, kind), fastest, zones)
+    grid.under = UnderCells(mesh, polygon)
     return grid
+
+
+def weigh_floors(grid: Grid, mesh: NavMesh) -> None:
+    """Let metres cost what they do on a mesh of the same polygons as that which the grid was made from."""
+    assert grid.under is not None
+    floors = grid.ground.floors
+    kind, plane, metre = _kinds(mesh, grid.under.polygon, floors.of_row)
+    floors = floors._replace(kind=kind.reshape(-1), plane=plane, metre=metre)
+    grid.join_floors(floors, _marks(floors, kind), float(mesh.polygon_pace.max()))
+    grid.version += 1
 
 
 def _laid_out(grounds: Sequence[Any], parameters: GridParameters) -> _Lay:

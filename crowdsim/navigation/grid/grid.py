@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from crowdsim.navigation.grid.layout import Raster, Shut
 from crowdsim.navigation.grid.lines import lay_on_floors
 from crowdsim.navigation.grid.parameters import GridParameters
 from crowdsim.navigation.grid.sheet import Sheet
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.tunable import tunables
 
 # 67 million cells, 1.4 GB: a square of 3 km with the usual cells. More is a slip of the finger in cell_size.
@@ -44,6 +45,20 @@ class Area:
     name: str
     polygon: Any
     is_available: bool = True
+
+
+class UnderCells(NamedTuple):
+    """The ground under the cells of a sheet.
+
+    Attributes
+    ----------
+    mesh : NavMesh
+    polygon : (depth, width) int32
+        Under the centre of each cell; -1 where there is none.
+    """
+
+    mesh: NavMesh
+    polygon: NDArray[np.int32]
 
 
 class Grid:
@@ -67,6 +82,8 @@ class Grid:
         Counts the changes of availability.
     fastest : float
         Speed on the fastest ground as a share of that on plain ground.
+    under : UnderCells or None
+        The ground under the cells of several floors.
     sheet : Sheet
         Where several floors lie side by side; the cells are those of the sheet. See
         `crowdsim.navigation.grid.floors.build_floor_grid`.
@@ -95,6 +112,7 @@ class Grid:
             (depth + 2, width + 2), dtype=np.uint16
         )  # what bars hold for good beside walls
         self.sheet, self._floors, self._zones = Sheet(), one_floor(depth), list[Zone]()
+        self.under: UnderCells | None = None
         self._grounds: Sequence[Any] = ()
 
     @property
@@ -291,6 +309,30 @@ class Grid:
         self._distance[row : row + rows, column : column + columns] = distance
         self._show(row, column, rows, columns)
 
+    def take_away(self, polygon: Any, layer: int = -1) -> None:
+        """Take some ground away for good, without a wall round it: bodies reach over its rim.
+
+        Parameters
+        ----------
+        polygon : shapely Polygon or MultiPolygon, m
+        layer : int
+            Its floor, where there are several.
+        """
+        gone = Shut("", polygon, is_ground=True, layer=layer, has_wall=False)
+        for each in drawn_on(gone, self.sheet, self._grounds, self._zones):
+            row, column, rows, columns = self._block(each.polygon, self.reach)
+            block = np.s_[row : row + rows, column : column + columns]
+            distance = self._distance[block].copy()
+            self._stamp(each, row, column, distance)
+            self._distance[block] = distance
+            if self._has_bars:
+                bars = np.zeros((rows, columns), dtype=np.uint8)
+                cell = self.parameters.cell_size
+                bar_steps(edges_of(each.polygon), self.x, self.y, cell, row, column, bars)
+                held = each.cells(row, column, rows, columns)
+                self._fixed_bars[block] |= np.where(held, bars, np.uint8(0))
+            self._show(row, column, rows, columns)
+
     def show(self, closed: Sequence[Shut]) -> None:
         """Show what is closed now, and nothing else: obstacles that stand, and ground that is shut.
 
@@ -448,13 +490,20 @@ class Grid:
         bar_steps(edge, self.x, self.y, self.parameters.cell_size, 0, 0, self._fixed_bars)
         self._show_bars(0, 0, self.depth, self.width)
 
-    def add_terrain(self, terrain: Sequence[Terrain]) -> None:
+    def has_ground(self) -> NDArray[np.bool_]:
+        """Return which cells some area holds, (depth, width) bool."""
+        held: NDArray[np.bool_] = self._holders > 0
+        return held
+
+    def set_terrain(self, terrain: Sequence[Terrain], price: NDArray[np.float64] | None = None) -> None:
         """Let cells be walked at the speeds of the terrain that their centres lie on.
 
         Parameters
         ----------
         terrain : sequence of Terrain
             Areas that do not overlap; all there are.
+        price : (depth, width) float64, > 0, optional
+            What a metre costs on each cell, beside the time that it takes.
         """
         speed = np.ones((self.depth, self.width))
         for each in terrain:
@@ -463,6 +512,8 @@ class Grid:
             edges, cell = edges_of(each.area), self.parameters.cell_size
             fill_polygon(edges, self.x, self.y, cell, row, column, inside)
             speed[row : row + rows, column : column + columns][inside == 1] = each.speed
+        if price is not None:
+            speed /= price
         self.fastest = float(speed.max())
         self._slowness = np.pad(self.fastest / speed, 1, mode="edge")
         around = np.pad(self._slowness, 1, mode="edge")
@@ -473,6 +524,7 @@ class Grid:
         is_mixed = np.any([each != self._slowness for each in shifted], axis=0)
         self._marks = np.where(is_mixed, np.uint16(NEAR_BARS), np.uint16(0))
         self._show_bars(0, 0, self.depth, self.width)
+        self.version += 1
 
     def lay_floors(
         self,
@@ -508,7 +560,11 @@ class Grid:
         self.add_bars(walls)
 
     def join_floors(
-        self, floors: Floors, marks: NDArray[np.uint16], fastest: float, zones: Sequence[Zone]
+        self,
+        floors: Floors,
+        marks: NDArray[np.uint16],
+        fastest: float,
+        zones: Sequence[Zone] | None = None,
     ) -> None:
         """Join the floors where they meet.
 
@@ -519,9 +575,11 @@ class Grid:
             NEAR_BARS, LINKED and UNEVEN of each node, see `Ground`.
         fastest : float
             Speed on the fastest ground as a share of that on plain ground.
-        zones : sequence of Zone
+        zones : sequence of Zone, optional
+            By default those that there are.
         """
-        self._floors, self._marks, self.fastest, self._zones = floors, marks, fastest, list(zones)
+        self._floors, self._marks, self.fastest = floors, marks, fastest
+        self._zones = self._zones if zones is None else list(zones)
         self._slowness = floors.metre[floors.kind, 0].reshape(self.depth + 2, self.width + 2)
         self._show_bars(0, 0, self.depth, self.width)
 

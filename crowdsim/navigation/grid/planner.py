@@ -58,6 +58,8 @@ from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Ended, Work
+from crowdsim.navigation.search.ground_filter import GroundFilter, GroundPrices
+from crowdsim.navigation.search.watching import LaterWatchParameters
 from crowdsim.navigation.stationary.near import list_stationary
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved
 
@@ -549,7 +551,7 @@ class FoundOverCells(FoundPaths):
 
 # An expansion of a grid is less work than one of a mesh, and more are needed: the least work is some 5 ms of
 # one core, a handful of paths over a large hall.
-CELLS = SearchSpace(FoundOverCells, 50_000, 10, 500, (WalkParameters, CellWaitParameters))
+CELLS = SearchSpace(FoundOverCells, 50_000, 10, 500, (WalkParameters, CellWaitParameters, GroundFilter))
 
 
 def _make(ground: PlannerGround, values: Values) -> GridPlanner:
@@ -560,4 +562,13 @@ def _make(ground: PlannerGround, values: Values) -> GridPlanner:
 
 
 for _name, _own in (("grid", PathParameters), ("s2-grid", DocumentPathParameters)):
-    register_kind(PlannerKind(_name, _make, CELLS, (CellParameters, _own), knows_terrain=True))
+    register_kind(
+        PlannerKind(
+            _name,
+            _make,
+            CELLS,
+            (CellParameters, _own),
+            (GroundPrices, LaterWatchParameters),
+            knows_terrain=True,
+        )
+    )

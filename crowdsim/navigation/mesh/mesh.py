@@ -425,6 +425,38 @@ def wall_distance(mesh, polygon, x, y, limit, flood):
     return best
 
 
+@lean_kernel
+def is_near_rim(mesh, polygon, x, y, reach, flood):
+    """Return whether ground ends without a wall, as at an exit or where paths are kept off what is beyond,
+    nearer to a point than `reach` (m), not counting what lies behind walls; see `wall_distance`.
+    """
+    flood.serial[0] += 1
+    serial = flood.serial[0]
+    flood.queue[0] = polygon
+    flood.stamp[polygon] = serial
+    reached, done = 1, 0
+    while done < reached:
+        current = flood.queue[done]
+        done += 1
+        for edge in range(mesh.polygon_start[current], mesh.polygon_start[current + 1]):
+            twin = mesh.edge_twin[edge]
+            if (twin < 0 and mesh.edge_wall[edge] >= 0) or (
+                twin >= 0 and flood.stamp[mesh.edge_polygon[twin]] == serial
+            ):
+                continue
+            a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+            ax, ay, bx, by = mesh.vertex[a, 0], mesh.vertex[a, 1], mesh.vertex[b, 0], mesh.vertex[b, 1]
+            if distance_to_segment(x, y, ax, ay, bx, by) >= reach:
+                continue
+            if twin < 0:
+                return True
+            beyond = mesh.edge_polygon[twin]
+            flood.stamp[beyond] = serial
+            flood.queue[reached] = beyond
+            reached += 1
+    return False
+
+
 @inlined_kernel
 def width_between(mesh, polygon, a, b):
     """Return the widest agent that can go from one edge of a polygon to another (m),

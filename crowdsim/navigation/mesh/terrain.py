@@ -123,21 +123,47 @@ def convex_pieces(
     return cutter.pieces()
 
 
+_PLAIN = (1.0, "")
+
+
+def _like(terrain: Terrain) -> tuple[float, str]:
+    """Return what ground has in common that is not cut apart."""
+    return terrain.speed, terrain.kind
+
+
+def cell_over(terrain: Iterable[Terrain], cell: float) -> float:
+    """Return how large polygons may be on terrain, of all floors (m): `cell`, or any size where a metre costs
+    what it does elsewhere.
+    """
+    terrain = list(terrain)
+    return cell if not terrain or any(each.is_weighed for each in terrain) else math.inf
+
+
+def terrain_on(
+    terrain: Sequence[Terrain], vertices: NDArray[np.float64], polygons: Sequence[Sequence[int]]
+) -> NDArray[np.int64]:
+    """Return for each polygon the place in the list of the terrain that it lies on; -1 elsewhere,
+    shape (np,).
+    """
+    found = np.full(len(polygons), -1, dtype=np.int64)
+    if terrain:
+        middle = shapely.points(
+            np.array([vertices[corners, :2].mean(axis=0) for corners in map(list, polygons)])
+        )
+        for place, each in enumerate(terrain):
+            shapely.prepare(each.area)
+            found[shapely.contains(each.area, middle)] = place
+    return found
+
+
 def speeds_on(
     terrain: Sequence[Terrain], vertices: NDArray[np.float64], polygons: Sequence[Sequence[int]]
 ) -> NDArray[np.float64]:
     """Return for each polygon the speed on the terrain that it lies on, as a share of that on plain ground;
     1 elsewhere, shape (np,).
     """
-    speed = np.ones(len(polygons))
-    if terrain:
-        middle = shapely.points(
-            np.array([vertices[corners, :2].mean(axis=0) for corners in map(list, polygons)])
-        )
-        for each in terrain:
-            shapely.prepare(each.area)
-            speed[shapely.contains(each.area, middle)] = each.speed
-    return speed
+    speeds = np.array([*(each.speed for each in terrain), 1.0])  # the last is that of what has no terrain
+    return speeds[terrain_on(terrain, vertices, polygons)]
 
 
 def terrain_near(
@@ -159,12 +185,12 @@ def terrain_near(
 def region_of(
     terrain: Sequence[Terrain],
 ) -> tuple[Any, list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-    """Return the ground whose speed is not 1, None where there is none,
-    and the segments of the borders between speeds.
+    """Return the ground that is not plain, by its speed or its kind, None where there is none,
+    and the segments of the borders between grounds.
     """
     areas = {
-        speed: shapely.union_all([each.area for each in terrain if each.speed == speed])
-        for speed in sorted({each.speed for each in terrain} - {1.0})
+        like: shapely.union_all([each.area for each in terrain if _like(each) == like])
+        for like in sorted({_like(each) for each in terrain} - {_PLAIN})
     }
     if not areas:
         return None, []
@@ -351,14 +377,15 @@ class _Cutter:
         """
         free = {*free, *self.spokes}
         places = sorted(self.polygons)
-        speeds = speeds_on(terrain, np.array(self.points), [self.polygons[place] for place in places])
-        speed = dict(zip(places, speeds.tolist(), strict=True))
+        likes = [*(_like(each) for each in terrain), _PLAIN]  # the last is that of what has no terrain
+        on = terrain_on(terrain, np.array(self.points), [self.polygons[place] for place in places])
+        like = {place: likes[number] for place, number in zip(places, on.tolist(), strict=True)}
         edges = [edge for edge in self.owner if edge[0] < edge[1] and self.whole.get(edge, edge) in free]
         for a, b in sorted(
             edges, key=lambda edge: (-math.dist(self.points[edge[0]], self.points[edge[1]]), edge)
         ):
             left, right = self.owner.get((a, b)), self.owner.get((b, a))
-            if left is None or right is None or left == right or speed[left] != speed[right]:
+            if left is None or right is None or left == right or like[left] != like[right]:
                 continue
             merged = joined(self.polygons[left], self.polygons[right], a, b)
             if (

@@ -24,9 +24,11 @@ from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import GOAL_BITS, SEARCHES, MiddleSearches
 from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Work
+from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import MOST_PRICED
+from crowdsim.navigation.search.watching import LaterWatchParameters
 from crowdsim.saved import FARTHEST_M, MOST, WIDEST_M, Arrays, Saved, ascends, fields_of
 from crowdsim.tunable import param
 
@@ -316,7 +318,7 @@ register_kind(
         partial(_make, "mesh"),
         PORTALS,
         (ShareParameters,),
-        (CostParameters, HeuristicParameters),
+        (CostParameters, HeuristicParameters, GroundPrices, LaterWatchParameters),
         knows_terrain=True,
     )
 )

@@ -15,6 +15,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_path
 from crowdsim.navigation.corridor.trace import make_tracing, trace_path
 from crowdsim.navigation.goals.targets import TargetParameters
 from crowdsim.navigation.planning.protocol import ALL, Asked, FoundPaths, Line, SearchSpace
+from crowdsim.navigation.search.ground_filter import GroundFilter
 from crowdsim.navigation.search.round_stationary import StationaryParameters
 
 
@@ -77,4 +78,6 @@ class FoundCorridors(FoundPaths):
 
 
 # The least work is some 0.5 ms of one core, a path over a thousand polygons in one tick.
-PORTALS = SearchSpace(FoundCorridors, 2000, 1, 3, (WaitParameters, StationaryParameters, TargetParameters))
+PORTALS = SearchSpace(
+    FoundCorridors, 2000, 1, 3, (WaitParameters, StationaryParameters, TargetParameters, GroundFilter)
+)

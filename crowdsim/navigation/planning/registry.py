@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # readers of scenarios import this, and need no compiler
     from crowdsim.navigation.goals.goals import GoalPieces
     from crowdsim.navigation.mesh.mesh import NavMesh
     from crowdsim.navigation.planning.protocol import SearchSpace
+    from crowdsim.navigation.visibility.weights import Watchers
 
 P = TypeVar("P", bound=type)
 
@@ -28,12 +29,18 @@ class PlannerGround(NamedTuple):
     first : NavMesh or None
         The mesh at the beginning, where this is another: what a scenario places on that may stand on no
         ground now.
+    whole : NavMesh or None
+        The same polygons with the portals over which no path leads: one can be seen through them.
+    watchers : Watchers or None
+        Agents that paths hide from, where they are now.
     """
 
     mesh: NavMesh
     goals: GoalPieces
     cells: Callable[[], Any]
     first: NavMesh | None = None
+    whole: NavMesh | None = None
+    watchers: Watchers | None = None
 
 
 class Values(Protocol):

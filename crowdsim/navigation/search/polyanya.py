@@ -225,6 +225,11 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
             continue
         a, b = np.int64(mesh.edge_vertex[out]), np.int64(mesh.edge_end[out])
         ax, ay, bx, by = vertex[a, 0], vertex[a, 1], vertex[b, 0], vertex[b, 1]
+        if entry >= 0 and root.kind < 0 and root.kind != WAVE_ROOT:
+            # Round a goal at a vertex there are polygons all round, each of which ends at it: once round.
+            is_at_end = (ax == root.x and ay == root.y) or (bx == root.x and by == root.y)
+            if is_at_end and behind == _home(slots, slot, mesh, parent):
+                continue
         a_side, b_side = signed_radius(is_wall[a], False, radius), signed_radius(is_wall[b], True, radius)
         # Of two vertices in line with the root the one further on sets the limit: it is there that a path
         # along a wall bends.
@@ -304,6 +309,15 @@ def _spread(slots, slot, mesh, polygon, entry, parent, interval, mx, my):
                 carried.right,
             )
         _add(slots, slot, mesh, twin, parent, carried)
+
+
+@inlined_kernel
+def _home(slots, slot, mesh, node):
+    """Return the polygon of the piece of the goal at which the path of an interval begins."""
+    row = slots.first[slot] + node
+    while slots.whole[row, PARENT] >= 0:
+        row = slots.first[slot] + slots.whole[row, PARENT]
+    return mesh.edge_polygon[mesh.edge_twin[slots.whole[row, EDGE]]]
 
 
 @inlined_kernel

@@ -324,7 +324,7 @@ class _Lines:
         )
         boxes = shapely.box(*(np.array([columns, rows, columns + 1, rows + 1]) * self.size))
         shapely.prepare(region)
-        count = int(np.ceil(self.size / cell))
+        count = max(1, int(np.ceil(self.size / cell)))
         step = self.size / count
         meets = shapely.intersects(region, boxes)
         for column, row in zip(columns[meets].tolist(), rows[meets].tolist(), strict=True):

@@ -29,6 +29,7 @@ from crowdsim.navigation.planning.slot_planner import SlotPlanner
 from crowdsim.navigation.planning.work import Ended, Work
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.sharing import ShareParameters
+from crowdsim.navigation.search.watching import WatchParameters
 from crowdsim.navigation.visibility.corridor import copy_visibility_corridor
 from crowdsim.navigation.visibility.graph import MOST_PORTALS, GraphSize, VisibilityGraph, build_graph
 from crowdsim.navigation.visibility.links import link_goals, with_links
@@ -47,9 +48,8 @@ from crowdsim.navigation.visibility.search import (
     make_visibility_slots,
 )
 from crowdsim.navigation.visibility.trees import CornerTrees
-from crowdsim.navigation.visibility.weights import make_weights
+from crowdsim.navigation.visibility.weights import Watchers, Weights, make_weights, place_watchers
 from crowdsim.saved import WIDEST_M, Arrays, Saved
-from crowdsim.tunable import param
 
 SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.
 SLOT_MEMORY_BYTES = 512 << 20  # Slots are cut down to stay within it on huge graphs; at least one is left.
@@ -59,52 +59,8 @@ BATCH = 16
 
 
 @dataclass(frozen=True)
-class VisibilityParameters(HeuristicParameters, ShareParameters):
+class VisibilityParameters(WatchParameters, HeuristicParameters, ShareParameters):
     """How paths over points of visibility are looked for."""
-
-    unseen_from: tuple[tuple[float, ...], ...] = param(
-        (),
-        "m",
-        source="[Norberg 2004], section 3",
-        why=(
-            "points (x, y), with floors (x, y, height), of watchers; metres that they see cost more, so "
-            "agents keep behind walls; none where it is empty"
-        ),
-    )
-    exposure: float = param(
-        1000.0,
-        "",
-        low=0.0,
-        high=1e6,
-        source="[Norberg 2004], section 3",
-        why=(
-            "cost that each metre in sight of a watcher has more; 1,000 takes a detour of a kilometre for a "
-            "metre less in sight, 1 of a metre"
-        ),
-    )
-    shun: tuple[tuple[float, ...], ...] = param(
-        (),
-        "m",
-        source="[Norberg 2004], section 3",
-        why=(
-            "points (x, y), with floors (x, y, height), to keep away from where there is another path; none "
-            "where it is empty"
-        ),
-    )
-    shun_reach: float = param(
-        5.0,
-        "m",
-        above=0.0,
-        high=1e4,
-        why="distance from such a point at which a metre costs what it always does",
-    )
-    shun_cost: float = param(
-        10.0,
-        "",
-        low=0.0,
-        high=1e6,
-        why="cost that a metre has more at such a point, less farther away, as 1 - (d / shun_reach)^2",
-    )
 
 
 FIELDS = [("goal", "i4"), ("polygon", "i4"), ("radius", "f8")]  # of requests, beside those that every one has
@@ -186,6 +142,10 @@ class VisibilityPlanner(SlotPlanner):
     parameters : VisibilityParameters, optional
     first : NavMesh, optional
         The mesh at the beginning, where this is another: watchers without ground see nothing now.
+    whole : NavMesh, optional
+        The same polygons where paths are kept off some of them: one can be seen over those.
+    moving : Watchers, optional
+        Those that are agents, as they stand now.
 
     Attributes
     ----------
@@ -206,23 +166,19 @@ class VisibilityPlanner(SlotPlanner):
         goals: GoalPieces,
         parameters: VisibilityParameters | None = None,
         first: NavMesh | None = None,
+        whole: NavMesh | None = None,
+        moving: Watchers | None = None,
     ) -> None:
-        self.parameters = chosen = parameters or VisibilityParameters()
+        self.parameters = parameters or VisibilityParameters()
+        self._whole = mesh if whole is None else whole
+        self._standing = place_watchers(self._whole, self.parameters.unseen_from, first)
+        self._first = first
         self.graph: VisibilityGraph
         self.size: GraphSize
         self.graph, self.size = build_graph(mesh)
-        weights = make_weights(
-            mesh,
-            watchers=chosen.unseen_from,
-            exposure=chosen.exposure if chosen.unseen_from else 0.0,
-            shunned=chosen.shun,
-            shun_reach=chosen.shun_reach,
-            shun_cost=chosen.shun_cost,
-            first=first,
-        )
         links = link_goals(self.graph, goals)
         self.trees = trees = CornerTrees(mesh, self.graph, goals, links)
-        self.terrain = Terrain(mesh, goals, self.graph, links, weights, trees.rows.bound)
+        self.terrain = Terrain(mesh, goals, self.graph, links, self._weights(moving), trees.rows.bound)
         nodes = self.graph.edge_count + 2 * self.size.corners
         count = int(min(SLOTS, max(1, SLOT_MEMORY_BYTES // max(1, 37 * nodes))))
         self._slots: VisibilitySlots = make_visibility_slots(count, self.graph)
@@ -239,6 +195,26 @@ class VisibilityPlanner(SlotPlanner):
         )
         self._scratch = Scratch(flood, np.zeros((count, MOST_PORTALS + 1), dtype=np.int32))
         self.costs: dict[int, float] = {}
+
+    def _weights(self, moving: Watchers | None) -> Weights:
+        """Return what metres cost with these watchers beside those that stand."""
+        chosen, watchers = self.parameters, self._standing
+        if moving is not None:
+            watchers = watchers.beside(moving)
+        return make_weights(
+            self._whole,
+            watchers,
+            exposure=chosen.exposure if len(watchers.polygon) else 0.0,
+            shunned=chosen.shun,
+            shun_reach=chosen.shun_reach,
+            shun_cost=chosen.shun_cost,
+            first=self._first,
+        )
+
+    def take_watchers(self, moving: Watchers) -> None:
+        """Hide from watchers where they are now; searches that have begun begin anew."""
+        self.terrain = self.terrain._replace(weights=self._weights(moving))
+        self.queue.begin_anew()
 
     def submit(
         self,
@@ -292,7 +268,10 @@ class VisibilityPlanner(SlotPlanner):
 
 
 def _make(ground: PlannerGround, values: Values) -> VisibilityPlanner:
-    return VisibilityPlanner(ground.mesh, ground.goals, values.parameters(VisibilityParameters), ground.first)
+    parameters = values.parameters(VisibilityParameters)
+    return VisibilityPlanner(
+        ground.mesh, ground.goals, parameters, ground.first, ground.whole, ground.watchers
+    )
 
 
 register_kind(PlannerKind("visibility", _make, PORTALS, (VisibilityParameters,)))

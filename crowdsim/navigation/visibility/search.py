@@ -25,7 +25,7 @@ from crowdsim.kernels.decorator import inlined_kernel, lean_kernel
 from crowdsim.navigation.corridor.funnel import tangent
 from crowdsim.navigation.goals.goal_entry import TOUCH_M, next_clear_stretch
 from crowdsim.navigation.goals.goals import GoalPieces, nearest_in_piece
-from crowdsim.navigation.mesh.mesh import Flood, NavMesh, wall_distance
+from crowdsim.navigation.mesh.mesh import Flood, NavMesh, is_near_rim, wall_distance
 from crowdsim.navigation.search.a_star import NOT_IN_HEAP, pop_first, sift_up
 from crowdsim.navigation.search.slot_fields import FOUND, PENDING, TIE_SLACK, UNREACHABLE
 from crowdsim.navigation.visibility.clear import IS_CORNER, IS_TERMINAL, is_arc_clear, is_straight_clear
@@ -72,7 +72,8 @@ class VisibilitySlots(NamedTuple):
     ----------
     header : (s, 11) int64
         STATUS .. TREE above. TESTS counts lines of sight that were tried; IS_TIGHT is 1 if the start is
-        nearer to a wall than the radius; TREE is the row of `Terrain.to_go` that draws the search, or -1.
+        nearer to a wall, or to where ground ends without one, than the radius; TREE is the row of
+        `Terrain.to_go` that draws the search, or -1.
     measure : (s, 7) float64
         START_X .. BEST_Y above; the last two are where the best path ends.
     cost : (s, n) float64
@@ -241,7 +242,8 @@ def begin_visibility_search(slots, slot, terrain, goal, radius, x, y, polygon, w
     measure[slot, START_X], measure[slot, START_Y], measure[slot, RADIUS] = x, y, radius
     measure[slot, BEST_TOTAL], measure[slot, WEIGHT] = np.inf, weight
     header[slot, IS_TIGHT] = 0
-    if wall_distance(terrain.mesh, polygon, x, y, radius, scratch.flood) < radius - TOUCH_M:
+    is_at_wall = wall_distance(terrain.mesh, polygon, x, y, radius, scratch.flood) < radius - TOUCH_M
+    if is_at_wall or is_near_rim(terrain.mesh, polygon, x, y, radius, scratch.flood):
         header[slot, IS_TIGHT] = 1
     for piece in range(terrain.goals.goal_start[goal], terrain.goals.goal_start[goal + 1]):
         _try_goal(slots, slot, terrain, FROM_START, np.int64(piece), 0.0, 0.0, scratch)

@@ -50,10 +50,70 @@ class Weights(NamedTuple):
     shunned: NDArray[np.float64]
 
 
+class Watchers(NamedTuple):
+    """Points from which one sees.
+
+    Attributes
+    ----------
+    polygon : (w,) int64
+        Under each.
+    place : (w, 2) float64, m
+    """
+
+    polygon: NDArray[np.int64]
+    place: NDArray[np.float64]
+
+    def beside(self, others: Watchers) -> Watchers:
+        """Return these and others."""
+        return Watchers(
+            np.concatenate([self.polygon, others.polygon]), np.concatenate([self.place, others.place])
+        )
+
+
+NO_WATCHERS = Watchers(np.zeros(0, dtype=np.int64), np.zeros((0, 2)))
+
+
+def place_watchers(
+    mesh: NavMesh, points: Sequence[tuple[float, ...]], first: NavMesh | None = None
+) -> Watchers:
+    """Return watchers at points.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    points : sequence of (x, y) or (x, y, z), m
+        The floor of one with a height is the one that is nearest to that there. It sees, in plan, what a
+        straight line leads to over ground that is joined.
+    first : NavMesh, optional
+        The mesh at the beginning, where this is another. Watchers stay on the floors that they were on, and
+        one off the ground sees nothing: it was taken out, or closed, under it.
+
+    Raises
+    ------
+    NavigationError
+        If a watcher stands off the ground at the beginning.
+    """
+    polygons, places = list[int](), list[tuple[float, float]]()
+    for point in points:
+        polygon = _polygon_of(mesh if first is None else first, point)
+        if polygon < 0:
+            raise NavigationError(
+                f"the watcher at ({', '.join(f'{each:g}' for each in point)}) stands off the ground; move "
+                "it onto walkable ground"
+            )
+        if first is not None:
+            layer = int(first.polygon_layer[polygon])
+            polygon = int(locate(mesh, float(point[0]), float(point[1]), layer))
+        if polygon >= 0:
+            polygons.append(polygon)
+            places.append((float(point[0]), float(point[1])))
+    return Watchers(np.array(polygons, dtype=np.int64), np.array(places).reshape(-1, 2))
+
+
 def make_weights(
     mesh: NavMesh,
+    watchers: Watchers = NO_WATCHERS,
     *,
-    watchers: Sequence[tuple[float, ...]] = (),
     exposure: float = 0.0,
     shunned: Sequence[tuple[float, ...]] = (),
     shun_reach: float = 1.0,
@@ -65,9 +125,7 @@ def make_weights(
     Parameters
     ----------
     mesh : NavMesh
-    watchers : sequence of (x, y) or (x, y, z), m
-        The floor of one with a height is the one that is nearest to that there. It sees, in plan, what a
-        straight line leads to over ground that is joined.
+    watchers : Watchers
     exposure : float
         Cost that a metre in sight of a watcher has more, >= 0.
     shunned : sequence of (x, y) or (x, y, z), m
@@ -76,36 +134,27 @@ def make_weights(
     shun_cost : float
         Cost that a metre at a shunned point has more, >= 0.
     first : NavMesh, optional
-        The mesh at the beginning, where this is another. Watchers and points stay on the floors that they
-        were on, and a watcher off the ground sees nothing: it was taken out, or closed, under it.
-
-    Raises
-    ------
-    NavigationError
-        If a watcher stands off the ground at the beginning.
+        The mesh at the beginning, where this is another: points stay on the floors that they were on.
     """
     rows, zones = [], []
-    for place in watchers:
-        polygon = _polygon_of(mesh if first is None else first, place)
-        if first is not None:
-            layer = int(first.polygon_layer[polygon]) if polygon >= 0 else -1
-            polygon = int(locate(mesh, float(place[0]), float(place[1]), layer))
-            if polygon < 0:
-                continue
-        if polygon < 0:
-            raise NavigationError(
-                f"the watcher at ({', '.join(f'{each:g}' for each in place)}) stands off the ground; move "
-                "it onto walkable ground"
-            )
-        zone, window = see_from(mesh, polygon, float(place[0]), float(place[1]), MOST_WINDOWS)
+    for polygon, (x, y) in zip(watchers.polygon.tolist(), watchers.place.tolist(), strict=True):
+        zone, window = see_from(mesh, polygon, x, y, MOST_WINDOWS)
         zones.append(zone)
         rows.append(window)
     zone = np.concatenate([np.zeros(0, dtype=np.int32), *zones])
     order = np.argsort(zone, kind="stable")
     start = np.searchsorted(zone[order], np.arange(mesh.polygon_count + 1)).astype(np.int64)
     window = np.concatenate([np.zeros((0, 6)), *rows])[order]
-    points = [(*place[:2], shun_reach, shun_cost, _floor_of(first or mesh, place)) for place in shunned]
-    return Weights(float(exposure), start, window, np.array(points, dtype=np.float64).reshape(-1, 5))
+    points = shunned_points(first or mesh, shunned, shun_reach, shun_cost)
+    return Weights(float(exposure), start, window, points)
+
+
+def shunned_points(
+    mesh: NavMesh, points: Sequence[tuple[float, ...]], reach: float, cost: float
+) -> NDArray[np.float64]:
+    """Return points to keep away from as `Weights` has them."""
+    found = [(*place[:2], reach, cost, _floor_of(mesh, place)) for place in points]
+    return np.array(found, dtype=np.float64).reshape(-1, 5)
 
 
 def _polygon_of(mesh: NavMesh, place: tuple[float, ...]) -> int:

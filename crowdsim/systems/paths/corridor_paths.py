@@ -15,6 +15,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_path
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_at
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.planning.work import pieces
 from crowdsim.saved import MOST, Arrays, Saved, ascends
@@ -81,6 +82,16 @@ class CorridorPaths(Paths):
         if self.corner_guesses is not None:
             self.corner_guesses.clear()
 
+    def weigh_anew(self) -> None:
+        """Search by what metres cost now; see `Paths.weigh_anew`."""
+        if hasattr(self.planner, "take_watchers"):
+            self.planner.take_watchers(self.own.watchers)
+            if self.corner_guesses is not None:
+                self.corner_guesses.take_goals()
+        else:
+            self.planner = self.new_planner()
+            self.searches.take(self.planner)
+
     def take_goals(self, changed: NDArray[np.int64]) -> None:
         """Search for the goals that the world has now; see `Paths.take_goals`."""
         super().take_goals(changed)
@@ -96,13 +107,10 @@ class CorridorPaths(Paths):
     def submit(self, tick: Tick, rows: NDArray[np.int64]) -> None:
         """Ask the planner for the paths of agents from where they are."""
         world, agents, planner = self.world, self.world.agents, self.planner
-        request = (
-            agents.entity[rows],
-            agents.position[rows],
-            world.polygons()[rows],
-            agents.goal[rows],
-            agents.radius[rows],
-        )
+        position, polygon, off = agents.position[rows], world.polygons()[rows], dict[int, list[int]]()
+        if self.own.filtered is not None:
+            position, polygon, off = self.own.filtered.walks_off(position, polygon)
+        request = (agents.entity[rows], position, polygon, agents.goal[rows], agents.radius[rows])
         if planner.heeds_standing:
             stands = np.flatnonzero(standing(agents))
             planner.stand(
@@ -117,6 +125,10 @@ class CorridorPaths(Paths):
             planner.submit(tick.number, *request)
         agents.path_status[rows] = PathStatus.PENDING
         agents.path_tick[rows] = tick.number
+        is_off = np.isin(np.arange(len(rows)), list(off))
+        if off:
+            self._walk_off(rows[is_off], list(off.values()))
+            rows = rows[~is_off]
         if self.keeps_previous:
             rows = self._keep_to_path(rows)
         if self.corner_guesses is not None:
@@ -125,6 +137,30 @@ class CorridorPaths(Paths):
         # back to where the search began.
         make_room(world, rows, np.zeros(len(rows), dtype=np.int64))
         agents.corridor_length[rows] = 0
+
+    @property
+    def _mesh(self) -> NavMesh:
+        """What paths may lead over."""
+        return self.world.mesh if self.own.filtered is None else self.own.filtered.mesh
+
+    def _walk_off(self, rows: NDArray[np.int64], trails: list[list[int]]) -> None:
+        """Note for agents on ground that is barred to them by which portals they come to where their search
+        begins, as if they had walked from there on a guess.
+        """
+        world, agents = self.world, self.world.agents
+        if self.keeps_previous:
+            agents.goal_piece[rows] = -1
+            for entity in agents.entity[rows].tolist():
+                self._previous.pop(entity, None)
+        if self.corner_guesses is not None:
+            self.corner_guesses.forget(agents.entity[rows])
+        size = np.array([len(trail) for trail in trails], dtype=np.int64)
+        agents.corridor_length[rows] = 0
+        make_room(world, rows, size)
+        start = np.concatenate([[0], np.cumsum(size)])
+        portals = np.array([edge for trail in trails for edge in reversed(trail)], dtype=np.int32)
+        world.corridors.fill(agents.corridor_start[rows], start, portals)
+        agents.corridor_length[rows] = size
 
     def _keep_to_path(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Let agents that have a path keep to it while they wait; return the others."""
@@ -216,12 +252,15 @@ class CorridorPaths(Paths):
         make_room(world, rows, lengths + np.diff(trail_start))
         world.corridors.fill(agents.corridor_start[rows], answers.start, answers.portals)
         ahead = lengths.astype(np.int32)
+        joins = answers.piece.copy()
+        if self.own.filtered is not None:
+            joins[self._put_on_trails(rows, ahead, trail, trail_start, answers.piece)] = -1
         join_many(
             world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead, trail,
-            trail_start, answers.piece, agents.radius[rows], agents.position[rows],
+            trail_start, joins, agents.radius[rows], agents.position[rows],
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
-        straighten(world, rows)
+        straighten(world, rows, self._mesh)
         self.give_up(tick, rows[~found], answers.status[~found])
         agents.corridor_length[rows[~found]] = 0
         lengths_m = np.empty(len(rows))
@@ -242,6 +281,28 @@ class CorridorPaths(Paths):
             measure_paths(*corridors, lengths_m, np.empty(len(rows)))
         take_path(agents, rows[found], lengths_m[found])
         self.has_found(tick, rows[found], answers.status[found], lengths_m[found])
+
+    def _put_on_trails(
+        self,
+        rows: NDArray[np.int64],
+        ahead: NDArray[np.int32],
+        trail: NDArray[np.int32],
+        trail_start: NDArray[np.int64],
+        piece: NDArray[np.int32],
+    ) -> NDArray[np.int64]:
+        """Lead agents on barred ground all along their trails to where their searches began: a shorter path
+        would lead over more of it. Return which of the rows these are.
+        """
+        agents, store = self.world.agents, self.world.corridors.portals
+        assert self.own.filtered is not None
+        barred = self.own.filtered.barred[self.world.polygons()[rows]]
+        found = np.flatnonzero(barred & (piece >= 0) & (np.diff(trail_start) > 0))
+        for number in found.tolist():
+            own = trail[trail_start[number] : trail_start[number + 1]]
+            end = int(agents.corridor_start[rows[number]]) + int(ahead[number])
+            store[end : end + len(own)] = own
+            ahead[number] += len(own)
+        return found
 
     def _trails(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
         """Return the portals back to where the searches of agents began, the nearest last,
@@ -296,6 +357,8 @@ class CorridorPaths(Paths):
             follows, guesses = follows | keeps, guesses & ~keeps
         elif self.while_waiting == "stay":
             guesses[:] = False
+        if self.own.filtered is not None:  # off barred ground a guess would lead anywhere
+            guesses &= ~self.own.filtered.barred[polygon]
         stands = free & ~follows & ~guesses
         agents.preferred_velocity[stands] = 0.0
         agents.next_corner[stands] = agents.position[stands]
@@ -322,7 +385,7 @@ class CorridorPaths(Paths):
 
     def _straighten(self, rows: NDArray[np.int64]) -> None:
         """Lead corridors that are being followed past free vertices on their straight side."""
-        straighten(self.world, rows)
+        straighten(self.world, rows, self._mesh)
 
     def _steer(self, tick: Tick, follows: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
         """Set the preferred velocities of agents that follow a corridor."""
@@ -359,7 +422,7 @@ class CorridorPaths(Paths):
         tick.team.run(
             guess_many,
             len(agents),
-            world.mesh,
+            self._mesh,
             world.goals,
             self._corridors(polygon),
             agents.goal,

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, planner_of
+from crowdsim.setup.build import Built, OwnGround, own_ground, planner_of
+from crowdsim.setup.hiding import watching_groups
 from crowdsim.systems.base.slices import Budget, Progress, Slicer, Wish
 from crowdsim.systems.base.system import GroundChange, Tick
-from crowdsim.systems.paths.lost_paths import ask_anew, forget_path
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.systems.paths.lost_paths import WALKS, ask_anew, forget_path, wish_to_replan
+from crowdsim.systems.paths.watch import Watch
+from crowdsim.world.columns import AgentState, PathStatus, ReplanCause
 from crowdsim.world.events import EventKind
 from crowdsim.world.world import World
 
@@ -147,6 +149,10 @@ class Paths(ABC):
     planner : object
         Answers requests; see `crowdsim.navigation.planning.protocol.Planner`.
     searches : SearchTask
+    own : OwnGround
+        The ground as the planner knows it.
+    watch : Watch or None
+        Where the agents are that these hide from.
     """
 
     def __init__(
@@ -158,15 +164,41 @@ class Paths(ABC):
         name: str,
     ) -> None:
         self.world, self.groups, self._found_by = built.world, groups, (built, chosen)
+        watching = watching_groups(built.scenario.groups, chosen)
+        self.watch = Watch(built, chosen, watching) if watching is not None else None
         self.planner: Any = self.make_planner()
         self.searches = SearchTask(name, self.planner, self._answered, budget.tasks, budget.counts_answers)
 
     def make_planner(self) -> Any:
         """Return a planner for the ground and the goals that the world has now."""
-        planner, world = planner_of(*self._found_by), self.world
+        self.own = self.look_at_ground(None)
+        return self.new_planner()
+
+    def new_planner(self) -> Any:
+        """Return a planner for the ground as it was looked at last."""
+        planner, world = planner_of(*self._found_by, self.own), self.world
         if len(world.destinations):
             planner.take_goals(world.goals, np.arange(world.destinations.fixed, len(world.goals.reach)))
         return planner
+
+    def look_at_ground(self, team: Team | None) -> OwnGround:
+        """Return the ground as the planner is to know it now."""
+        watchers = self.watch.watchers(self.world.mesh) if self.watch is not None else None
+        return own_ground(*self._found_by, watchers, team)
+
+    def look_at_watchers(self, tick: Tick) -> None:
+        """Hide from watchers where they are now, if they have moved and it is time to look."""
+        if self.watch is None or not self.watch.look(tick.number, self.world):
+            return
+        self.own = self.look_at_ground(tick.team)
+        self.weigh_anew()
+        agents, mine = self.world.agents, self.mine()
+        ask_anew(agents, mine & (agents.path_status == PathStatus.PENDING))
+        wish_to_replan(agents, mine & np.isin(agents.path_status, WALKS), ReplanCause.WATCHED)
+
+    @abstractmethod
+    def weigh_anew(self) -> None:
+        """Search by what metres cost on the ground that is `own` now; those that wait ask again."""
 
     def take_goals(self, changed: NDArray[np.int64]) -> None:
         """Search for the goals that the world has now, of which some, (k,), have changed."""
@@ -280,6 +312,17 @@ class Paths(ABC):
     def widest_agent(self) -> float:
         """The greatest radius (m) that paths can be found for."""
         return np.inf
+
+    def watch_state(self) -> dict[str, NDArray[Any]]:
+        """Return where watchers were when these looked at them last; nothing where there are none."""
+        return {} if self.watch is None else self.watch.state()
+
+    def restore_watch(self, saved: Saved) -> None:
+        """Take back what `watch_state()` gave."""
+        if self.watch is not None:
+            self.watch.restore(saved)
+            self.own = self.look_at_ground(None)
+            self.weigh_anew()
 
     @abstractmethod
     def state(self) -> dict[str, NDArray[Any]]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.work import pieces
 from crowdsim.world.world import World
 
@@ -40,7 +41,7 @@ def make_room(world: World, rows: NDArray[np.int64], portals: NDArray[np.int64])
     store.fill(agents.corridor_start[mine], np.concatenate([[0], np.cumsum(length)]), corridors)
 
 
-def straighten(world: World, rows: NDArray[np.int64]) -> None:
+def straighten(world: World, rows: NDArray[np.int64], mesh: NavMesh) -> None:
     """Lead the corridors of agents past free vertices on their straight side;
     nothing to do on ground without such vertices.
 
@@ -50,20 +51,33 @@ def straighten(world: World, rows: NDArray[np.int64]) -> None:
         Columns `corridor_length`, `corridor_start` and `corridor_capacity` and the store of corridors are
         written.
     rows : (k,) int64
+    mesh : NavMesh
+        What their paths may lead over. Those that come over other ground first, onto which their agents were
+        pushed, stay as they are.
     """
-    if not world.mesh.vertex_clearance.size:
+    if not mesh.vertex_clearance.size:
         return
     agents, polygon = world.agents, world.polygons()
+    if mesh is not world.mesh:
+        rows = rows[~_come_over_barred_ground(world, rows, mesh)]
     while len(rows):
         ahead, need = agents.corridor_length[rows], np.zeros(len(rows), dtype=np.int64)
         straighten_many(
-            world.mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead,
+            mesh, world.goals, world.corridors.portals, agents.corridor_start[rows], ahead,
             agents.corridor_capacity[rows], polygon[rows], agents.goal_piece[rows], agents.position[rows],
             agents.radius[rows], need,
         )  # fmt: skip
         agents.corridor_length[rows] = ahead
         make_room(world, rows, need)
         rows = rows[need > 0]
+
+
+def _come_over_barred_ground(world: World, rows: NDArray[np.int64], mesh: NavMesh) -> NDArray[np.bool_]:
+    """Return which corridors have a portal that is none on a mesh, (k,)."""
+    length = world.agents.corridor_length[rows].astype(np.int64)
+    portals = pieces(world.corridors.portals, world.agents.corridor_start[rows], length)
+    of_row = np.repeat(np.arange(len(rows)), length)
+    return np.bincount(of_row[mesh.edge_twin[portals] < 0], minlength=len(rows)) > 0
 
 
 def led_round_free_vertices(

@@ -24,7 +24,7 @@ from crowdsim.navigation.mesh.mesh import see_many
 from crowdsim.saved import MOST, Arrays, Saved, ascends
 from crowdsim.scenario.areas import closed_at_the_begin
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built
+from crowdsim.setup.build import Built, weigh_cells
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan
 from crowdsim.systems.paths.cell_guesses import CellGuesses
@@ -136,6 +136,11 @@ class WaypointPaths(Paths):
     def widest_agent(self) -> float:
         """The greatest radius (m) that paths can be found for."""
         return np.inf if self.planner.parameters.agent_radius > 0.0 else float(self.planner.grid.widest_body)
+
+    def weigh_anew(self) -> None:
+        """Search by what metres cost now; see `Paths.weigh_anew`."""
+        built, chosen = self._found_by
+        weigh_cells(self.planner.grid, built.scenario.geometry, chosen, self.own.weigh)
 
     def show(self, closed: Sequence[Shut]) -> None:
         """Show on the grid what is closed now."""

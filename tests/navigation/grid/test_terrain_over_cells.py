@@ -26,7 +26,7 @@ def slowness_of(grid):
 def with_terrain(seed, blocked=0.25, cell=0.5):
     """Cells blocked at random, with terrain of several speeds."""
     grid = random_grid(seed, blocked, cell=cell)
-    grid.add_terrain(random_terrain(seed))
+    grid.set_terrain(random_terrain(seed))
     return grid
 
 
@@ -89,7 +89,7 @@ def test_a_string_is_pulled_over_ground_of_one_speed_only_and_takes_no_longer(se
 @pytest.mark.parametrize(("speed", "pays"), [(0.9, False), (0.5, True)])
 def test_a_path_round_by_the_road_is_taken_exactly_if_it_pays(speed, pays):
     grid = grid_from(np.ones((24, 48), dtype=bool), 0.5)
-    grid.add_terrain([Terrain("grass", shapely.box(2, 2, 22, 12), speed)])
+    grid.set_terrain([Terrain("grass", shapely.box(2, 2, 22, 12), speed)])
     one = OneSearch(grid)
     outcome, *_ = one.find((1.25, 6.25), (23.25, 6.25))
     waypoints, length = one.waypoints()

@@ -102,7 +102,7 @@ def test_where_nobody_asks_nothing_is_found(kind):
     asked = Asked(
         world.mesh, world.goals, np.zeros((0, 2)), none.astype(np.int64), none.astype(np.int32), none
     )
-    found = planner_kind(chosen.name).space.find(planner_of(built, chosen), asked)
+    found = planner_kind(chosen.name).space.find(planner_of(built, chosen, None), asked)
     assert len(found.piece) == len(found.lengths()) == len(found.lines()) == 0
 
 

@@ -20,6 +20,7 @@ from crowdsim.navigation.goals.destinations import Destinations, Points
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.planning import search_backends as slot_searches
+from crowdsim.navigation.planning.a_star_planner import AStarPlanner
 from crowdsim.navigation.planning.mesh_planner import OWN_SLOTS, MeshPlanner
 from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.navigation.search.slot_fields import FOUND, FOUND_THROUGH_AGENTS, UNREACHABLE
@@ -31,7 +32,8 @@ from tests.navigation.worlds import OnePlanner, free_points, located, pillar_hal
 ALL = 1 << 40
 ROUND = " round stationary agents"
 TOY = "straight line"  # in plain Python: what a plug-in can be
-KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, TOY)
+PLAIN = "weights of one's own"
+KINDS = ("mesh", "optimal", "visibility", "mesh" + ROUND, TOY, PLAIN)
 StraightLine = straight_line()
 # Bodies whose radii are less than 1/128 m apart share a tree; its paths are the shortest of the first of
 # them.
@@ -89,6 +91,8 @@ class Crowd:
             return VisibilityPlanner(self.mesh, self.goals)
         if self.kind == TOY:
             return StraightLine(self.mesh, self.goals)
+        if self.kind == PLAIN:
+            return AStarPlanner(self.mesh, self.goals)
         return MeshPlanner(self.mesh, self.goals, ShareParameters(share_searches=share), self.kind)
 
     def submit(self, planner, rows, tick=0):

@@ -9,6 +9,7 @@ import pytest
 import shapely
 from shapely import affinity
 
+from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.navigation.corridor.measure import measure_corridors
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.goals.rims import find_rims
@@ -342,3 +343,24 @@ def test_a_agent_exactly_as_wide_as_the_door_passes_it_on_a_slant():
     goals = point_goals(world.mesh, [(8.0, 3.4)])
     assert world.search((1.0, 0.6), goals, 0.5)[0] == FOUND
     assert world.search((1.0, 0.6), goals, float(np.nextafter(0.5, 1.0)))[0] == UNREACHABLE
+
+
+def test_a_goal_at_a_vertex_in_free_ground_is_found_from_everywhere():
+    """Its polygons lie all round it: a search must not go round and round."""
+    hall = shapely.box(0, 0, 24, 12).difference(shapely.box(6, 4, 18, 8))
+    whole = shapely.difference(hall, shapely.box(-1, -1, 0, 0))
+    weighed = [Terrain("all", whole, 1.0, kind="all", has_price=True)]
+    mesh = build_mesh(hall, terrain=weighed, parameters=MeshParameters(terrain_cell=1.0)).mesh
+    used = np.bincount(mesh.edge_vertex, minlength=len(mesh.vertex))
+    free = np.flatnonzero((mesh.is_wall_vertex == 0) & (used >= 4))
+    assert len(free) > 50
+    best, world = twin.of_point(hall), Polyanya(hall, mesh=mesh)
+    chosen = free[:: max(1, len(free) // 12)]
+    goals = point_goals(mesh, mesh.vertex[chosen, :2])
+    for goal, vertex in enumerate(chosen.tolist()):
+        for start in ([1.0, 6.0], [23.0, 6.3], [12.1, 1.1], [12.3, 11.2]):
+            status, total = world.search(np.array(start), goals, 0.0, goal=goal)
+            assert status == FOUND
+            expected = best.shortest(np.array(start), mesh.vertex[vertex, :2])
+            assert total == pytest.approx(expected, rel=1e-9)
+            assert world.slots.header[0, EXPANSIONS] < 8 * mesh.edge_count
