@@ -23,6 +23,7 @@ from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
+from crowdsim.systems.keep_together import KeepTogether
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
@@ -50,6 +51,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Gauge,  # how far each agent has got along its path
     Spread,  # in front of a region a crowd takes the width of its rim
     GoRound,  # a local path round stationary agents, where the scenario says so
+    KeepTogether,  # members of a party wait for each other, side by side or in a line
     SlowDown,  # in a crowd, where the scenario has a law of speed and density
     Nudge,  # stationary agents step aside for walkers, and those in a region move in
     GiveWay,  # agents that have waited longer go first, where the scenario says so

@@ -583,6 +583,21 @@ BEHAVIOUR_COLUMNS = (
 )
 
 
+# What agents have too where they form parties.
+PARTY_COLUMNS = (
+    Column(
+        "party",
+        "int32",
+        "",
+        "number of the agent's party in its group; -1 is none",
+        fill=-1,
+        within=INDEX,
+        for_life=True,
+    ),
+    Column("party_wait", "int32", "tick", "for how long its party has let it wait", within=COUNT),
+)
+
+
 class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 

@@ -184,6 +184,17 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         120,
     ),
+    "parties": (
+        {
+            **BUSY,
+            "groups": [
+                {**COMES, "name": "come", "arrive": {"rate": 3}, "together": {"size": 3}},
+                {**BUSY["groups"][0], "together": {"size": 4, "leader": True, "gap": 0.6}},
+            ],
+        },
+        [],
+        60,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are
