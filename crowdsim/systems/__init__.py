@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crowdsim.front_doors import renamed_in
 from crowdsim.old_names import SYSTEMS
+from crowdsim.systems.agree import Agree
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base.system import System, Tick
@@ -63,6 +64,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Measure,  # how deep agents overlap
     Turn,  # in which direction each agent looks
     Arrive,  # next goal, or arrived
+    Agree,  # members of a party take the same of several goals
     Behave,  # agents go on in their machines of states
     DetectStuck,  # agents that are stuck, and why
     Record,  # digests, and a frame if it is time

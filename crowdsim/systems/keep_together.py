@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 
 from crowdsim.bodies.party import IGNORED, PRESENT, REACH_M, WALKS, Member, keep_together
 from crowdsim.scenario.model import Scenario
-from crowdsim.scenario.together import NO_PARTY
 from crowdsim.setup.parties import parties_of
+from crowdsim.systems.base.parties import PartyRows
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan, ticks_of
 from crowdsim.world.columns import AgentState, PathStatus, Wait
-
-_NONE = np.zeros(0, dtype=np.int64)
 
 
 class KeepTogether(TickSystem):
@@ -41,8 +39,7 @@ class KeepTogether(TickSystem):
             and group.together.leader
             and (parties := parties_of(scenario, group)) is not None
         ]
-        self._known: NDArray[np.int64] = _NONE  # the entities that the parties below were found among
-        self._members, self._first, self._parties = _NONE, np.zeros(1, dtype=np.int64), _NONE
+        self._rows = PartyRows()
         self._led = np.zeros(0, dtype=np.uint8)
 
     @property
@@ -56,8 +53,8 @@ class KeepTogether(TickSystem):
         if self.is_idle:
             return
         world, agents = self.world, self.world.agents
-        self._find(agents.entity)
-        rows = self._members
+        self._find()
+        rows, first, label = self._rows.members, self._rows.first, self._rows.label
         if not len(rows):
             return
         wanted = agents.preferred_velocity.copy()
@@ -74,8 +71,8 @@ class KeepTogether(TickSystem):
             agents.maximum_speed, agents.radius, world.polygons(), agents.party_wait,
         )  # fmt: skip
         tick.team.run(
-            keep_together, len(self._parties), self._first, rows, self._led, self._outside(), member,
-            self._rules[agents.group[rows[self._first[:-1]]]],
+            keep_together, len(label), first, rows, self._led, self._outside(), member,
+            self._rules[label[:, 0]],
             (walls.start, walls.end, walls.zone_start, walls.zone_wall), world.mesh,
             agents.preferred_velocity, held, waited, at_least=16,
         )  # fmt: skip
@@ -101,32 +98,24 @@ class KeepTogether(TickSystem):
         there = free & (agents.activity[rows] <= AgentState.STANDING)
         return np.where(walks, WALKS, np.where(there, PRESENT, IGNORED)).astype(np.uint8)
 
-    def _find(self, entity: NDArray[np.int64]) -> None:
+    def _find(self) -> None:
         """Find the parties anew if agents have come or gone."""
-        if np.array_equal(entity, self._known):
+        agents, parties = self.world.agents, self._rows
+        if not parties.find(agents):
             return
-        agents = self.world.agents
-        self._known = entity.copy()
-        rows = np.flatnonzero(agents.party != NO_PARTY)
-        rows = rows[np.lexsort((agents.index[rows], agents.party[rows], agents.group[rows]))]
-        label = np.column_stack([agents.group[rows], agents.party[rows]]).astype(np.int64)
-        begins = np.ones(len(rows), dtype=np.bool_)
-        begins[1:] = (label[1:] != label[:-1]).any(axis=1)
-        first = np.flatnonzero(begins)
-        self._members, self._parties = rows, label[first]
-        self._first = np.append(first, len(rows)).astype(np.int64)
+        first = parties.first[:-1]
         self._led = np.zeros(len(first), dtype=np.uint8)
-        for number, parties in self._leading:
-            own = np.flatnonzero(self._parties[:, 0] == number)
-            index = agents.index[rows[first[own]]]
-            self._led[own] = parties.first_of(index) == index
+        for number, drawn in self._leading:
+            own = np.flatnonzero(parties.label[:, 0] == number)
+            index = agents.index[parties.members[first[own]]]
+            self._led[own] = drawn.first_of(index) == index
 
     def _outside(self) -> NDArray[np.uint8]:
         """Return of which parties some are still to come in, (parties,)."""
-        found = np.zeros(len(self._parties), dtype=np.uint8)
+        found = np.zeros(len(self._rows.label), dtype=np.uint8)
         waiting = self.world.parties_outside
         if waiting:
-            known = zip(*self._parties.T.tolist(), strict=True)
+            known = zip(*self._rows.label.T.tolist(), strict=True)
             found[:] = [(int(group), int(party)) in waiting for group, party in known]
         return found
 

@@ -26,7 +26,7 @@ DIGEST_COLUMNS = (
 # Beside these, where machines of states say what agents do.
 MACHINE_DIGESTS = ("machine_state", "waits", "errand", "draws")
 # And where agents form parties.
-PARTY_DIGESTS = ("waits", "party", "party_wait")
+PARTY_DIGESTS = ("waits", "party", "party_wait", "party_choice")
 
 
 def digest_names(

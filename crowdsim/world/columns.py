@@ -594,7 +594,16 @@ PARTY_COLUMNS = (
         within=INDEX,
         for_life=True,
     ),
-    Column("party_wait", "int32", "tick", "for how long its party has let it wait", within=COUNT),
+    Column(
+        "party_wait", "int32", "tick", "for how long its party has let it wait", within=(0, 2_000_000_000)
+    ),
+    Column(
+        "party_choice",
+        "int32",
+        "",
+        "for which goal of its list, counted from 1, its party has sent it to one of several; 0 is none",
+        within=(0, 1_000_000),
+    ),
 )
 
 

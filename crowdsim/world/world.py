@@ -232,7 +232,7 @@ class World:
             *(PARTY_COLUMNS if has_parties else ()),
         )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
-        self.kept = (*KEPT, *(column.name for column in more))
+        self.kept = (*KEPT, *(column.name for column in more if not column.for_life))
         self.corridors = CorridorStore()
         self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()

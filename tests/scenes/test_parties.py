@@ -156,6 +156,47 @@ def test_without_patience_none_waits():
             assert not np.any(run.world.agents.waits)
 
 
+def two_exits(together, **more):
+    """Return a hall with an exit at each end, and parties in the middle."""
+    scene = corridor(8, together, length=30, count=24, group={"region": {"box": [10, 0.5, 20, 7.5]}})
+    scene["goals"] = {
+        "left": {"exit": {"box": [0, 2, 1, 6]}},
+        "right": {"exit": {"box": [29, 2, 30, 6]}},
+        "out": {"nearest_of": ["left", "right"]},
+    }
+    return {**scene, **more}
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
+@pytest.mark.parametrize("leader", [False, True])
+def test_all_of_a_party_leave_by_the_same_exit(tmp_path, model, planner, seed, leader):
+    scene = two_exits({"size": 4, "leader": leader}, seed=seed, avoidance=model, navigation=planner)
+    verdict, parties = recorded(scene, tmp_path)
+    assert verdict.arrived == 24 and len(verdict.arrivals) == 2
+    for frames in parties.values():
+        last = {}
+        for _, entities, places in frames:
+            last |= dict(zip(entities.tolist(), places[:, 0].tolist(), strict=True))
+        assert len({x < 15 for x in last.values()}) == 1
+
+
+def test_where_the_common_exit_closes_the_party_takes_the_other(tmp_path):
+    scene = two_exits({"size": 24}, stop={"after": 120})
+    door = [28.5, 0, 28.7, 8]
+    scene["geometry"] = {
+        "walkable": [{"box": [0, 0, 28.5, 8]}, {"box": door}, {"box": [28.7, 0, 30, 8]}],
+        "areas": [{"name": "door", "area": {"box": door}}],
+    }
+    scene["groups"][0]["region"] = {"box": [12, 0.5, 22, 7.5]}
+    for events, arrivals in (
+        ([], {"left": 0, "right": 24}),
+        ([{"at": 3, "close": "door"}], {"left": 24, "right": 0}),
+    ):
+        with Simulation({**scene, "events": events}) as run:
+            assert run.run().arrivals == arrivals
+
+
 def arriving(**more):
     group = {
         "count": None,

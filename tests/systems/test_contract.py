@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import TICK_ORDER, Tick
+from crowdsim.systems.agree import Agree
 from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.give_way import GiveWay
@@ -84,6 +85,7 @@ def test_a_system_writes_only_what_it_declares():
         "GoRound": {"priced_portal", "priced_until"},
         "Behave": set(Behave.writes),  # no agent has a machine
         "KeepTogether": set(KeepTogether.writes),  # nor a party
+        "Agree": set(Agree.writes),
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }
     for system in run.systems:
