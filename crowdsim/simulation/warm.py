@@ -120,7 +120,11 @@ geometry: {walkable: {box: [0, 0, 10, 8]}}
 goals: {a: {exit: {box: [9, 3, 10, 5]}}, b: {exit: {box: [0, 3, 1, 5]}}, any: {nearest_of: [a, b]}}
 groups:
   - {name: pairs, positions: [[4.6, 2], [5.4, 2], [4.6, 6], [5.4, 6]], goals: any, together: {size: 4}}
-  - {name: led, count: 6, region: {box: [0, 0, 4, 3]}, goals: a, together: {size: {uniform: {low: 2, high: 4}}}}
+  - name: led
+    count: 6
+    region: {box: [0, 0, 4, 3]}
+    goals: a
+    together: {size: {uniform: {low: 2, high: 4}}}
 """
 _CHANGING = """
 version: 1
