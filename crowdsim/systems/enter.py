@@ -114,13 +114,25 @@ class Enter(TickSystem):
 
     @property
     def outside(self) -> int:
-        """How many wait outside for want of room."""
-        return sum(len(each.waiting) for entrances in self._entrances for each in entrances)
+        """How many wait outside for want of room; those of a party that is not complete are still to come."""
+        return sum(len(self._ready(place, each)) for place, own in enumerate(self._entrances) for each in own)
 
     def longest_wait(self, tick: int) -> int:
         """Return for how many ticks the first of those outside has waited, at the end of a tick."""
-        first = [each.waiting[0][1] for own in self._entrances for each in own if each.waiting]
+        first = [
+            ready[0][1]
+            for place, own in enumerate(self._entrances)
+            for each in own
+            if (ready := self._ready(place, each))
+        ]
         return tick - min(first) if first else 0
+
+    def _ready(self, place: int, entrance: Entrance) -> Sequence[tuple[int, int]]:
+        """Return those in the queue of an entrance that could come in, if there were room."""
+        if self._parties[place] is None:
+            return entrance.waiting
+        below = self._complete_below(place)
+        return [each for each in entrance.waiting if each[0] < below]
 
     def process(self, tick: Tick) -> None:
         """Put those that are due at the ends of their queues, and let in the first ones."""
