@@ -21,6 +21,11 @@ STATES = {
     "people": ("people", 0), "times": ("times", 0), "mean_s": ("mean s", 1), "median_s": ("median s", 1),
     "longest_s": ("longest s", 1), "at_end": ("at end", 0),
 }  # fmt: skip
+PARTIES = {
+    "parties": ("parties", 0), "members": ("members", 0), "mean_spread_m": ("spread m", 2),
+    "widest_m": ("widest m", 2), "mean_angle_deg": ("angle deg", 0), "mean_apart_s": ("apart s", 1),
+    "longest_apart_s": ("longest s", 1),
+}  # fmt: skip
 QUEUES = {
     "people": ("people", 0), "served": ("served", 0), "left": ("left", 0), "mean_wait_s": ("wait s", 1),
     "longest_wait_s": ("longest s", 1), "mean_service_s": ("service s", 1), "most_in_line": ("most", 0),

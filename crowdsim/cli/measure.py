@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.figures import EXITS, QUEUES, STATES, figure_text, means_text, places_text, table_of
+from crowdsim.cli.figures import (
+    EXITS,
+    PARTIES,
+    QUEUES,
+    STATES,
+    figure_text,
+    means_text,
+    places_text,
+    table_of,
+)
 from crowdsim.cli.options import require_name
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, table, tell
@@ -128,6 +137,7 @@ def _of_run(
     radius_m: float | None = None,
 ) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
     """Return what a run resulted in as plain values, and as tables."""
+    from crowdsim.measures.parties import parties_of_groups
     from crowdsim.measures.report import all_tables, place_figures, summary
     from crowdsim.measures.scenarios import area_from_text, line_from_text, measured_places
 
@@ -146,6 +156,8 @@ def _of_run(
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
     for name in ("states", "queues"):
         facts[name] = [_plain(row) for row in tables[name].to_dict("records")] if name in tables else []
+    of_groups = parties_of_groups(tables["parties"]).to_dict("records") if "parties" in tables else []
+    facts["parties"] = [_plain(row) for row in of_groups]
     figures = place_figures(all_lines, all_areas, tables)
     return facts | {kind: [_plain(row) for row in rows] for kind, rows in figures.items()}, tables
 
@@ -216,6 +228,8 @@ def as_text(facts: dict[str, Any]) -> str:
         parts.append(table_of({"machine": "machine", "state": "state"}, STATES, facts["states"]))
     if facts["queues"]:
         parts.append(table_of({"queue": "queue"}, QUEUES, facts["queues"]))
+    if facts["parties"]:
+        parts.append(table_of({"group": "group"}, PARTIES, facts["parties"]))
     return "\n\n".join([*parts, *places_text(facts)])
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crowdsim.measures.lines import Line, first_crossings, flow_over_time, line_crossings, mean_flow
     from crowdsim.measures.measured import read_measured
     from crowdsim.measures.motion import path_lengths, speed_over_time, speeds, trajectories
+    from crowdsim.measures.parties import parties_of_groups, party_spread, party_use
     from crowdsim.measures.report import all_tables, summary
     from crowdsim.measures.shortest_paths import detours
     from crowdsim.measures.sources import tracks_of
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "collisions",
     "deadlocks", "densities", "detours", "evacuation_curve", "exit_use", "first_crossings", "flow_over_time",
-    "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "passages", "path_lengths",
+    "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "parties_of_groups",
+    "party_spread", "party_use", "passages", "path_lengths",
     "pedpy_ground", "pedpy_trajectory", "queue_lengths", "queue_use", "read_measured", "speed_over_time",
     "speeds", "state_spells", "state_use", "steady_state", "steering_scores", "stuck_people", "stuck_spells",
     "summary", "tracks_of", "trajectories", "trips", "waiting_graph", "waits_in_line", "why_stuck",
@@ -57,6 +59,7 @@ __getattr__, __dir__ = names_from(__name__, {
     "lines": ("Line", "first_crossings", "flow_over_time", "line_crossings", "mean_flow"),
     "measured": ("read_measured",),
     "motion": ("path_lengths", "speed_over_time", "speeds", "trajectories"),
+    "parties": ("parties_of_groups", "party_spread", "party_use"),
     "report": ("all_tables", "summary"),
     "shortest_paths": ("detours",),
     "sources": ("tracks_of",),

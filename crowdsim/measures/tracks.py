@@ -228,7 +228,15 @@ def with_units(table: pd.DataFrame, **units: str) -> pd.DataFrame:
 
 def _unit(column: str) -> str:
     """Return the unit that the end of a name says."""
-    ends = {"_m_s": "m/s", "_per_s": "1/s", "_per_m_s": "1/(m s)", "_per_m2": "1/m2", "_m": "m", "_s": "s"}
+    ends = {
+        "_m_s": "m/s",
+        "_per_s": "1/s",
+        "_per_m_s": "1/(m s)",
+        "_per_m2": "1/m2",
+        "_m": "m",
+        "_s": "s",
+        "_deg": "degrees",
+    }
     return next((ends[end] for end in sorted(ends, key=len, reverse=True) if column.endswith(end)), "")
 
 

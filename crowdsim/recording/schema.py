@@ -239,6 +239,21 @@ MACHINE_COLUMNS = (
     RecordedColumn("waits", "uint8", "", "Wait: what it waits for by design; 0 is nothing"),
 )
 
+# Kept as well where agents form parties.
+PARTY_COLUMNS = (
+    RecordedColumn("party", "int32", "", "number of its party in its group; -1 is none"),
+    MACHINE_COLUMNS[-1],
+)
+
+
+def columns_kept(*, has_machines: bool, has_parties: bool) -> tuple[RecordedColumn, ...]:
+    """Return the columns that a recording can hold, where machines of states say what agents do, and where
+    they form parties.
+    """
+    more = (*(MACHINE_COLUMNS if has_machines else ()), *(PARTY_COLUMNS if has_parties else ()))
+    return tuple(dict.fromkeys((*STANDARD_COLUMNS, *more)))
+
+
 # Kept as well where a run is traced with all columns: with them every column of the digests can be shown
 # agent by agent.
 TRACED_COLUMNS = (

@@ -336,6 +336,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "reserve": group.reserve or None,
         "arrive": group.arrive.data(_areas) if group.arrive is not None else None,
         "behaviour": group.behaviour or None,
+        "together": group.together.data() if group.together is not None else None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
         **({} if group.behaviour else {"goals": keys["goals"], "leave_on_arrival": group.leave_on_arrival}),

@@ -20,6 +20,7 @@ from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.queues import Queue
+from crowdsim.scenario.together import Together
 from crowdsim.scenario.tree import Place, number_text
 
 
@@ -333,6 +334,8 @@ class Group:
         Whether these agents are never pushed and never asked aside.
     behaviour : str
         Name of the machine that says what they do, in place of goals; empty where goals do.
+    together : Together or None
+        How its agents form parties that keep together; None is each alone.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -357,6 +360,7 @@ class Group:
     reserve: int = 0
     arrive: Arrivals | None = None
     behaviour: str = ""
+    together: Together | None = None
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
@@ -468,6 +472,11 @@ class Scenario:
     def has_arrivals(self) -> bool:
         """Whether agents come in while the run lasts."""
         return any(group.arrive is not None for group in self.groups)
+
+    @property
+    def has_parties(self) -> bool:
+        """Whether agents form parties that keep together."""
+        return any(group.together is not None for group in self.groups)
 
     @property
     def signals(self) -> list[str]:

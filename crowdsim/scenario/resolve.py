@@ -23,6 +23,7 @@ from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_ITINERARIES, MAX
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit, point_goal_name
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
 from crowdsim.scenario.timetable import ticks_in
+from crowdsim.scenario.together import Together, resolve_together
 from crowdsim.scenario.tree import UNUSABLE, Path, Problems, Refused, item_text, listed, suggestion
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
@@ -343,6 +344,9 @@ class GroupResolver:
             avoidance=self._own("avoidance", path),
             navigation=self._own("navigation", path),
             behaviour=self.machines.get(index, ""),
+            together=resolve_together(shape.together, shape, (*path, "together"), self.problems)
+            if shape.together is not None
+            else None,
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),
@@ -352,7 +356,7 @@ class GroupResolver:
         self._check_behaviour(shape, path)
         if fastest := self.behaviours.fastest(group.behaviour):
             self._check_step(number(fastest), group.radius, (), (*path, "behaviour"))
-        self._check_step(group.speed, group.radius, group.visits, path)
+        self._check_step(group.speed, group.radius, group.visits, path, group.together)
         self._groups.append(replace(group, listed=tuple(self._listed(group, shape, path))))
 
     def _keys_of_agents(self, shape: schema.Bodies, path: Path) -> dict[str, Any]:
@@ -476,10 +480,16 @@ class GroupResolver:
             )
 
     def _check_step(
-        self, speed: Distribution, radius: Distribution, visits: Sequence[Visit], path: Path
+        self,
+        speed: Distribution,
+        radius: Distribution,
+        visits: Sequence[Visit],
+        path: Path,
+        together: Together | None = None,
     ) -> None:
         """Remember which agent walks farthest in a tick, measured by its own width."""
         fastest = max([speed.high, *(visit.speed for visit in visits if visit.speed is not None)])
+        fastest *= together.hurry if together is not None else 1.0
         widths = fastest / (2.0 * radius.low)
         if widths > self._widths:
             self._widths, self._hastiest = widths, (fastest, 2.0 * radius.low, path)

@@ -76,6 +76,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     is_number,
     key_form,
 )
+from crowdsim.scenario.schema_together import TogetherShape
 
 # An agent's radius and a little more: one that stands on the point does not keep others from arriving beside
 # it.
@@ -297,6 +298,9 @@ class GroupShape(Bodies):
             "What the agents do, in place of goals: the name of a machine under behaviours, or "
             "{name: machine, parameter: value}."
         ),
+    )
+    together: TogetherShape | None = Field(
+        default=None, description="Agents form parties that keep together. Default: each goes alone."
     )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."

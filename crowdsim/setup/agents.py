@@ -18,8 +18,16 @@ from crowdsim.scenario.shapes import GRID_M, cleaned
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.setup import packing
 from crowdsim.setup.draws import draw_distribution
+from crowdsim.setup.parties import (
+    gather,
+    hurries,
+    party_keys,
+    party_numbers,
+    place_together,
+    set_off_together,
+)
 from crowdsim.setup.placement import WALL_MARGIN_M, place
-from crowdsim.world.columns import AGENT_COLUMNS
+from crowdsim.world.columns import AGENT_COLUMNS, PARTY_COLUMNS
 from crowdsim.world.random import Stream, agent_key, draw_uniform
 from crowdsim.world.world import Itinerary
 
@@ -28,7 +36,7 @@ DENSEST = 0.9069  # Share that equal discs can cover at most (Thue); more is ref
 USUAL_DENSEST = 0.7
 NO_ID = -1
 _DRAWN = (("radius", Stream.RADIUS), ("speed", Stream.SPEED), ("premovement", Stream.PREMOVEMENT))
-_COLUMNS = {column.name for column in AGENT_COLUMNS}
+_COLUMNS = {column.name for column in (*AGENT_COLUMNS, *PARTY_COLUMNS)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +74,8 @@ class Agents:
         One draw in 0..1 for each.
     is_immovable : (n,) bool
         Is never pushed and never asked aside.
+    party : (n,) int32
+        Number of its party in its group, -1 where it goes alone.
     """
 
     id: NDArray[np.int64]
@@ -82,6 +92,7 @@ class Agents:
     start_tick: NDArray[np.int64]
     symmetry_draw: NDArray[np.float64]
     is_immovable: NDArray[np.bool_]
+    party: NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.key)
@@ -138,26 +149,29 @@ def resolve_agents(scenario: Scenario) -> Agents:
     radius, speed, premovement = (
         _draw(scenario, *_values(groups, order, name), stream, key) for name, stream in _DRAWN
     )
-    itineraries, itinerary = _itineraries(scenario, order, group, key)
+    itineraries, itinerary = _itineraries(scenario, order, group, party_keys(scenario, group, index, key))
     highest = np.array(
         [max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0) for each in itineraries]
     )
     immovable, which = _values(groups, order, "immovable")
+    party = party_numbers(scenario, group, index)
     return Agents(
         id=ids,
         index=index,
         label=[f"#{own}" if own != NO_ID else f"{names[number]}[{row}]" for number, row, own in identity],
-        highest_speed=np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
+        highest_speed=hurries(scenario)[group]
+        * np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=itineraries,
         key=key,
         group=group,
         itinerary=itinerary,
-        position=_positions(scenario, group, index, key, radius),
+        position=_positions(scenario, group, index, key, radius, party),
         radius=radius,
         desired_speed=speed,
-        start_tick=ticks_in(premovement, scenario.tick),
+        start_tick=set_off_together(group, party, ticks_in(premovement, scenario.tick)),
         symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, key, 0.0, 1.0),
         is_immovable=np.array(immovable, dtype=np.bool_)[which],
+        party=party,
     )
 
 
@@ -245,11 +259,11 @@ def further_agents(
         _draw(scenario, [getattr(each, name) for each in groups], group.astype(np.int64), stream, key)
         for name, stream in _DRAWN
     )
-    itinerary = lists.start[group]
+    itinerary, shared = lists.start[group], party_keys(scenario, group, index, key)
     for number in np.unique(group).tolist():
         if len(lists.shares[number]) > 1:
             rows = np.flatnonzero(group == number)
-            itinerary[rows] += _drawn_options(scenario.seed, key[rows], lists.shares[number])
+            itinerary[rows] += _drawn_options(scenario.seed, shared[rows], lists.shares[number])
     highest = np.array(
         [
             max((speed for speed in each.speeds if not np.isnan(speed)), default=-1.0)
@@ -260,7 +274,8 @@ def further_agents(
         id=np.full(len(key), NO_ID, dtype=np.int64),
         index=index,
         label=[f"{name}[{row}]" for name, row in zip(names, index.tolist(), strict=True)],
-        highest_speed=np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
+        highest_speed=hurries(scenario)[group]
+        * np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=lists.itineraries,
         key=key,
         group=group,
@@ -271,6 +286,7 @@ def further_agents(
         start_tick=ticks_in(premovement, scenario.tick),
         symmetry_draw=draw_uniform(scenario.seed, Stream.SYMMETRY, key, 0.0, 1.0),
         is_immovable=np.array([each.immovable for each in groups], dtype=np.bool_)[group],
+        party=party_numbers(scenario, group, index),
     )
 
 
@@ -348,6 +364,7 @@ def _positions(
     index: NDArray[np.int32],
     key: NDArray[np.uint64],
     radius: NDArray[np.float64],
+    party: NDArray[np.int32],
 ) -> NDArray[np.float64]:
     position = np.full((len(key), 2), np.nan)
     for number, each in enumerate(scenario.groups):
@@ -368,15 +385,23 @@ def _positions(
     status, free_at_once = np.zeros(len(key), dtype=np.uint8), np.ones(len(key), dtype=np.bool_)
     for number in np.unique(layer[wanted]).tolist():  # floor by floor: an agent on another takes no room here
         rows = np.flatnonzero(layer == number)
-        placed = place(
-            scenario.geometry.grounds[number],
-            [area for _, area in regions],
-            region[rows],
-            key[rows],
-            radius[rows],
-            position[rows],
-            scenario.seed,
-        )
+        ground, areas = scenario.geometry.grounds[number], [area for _, area in regions]
+        own_party, needed = party[rows], radius[rows]
+        if (own_party >= 0).any():
+            found = place_together(
+                scenario, ground, areas, region[rows], group[rows], own_party, key[rows], needed,
+                position[rows],
+            )  # fmt: skip
+            if found is not None:
+                position[rows] = found
+                continue
+            # each place is to have room for any of the group: they are exchanged
+            most = np.array([each.radius.high if each.together else 0.0 for each in scenario.groups])
+            needed = np.maximum(needed, most[group[rows]])
+        placed = place(ground, areas, region[rows], key[rows], needed, position[rows], scenario.seed)
+        if (own_party >= 0).any() and (placed.status == packing.PLACED).all():
+            position[rows] = gather(group[rows], own_party, wanted[rows], placed.position)
+            continue
         position[rows], status[rows], free_at_once[rows] = placed.position, placed.status, placed.free_at_once
     if problems := _misfits(scenario, crowds, group, radius, status, free_at_once):
         raise ScenarioError(problems)

@@ -59,6 +59,7 @@ from crowdsim.setup.group_ground import Weigh, forbidden_areas, group_ground, pr
 from crowdsim.setup.hiding import hides, metre_prices, watchers_at, watching_groups
 from crowdsim.setup.identity import AgentNames
 from crowdsim.setup.newcomers import Arriving, fastest_to_come, widest_to_come
+from crowdsim.setup.parties import hurries
 from crowdsim.setup.things import give_things
 from crowdsim.setup.tiled_ground import (
     exits_left,
@@ -153,6 +154,7 @@ def build_world(scenario: Scenario) -> Built:
         arriving,
         facts_of_machines(scenario),
         scenario.signals,
+        scenario.has_parties,
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level
@@ -203,7 +205,8 @@ def mesh_of(scenario: Scenario, agents: Agents, closed: Sequence[Any] = ()) -> M
     if widest > parameters.widest_body:
         parameters = replace(parameters, widest_body=widest)
     in_states = [scenario.behaviours.fastest(group.behaviour) for group in scenario.groups]
-    fastest = max(float(agents.desired_speed.max(initial=0.0)), *in_states, fastest_to_come(scenario), 0.0)
+    hurried = agents.desired_speed * hurries(scenario)[agents.group]
+    fastest = max(float(hurried.max(initial=0.0)), *in_states, fastest_to_come(scenario), 0.0)
     try:
         reach = model_reach(scenario, fastest) + widest + WALL_REACH_MARGIN_M
         return _cached_mesh(scenario, parameters, reach, closed)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import Problem
 from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
-from crowdsim.recording.schema import MACHINE_COLUMNS, STANDARD_COLUMNS, TRAJECTORY_DTYPE
+from crowdsim.recording.schema import TRAJECTORY_DTYPE, columns_kept
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.build import Built
@@ -236,7 +236,7 @@ def _facts(built: Built, lengths: list[float]) -> Facts:
     trace = scenario.record.trace
     width = {
         column.name: column.stored_dtype(trace).itemsize * column.width
-        for column in (*STANDARD_COLUMNS, *MACHINE_COLUMNS)
+        for column in columns_kept(has_machines=True, has_parties=True)
     }
     row = TRAJECTORY_DTYPE.itemsize + sum(width[name] for name in scenario.record.columns)
     return Facts(

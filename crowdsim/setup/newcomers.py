@@ -79,7 +79,7 @@ def fastest_to_come(scenario: Scenario) -> float:
         for each in scenario.groups
         if each.arrive is not None
         for speed in (
-            each.speed.high,
+            each.speed.high * (each.together.hurry if each.together is not None else 1.0),
             scenario.behaviours.fastest(each.behaviour),
             *(visit.speed or 0.0 for visit in each.visits),
         )

@@ -111,6 +111,21 @@ groups:
   - {name: guest, positions: [[8, 2]], behaviour: guest}
   - {name: guard, positions: [[8, 6]], behaviour: guard}
 """
+_PARTIES = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 10, 8]}}
+goals: {a: {exit: {box: [9, 3, 10, 5]}}, b: {exit: {box: [0, 3, 1, 5]}}, any: {nearest_of: [a, b]}}
+groups:
+  - {name: pairs, positions: [[4.6, 2], [5.4, 2], [4.6, 6], [5.4, 6]], goals: any, together: {size: 4}}
+  - name: led
+    count: 6
+    region: {box: [0, 0, 4, 3]}
+    goals: a
+    together: {size: {uniform: {low: 2, high: 4}}}
+"""
 _CHANGING = """
 version: 1
 name: warm
@@ -176,6 +191,7 @@ _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here:
 # Only some meshes have corners there, which is known when the mesh is built.
 _FREE_VERTICES = "vertices in free ground"
 _COME = "agents come"
+_TOGETHER = "parties"
 _played: set[str] = set()
 
 
@@ -274,6 +290,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(machines(chosen.name))
         if chosen.values.get("unseen_by"):
             scenes.append(hiding(chosen.name))
+        if scenario.has_parties:
+            scenes.append(Scene((_TOGETHER,), _PARTIES, ()))
         if chosen.values.get("round_stationary"):
             scenes.append(
                 in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
@@ -315,6 +333,7 @@ def all_scenes() -> list[Scene]:
     return [
         *dict.fromkeys(scenes),
         Scene((_COME,), _COMING, ()),
+        Scene((_TOGETHER,), _PARTIES, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from crowdsim.front_doors import renamed_in
 from crowdsim.old_names import SYSTEMS
+from crowdsim.systems.agree import Agree
 from crowdsim.systems.arrive import Arrive
 from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base.system import System, Tick
@@ -23,6 +24,7 @@ from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.go_round import GoRound
 from crowdsim.systems.index import Index
 from crowdsim.systems.integrate import Integrate
+from crowdsim.systems.keep_together import KeepTogether
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.nudge import Nudge
 from crowdsim.systems.plan import Plan
@@ -50,6 +52,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Gauge,  # how far each agent has got along its path
     Spread,  # in front of a region a crowd takes the width of its rim
     GoRound,  # a local path round stationary agents, where the scenario says so
+    KeepTogether,  # members of a party wait for each other, side by side or in a line
     SlowDown,  # in a crowd, where the scenario has a law of speed and density
     Nudge,  # stationary agents step aside for walkers, and those in a region move in
     GiveWay,  # agents that have waited longer go first, where the scenario says so
@@ -61,6 +64,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Measure,  # how deep agents overlap
     Turn,  # in which direction each agent looks
     Arrive,  # next goal, or arrived
+    Agree,  # members of a party take the same of several goals
     Behave,  # agents go on in their machines of states
     DetectStuck,  # agents that are stuck, and why
     Record,  # digests, and a frame if it is time

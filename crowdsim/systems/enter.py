@@ -16,6 +16,7 @@ from crowdsim.saved import MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.scenario.model import Group
 from crowdsim.setup.entrances import areas_of, draw_spots, find_room, shares_of, triangles_of
 from crowdsim.setup.newcomers import Arriving
+from crowdsim.setup.parties import parties_of
 from crowdsim.setup.placement import GAP_M, WALL_MARGIN_M
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
@@ -96,6 +97,7 @@ class Enter(TickSystem):
             [Entrance(scenario.groups[number], *each) for each in areas_of(scenario, scenario.groups[number])]
             for number in self._groups
         ]
+        self._parties = [parties_of(scenario, scenario.groups[number]) for number in self._groups]
         newcomers = setup.world.newcomers
         self._newcomers = newcomers if isinstance(newcomers, Arriving) else None
         self._closed: tuple[Any, ...] = ()  # what is closed, as entrances know it
@@ -112,30 +114,74 @@ class Enter(TickSystem):
 
     @property
     def outside(self) -> int:
-        """How many wait outside for want of room."""
-        return sum(len(each.waiting) for entrances in self._entrances for each in entrances)
+        """How many wait outside for want of room; those of a party that is not complete are still to come."""
+        return sum(len(self._ready(place, each)) for place, own in enumerate(self._entrances) for each in own)
 
     def longest_wait(self, tick: int) -> int:
         """Return for how many ticks the first of those outside has waited, at the end of a tick."""
-        first = [each.waiting[0][1] for own in self._entrances for each in own if each.waiting]
+        first = [
+            ready[0][1]
+            for place, own in enumerate(self._entrances)
+            for each in own
+            if (ready := self._ready(place, each))
+        ]
         return tick - min(first) if first else 0
+
+    def _ready(self, place: int, entrance: Entrance) -> Sequence[tuple[int, int]]:
+        """Return those in the queue of an entrance that could come in, if there were room."""
+        if self._parties[place] is None:
+            return entrance.waiting
+        below = self._complete_below(place)
+        return [each for each in entrance.waiting if each[0] < below]
 
     def process(self, tick: Tick) -> None:
         """Put those that are due at the ends of their queues, and let in the first ones."""
         tick.counts["came"] = 0.0
         self._heed_doors(tick.number)
         found: list[Entered] = []
-        for group, due, entrances in zip(self._groups, self._due, self._entrances, strict=True):
-            for index, when in due.take(tick.number - 1):
-                entrances[index % len(entrances)].waiting.append((index, when))
+        for place, (group, due, entrances) in enumerate(
+            zip(self._groups, self._due, self._entrances, strict=True)
+        ):
+            taken = due.take(tick.number - 1)
+            doors = self._door_of(place, np.array([index for index, _ in taken], dtype=np.int32))
+            for door, each in zip(doors.tolist(), taken, strict=True):
+                entrances[door].waiting.append(each)
+            below = self._complete_below(place)
             for entrance in entrances:
                 if entrance.waiting and not entrance.is_shut:
-                    found += self._let_in(tick, group, entrance, found)
+                    found += self._let_in(tick, group, entrance, found, below)
+        self._note_parties()
         if found:
             came = Entered(*(np.concatenate(part) for part in zip(*found, strict=True)))
             self.world.let_in(tick.number, came.group, came.index, came.place, came.polygon)
             tick.counts["came"] = float(len(came.group))
         tick.counts["waiting_outside"] = float(self.outside)
+
+    def _door_of(self, place: int, index: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return by which of its doors each agent of a group comes in, (k,): one after the other in turn, all
+        of a party by the same.
+        """
+        parties = self._parties[place]
+        turn = index if parties is None else parties.of(index)
+        return np.asarray(turn % len(self._entrances[place]), dtype=np.int64)
+
+    def _complete_below(self, place: int) -> int:
+        """Return below which index agents of a group come in: a party does when the last of it is due."""
+        due, parties = self._due[place], self._parties[place]
+        if parties is None or due.is_over:
+            return MOST
+        return int(parties.first_of(np.array([due.next_index], dtype=np.int32))[0])
+
+    def _note_parties(self) -> None:
+        """Let the world know of which parties some wait outside."""
+        if not self.world.has_parties:
+            return
+        found = set()
+        for group, parties, entrances in zip(self._groups, self._parties, self._entrances, strict=True):
+            if parties is not None:
+                index = [index for entrance in entrances for index, _ in entrance.waiting]
+                found |= {(group, each) for each in parties.of(np.array(index, dtype=np.int32)).tolist()}
+        self.world.parties_outside = found
 
     def _heed_doors(self, tick: int) -> None:
         """Let agents in only where the ground is open now."""
@@ -148,14 +194,19 @@ class Enter(TickSystem):
             for entrance in [each for own in self._entrances for each in own]:
                 entrance.open_but_for(closed)
 
-    def _let_in(self, tick: Tick, group: int, entrance: Entrance, before: list[Entered]) -> list[Entered]:
-        """Let in agents from one queue."""
+    def _let_in(
+        self, tick: Tick, group: int, entrance: Entrance, before: list[Entered], below: int
+    ) -> list[Entered]:
+        """Let in agents from one queue whose index is below some."""
         assert self._newcomers is not None
         mesh, found = self.world.mesh, list[Entered]()
         others, other_radius = self._near(entrance, before)
         flood = make_flood(mesh.polygon_count)
         while entrance.waiting:
-            heads = np.array([index for index, _ in list(entrance.waiting)[:AT_ONCE]], dtype=np.int32)
+            first = list(entrance.waiting)[:AT_ONCE]
+            heads = np.array([index for index, _ in first if index < below], dtype=np.int32)
+            if not len(heads):
+                break
             own = np.full(len(heads), group, dtype=np.int32)
             agents = self._newcomers.agents(own, heads)
             spots = np.empty((len(heads), TRIES, 2))
@@ -177,7 +228,7 @@ class Enter(TickSystem):
                 found.append(Entered(*(part[:count] for part in parts)))
             for _ in range(count):
                 entrance.waiting.popleft()
-            if count < len(heads):
+            if count < len(first):
                 break
         return found
 
@@ -232,8 +283,9 @@ class Enter(TickSystem):
             begin = 0
             for place, (entrance, length) in enumerate(zip(entrances, lengths, strict=True)):
                 part = waiting[begin : begin + length]
+                door = self._door_of(number, part[:, 0].astype(np.int32))
                 own.require(
-                    ascends(part[:, 0]) & bool((part[:, 0] % len(entrances) == place).all()),
+                    ascends(part[:, 0]) & bool((door == place).all()),
                     "waiting",
                     "waits at another entrance, or in another order",
                 )

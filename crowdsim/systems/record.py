@@ -25,15 +25,20 @@ DIGEST_COLUMNS = (
 
 # Beside these, where machines of states say what agents do.
 MACHINE_DIGESTS = ("machine_state", "waits", "errand", "draws")
+# And where agents form parties.
+PARTY_DIGESTS = ("waits", "party", "party_wait", "party_choice")
 
 
-def digest_names(own: Sequence[type[System]], *, has_machines: bool = False) -> tuple[str, ...]:
+def digest_names(
+    own: Sequence[type[System]], *, has_machines: bool = False, has_parties: bool = False
+) -> tuple[str, ...]:
     """Return what is digested in every tick: columns, those of systems of a user's own among them,
     and what these systems keep.
     """
+    more = (*(MACHINE_DIGESTS if has_machines else ()), *(PARTY_DIGESTS if has_parties else ()))
     return (
         *DIGEST_COLUMNS,
-        *(MACHINE_DIGESTS if has_machines else ()),
+        *dict.fromkeys(more),
         *(column.name for kind in own for column in kind.columns),
         *(STATE.format(kind.__name__) for kind in own),
     )
@@ -61,12 +66,16 @@ class Record(TickSystem):
         Digests after the last tick, in the order of `digest_names`.
     """
 
-    reads = (*DIGEST_COLUMNS, *MACHINE_DIGESTS)
+    reads = tuple(dict.fromkeys((*DIGEST_COLUMNS, *MACHINE_DIGESTS, *PARTY_DIGESTS)))
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.recorder, self.own = setup.recorder, tuple(setup.own)
-        names = digest_names([each.kind for each in self.own], has_machines=setup.world.machines is not None)
+        names = digest_names(
+            [each.kind for each in self.own],
+            has_machines=setup.world.machines is not None,
+            has_parties=setup.world.has_parties,
+        )
         self._columns = names[: len(names) - len(self.own)]
         self.fold = 0
         self.last: NDArray[np.uint64] = np.zeros(len(self._columns) + len(self.own), dtype=np.uint64)

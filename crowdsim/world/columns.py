@@ -584,6 +584,30 @@ BEHAVIOUR_COLUMNS = (
 )
 
 
+# What agents have too where they form parties.
+PARTY_COLUMNS = (
+    Column(
+        "party",
+        "int32",
+        "",
+        "number of the agent's party in its group; -1 is none",
+        fill=-1,
+        within=INDEX,
+        for_life=True,
+    ),
+    Column(
+        "party_wait", "int32", "tick", "for how long its party has let it wait", within=(0, 2_000_000_000)
+    ),
+    Column(
+        "party_choice",
+        "int32",
+        "",
+        "for which goal of its list, counted from 1, its party has sent it to one of several; 0 is none",
+        within=(0, 1_000_000),
+    ),
+)
+
+
 class AgentColumns:
     """Structure of arrays with dense rows in ascending entity id; grows by doubling.
 

@@ -22,7 +22,14 @@ from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
-from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, AgentColumns, AgentState, Errand
+from crowdsim.world.columns import (
+    AGENT_COLUMNS,
+    BEHAVIOUR_COLUMNS,
+    PARTY_COLUMNS,
+    AgentColumns,
+    AgentState,
+    Errand,
+)
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
@@ -163,6 +170,8 @@ class World:
     machines : MachineFacts, optional
     signals : sequence of str
         Their names.
+    has_parties : bool
+        Whether agents form parties.
 
     Attributes
     ----------
@@ -185,6 +194,8 @@ class World:
         Of machines of states that say what agents do; None where there are none.
     signals : dict of str to bool
         Which signals are on.
+    parties_outside : set of (int, int)
+        Groups and parties of which some are in the world and others wait outside; made anew in every tick.
     signals_to_come : set of str
         Those that events of the scenario are still to give; known from the tick on in which it is asked.
     """
@@ -203,6 +214,7 @@ class World:
         newcomers: Newcomers | None = None,
         machines: MachineFacts | None = None,
         signals: Sequence[str] = (),
+        has_parties: bool = False,
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -213,9 +225,14 @@ class World:
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
-        more = BEHAVIOUR_COLUMNS if machines is not None else ()
+        self.has_parties = has_parties
+        self.parties_outside: set[tuple[int, int]] = set()
+        more = (
+            *(BEHAVIOUR_COLUMNS if machines is not None else ()),
+            *(PARTY_COLUMNS if has_parties else ()),
+        )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
-        self.kept = (*KEPT, *(column.name for column in more))
+        self.kept = (*KEPT, *(column.name for column in more if not column.for_life))
         self.corridors = CorridorStore()
         self.corridor_groups: NDArray[np.bool_] | None = None
         self.events = EventLog()

@@ -109,6 +109,13 @@ REFUSALS = (
         'has no parameter "round_stationary"',
         "paths over cells lead round those that stand anyhow; there is nothing to switch",
     ),
+    Refusal(
+        {"behaviour": ("machines",), "together": ("parties",)},
+        "physical",
+        "the agents have a behaviour",
+        "a machine sends each agent on by what happens to it alone: members that are sent apart would wait "
+        "for each other in vain",
+    ),
 )
 
 
@@ -299,6 +306,19 @@ def _look_at_behaviour(choices: Choices, steps: pd.DataFrame, events: pd.DataFra
     assert len(begun) >= 18 and (np.hypot(*(out[["x", "y"]] - MEETING_POINT).T.to_numpy()) < 0.8).all()
 
 
+def _look_at_parties(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Each agent that goes somewhere belongs to one party for good, and parties have as many as they should;
+    members walk no faster than those that hurry may.
+    """
+    assert (steps.groupby("id").party.nunique() == 1).all()
+    first = steps.drop_duplicates("id")
+    (right,) = events[(events.kind == "SPAWN") & (events.tick == 0)].value.mode()
+    own = events[(events.kind == "SPAWN") & (events.value == right)].entity
+    assert sorted(first[first.id.isin(own) & (first.party >= 0)].party.value_counts()) == [1, 3, 3, 3]
+    if choices["avoidance"] != "none":  # without avoidance bodies meet, and are pushed apart
+        assert np.percentile(steps.length / TICK_S, 90) <= 1.3 * FASTEST * TOP_SPEED + 0.05
+
+
 _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "doors": _look_at_door,
     "obstacles": _look_at_obstacle,
@@ -309,4 +329,5 @@ _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "radii": _look_at_radii,
     "arrivals": _look_at_arrivals,
     "behaviour": _look_at_behaviour,
+    "together": _look_at_parties,
 }

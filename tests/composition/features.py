@@ -37,6 +37,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "radii": ("none", "wider by the clock"),
     "arrivals": ("none", "come in"),
     "behaviour": ("none", "machines"),
+    "together": ("none", "parties"),
 }
 Choices = Mapping[str, str]
 
@@ -48,6 +49,7 @@ BED_PRICE = 20.0
 STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
 ENTRANCE = [0.3, 0.3, 2.5, 2.0]
 MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
+PARTY = 3  # members of a party
 OUT = 4  # number of the state in which they do
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
@@ -267,6 +269,10 @@ def document(choices: Choices) -> dict[str, Any]:
                 **_at(choices, 0),
             }
         )
+    if choices["together"] != "none":
+        for group in found["groups"]:
+            if "goals" in group:
+                group["together"] = {"size": PARTY, "leader": group["name"] == "right", "gap": 1.5}
     if choices["behaviour"] != "none":
         _give_machines(choices, found)
     if choices["obstacles"] != "none":

@@ -205,3 +205,24 @@ def test_a_run_that_was_cut_off_is_shown_as_far_as_it_came(tmp_path):
 def test_the_title_is_escaped():
     page = assemble('<i>"@@DATA@@', b"x").decode()
     assert "<title>&lt;i&gt;&quot;@@DATA@@ - crowdsim</title>" in page and page.count("eA==") == 1
+
+
+def test_the_page_knows_which_agents_belong_together(tmp_path):
+    made = document()
+    made["groups"][0]["together"], made["groups"][1]["together"] = {"size": 4}, {"size": 5}
+    path = recorded(tmp_path / "run.h5", made, until=10)
+    _, text, _, arrays = page_of(path, tmp_path / "run.html")
+    with open_run(path) as recording:
+        roster = recording.roster().sort_values("entity")
+        rows = recording.trajectories(slice(0, 1), ["party"]).set_index("id")["party"]
+    party = np.asarray(arrays["agent_party"])
+    shown = {}
+    for group, entity, label in zip(roster["group_name"], roster["entity"], party.tolist(), strict=True):
+        if rows[entity] < 0:
+            assert label == -1
+        else:
+            assert shown.setdefault((group, rows[entity]), label) == label
+    assert sorted(len(party[party == label]) for label in shown.values()) == [2, 4, 4, 4, 4, 4, 4, 5, 5]
+    assert "drawParty" in text
+    without = page_of(recorded(tmp_path / "a.h5", document(), until=3), tmp_path / "a.html")[3]
+    assert "agent_party" not in without

@@ -302,6 +302,37 @@ SCENES = {
         25,
     ),
     "agents come": Scene(lambda: hall(groups=[*WALKING, *COMING]), 30, send_about),
+    "parties": Scene(
+        lambda: hall(
+            "mesh",
+            200,
+            goals={
+                "out": {"exit": {"box": [15.7, 4, 16, 6]}},
+                "in": {"exit": {"box": [0, 4, 0.3, 6]}},
+                "any": {"nearest_of": ["in", "out"]},
+            },
+            groups=[
+                {**COMING[0], "goals": ["out"], "together": {"size": 3, "gap": 1}},
+                {
+                    "name": "middle",
+                    "positions": [
+                        [6.6, 1.5],
+                        [7.1, 2],
+                        [8.5, 2],
+                        [9.2, 1.5],
+                        [6.6, 9],
+                        [7, 9],
+                        [9, 9],
+                        [7, 8.4],
+                    ],
+                    "goals": ["any"],
+                    "together": {"size": 4, "leader": True, "gap": 0.5},
+                },
+            ],
+        ),
+        14,
+        switch_off,
+    ),
     "turnstiles": Scene(
         lambda: hall(
             goals={"out": {"exit": {"box": [15, 3, 16, 7]}, "flow": 0.5}},

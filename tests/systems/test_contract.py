@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from crowdsim.systems import TICK_ORDER, Tick
+from crowdsim.systems.agree import Agree
 from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.give_way import GiveWay
+from crowdsim.systems.keep_together import KeepTogether
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.paths.lost_paths import NOTED
-from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS
+from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, PARTY_COLUMNS
 from tests.crowds import BUSY, simulation
 
-NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS)}
+NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS)}
 
 
 @pytest.mark.parametrize("kind", TICK_ORDER, ids=lambda kind: kind.__name__)
@@ -82,6 +84,8 @@ def test_a_system_writes_only_what_it_declares():
         "GiveWay": set(GiveWay.writes),
         "GoRound": {"priced_portal", "priced_until"},
         "Behave": set(Behave.writes),  # no agent has a machine
+        "KeepTogether": set(KeepTogether.writes),  # nor a party
+        "Agree": set(Agree.writes),
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }
     for system in run.systems:

@@ -196,6 +196,23 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         120,
     ),
+    "parties": (
+        {
+            **BUSY,
+            "groups": [
+                {**COMES, "name": "come", "arrive": {"rate": 3}, "together": {"size": 3}},
+                {**BUSY["groups"][0], "together": {"size": 4, "leader": True, "gap": 0.6}},
+                {
+                    "name": "middle",
+                    "positions": [[2.4, 6.5], [3, 7], [5.8, 7.2], [6.4, 7.2]],
+                    "goals": ["any"],
+                    "together": {"size": 4},
+                },
+            ],
+        },
+        [],
+        60,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are
@@ -208,8 +225,9 @@ BLANK = {
     "uint8": 0xEE,
 }
 # Looked at in no scene here: a corridor that gets longer round a corner in free ground, agents that have
-# strayed from theirs, and entrances on storeys.
+# strayed from theirs, entrances on storeys, and members of a party whose common exit is closed.
 RARELY = {
+    "Agree": {"itinerary"},
     "Enter": {"layer"},
     "Follow": {"corridor_capacity"},
     "Walk": {"entity", "group"},

@@ -17,6 +17,7 @@ from crowdsim.errors import RecordingError
 from crowdsim.measures.deadlock_stuck import waits_by_design
 from crowdsim.recording.reader import Recording
 from crowdsim.scenario.model import Scenario
+from crowdsim.setup.parties import party_numbers
 from crowdsim.world.columns import AgentState
 
 # Places are multiples of it: no agent is farther than 1.8 mm from where it was. Finer steps cost a bit per
@@ -253,6 +254,11 @@ def add_moves(
     packer.add("agent_entity", roster["entity"].to_numpy(), 1)
     for name in ("group", "index", "scenario_id", "spawn_tick", "start_tick"):
         packer.add(f"agent_{name}", roster[name].to_numpy(), 1)
+    if scenario.has_parties:
+        party = party_numbers(scenario, *(roster[name].to_numpy(np.int32) for name in ("group", "index")))
+        pairs = np.column_stack([roster["group"].to_numpy(), party])
+        label = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+        packer.add("agent_party", np.where(party >= 0, label, -1), 1)
     packer.add("agent_radius", in_steps(roster["radius"].to_numpy(), 0.0, 0.001))
     packer.add("agent_speed", in_steps(roster["desired_speed"].to_numpy(), 0.0, 0.001))
     return {"columns": wanted, "frames": len(frames), "agents": len(np.unique(agent)), "rows": len(agent)}

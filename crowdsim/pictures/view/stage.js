@@ -283,6 +283,7 @@ class Stage {
     context.lineWidth = 2.5; context.lineJoin = 'round'; context.strokeStyle = this.ink.accent; context.stroke(path);
     const [row, s] = crowd.rowOf(this.selected, frame), floor = row >= 0 && this.floorOf(row, shown);
     if (!floor) return;
+    this.drawParty(shown, frame, share, this.toScreen(...crowd.place(row, s, share), floor));
     const ahead = aheadOf(crowd, row, s, share), points = [crowd.place(row, s, share), ...(ahead.corner ? [ahead.corner] : [])].map(p => this.toScreen(...p, floor));
     context.beginPath(); points.forEach(([x, y], k) => (k ? context.lineTo(x, y) : context.moveTo(x, y))); context.lineWidth = 2; context.stroke();
     if (!ahead.goal) return;
@@ -294,6 +295,19 @@ class Stage {
     }
     context.beginPath(); context.arc(...end, 7, 0, 7); context.moveTo(end[0] - 4, end[1]); context.lineTo(end[0] + 4, end[1]);
     context.moveTo(end[0], end[1] - 4); context.lineTo(end[0], end[1] + 4); context.stroke();
+  }
+
+  // Thin lines from the selected agent to the other members of its party.
+  drawParty(shown, frame, share, from) {
+    const { crowd, context } = this, party = crowd.arrays.agent_party, own = party?.[this.selected] ?? -1;
+    if (own < 0) return;
+    context.beginPath();
+    for (let agent = 0; agent < party.length; agent++) {
+      if (party[agent] !== own || agent === this.selected) continue;
+      const [row, s] = crowd.rowOf(agent, frame), floor = row >= 0 && this.floorOf(row, shown);
+      if (floor) { context.moveTo(...from); context.lineTo(...this.toScreen(...crowd.place(row, s, share), floor)); }
+    }
+    context.lineWidth = 1; context.stroke();
   }
 
   // The agent under a point of the window; -1 if there is none near it.

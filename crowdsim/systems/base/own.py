@@ -22,7 +22,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.base.system import Setup, System, Tick
 from crowdsim.tunable import tunables
-from crowdsim.world.columns import BEHAVIOUR_COLUMNS
+from crowdsim.world.columns import BEHAVIOUR_COLUMNS, PARTY_COLUMNS
 from crowdsim.world.declared import DeclaredColumns, columns_declared
 from crowdsim.world.registry import field_types, register, registered_systems
 
@@ -121,8 +121,15 @@ class OwnSystem(System):
         self._origin = origin_of(self.name) or Origin("", "")
         self._columns = DeclaredColumns(setup.world.agents, self.name, kind.reads, kind.writes)
         self._tick = setup.world.tick
+        declared = (*self.reads, *self.writes)
+        alone = {column.name for column in PARTY_COLUMNS} - setup.world.agents.columns.keys()
+        if asked := [name for name in declared if name in alone]:
+            raise OwnSystemError(
+                f"the system {self.name} declares {asked[0]}, a column of parties, but no group of the "
+                "scenario keeps together. Give one together, or leave the system out."
+            )
         missing = {column.name for column in BEHAVIOUR_COLUMNS} - setup.world.agents.columns.keys()
-        if asked := [name for name in (*self.reads, *self.writes) if name in missing]:
+        if asked := [name for name in declared if name in missing]:
             raise OwnSystemError(
                 f"the system {self.name} declares {asked[0]}, a column of machines of states, but no group "
                 "of the scenario has a behaviour. Give one a behaviour, or leave the system out."

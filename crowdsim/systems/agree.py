@@ -1,0 +1,94 @@
+"""Agree: members of a party that go to the nearest of several goals take the same one."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.systems.base.parties import PartyRows
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
+from crowdsim.systems.paths.lost_paths import LOST
+from crowdsim.systems.paths.sending import send
+from crowdsim.world.columns import AgentState, PathStatus, has_path
+
+
+class Agree(TickSystem):
+    """Send members of a party to the goal that most of them head for, or that their leader does.
+
+    Each member is sent once for each goal of its list. One that finds no path there goes on to the nearest of
+    them for itself.
+    """
+
+    reads = (
+        "entity", "group", "index", "party", "party_choice", "activity", "goal", "stage", "itinerary",
+        "path_status", "goal_piece", "is_driven", "start_tick", "waits",
+    )  # fmt: skip
+    writes = ("activity", "goal", "guessed", "replan_wish", "remaining", "party_choice", *LOST)
+    counts = ()
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        scenario = setup.scenario
+        self._is_choice = np.array([goal.kind == "nearest_of" for goal in scenario.goals], dtype=np.bool_)
+        self._leads = np.array(
+            [group.together is not None and group.together.leader for group in scenario.groups],
+            dtype=np.bool_,
+        )
+        self._rows = PartyRows()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no agents form parties, or none chooses among goals."""
+        return not self.world.has_parties or not self._is_choice.any()
+
+    def process(self, tick: Tick) -> None:
+        """Look at members that have a path to a goal that is several."""
+        if self.is_idle or not len(self.world.agents):
+            return
+        world, agents, parties = self.world, self.world.agents, self._rows
+        parties.find(agents)
+        rows = parties.members
+        goal = agents.goal[rows]
+        fixed = (goal >= 0) & (goal < len(self._is_choice))
+        chooses = fixed & self._is_choice[np.where(fixed, goal, 0)]
+        self._give_up(tick, rows[fixed & ~chooses])
+        chooses &= (agents.activity[rows] == AgentState.WALKING) & (agents.is_driven[rows] == 0)
+        chooses &= has_path(agents.path_status[rows]) & (agents.goal_piece[rows] >= 0)
+        chosen = np.full(len(rows), -1, dtype=np.int64)
+        chosen[chooses] = world.goals.piece_source[agents.goal_piece[rows[chooses]]]
+        party = np.repeat(np.arange(len(parties.label)), np.diff(parties.first))
+        low, high = np.full(len(parties.label), np.iinfo(np.int64).max), np.full(len(parties.label), -1)
+        np.minimum.at(low, party[chooses], chosen[chooses])
+        np.maximum.at(high, party[chooses], chosen[chooses])
+        for number in np.flatnonzero(low < high).tolist():
+            own = slice(int(parties.first[number]), int(parties.first[number + 1]))
+            self._agree(tick, rows[own], chosen[own], bool(self._leads[parties.label[number, 0]]))
+
+    def _agree(self, tick: Tick, rows: NDArray[np.int64], chosen: NDArray[np.int64], leads: bool) -> None:
+        """Send those members of a party elsewhere that head for another of its goals than most."""
+        agents = self.world.agents
+        for goal in np.unique(agents.goal[rows[chosen >= 0]]).tolist():
+            own = (chosen >= 0) & (agents.goal[rows] == goal)
+            if leads and own[0]:
+                best = int(chosen[0])
+            else:  # of equally many the one that the first of them heads for
+                known, first, count = np.unique(chosen[own], return_index=True, return_counts=True)
+                best = int(known[np.lexsort((first, -count))[0]])
+            others = rows[own & (chosen != best)]
+            others = others[agents.party_choice[others] != agents.stage[others] + 1]
+            agents.party_choice[others] = agents.stage[others] + 1
+            send(self.world, others, np.full(len(others), best, dtype=np.int32), tick.number)
+
+    def _give_up(self, tick: Tick, rows: NDArray[np.int64]) -> None:
+        """Let members choose for themselves that were sent, and have no path there."""
+        world, agents = self.world, self.world.agents
+        status = agents.path_status[rows]
+        lost = (status == PathStatus.UNREACHABLE) | (status == PathStatus.ENCLOSED)
+        lost |= status == PathStatus.NEAREST_REACHABLE
+        lost &= (agents.party_choice[rows] == agents.stage[rows] + 1) & (agents.is_driven[rows] == 0)
+        lost &= (agents.activity[rows] == AgentState.WALKING) | (agents.activity[rows] == AgentState.STANDING)
+        for row in rows[lost].tolist():
+            goals = world.itineraries[int(agents.itinerary[row])].goals
+            own = goals[int(agents.stage[row])] if agents.stage[row] < len(goals) else -1
+            if own >= 0 and self._is_choice[own]:
+                send(world, np.array([row]), np.array([own], dtype=np.int32), tick.number)
