@@ -22,7 +22,14 @@ from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
-from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, AgentColumns, AgentState, Errand
+from crowdsim.world.columns import (
+    AGENT_COLUMNS,
+    BEHAVIOUR_COLUMNS,
+    CHOICE_COLUMNS,
+    AgentColumns,
+    AgentState,
+    Errand,
+)
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
@@ -163,6 +170,8 @@ class World:
     machines : MachineFacts, optional
     signals : sequence of str
         Their names.
+    has_choices : bool
+        Whether some goal is a choice between others.
 
     Attributes
     ----------
@@ -203,6 +212,7 @@ class World:
         newcomers: Newcomers | None = None,
         machines: MachineFacts | None = None,
         signals: Sequence[str] = (),
+        has_choices: bool = False,
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -213,7 +223,11 @@ class World:
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
-        more = BEHAVIOUR_COLUMNS if machines is not None else ()
+        self.has_choices = has_choices
+        more = (
+            *(BEHAVIOUR_COLUMNS if machines is not None else ()),
+            *(CHOICE_COLUMNS if has_choices else ()),
+        )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
         self.kept = (*KEPT, *(column.name for column in more))
         self.corridors = CorridorStore()

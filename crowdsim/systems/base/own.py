@@ -22,7 +22,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.base.system import Setup, System, Tick
 from crowdsim.tunable import tunables
-from crowdsim.world.columns import BEHAVIOUR_COLUMNS
+from crowdsim.world.columns import BEHAVIOUR_COLUMNS, CHOICE_COLUMNS
 from crowdsim.world.declared import DeclaredColumns, columns_declared
 from crowdsim.world.registry import field_types, register, registered_systems
 
@@ -126,6 +126,12 @@ class OwnSystem(System):
             raise OwnSystemError(
                 f"the system {self.name} declares {asked[0]}, a column of machines of states, but no group "
                 "of the scenario has a behaviour. Give one a behaviour, or leave the system out."
+            )
+        missing = {column.name for column in CHOICE_COLUMNS} - setup.world.agents.columns.keys()
+        if asked := [name for name in (*self.reads, *self.writes) if name in missing]:
+            raise OwnSystemError(
+                f"the system {self.name} declares {asked[0]}, a column of choices, but no goal of the "
+                "scenario is quickest_of others. Add one, or leave the system out."
             )
         self.system: System = self._call("made", self._make, setup, parameters)
 
