@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -63,7 +64,7 @@ class _Among:
         for place, each in enumerate(choice.familiar):
             self._knows[place] = np.isin(self.parts, each.goals)
 
-    def place(self, goal: NDArray[np.int32]) -> NDArray[np.int64]:
+    def place(self, goal: NDArray[Any]) -> NDArray[np.int64]:
         """Return the places of goals, (k,), among the parts; -1 for others."""
         return self.place_of[np.minimum(goal, len(self.place_of) - 1)]
 
@@ -92,6 +93,40 @@ class _Heads(NamedTuple):
     rows: NDArray[np.int64]
     part: NDArray[np.int32]
     length: NDArray[np.float64]
+
+
+class _Asking(NamedTuple):
+    """Agents that choose in one tick between the parts of one goal.
+
+    Attributes
+    ----------
+    each : _Among
+    rows : (k,) int64
+    length : (k, parts) float64, m
+    walk : (k, parts) float64, s
+        Time to walk to each part; inf where no path leads there.
+    knows : (k, parts) bool
+        Which they know, and can get to.
+    starts : (k,) int64
+        Place of the part that they have; of those that have none, or have lost it, the nearest.
+    is_first, is_lost : (k,) bool
+        Whether they choose for the first time, or have lost what they had chosen.
+    failed : (k,) bool
+        Whether no path was found to what they had chosen.
+    only : (k,) bool
+        Whether they know one part alone.
+    """
+
+    each: _Among
+    rows: NDArray[np.int64]
+    length: NDArray[np.float64]
+    walk: NDArray[np.float64]
+    knows: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    is_first: NDArray[np.bool_]
+    is_lost: NDArray[np.bool_]
+    failed: NDArray[np.bool_]
+    only: NDArray[np.bool_]
 
 
 @dataclass
@@ -154,7 +189,7 @@ class Choose(TickSystem):
             (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.STANDING)
         )
         failed = np.isin(agents.path_status, GAVE_UP)
-        queues = _Queues()
+        asking = []
         for each in self._among:
             asks = (agents.goal == each.number) & (agents.activity == AgentState.WALKING)
             chosen = goes & (agents.choice == each.number)
@@ -167,7 +202,10 @@ class Choose(TickSystem):
             looks = chosen & (is_turn | has_changed | (failed & rested))
             rows = np.flatnonzero((first | looks) & world.has_ground())
             if len(rows):
-                self._choose(tick, each, rows, first[rows], failed[rows], is_turn[rows], queues)
+                asking += self._asking(tick, each, rows, first[rows], failed[rows], is_turn[rows])
+        queues = _Queues()
+        for asks_now in asking:
+            self._choose(tick, asks_now, self._times(tick, asks_now, asking, queues))
 
     def _is_turn(self, tick: int, each: _Among) -> NDArray[np.bool_]:
         """Return whose turn it is to look again, (n,)."""
@@ -177,7 +215,7 @@ class Choose(TickSystem):
         turn: NDArray[np.bool_] = (entity + tick // each.step) % each.turns == 0
         return turn
 
-    def _choose(
+    def _asking(
         self,
         tick: Tick,
         each: _Among,
@@ -185,76 +223,76 @@ class Choose(TickSystem):
         is_first: NDArray[np.bool_],
         failed: NDArray[np.bool_],
         is_turn: NDArray[np.bool_],
-        queues: _Queues,
-    ) -> None:
-        """Let agents, (k,) rows, choose between the parts of a goal.
-
-        Parameters
-        ----------
-        tick : Tick
-        each : _Among
-        rows : (k,) int64
-        is_first : (k,) bool
-            Whether they have not chosen yet.
-        failed : (k,) bool
-            Whether no path was found to what they have chosen.
-        is_turn : (k,) bool
-            Whether they look again; the others only leave what cannot be reached.
-        queues : _Queues
-            Those that were counted in this tick; more are added.
+    ) -> list[_Asking]:
+        """Return those agents, (k,) rows, that choose now, if there are any: for the first time, since they
+        have lost what they had chosen, or since it is their turn and they may change.
         """
-        agents, parts, line = self.world.agents, each.parts, np.arange(len(rows))
-        length = self._length(tick, rows)[:, np.searchsorted(self._parts, parts)]
+        agents = self.world.agents
+        length = self._length(tick, rows)[:, np.searchsorted(self._parts, each.parts)]
         walk = length / np.maximum(agents.desired_speed[rows], LEAST_SPEED_M_S)[:, None]
         place = np.where(is_first, -1, each.place(agents.goal[rows]))
-        now = np.maximum(place, 0)
+        line, now = np.arange(len(rows)), np.maximum(place, 0)
         is_lost = ~is_first & ((place < 0) | failed | np.isinf(walk[line, now]))
         asks = is_first | is_lost | (is_turn & (tick.number - agents.choice_tick[rows] >= each.keeps))
-        if not asks.any():
-            return
-        rows, length, walk, now, is_first, is_lost, failed = (
-            array[asks] for array in (rows, length, walk, now, is_first, is_lost, failed)
-        )
-        line = np.arange(len(rows))
-        total = self._times(tick, each, rows, length, walk, queues)
         can = np.isfinite(walk)
         can[line[is_lost], now[is_lost]] = False
-        knows = each.known(self._seed, agents.key[rows]) & can
-        nowhere = ~knows.any(axis=1)  # others show them where else it goes
-        knows[nowhere] = can[nowhere]
-        options = knows.sum(axis=1)
-        total = np.where(knows, total, np.inf)
-        best = np.argmin(total, axis=1)
+        familiar = each.known(self._seed, agents.key[rows])
+        knows = familiar & can
+        nowhere = ~knows.any(axis=1)
+        knows[nowhere] = can[nowhere]  # others show them where else it goes
+        asks &= knows.any(axis=1)
         nearest = np.argmin(np.where(knows, walk, np.inf), axis=1)
-        beside = np.where(is_first, nearest, now)
-        with np.errstate(invalid="ignore"):
-            won = np.where(is_lost, 0.0, total[line, beside] - total[line, best])
-        # what an agent has chosen may be none of those that it knows: the others were closed then
-        is_strange = ~is_first & ~is_lost & ~knows[line, now]
-        won[is_strange] = np.inf
-        changes = ~is_first & ~is_lost & (best != now) & (won > each.choice.gain)
-        takes = (options > 0) & (is_first | is_lost | changes)
-        reason = np.full(len(rows), int(ChoiceReason.QUICKER))
-        reason[is_first & (best == nearest)] = ChoiceReason.NEAREST
-        only = each.known(self._seed, agents.key[rows]).sum(axis=1) == 1
-        reason[(is_first | changes) & only & ~nowhere] = ChoiceReason.FAMILIAR
-        reason[is_lost] = np.where(failed[is_lost], int(ChoiceReason.NO_PATH), int(ChoiceReason.CLOSED))
-        won = np.where((reason == ChoiceReason.QUICKER) & np.isfinite(won), won, 0.0)
-        own, goal = rows[takes], parts[best[takes]]
-        before = np.where(is_first[takes] | (each.place(agents.goal[own]) < 0), -1, agents.goal[own])
+        starts = np.where(is_first | is_lost, nearest, now)
+        only = ~nowhere & (familiar.sum(axis=1) == 1)
+        arrays = (rows, length, walk, knows, starts, is_first, is_lost, failed, only)
+        return [_Asking(each, *(array[asks] for array in arrays))] if asks.any() else []
+
+    def _choose(self, tick: Tick, asks: _Asking, total: NDArray[np.float64]) -> None:
+        """Let agents choose that take so long, (k, parts) s, to each part as far as they know."""
+        agents, each, rows = self.world.agents, asks.each, asks.rows
+        line, is_first, is_lost = np.arange(len(rows)), asks.is_first, asks.is_lost
+        best = np.argmin(total, axis=1)
+        won = total[line, asks.starts] - total[line, best]
+        moves = self._worth_it(asks, best, won)
+        goal = each.parts[np.where(moves, best, asks.starts)]
+        changes = moves & ~is_first & ~is_lost
+        takes = is_first | is_lost | changes
+        reason = np.where(moves, int(ChoiceReason.QUICKER), int(ChoiceReason.NEAREST))
+        reason[(is_first | changes) & asks.only] = ChoiceReason.FAMILIAR
+        reason[is_lost] = np.where(asks.failed[is_lost], int(ChoiceReason.NO_PATH), int(ChoiceReason.CLOSED))
+        told = np.where((reason == ChoiceReason.QUICKER) & np.isfinite(won), won, 0.0)
+        expects = total[line, each.place(goal)]
+        had = np.where(is_first | (each.place(agents.goal[rows]) < 0), -1, agents.goal[rows])
         self.world.events.note(
             tick.number,
             EventKind.CHOSE,
-            agents.entity[own],
-            np.column_stack([won[takes], total[line[takes], best[takes]]]),
-            chose_value(before, goal, reason[takes]),
+            agents.entity[rows[takes]],
+            np.column_stack([told, expects])[takes],
+            chose_value(had, goal, reason)[takes],
         )
-        tick.counts["choices"] += float(len(own))
+        tick.counts["choices"] += self.count_of(takes)
         tick.counts["choice_changes"] += self.count_of(changes)
         since = np.where(is_first, tick.number - each.keeps, agents.choice_tick[rows])
-        since[changes | (is_lost & failed)] = tick.number
-        self._take(tick, each, own, goal.astype(np.int32), is_first[takes])
-        agents.choice_tick[own] = since[takes]
+        since[changes | (is_lost & asks.failed)] = tick.number
+        self._take(tick, each, rows[takes], goal[takes].astype(np.int32), is_first[takes])
+        agents.choice_tick[rows[takes]] = since[takes]
+
+    def _worth_it(
+        self, asks: _Asking, best: NDArray[np.int64], won: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        """Return which agents, (k,), go to the best part in place of that from which they start: those to
+        which it is worth it (s), those first to which it is worth most. Each that goes makes one queue longer
+        for the next and the other shorter, so that not all leave one queue for another in one tick.
+        """
+        each, moves = asks.each, np.zeros(len(best), dtype=np.bool_)
+        wants = np.flatnonzero((best != asks.starts) & (won > each.choice.gain))
+        wants = wants[np.lexsort((self.world.agents.entity[asks.rows[wants]], -won[wants]))]
+        pace, lost = 1.0 / each.capacity, np.zeros(len(wants))
+        for part in np.flatnonzero(pace).tolist():
+            for own in (best[wants] == part, asks.starts[wants] == part):
+                lost[own] += np.arange(np.count_nonzero(own)) * pace[part]
+        moves[wants] = won[wants] - lost > each.choice.gain
+        return moves
 
     def _take(
         self,
@@ -279,43 +317,43 @@ class Choose(TickSystem):
         return self._lengths.of(tick.team, rows, world.polygons(), world.agents)
 
     def _times(
-        self,
-        tick: Tick,
-        each: _Among,
-        rows: NDArray[np.int64],
-        length: NDArray[np.float64],
-        walk: NDArray[np.float64],
-        queues: _Queues,
+        self, tick: Tick, asks: _Asking, asking: Sequence[_Asking], queues: _Queues
     ) -> NDArray[np.float64]:
-        """Return in how many seconds agents, (k,) rows, would be through each part, as far as they know:
-        (k, parts).
+        """Return in how many seconds agents would be through each part, as far as they know, (k, parts); inf
+        for those that they do not know. `asking` are all that choose in this tick.
         """
-        agents, found = self.world.agents, walk.copy()
+        agents, each, rows = self.world.agents, asks.each, asks.rows
+        found = np.where(asks.knows, asks.walk, np.inf)
         speed = np.maximum(agents.desired_speed[rows], LEAST_SPEED_M_S)
         for place, part in enumerate(each.parts.tolist()):
-            if not np.isfinite(each.capacity[place]):
+            capacity = float(each.capacity[place])
+            known = np.isfinite(found[:, place])
+            if not np.isfinite(capacity) or not known.any():
                 continue
             if queues.heads is None:
-                queues.heads = self._gather_heads(tick)
-            capacity = float(each.capacity[place])
+                queues.heads = self._gather_heads(tick, asking)
             if (part, capacity) not in queues.counted:
                 queues.counted[part, capacity] = self._count(part, capacity, queues.heads)
-            known = np.isfinite(walk[:, place])
             if each.choice.needs_sight:
                 known &= self._sees(rows, part)
             found[known, place] = queues.counted[part, capacity].through(
-                length[known, place], speed[known], agents.entity[rows[known]]
+                asks.length[known, place], speed[known], agents.entity[rows[known]]
             )
         return found
 
-    def _gather_heads(self, tick: Tick) -> _Heads:
-        """Return those that head for one of the parts, whatever sent them there."""
+    def _gather_heads(self, tick: Tick, asking: Sequence[_Asking]) -> _Heads:
+        """Return those that head for one of the parts, whatever sent them there; those that have none yet,
+        or have lost it, as if they went to the nearest.
+        """
         world, agents = self.world, self.world.agents
         part = agents.goal.copy()
         # some head for the nearest of several: for that to which their path leads
         ends = np.flatnonzero((agents.goal_piece >= 0) & (part >= 0) & ~np.isin(part, self._parts))
         part[ends] = world.goals.piece_source[agents.goal_piece[ends]]
         walks = (agents.activity == AgentState.WALKING) & world.has_ground()
+        for asks in asking:
+            part[asks.rows] = asks.each.parts[asks.starts]
+            walks[asks.rows] = True
         rows = np.flatnonzero(walks & np.isin(part, self._parts))
         return _Heads(rows, part[rows], self._length(tick, rows))
 
