@@ -36,6 +36,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "radii": ("none", "wider by the clock"),
     "arrivals": ("none", "come in"),
     "behaviour": ("none", "machines"),
+    "exits": ("none", "chosen"),
 }
 Choices = Mapping[str, str]
 
@@ -43,6 +44,7 @@ DOOR = [7.0, 2.0, 7.2, 4.0]
 SLOW = [8.0, 0.0, 10.0, 6.0]  # from wall to wall: all that go right walk over it
 SLOW_SPEED = 0.5
 STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
+SIDE = [10.8, 5.3, 12.0, 6.0]  # a turnstile in the right room, nearer than the exit behind it
 ENTRANCE = [0.3, 0.3, 2.5, 2.0]
 MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
 OUT = 4  # number of the state in which they do
@@ -203,6 +205,25 @@ def _give_machines(choices: Choices, found: dict[str, Any]) -> None:
                 group.pop(key, None)
 
 
+def _give_exits(choices: Choices, found: dict[str, Any]) -> None:
+    """Let those that leave choose between the exit and a turnstile, of which some do not know."""
+    found["goals"] |= {
+        "side": {"exit": _box(*SIDE), "flow": 0.4, **_at(choices, 0)},
+        "out": {
+            "quickest_of": ["east", "side"],
+            "every": 0.4,
+            "gain": 0.2,
+            "keeps_for": 1,
+            "familiar": {"share": 0.2, "only": ["east"]},
+        },
+    }
+    for group in found["groups"]:
+        if group.get("goals") == ["east"]:
+            group["goals"] = ["out"]
+    if "behaviours" in found:
+        found["behaviours"]["right"]["states"]["out"] = {"leave": "out"}
+
+
 def document(choices: Choices) -> dict[str, Any]:
     """Return the scenario that has these features."""
     navigation = _navigation(choices)
@@ -253,6 +274,8 @@ def document(choices: Choices) -> dict[str, Any]:
         )
     if choices["behaviour"] != "none":
         _give_machines(choices, found)
+    if choices["exits"] != "none":
+        _give_exits(choices, found)
     if choices["obstacles"] != "none":
         found["obstacles"] = _obstacles(choices)
     if events := _events(choices):
