@@ -88,7 +88,7 @@ def _capacity(scenario: Scenario, goal: Goal, specific_flow: float) -> float:
 
 
 class _Heads(NamedTuple):
-    """Those that head for parts of choices: rows, (k,); which part; how far it is to each, (k, parts), m."""
+    """Those that head for parts of choices: rows, (k,); which part; how far it is to that, (k,), m."""
 
     rows: NDArray[np.int64]
     part: NDArray[np.int32]
@@ -310,11 +310,15 @@ class Choose(TickSystem):
             send(self.world, rows[~fresh], goal[~fresh], tick.number)
         agents.choice[rows] = each.number
 
-    def _length(self, tick: Tick, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how far it is for agents, (k,) rows, to each of all parts: (k, parts), m."""
+    def _length(
+        self, tick: Tick, rows: NDArray[np.int64], which: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return how far it is for agents, (k,) rows, to each of all parts: (k, parts), m; see
+        `GoalLengths.of`.
+        """
         assert self._lengths is not None
         world = self.world
-        return self._lengths.of(tick.team, rows, world.polygons(), world.agents)
+        return self._lengths.of(tick.team, rows, world.polygons(), world.agents, which)
 
     def _times(
         self, tick: Tick, asks: _Asking, asking: Sequence[_Asking], queues: _Queues
@@ -355,15 +359,15 @@ class Choose(TickSystem):
             part[asks.rows] = asks.each.parts[asks.starts]
             walks[asks.rows] = True
         rows = np.flatnonzero(walks & np.isin(part, self._parts))
-        return _Heads(rows, part[rows], self._length(tick, rows))
+        place = np.searchsorted(self._parts, part[rows])
+        return _Heads(rows, part[rows], self._length(tick, rows, place)[np.arange(len(rows)), place])
 
     def _count(self, part: int, capacity: float, heads: _Heads) -> ExitQueue:
         """Return those that head for an exit as a queue."""
         agents, own = self.world.agents, heads.part == part
         rows = heads.rows[own]
-        length = heads.length[own, np.searchsorted(self._parts, part)]
         speed = np.maximum(agents.desired_speed[rows], LEAST_SPEED_M_S)
-        return ExitQueue(length, speed, agents.entity[rows], capacity)
+        return ExitQueue(heads.length[own], speed, agents.entity[rows], capacity)
 
     def _sees(self, rows: NDArray[np.int64], part: int) -> NDArray[np.bool_]:
         """Return which agents, (k,) rows, see an exit: the middle of one of its pieces."""

@@ -147,13 +147,15 @@ def spread_lengths(mesh, goals, goal, points, out):
 
 
 @kernel
-def lengths_from(start, stop, rows, mesh, goals, numbers, points, lengths, polygon, position, out):
+def lengths_from(start, stop, rows, which, mesh, goals, numbers, points, lengths, polygon, position, out):
     """Write how far it is to goals for the agents ``rows[start] .. rows[stop - 1]``.
 
     Parameters
     ----------
     start, stop : int
     rows : (k,) int64
+    which : (k,) int64
+        Place of the one goal that is looked at; -1 for all.
     mesh : NavMesh
     goals : GoalPieces
     numbers : (g,) int64
@@ -164,7 +166,7 @@ def lengths_from(start, stop, rows, mesh, goals, numbers, points, lengths, polyg
     polygon : (n,) int64
     position : (n, 2) float64, m
     out : (k, g) float64, m
-        Receives the lengths; inf where no path leads there.
+        Receives the lengths; inf where no path leads there, and of goals that are not looked at.
 
     Notes
     -----
@@ -173,8 +175,9 @@ def lengths_from(start, stop, rows, mesh, goals, numbers, points, lengths, polyg
     for i in range(start, stop):
         row = rows[i]
         own, x, y = polygon[row], position[row, 0], position[row, 1]
-        for g in range(numbers.size):
-            out[i, g] = np.inf
+        low, high = (which[i], which[i] + 1) if which[i] >= 0 else (0, numbers.size)
+        out[i, :] = np.inf
+        for g in range(low, high):
             for piece in range(goals.goal_start[numbers[g]], goals.goal_start[numbers[g] + 1]):
                 if goals.piece_polygon[piece] == own:
                     tx, ty = nearest_in_piece(goals, piece, x, y)
@@ -186,7 +189,7 @@ def lengths_from(start, stop, rows, mesh, goals, numbers, points, lengths, polyg
             for point in range(points.start[portal], points.start[portal + 1]):
                 dx, dy = points.place[point, 0] - x, points.place[point, 1] - y
                 step = step_cost(mesh, TRAVEL_TIME, 1.0, own, dx, dy)
-                for g in range(numbers.size):
+                for g in range(low, high):
                     out[i, g] = min(out[i, g], step + lengths[g, point])
 
 
@@ -209,10 +212,18 @@ class GoalLengths:
         self._laid: dict[float, tuple[PortalPoints, NDArray[np.float64]]] = {}
 
     def of(
-        self, team: Team, rows: NDArray[np.int64], polygon: NDArray[np.int64], agents: Any
+        self,
+        team: Team,
+        rows: NDArray[np.int64],
+        polygon: NDArray[np.int64],
+        agents: Any,
+        which: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64]:
-        """Return how far it is for agents, (k,) rows, in polygons, (n,), to each goal: (k, goals), m."""
+        """Return how far it is for agents, (k,) rows, in polygons, (n,), to each goal: (k, goals), m;
+        where `which`, (k,), has the place of one goal for each, to that, and inf to the others.
+        """
         found = np.empty((len(rows), len(self._numbers)))
+        which = np.full(len(rows), -1, dtype=np.int64) if which is None else which
         shared = self._shared(agents.radius[rows])
         position = agents.position
         for radius in np.unique(shared).tolist():
@@ -225,7 +236,7 @@ class GoalLengths:
             mine = np.flatnonzero(shared == radius)
             out = np.empty((len(mine), len(self._numbers)))
             team.run(
-                lengths_from, len(mine), rows[mine], self.mesh, self._goals, self._numbers,
+                lengths_from, len(mine), rows[mine], which[mine], self.mesh, self._goals, self._numbers,
                 *self._laid[radius], polygon, position, out,
             )  # fmt: skip
             found[mine] = out

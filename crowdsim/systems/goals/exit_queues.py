@@ -47,17 +47,13 @@ class ExitQueue:
         """Return in how many seconds agents, (k,), would be at the exit with none before them, if they went
         there; those that are in the queue themselves do not wait for themselves.
         """
-        both = len(length)
-        order = np.lexsort(
-            (
-                np.append(np.zeros(both, dtype=np.int8), np.ones(len(self._length), dtype=np.int8)),
-                np.append(entity, self._entity),
-                np.append(length, self._length),
-            )
-        )
-        ahead = np.empty(both, dtype=np.int64)
-        is_queue = order >= both
-        ahead[order[~is_queue]] = np.cumsum(is_queue)[~is_queue]
+        ahead = np.searchsorted(self._length, length, side="left")
+        equal = np.searchsorted(self._length, length, side="right") - ahead
+        one = np.flatnonzero(equal == 1)  # most often the agent itself
+        ahead[one] += self._entity[ahead[one]] < entity[one]
+        for row in np.flatnonzero(equal > 1).tolist():  # at one point, or in the exit
+            first, count = int(ahead[row]), int(equal[row])
+            ahead[row] += np.searchsorted(self._entity[first : first + count], entity[row])
         found = length / speed
         waits = np.flatnonzero(ahead > 0)
         found[waits] = np.maximum(found[waits], self._through[ahead[waits] - 1])

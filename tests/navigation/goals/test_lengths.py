@@ -73,8 +73,16 @@ def test_lengths_are_those_of_the_twin(name, radius):
         spread_lengths(mesh, goals, goal, points, lengths[goal])
     found = np.empty((len(place), len(numbers)))
     lengths_from(
-        0, len(place), np.arange(len(place)), mesh, goals, numbers, points, lengths, polygon, place, found
-    )
+        0, len(place), np.arange(len(place)), np.full(len(place), -1), mesh, goals, numbers, points, lengths,
+        polygon, place, found,
+    )  # fmt: skip
+    one, which = np.empty_like(found), np.arange(len(place)) % len(numbers)
+    lengths_from(
+        0, len(place), np.arange(len(place)), which, mesh, goals, numbers, points, lengths, polygon,
+        place, one,
+    )  # fmt: skip
+    assert np.array_equal(one[np.arange(len(place)), which], found[np.arange(len(place)), which])
+    assert np.isinf(np.delete(one[0], which[0])).all()
     for goal in numbers.tolist():
         least = naive.spread(mesh, goals, goal, laid, radius)
         nodes = [(edge, number) for edge in sorted(laid) for number in range(len(laid[edge]))]
