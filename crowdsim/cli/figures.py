@@ -31,6 +31,13 @@ QUEUES = {
     "longest_wait_s": ("longest s", 1), "mean_service_s": ("service s", 1), "most_in_line": ("most", 0),
     "mean_in_line": ("mean", 1),
 }  # fmt: skip
+CHOICES = {
+    "people": ("people", 0), "times": ("times", 0), "mean_quicker_s": ("quicker by s", 1),
+}  # fmt: skip
+CHANGES = {
+    "people": ("people", 0), "changes": ("changes", 0), "changes_a_minute": ("each a minute", 2),
+    "most_in_a_minute": ("most in a minute", 0),
+}  # fmt: skip
 LINES = {
     "length_m": ("length m", 2), "forwards": ("forwards", 0), "backwards": ("backwards", 0),
     "first_s": ("first s", 1), "last_s": ("last s", 1), "flow_per_s": ("flow 1/s", 3),

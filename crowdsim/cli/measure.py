@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crowdsim.cli.figures import (
+    CHANGES,
+    CHOICES,
     EXITS,
     PARTIES,
     QUEUES,
@@ -154,7 +156,7 @@ def _of_run(
     )
     facts: dict[str, Any] = {"summary": _plain(summary(tracks, tables).to_dict())}
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
-    for name in ("states", "queues"):
+    for name in ("states", "queues", "choice use", "changes"):
         facts[name] = [_plain(row) for row in tables[name].to_dict("records")] if name in tables else []
     of_groups = parties_of_groups(tables["parties"]).to_dict("records") if "parties" in tables else []
     facts["parties"] = [_plain(row) for row in of_groups]
@@ -230,6 +232,10 @@ def as_text(facts: dict[str, Any]) -> str:
         parts.append(table_of({"queue": "queue"}, QUEUES, facts["queues"]))
     if facts["parties"]:
         parts.append(table_of({"group": "group"}, PARTIES, facts["parties"]))
+    if facts["choice use"]:
+        names = {"group": "group", "goal": "chosen", "reason": "reason"}
+        parts.append(table_of(names, CHOICES, facts["choice use"]))
+        parts.append(table_of({"group": "group"}, CHANGES, facts["changes"]))
     return "\n\n".join([*parts, *places_text(facts)])
 
 

@@ -21,7 +21,7 @@ _NUMBERS = {
     "agents", "arrived", "standing", "not_arrived", "simulated_s", "wall_s", "ticks", "deepest_overlap_m",
     "symmetries_broken", "strays", "expansions", "longest_wait_s", "worst_tick_ms",
 }  # fmt: skip
-_OF_ARRIVALS = ("came", "waiting_outside", "longest_outside_s")
+_OF_ARRIVALS = ("came", "waiting_outside", "longest_outside_s", "choice_changes")
 Rows = Sequence[tuple[str, str]]
 
 
@@ -139,6 +139,9 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         if result["strays"]
         else "",
         "asked aside": _times(result["nudges"]) if result.get("nudges") else "",
+        "chose anew": f"{_times(result['choice_changes'])}, for a quicker goal"
+        if result.get("choice_changes")
+        else "",
         "new paths": ", ".join(replans),
         "steered": f"{_times(result['steered'])} by a program" if result.get("steered") else "",
         "paths": f"{result['expansions']:,} expansions, longest wait {result['longest_wait_s']:g} s"

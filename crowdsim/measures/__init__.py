@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         trips,
         waits_in_line,
     )
+    from crowdsim.measures.choosing import choice_changes, choice_use, choices
     from crowdsim.measures.contacts import collisions, overlaps, steering_scores
     from crowdsim.measures.deadlock import deadlocks, stuck_people, stuck_spells, waiting_graph, why_stuck
     from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
@@ -38,7 +39,8 @@ if TYPE_CHECKING:
     from crowdsim.measures.with_pedpy import densities, passages, pedpy_ground, pedpy_trajectory
 
 __all__ = [
-    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area", "collisions",
+    "Area", "Line", "Tracks", "all_tables", "area_states", "area_stays", "arrivals", "box_area",
+    "choice_changes", "choice_use", "choices", "collisions",
     "deadlocks", "densities", "detours", "evacuation_curve", "exit_use", "first_crossings", "flow_over_time",
     "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "parties_of_groups",
     "party_spread", "party_use", "passages", "path_lengths",
@@ -52,6 +54,7 @@ __getattr__, __dir__ = names_from(__name__, {
     "behaviour": (
         "queue_lengths", "queue_use", "state_spells", "state_use", "trips", "waits_in_line",
     ),
+    "choosing": ("choice_changes", "choice_use", "choices"),
     "contacts": ("collisions", "overlaps", "steering_scores"),
     "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "waiting_graph", "why_stuck"),
     "exits": ("arrivals", "evacuation_curve", "exit_use"),

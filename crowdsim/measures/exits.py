@@ -73,7 +73,7 @@ def exit_use(source: Source) -> pd.DataFrame:
     """
     tracks = _with_goals(source)
     # of the goals at which people can arrive
-    kinds = {goal.name: goal.kind for goal in scenario_of(tracks).goals if goal.kind != "nearest_of"}
+    kinds = {goal.name: goal.kind for goal in scenario_of(tracks).goals if not goal.parts}
     came = arrivals(tracks)
     of_scenario = came["goal"].isin(kinds)
     came["goal"] = came["goal"].where(of_scenario, SET_PLACES)

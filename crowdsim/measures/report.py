@@ -17,6 +17,7 @@ from crowdsim.measures.behaviour import (
     trips,
     waits_in_line,
 )
+from crowdsim.measures.choosing import choice_changes, choice_use, choices
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
@@ -52,7 +53,8 @@ def all_tables(
     dict of str to DataFrame
         ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals``, ``exits`` and
         ``trips``; where agents have machines of states ``states`` and ``spells``, where there are queues
-        ``queues``, ``waits`` and ``lengths``; where they form parties ``parties`` and ``spread``;
+        ``queues``, ``waits`` and ``lengths``; where they form parties ``parties`` and ``spread``; where goals
+        are choices ``choices``, ``choice use`` and ``changes``;
         where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
         ``area <name>`` and ``stays <name>`` for each area.
     """
@@ -73,6 +75,9 @@ def all_tables(
             tables["lengths"] = queue_lengths(tracks)
         if scenario.has_parties:
             tables |= {"parties": party_use(tracks), "spread": party_spread(tracks)}
+        if any(goal.choice is not None for goal in scenario.goals):
+            tables |= {"choices": choices(tracks), "choice use": choice_use(tracks)}
+            tables["changes"] = choice_changes(tracks)
     knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)

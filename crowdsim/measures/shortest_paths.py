@@ -199,11 +199,8 @@ def _reached(tracks: Tracks, floors: NDArray[np.int32], has_arrived: NDArray[np.
 
 def _is_same(scenario: Scenario, goal: int, reached: int) -> bool:
     """Return whether a goal that was reached is the one that was meant, or one of those."""
-    return (
-        reached in scenario.goals[goal].parts
-        if scenario.goals[goal].kind == "nearest_of"
-        else reached == goal
-    )
+    parts = scenario.goals[goal].parts
+    return reached in parts if parts else reached == goal
 
 
 def _row_at(tracks: Tracks, number: int, time_s: float) -> int:

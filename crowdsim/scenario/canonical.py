@@ -278,6 +278,9 @@ def _goal(goal: Goal, scenario: Scenario) -> dict[str, Any]:
         }
     if goal.kind == "nearest_of":
         return {"nearest_of": [scenario.goals[part].name for part in goal.parts]}
+    if goal.choice is not None:
+        parts = [scenario.goals[part].name for part in goal.parts]
+        return {"quickest_of": parts, **goal.choice.data(lambda part: scenario.goals[part].name)}
     flow = {"flow": goal.flow} if goal.flow else {}
     return {goal.kind: _areas(goal.area), **flow, **_storey(goal.layer, scenario)}
 

@@ -30,6 +30,7 @@ MAX_ITINERARIES = 10_000  # That the agents of one group draw from.
 MAX_MACHINES = 1_000  # Machines of states, and as many with parameters of their own.
 MAX_QUEUES = 10_000
 MAX_PARTY = 100  # Agents that keep together: each looks at all others of its party.
+MAX_CHOICES = 64  # Goals between which one agent chooses: each has lengths of its own all over the ground.
 MAX_STATES = 1_000  # States of one machine, with those of the machines that it is made of.
 MAX_TRANSITIONS = 100  # Out of one state.
 MAX_CONDITIONS = 20  # That one condition is made of.

@@ -15,6 +15,7 @@ from crowdsim.errors import Problem
 from crowdsim.printable import counted
 from crowdsim.scenario.arrivals import Arrivals
 from crowdsim.scenario.behaviours import Behaviours
+from crowdsim.scenario.choices import Choice
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
@@ -209,21 +210,23 @@ class Goal:
     name : str
         An inline point is named by what it is: ``(3, 4) within 0.3 m``.
     kind : str
-        ``point``, ``exit``, ``region`` or ``nearest_of``.
+        ``point``, ``exit``, ``region``, ``nearest_of`` or ``quickest_of``.
     point : (x, y), m, or None
     arrive_within : float, m
         Distance from the point at which an agent has arrived; 0 for areas, which are entered.
     area : shapely Polygon or MultiPolygon, or None
         Of an exit or region, as given: it may reach beyond the walkable ground.
     parts : tuple of int
-        For nearest_of: the goals it means, as ascending indices into the scenario's goals; none of them is
-        itself nearest_of.
+        For nearest_of and quickest_of: the goals it means, as ascending indices into the scenario's goals;
+        none of them is itself such a goal.
     is_inline : bool
         Stands in an agent's list instead of under `goals`.
     layer : int
-        Number of the floor that it lies on; -1 where the geometry has no floors, and for nearest_of.
+        Number of the floor that it lies on; -1 where the geometry has no floors, and for goals with parts.
     flow : float, 1/s
         Of an exit: the most that leave there; 0 is no limit.
+    choice : Choice or None
+        Of quickest_of: how agents choose.
     """
 
     name: str
@@ -235,6 +238,7 @@ class Goal:
     is_inline: bool = False
     layer: int = -1
     flow: float = 0.0
+    choice: Choice | None = None
 
 
 def point_goal_name(point: tuple[float, float], within: float) -> str:

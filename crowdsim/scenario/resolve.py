@@ -16,6 +16,7 @@ from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.arrivals import agents_a_second, resolve_arrivals, shares_in
 from crowdsim.scenario.behaviours import Behaviours
+from crowdsim.scenario.choices import resolve_choice
 from crowdsim.scenario.distributions import Distribution, complaint, distribution_from, number
 from crowdsim.scenario.draft import HOW_MANY, Draft
 from crowdsim.scenario.geometry import FloorNames
@@ -102,6 +103,14 @@ class GoalTable:
         self._index = {name: index for index, name in enumerate(sorted(goals))}
         for name, parts in members.items():
             goals[name] = replace(goals[name], parts=tuple(sorted(self._index[part] for part in parts)))
+        for name, shape in self._choices():
+            goals[name] = replace(
+                goals[name],
+                parts=tuple(sorted({self._index[part] for part in shape.quickest_of if part in goals})),
+                choice=resolve_choice(
+                    shape, ("goals", name), lambda part: self._index.get(part, UNKNOWN), problems
+                ),
+            )
         self.goals = tuple(goals[name] for name in self._index)
         self.points = {key: self._index[goal.name] for key, goal, _ in own}
         self.in_machines = [(self._index[goal.name], at) for _, goal, at in own]
@@ -127,7 +136,26 @@ class GoalTable:
         if isinstance(shape, schema.RegionGoal):
             area = reader.united(shape.region, (*path, "region"))
             return Goal(name, "region", area=area, layer=self.floors.layer(shape, path, area))
-        return Goal(name, "nearest_of")
+        return Goal(name, "nearest_of" if isinstance(shape, schema.NearestGoal) else "quickest_of")
+
+    def _choices(self) -> Iterator[tuple[str, schema.QuickestGoal]]:
+        """Go through the goals between whose parts agents choose; report parts that are unknown, or that are
+        no places.
+        """
+        for name, shape in self.shapes.items():
+            if not isinstance(shape, schema.QuickestGoal):
+                continue
+            for index, part in enumerate(shape.quickest_of):
+                path = ("goals", name, "quickest_of", index)
+                own = self.shapes.get(part)
+                if self.is_known(part, path) and isinstance(own, (schema.NearestGoal, schema.QuickestGoal)):
+                    kind = "nearest_of" if isinstance(own, schema.NearestGoal) else "quickest_of"
+                    self.problems.add(
+                        path,
+                        f'"{part}" is {kind} others itself: agents choose between places',
+                        "Name points, regions and exits.",
+                    )
+            yield name, shape
 
     def _flattened(self) -> dict[str, set[str]]:
         """Return for each nearest_of the names of the other goals that it comes down to;
@@ -138,6 +166,13 @@ class GoalTable:
         def visit(name: str, trail: tuple[str, ...]) -> set[str]:
             """Return what `name` comes down to; `trail` holds the goals that led here."""
             shape = self.shapes.get(name)
+            if isinstance(shape, schema.QuickestGoal):
+                self.problems.add(
+                    ("goals", trail[-1], "nearest_of"),
+                    f'"{name}" is quickest_of others: it is no place to which a path leads',
+                    "Name points, regions and exits.",
+                )
+                return set()
             if not isinstance(shape, schema.NearestGoal):
                 return {name} if shape is not None else set()
             if name in members:
@@ -165,7 +200,8 @@ class GoalTable:
             return found
 
         for name in sorted(self.shapes):
-            visit(name, ())
+            if not isinstance(self.shapes[name], schema.QuickestGoal):
+                visit(name, ())
         return members
 
     def is_known(self, name: str, path: Path) -> bool:

@@ -30,6 +30,7 @@ from crowdsim.scenario.limits import (
 )
 from crowdsim.scenario.schema_arrivals import ArriveShape, Rate
 from crowdsim.scenario.schema_behaviours import MachineShape, QueueShape
+from crowdsim.scenario.schema_choices import QuickestGoal
 from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
     DISTRIBUTION_KEYS,
     ChoiceForm,
@@ -149,15 +150,17 @@ class NearestGoal(Shape):
     )
 
 
-GOAL_KEYS = ("point", "exit", "region", "nearest_of")
+GOAL_KEYS = ("point", "exit", "region", "nearest_of", "quickest_of")
 GoalShape = Annotated[
     Annotated[PointGoal, Tag("~point")]
     | Annotated[ExitGoal, Tag("~exit")]
     | Annotated[RegionGoal, Tag("~region")]
-    | Annotated[NearestGoal, Tag("~nearest_of")],
+    | Annotated[NearestGoal, Tag("~nearest_of")]
+    | Annotated[QuickestGoal, Tag("~quickest_of")],
     by_form(
         lambda value: key_form(value, *GOAL_KEYS),
-        "a goal {point: [x, y]}, {exit: area}, {region: area} or {nearest_of: [names]}",
+        "a goal {point: [x, y]}, {exit: area}, {region: area}, {nearest_of: [names]} or "
+        "{quickest_of: [names]}",
     ),
 ]
 VisitSpeed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]

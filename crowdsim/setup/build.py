@@ -155,6 +155,7 @@ def build_world(scenario: Scenario) -> Built:
         facts_of_machines(scenario),
         scenario.signals,
         scenario.has_parties,
+        any(goal.choice is not None for goal in scenario.goals),
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level
@@ -705,7 +706,7 @@ def model_of_group(scenario: Scenario) -> list[int]:
 
 def goal_shape(goal: Goal) -> GoalShape:
     """Return a goal as navigation wants it."""
-    if goal.kind == "nearest_of":
+    if goal.kind in ("nearest_of", "quickest_of"):
         return GoalShape(None, parts=goal.parts)
     if goal.point is not None:
         return GoalShape(shapely.Point(goal.point), goal.arrive_within, layer=goal.layer)

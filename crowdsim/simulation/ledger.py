@@ -67,7 +67,9 @@ class Ledger:
             "expansions",
             "longest_wait_ticks",
         )
-        self._numbers = dict.fromkeys((*names, "nudges", *REPLANS, "most_requests_open"), 0.0)
+        self._numbers = dict.fromkeys(
+            (*names, "nudges", *REPLANS, "most_requests_open", "choice_changes"), 0.0
+        )
 
     def note(self, tick: int, counts: Mapping[str, float], events: NDArray[Any]) -> None:
         """Take in one tick."""
@@ -77,6 +79,7 @@ class Ledger:
         numbers["nudges"] += counts.get("nudges_on_contact", 0.0) + counts.get("nudges_blocked", 0.0)
         for name in REPLANS:
             numbers[name] += counts.get(name, 0.0)
+        numbers["choice_changes"] += counts.get("choice_changes", 0.0)
         numbers["strays"] += counts.get("strayed", 0.0)
         numbers["expansions"] += counts.get("expansions", 0.0)
         numbers["overlap_pairs_ticks"] += counts.get("overlaps", 0.0)
@@ -231,6 +234,7 @@ class Ledger:
             waiting_outside=enter.outside,
             longest_outside_s=self._seconds(enter.longest_wait(tick)),
             more_to_come=enter.expects,
+            choice_changes=int(numbers["choice_changes"]),
         )
 
     def _by_goal(self) -> dict[str, int]:

@@ -128,6 +128,8 @@ class Verdict:
         Whether agents were still to come in when the run ended.
     staying : int
         Agents whose machine never ends: they are not to arrive.
+    choice_changes : int
+        How often an agent changed the goal that it had chosen, for a quicker one.
     """
 
     scenario: str
@@ -165,6 +167,7 @@ class Verdict:
     longest_outside_s: float = 0.0
     more_to_come: bool = False
     staying: int = 0
+    choice_changes: int = 0
 
     @property
     def exit_code(self) -> ExitCode:

@@ -87,6 +87,18 @@ geometry: {walkable: {box: [0, 0, 8, 4]}}
 groups:
   - {name: flow, region: {box: [0, 0, 2, 4]}, goals: [{point: [7, 2]}], arrive: {rate: 10, process: poisson}}
 """
+_CHOOSING = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 10, 8]}, obstacles: [{box: [4, 2, 4.2, 6]}]}
+goals:
+  west: {exit: {box: [0, 3, 1, 5]}}
+  east: {exit: {box: [9, 3, 10, 5]}, flow: 1}
+  out: {quickest_of: [west, east], every: 0.5, knows: seen, familiar: {share: 0.5, only: [east]}}
+groups: [{name: crowd, count: 12, region: {box: [5, 0, 9, 8]}, goals: out}]
+"""
 _MACHINES = """
 version: 1
 name: warm
@@ -192,6 +204,7 @@ _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here:
 _FREE_VERTICES = "vertices in free ground"
 _COME = "agents come"
 _TOGETHER = "parties"
+_CHOOSE = "agents choose goals"
 _played: set[str] = set()
 
 
@@ -298,6 +311,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             )
     if scenario.has_arrivals:
         scenes.append(Scene((_COME,), _COMING, ()))
+    if any(goal.choice is not None for goal in scenario.goals):
+        scenes.append(Scene((_CHOOSE,), _CHOOSING, ()))
     return list(dict.fromkeys(scenes))
 
 
@@ -334,6 +349,7 @@ def all_scenes() -> list[Scene]:
         *dict.fromkeys(scenes),
         Scene((_COME,), _COMING, ()),
         Scene((_TOGETHER,), _PARTIES, ()),
+        Scene((_CHOOSE,), _CHOOSING, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]

@@ -14,6 +14,7 @@ from crowdsim.systems.avoid import Avoid
 from crowdsim.systems.base.system import System, Tick
 from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
+from crowdsim.systems.choose import Choose
 from crowdsim.systems.depart import Depart
 from crowdsim.systems.detect_blocked import DetectBlocked
 from crowdsim.systems.detect_stuck import DetectStuck
@@ -44,6 +45,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     ChangeGround,  # areas open and close
     Enter,  # agents come in
     Depart,  # premovement times run out
+    Choose,  # agents choose between goals, where the scenario says so
     Index,  # sort agents into cells
     DetectBlocked,  # agents that a stationary agent blocks
     Replan,  # agents that have a path and need another

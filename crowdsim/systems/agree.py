@@ -10,20 +10,25 @@ from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import LOST
 from crowdsim.systems.paths.sending import send
 from crowdsim.world.columns import AgentState, PathStatus, has_path
+from crowdsim.world.events import ChoiceReason, EventKind, chose_value
 
 
 class Agree(TickSystem):
     """Send members of a party to the goal that most of them head for, or that their leader does.
 
     Each member is sent once for each goal of its list. One that finds no path there goes on to the nearest of
-    them for itself.
+    them for itself. Where members choose by time (`Choose`), those that have chosen another goal follow the
+    others, and keep that choice as long as any.
     """
 
     reads = (
         "entity", "group", "index", "party", "party_choice", "activity", "goal", "stage", "itinerary",
-        "path_status", "goal_piece", "is_driven", "start_tick", "waits",
+        "path_status", "goal_piece", "is_driven", "start_tick", "waits", "choice",
     )  # fmt: skip
-    writes = ("activity", "goal", "guessed", "replan_wish", "remaining", "party_choice", *LOST)
+    writes = (
+        "activity", "goal", "guessed", "replan_wish", "remaining", "party_choice", "choice",
+        "choice_tick", *LOST,
+    )  # fmt: skip
     counts = ()
 
     def __init__(self, setup: Setup) -> None:
@@ -39,7 +44,7 @@ class Agree(TickSystem):
     @property
     def is_idle(self) -> bool:
         """Whether no agents form parties, or none chooses among goals."""
-        return not self.world.has_parties or not self._is_choice.any()
+        return not self.world.has_parties or not (self._is_choice.any() or self.world.has_choices)
 
     def process(self, tick: Tick) -> None:
         """Look at members that have a path to a goal that is several."""
@@ -56,24 +61,68 @@ class Agree(TickSystem):
         chooses &= has_path(agents.path_status[rows]) & (agents.goal_piece[rows] >= 0)
         chosen = np.full(len(rows), -1, dtype=np.int64)
         chosen[chooses] = world.goals.piece_source[agents.goal_piece[rows[chooses]]]
+        for own, leads in self._at_odds(chosen):
+            self._agree(tick, rows[own], chosen[own], leads)
+        if world.has_choices:
+            walks = (agents.activity[rows] == AgentState.WALKING) & (agents.is_driven[rows] == 0)
+            chosen = np.where(walks & (agents.choice[rows] >= 0), agents.goal[rows], -1)
+            for own, leads in self._at_odds(chosen):
+                self._follow(tick, rows[own], chosen[own], leads)
+
+    def _at_odds(self, chosen: NDArray[np.int64]) -> list[tuple[slice, bool]]:
+        """Return the parties whose members head for different goals, as slices of the members, and whether
+        they have a leader; -1 is for none that counts.
+        """
+        parties = self._rows
         party = np.repeat(np.arange(len(parties.label)), np.diff(parties.first))
         low, high = np.full(len(parties.label), np.iinfo(np.int64).max), np.full(len(parties.label), -1)
-        np.minimum.at(low, party[chooses], chosen[chooses])
-        np.maximum.at(high, party[chooses], chosen[chooses])
-        for number in np.flatnonzero(low < high).tolist():
-            own = slice(int(parties.first[number]), int(parties.first[number + 1]))
-            self._agree(tick, rows[own], chosen[own], bool(self._leads[parties.label[number, 0]]))
+        np.minimum.at(low, party[chosen >= 0], chosen[chosen >= 0])
+        np.maximum.at(high, party[chosen >= 0], chosen[chosen >= 0])
+        return [
+            (
+                slice(int(parties.first[number]), int(parties.first[number + 1])),
+                bool(self._leads[parties.label[number, 0]]),
+            )
+            for number in np.flatnonzero(low < high).tolist()
+        ]
+
+    @staticmethod
+    def _best(own: NDArray[np.bool_], chosen: NDArray[np.int64], leads: bool) -> int:
+        """Return the goal for which most of a party head, (k,) bool, or their leader."""
+        if leads and own[0]:
+            return int(chosen[0])
+        # of equally many the one that the first of them heads for
+        known, first, count = np.unique(chosen[own], return_index=True, return_counts=True)
+        return int(known[np.lexsort((first, -count))[0]])
+
+    def _follow(self, tick: Tick, rows: NDArray[np.int64], chosen: NDArray[np.int64], leads: bool) -> None:
+        """Send those members of a party after the others that have chosen another goal."""
+        agents = self.world.agents
+        for choice in np.unique(agents.choice[rows[chosen >= 0]]).tolist():
+            own = (chosen >= 0) & (agents.choice[rows] == choice)
+            best = self._best(own, chosen, leads)
+            others = rows[own & (chosen != best)]
+            if not len(others):
+                continue
+            goal = np.full(len(others), best, dtype=np.int32)
+            reason = np.full(len(others), int(ChoiceReason.PARTY), dtype=np.int64)
+            before = agents.goal[others].astype(np.int64)
+            self.world.events.note(
+                tick.number,
+                EventKind.CHOSE,
+                agents.entity[others],
+                np.zeros((len(others), 2)),
+                chose_value(before, goal.astype(np.int64), reason),
+            )
+            send(self.world, others, goal, tick.number)
+            agents.choice[others], agents.choice_tick[others] = choice, tick.number
 
     def _agree(self, tick: Tick, rows: NDArray[np.int64], chosen: NDArray[np.int64], leads: bool) -> None:
         """Send those members of a party elsewhere that head for another of its goals than most."""
         agents = self.world.agents
         for goal in np.unique(agents.goal[rows[chosen >= 0]]).tolist():
             own = (chosen >= 0) & (agents.goal[rows] == goal)
-            if leads and own[0]:
-                best = int(chosen[0])
-            else:  # of equally many the one that the first of them heads for
-                known, first, count = np.unique(chosen[own], return_index=True, return_counts=True)
-                best = int(known[np.lexsort((first, -count))[0]])
+            best = self._best(own, chosen, leads)
             others = rows[own & (chosen != best)]
             others = others[agents.party_choice[others] != agents.stage[others] + 1]
             agents.party_choice[others] = agents.stage[others] + 1

@@ -38,6 +38,7 @@ class Arrive(TickSystem):
         "yield_target",
         "yield_tick",
         "waits",
+        "choice",
     )
     counts = ("arrivals",)
 
@@ -75,6 +76,8 @@ class Arrive(TickSystem):
             world.planning.forget(agents.entity[waited])
         lose_paths(agents, there)
         forget_path(agents, there)
+        if world.has_choices:
+            agents.choice[there] = -1
         reached = world.goals.piece_source[piece[there]]
         final = np.zeros(len(there), dtype=bool)
         led = self._stop_led(there)

@@ -77,7 +77,7 @@ class Behave(TickSystem):
     )  # fmt: skip
     writes = (
         "activity", "goal", "waits", "desired_speed", "guessed", "replan_wish", "remaining", *LOST,
-        "is_yielding", "yield_target", "yield_tick", *MACHINE_COLUMNS,
+        "is_yielding", "yield_target", "yield_tick", "choice", *MACHINE_COLUMNS,
     )  # fmt: skip
     counts = ("transitions",)
 

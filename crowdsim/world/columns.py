@@ -583,6 +583,27 @@ BEHAVIOUR_COLUMNS = (
     ),
 )
 
+# What agents have too where some goal is a choice between others.
+CHOICE_COLUMNS = (
+    Column(
+        "choice",
+        "int32",
+        "",
+        "goal of which the current goal is the part that the agent has chosen; -1 is none",
+        fill=-1,
+        within=INDEX,
+        of="goals",
+    ),
+    Column(
+        "choice_tick",
+        "int64",
+        "tick",
+        "when it changed its choice last, or long enough ago that it may",
+        fill=-1,
+        within=TICK,
+    ),
+)
+
 
 # What agents have too where they form parties.
 PARTY_COLUMNS = (

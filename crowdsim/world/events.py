@@ -69,6 +69,10 @@ class EventKind(Code):
     JOINED_LINE = 41  # stands in the line of a queue; value: index of the queue
     CALLED = 42  # leaves the head of the line for a server; value: the same
     SERVED = 43  # is being served from now on; value: the same
+    # chooses one of several goals, or another than before; value: see `chose_value`; x: by how many seconds
+    # it is quicker than that before, or than the nearest, 0 where that is not why; y: in how many seconds
+    # the agent expects to be through it
+    CHOSE = 48
 
     WAY_LOST = OldName("PATH_LOST")
 
@@ -119,6 +123,46 @@ _REASONS = {
     Reason.PROGRAM: "a program",
 }
 REASONS = 32  # more than there are
+
+
+class ChoiceReason(Code):
+    """Why an agent chooses a goal. The numbers are part of the recorded format and are never reused."""
+
+    NEAREST = 0  # the first choice: none takes less time to walk to, and queues change nothing
+    QUICKER = 1  # than the one before, or than the nearest
+    CLOSED = 2  # no path leads to the one before any more
+    NO_PATH = 3  # the planner found no path to the one before
+    FAMILIAR = 4  # the only one that it knows
+    PARTY = 5  # its party goes there
+
+    @property
+    def words(self) -> str:
+        """Its name in messages and tables."""
+        return _CHOICES.get(self, self.name.lower())
+
+
+_CHOICES = {
+    ChoiceReason.CLOSED: "the one before closed",
+    ChoiceReason.NO_PATH: "no path was found to the one before",
+    ChoiceReason.FAMILIAR: "the only one it knows",
+    ChoiceReason.PARTY: "its party goes there",
+}
+CHOICE_REASONS = 16  # more than there are
+GOALS = 1 << 18  # more goals than a scenario can have
+
+
+def chose_value(
+    before: NDArray[np.int64], after: NDArray[np.int64], reason: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the values of CHOSE: goals before, (k,), -1 for none, and after, and `ChoiceReason`."""
+    return (((before + 1) * GOALS) + after) * CHOICE_REASONS + reason
+
+
+def chose_parts(value: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return from values of CHOSE, (k,), the goals before, those after, and the reasons."""
+    goals, reason = np.divmod(value, CHOICE_REASONS)
+    before, after = np.divmod(goals, GOALS)
+    return before - 1, after, reason
 
 
 class Cause(Code):

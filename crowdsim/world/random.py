@@ -43,6 +43,7 @@ class Stream(IntEnum):
     STATE = 12  # what agents draw for what they do: times, places, which state comes next
     SERVICE = 13  # how long it takes to serve an agent
     PARTY = 14  # how many agents a party has
+    FAMILIAR = 17  # which goals of a choice an agent knows
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:

@@ -19,12 +19,18 @@ from crowdsim.avoidance.plugins import PluginError, plugins_may_register
 from crowdsim.avoidance.registry import Origin, note_origin, origin_of, registered
 from crowdsim.avoidance.registry import forget as forget_origin
 from crowdsim.old_names import COLUMNS, COUNTS, SYSTEMS, note_old_name
-from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, PARTY_COLUMNS, Column
+from crowdsim.world.columns import (
+    AGENT_COLUMNS,
+    BEHAVIOUR_COLUMNS,
+    CHOICE_COLUMNS,
+    PARTY_COLUMNS,
+    Column,
+)
 from crowdsim.world.entities import Processor
 
 K = TypeVar("K", bound=type)
 RESERVED = {"id", "frame", "time", "x", "y", "z"}  # of every row of a recording
-NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS)}
+NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS, *CHOICE_COLUMNS)}
 # What a system of one's own may write, beside columns of its own. All else belongs to the ground, to paths,
 # or says which agent it is: kernels trust it.
 OPEN_COLUMNS = (

@@ -25,6 +25,7 @@ from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
 from crowdsim.world.columns import (
     AGENT_COLUMNS,
     BEHAVIOUR_COLUMNS,
+    CHOICE_COLUMNS,
     PARTY_COLUMNS,
     AgentColumns,
     AgentState,
@@ -172,6 +173,8 @@ class World:
         Their names.
     has_parties : bool
         Whether agents form parties.
+    has_choices : bool
+        Whether some goal is a choice between others.
 
     Attributes
     ----------
@@ -215,6 +218,7 @@ class World:
         machines: MachineFacts | None = None,
         signals: Sequence[str] = (),
         has_parties: bool = False,
+        has_choices: bool = False,
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -225,11 +229,12 @@ class World:
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
-        self.has_parties = has_parties
+        self.has_parties, self.has_choices = has_parties, has_choices
         self.parties_outside: set[tuple[int, int]] = set()
         more = (
             *(BEHAVIOUR_COLUMNS if machines is not None else ()),
             *(PARTY_COLUMNS if has_parties else ()),
+            *(CHOICE_COLUMNS if has_choices else ()),
         )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
         self.kept = (*KEPT, *(column.name for column in more if not column.for_life))

@@ -21,7 +21,7 @@ from crowdsim.recording.locks import scratch_folder
 from crowdsim.scenario.load import parse_scenario
 from crowdsim.simulation.checkpoints import Start
 from crowdsim.simulation.simulation import Simulation
-from crowdsim.world.events import REASONS
+from crowdsim.world.events import REASONS, chose_parts
 from tests.composition.features import (
     AXES,
     BED,
@@ -31,6 +31,7 @@ from tests.composition.features import (
     MEETING_POINT,
     OPENS_S,
     OUT,
+    SIDE,
     SLOW,
     SLOW_SPEED,
     STANDING_AT,
@@ -319,6 +320,21 @@ def _look_at_parties(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame
         assert np.percentile(steps.length / TICK_S, 90) <= 1.3 * FASTEST * TOP_SPEED + 0.05
 
 
+def _look_at_exits(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """All that leave do so where they last said that they would: beyond the ramp, or by the turnstile, and
+    there one in 2.5 s at most.
+    """
+    chose = events[events.kind == "CHOSE"]
+    _, after, _ = chose_parts(chose.value.to_numpy())
+    last = dict(zip(chose.entity.tolist(), after.tolist(), strict=True))
+    left = events[(events.kind == "ARRIVAL") & events.entity.isin(chose.entity)]
+    assert len(last) >= 8 and len(set(after.tolist())) == 2, "nobody chooses, or all the same"
+    assert [last[entity] for entity in left.entity] == left.value.tolist()
+    by_side = left.x < SIDE[2] + 0.01
+    assert left.x[~by_side].gt(16.9).all() and left.y[by_side].gt(SIDE[1] - 0.01).all()
+    assert (np.diff(np.sort(left.tick[by_side])) >= 2.5 / TICK_S - 1.01).all()
+
+
 _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "doors": _look_at_door,
     "obstacles": _look_at_obstacle,
@@ -330,4 +346,5 @@ _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "arrivals": _look_at_arrivals,
     "behaviour": _look_at_behaviour,
     "together": _look_at_parties,
+    "exits": _look_at_exits,
 }

@@ -38,6 +38,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "arrivals": ("none", "come in"),
     "behaviour": ("none", "machines"),
     "together": ("none", "parties"),
+    "exits": ("none", "chosen"),
 }
 Choices = Mapping[str, str]
 
@@ -47,6 +48,7 @@ SLOW_SPEED = 0.5
 BED = [5.7, 0.6, 6.5, 2.6]  # of flowers, before the door
 BED_PRICE = 20.0
 STANDING_AT, STANDING_RADIUS = (9.0, 3.0), 0.4
+SIDE = [10.8, 5.3, 12.0, 6.0]  # a turnstile in the right room, nearer than the exit behind it
 ENTRANCE = [0.3, 0.3, 2.5, 2.0]
 MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
 PARTY = 3  # members of a party
@@ -215,6 +217,25 @@ def _give_machines(choices: Choices, found: dict[str, Any]) -> None:
                 group.pop(key, None)
 
 
+def _give_exits(choices: Choices, found: dict[str, Any]) -> None:
+    """Let those that leave choose between the exit and a turnstile, of which some do not know."""
+    found["goals"] |= {
+        "side": {"exit": _box(*SIDE), "flow": 0.4, **_at(choices, 0)},
+        "out": {
+            "quickest_of": ["east", "side"],
+            "every": 0.4,
+            "gain": 0.2,
+            "keeps_for": 1,
+            "familiar": {"share": 0.2, "only": ["east"]},
+        },
+    }
+    for group in found["groups"]:
+        if group.get("goals") == ["east"]:
+            group["goals"] = ["out"]
+    if "behaviours" in found:
+        found["behaviours"]["right"]["states"]["out"] = {"leave": "out"}
+
+
 def document(choices: Choices) -> dict[str, Any]:
     """Return the scenario that has these features."""
     navigation = _navigation(choices)
@@ -275,6 +296,8 @@ def document(choices: Choices) -> dict[str, Any]:
                 group["together"] = {"size": PARTY, "leader": group["name"] == "right", "gap": 1.5}
     if choices["behaviour"] != "none":
         _give_machines(choices, found)
+    if choices["exits"] != "none":
+        _give_exits(choices, found)
     if choices["obstacles"] != "none":
         found["obstacles"] = _obstacles(choices)
     if events := _events(choices):

@@ -505,6 +505,7 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "JOINED_LINE": 41,
         "CALLED": 42,
         "SERVED": 43,
+        "CHOSE": 48,
     }
     assert EVENT_DTYPE.itemsize == 48
 

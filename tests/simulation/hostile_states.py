@@ -109,6 +109,15 @@ COMING = [
         },
     },
 ]
+CHOICE = {
+    "out": {"exit": {"box": [15.7, 4, 16, 6]}, "flow": 2},
+    "in": {"exit": {"box": [0, 4, 0.3, 6]}},
+    "any": {"quickest_of": ["in", "out"], "knows": "seen", "familiar": {"share": 0.3, "only": ["out"]}},
+}
+CHOOSING = [
+    {"name": "right", "count": 9, "region": LEFT, "goals": ["any"]},
+    {"name": "left", "count": 7, "region": RIGHT, "goals": ["any"]},
+]
 CELL = [
     {"box": [7, 7, 7.2, 9]},
     {"box": [8, 7, 8.2, 9]},
@@ -440,6 +449,9 @@ SCENES = {
     "models": Scene(lambda: hall(groups=OF_MODELS), 12),
     "planners": Scene(lambda: hall("mesh", 15, groups=OF_PLANNERS), 4),
     "machines of states": Scene(everything, 130, switch_off),
+    "choices": Scene(
+        lambda: hall(groups=CHOOSING, goals=CHOICE, geometry=DOOR, events=CLOSES), 12, switch_off
+    ),
     "milliseconds": Scene(lambda: hall("optimal", 0) | {"budget": {"milliseconds": 2.0, "slice": 5}}, 4),
 }
 

@@ -7,14 +7,15 @@ from crowdsim.systems import TICK_ORDER, Tick
 from crowdsim.systems.agree import Agree
 from crowdsim.systems.behave import Behave
 from crowdsim.systems.change_ground import ChangeGround
+from crowdsim.systems.choose import Choose
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.keep_together import KeepTogether
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.paths.lost_paths import NOTED
-from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, PARTY_COLUMNS
+from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, CHOICE_COLUMNS, PARTY_COLUMNS
 from tests.crowds import BUSY, simulation
 
-NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS)}
+NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS, *CHOICE_COLUMNS)}
 
 
 @pytest.mark.parametrize("kind", TICK_ORDER, ids=lambda kind: kind.__name__)
@@ -72,7 +73,7 @@ def test_a_system_writes_only_what_it_declares():
     # (tests/scenes/test_grid_navigation.py).
     rare = {
         "Plan": {"strays", "activity", "replan_wish"},
-        "Arrive": {"corridor_length", "strays", "desired_speed", "waits"},
+        "Arrive": {"corridor_length", "strays", "desired_speed", "waits", "choice"},
         "Integrate": {"chosen_velocity"},
         "Avoid": {"samples"},
         "SlowDown": {"preferred_velocity"},
@@ -86,6 +87,7 @@ def test_a_system_writes_only_what_it_declares():
         "Behave": set(Behave.writes),  # no agent has a machine
         "KeepTogether": set(KeepTogether.writes),  # nor a party
         "Agree": set(Agree.writes),
+        "Choose": set(Choose.writes),  # no goal is a choice
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }
     for system in run.systems:

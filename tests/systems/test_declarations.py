@@ -213,6 +213,22 @@ SCENES = {  # document or file, settings, ticks
         [],
         60,
     ),
+    "choices": (
+        {
+            **BUSY,
+            "goals": {
+                **BUSY["goals"],
+                "out": {"quickest_of": ["east", "west"], "gain": 0.1, "knows": "seen"},
+            },
+            "groups": [
+                {"name": "all", "count": 30, "region": {"box": [0, 0, 12, 8]}, "goals": "out"},
+                {"name": "led", "count": 3, "region": {"box": [0, 0, 12, 8]}, "behaviour": "leaves"},
+            ],
+            "behaviours": {"leaves": {"states": {"go": {"leave": "out"}}}},
+        },
+        EVERYTHING,
+        60,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are

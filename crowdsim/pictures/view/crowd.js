@@ -137,6 +137,14 @@ function stateOf(crowd, e) {
   return { number, name: crowd.facts.states[number] ?? 'end', reason: crowd.facts.reasons[value - number * step] ?? '' };
 }
 
+// What an agent chose, and why.
+function chosenOf(crowd, e) {
+  const { facts, arrays } = crowd, value = arrays.event_value[e], [step, most] = facts.choices_steps;
+  const reason = value % step, goals = Math.floor(value / step), after = goals % most, before = Math.floor(goals / most) - 1;
+  const won = arrays.event_x[e] * crowd.step, why = won > 0 ? `${facts.choices[reason]} by ${won.toFixed(1)} s` : facts.choices[reason] ?? '';
+  return `chooses ${facts.goals[after]?.name ?? 'a goal'}${before < 0 ? '' : ` in place of ${facts.goals[before]?.name ?? 'another'}`} (${why})`;
+}
+
 const placeText = (crowd, at) => `(${(at[0] + crowd.facts.origin[0]).toFixed(2)}, ${(at[1] + crowd.facts.origin[1]).toFixed(2)})`;
 
 // What an event was, in words; null for those that are told of single agents only when they are asked for.
@@ -156,6 +164,7 @@ function sentence(crowd, e) {
     OBSTACLE_MOVES: `${obstacle} goes on`, OBSTACLE_SENT: `${obstacle} is sent by a program`,
     SENT: `is sent to ${placeText(crowd, [arrays.event_x[e] * crowd.step, arrays.event_y[e] * crowd.step])}`, DEADLOCKED: 'deadlocked',
     STATE: kind === 'STATE' && (({ number, name, reason }) => `${number < 0 ? 'behaviour ends' : name} (${reason})`)(stateOf(crowd, e)),
+    CHOSE: kind === 'CHOSE' && chosenOf(crowd, e),
     JOINED_LINE: `joins the line of ${queue}`, CALLED: `is called at ${queue}`, SERVED: `is served at ${queue}`,
   }[kind] ?? kind.toLowerCase().replaceAll('_', ' ');
 }

@@ -15,7 +15,7 @@ from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.model import AreaChange, Scenario
 from crowdsim.scenario.queues import Queue
-from crowdsim.world.events import REASONS, Reason
+from crowdsim.world.events import CHOICE_REASONS, GOALS, REASONS, ChoiceReason, Reason
 
 MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
 MOST_EVENTS = 200_000  # More are thinned to what a time line shows: the rarest kinds first.
@@ -202,7 +202,7 @@ def add_events(packer: Packer, recording: Recording, origin: tuple[float, float]
     packer.add("event_agent", agent)
     packer.add("event_kind", events["kind"].map(lambda name: numbers.get(name, 0)).to_numpy(dtype=np.int64))
     packer.add("event_value", np.clip(events["value"].to_numpy(), 1 - LIMIT, LIMIT - 1))
-    is_length = (events["kind"] == "PATH_FOUND").to_numpy()
+    is_length = events["kind"].isin(("PATH_FOUND", "CHOSE")).to_numpy()  # their x and y are no places
     packer.add("event_x", in_steps(np.where(is_length, events["x"], events["x"] - origin[0]), 0.0))
     packer.add("event_y", in_steps(np.where(is_length, events["y"], events["y"] - origin[1]), 0.0))
     return left_out
@@ -300,6 +300,8 @@ def gather(
         words.append(left_out)
     facts |= {"words": words, "origin": list(origin), "step_m": STEP_M, "direction_step": DIRECTION_STEP}
     facts["reasons_step"] = REASONS
+    facts["choices"] = {int(reason): reason.words for reason in ChoiceReason}
+    facts["choices_steps"] = [CHOICE_REASONS, GOALS]
     return packer.pack(facts), has | {"words": words}
 
 

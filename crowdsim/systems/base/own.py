@@ -22,7 +22,7 @@ from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.systems.base.system import Setup, System, Tick
 from crowdsim.tunable import tunables
-from crowdsim.world.columns import BEHAVIOUR_COLUMNS, PARTY_COLUMNS
+from crowdsim.world.columns import BEHAVIOUR_COLUMNS, CHOICE_COLUMNS, PARTY_COLUMNS
 from crowdsim.world.declared import DeclaredColumns, columns_declared
 from crowdsim.world.registry import field_types, register, registered_systems
 
@@ -104,6 +104,19 @@ def systems_of(scenario: Scenario) -> tuple[type[System], ...]:
     return tuple(registered_systems()[chosen.name] for chosen in scenario.systems)
 
 
+# columns that only some scenarios have: of what, why another has none, and the way out
+_SOME_SCENARIOS = (
+    (PARTY_COLUMNS, "parties", "no group of the scenario keeps together", "Give one together"),
+    (
+        BEHAVIOUR_COLUMNS,
+        "machines of states",
+        "no group of the scenario has a behaviour",
+        "Give one a behaviour",
+    ),
+    (CHOICE_COLUMNS, "choices", "no goal of the scenario is quickest_of others", "Add one"),
+)
+
+
 class OwnSystem(System):
     """A system of a user's own as the tick sees it: called like any other, and held to what it declares.
 
@@ -121,19 +134,14 @@ class OwnSystem(System):
         self._origin = origin_of(self.name) or Origin("", "")
         self._columns = DeclaredColumns(setup.world.agents, self.name, kind.reads, kind.writes)
         self._tick = setup.world.tick
-        declared = (*self.reads, *self.writes)
-        alone = {column.name for column in PARTY_COLUMNS} - setup.world.agents.columns.keys()
-        if asked := [name for name in declared if name in alone]:
-            raise OwnSystemError(
-                f"the system {self.name} declares {asked[0]}, a column of parties, but no group of the "
-                "scenario keeps together. Give one together, or leave the system out."
-            )
-        missing = {column.name for column in BEHAVIOUR_COLUMNS} - setup.world.agents.columns.keys()
-        if asked := [name for name in declared if name in missing]:
-            raise OwnSystemError(
-                f"the system {self.name} declares {asked[0]}, a column of machines of states, but no group "
-                "of the scenario has a behaviour. Give one a behaviour, or leave the system out."
-            )
+        known = setup.world.agents.columns.keys()
+        for columns, what, why_not, way_out in _SOME_SCENARIOS:
+            missing = {column.name for column in columns} - known
+            if asked := [name for name in (*self.reads, *self.writes) if name in missing]:
+                raise OwnSystemError(
+                    f"the system {self.name} declares {asked[0]}, a column of {what}, but {why_not}. "
+                    f"{way_out}, or leave the system out."
+                )
         self.system: System = self._call("made", self._make, setup, parameters)
 
     def _make(self, setup: Setup, parameters: Any) -> System:

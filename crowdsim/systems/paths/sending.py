@@ -28,6 +28,8 @@ def send(world: World, rows: NDArray[np.int64], number: NDArray[np.int32], tick:
     A goal where the path of an agent leads already is no new request ([Pathfinding undated], section 7).
     """
     agents = world.agents
+    if world.has_choices:  # what was chosen before is no longer what it does
+        agents.choice[rows] = -1
     is_set = np.flatnonzero(number >= world.destinations.fixed)
     world.events.note(
         tick,
