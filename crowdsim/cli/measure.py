@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crowdsim.cli.figures import EXITS, QUEUES, STATES, figure_text, means_text, places_text, table_of
+from crowdsim.cli.figures import EXITS, QUEUES, RIDES, STATES, figure_text, means_text, places_text, table_of
 from crowdsim.cli.options import require_name
 from crowdsim.cli.progress import Progress
 from crowdsim.cli.shell import complain, table, tell
@@ -144,7 +144,7 @@ def _of_run(
     )
     facts: dict[str, Any] = {"summary": _plain(summary(tracks, tables).to_dict())}
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
-    for name in ("states", "queues"):
+    for name in ("states", "queues", "connections"):
         facts[name] = [_plain(row) for row in tables[name].to_dict("records")] if name in tables else []
     figures = place_figures(all_lines, all_areas, tables)
     return facts | {kind: [_plain(row) for row in rows] for kind, rows in figures.items()}, tables
@@ -216,6 +216,8 @@ def as_text(facts: dict[str, Any]) -> str:
         parts.append(table_of({"machine": "machine", "state": "state"}, STATES, facts["states"]))
     if facts["queues"]:
         parts.append(table_of({"queue": "queue"}, QUEUES, facts["queues"]))
+    if facts["connections"]:
+        parts.append(table_of({"connection": "connection", "kind": "kind"}, RIDES, facts["connections"]))
     return "\n\n".join([*parts, *places_text(facts)])
 
 

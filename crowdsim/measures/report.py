@@ -17,6 +17,7 @@ from crowdsim.measures.behaviour import (
     trips,
     waits_in_line,
 )
+from crowdsim.measures.connections import ride_use, rides
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
@@ -51,7 +52,7 @@ def all_tables(
     dict of str to DataFrame
         ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals``, ``exits`` and
         ``trips``; where agents have machines of states ``states`` and ``spells``, where there are queues
-        ``queues``, ``waits`` and ``lengths``;
+        ``queues``, ``waits`` and ``lengths``, where there are connections ``connections`` and ``rides``;
         where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
         ``area <name>`` and ``stays <name>`` for each area.
     """
@@ -70,6 +71,8 @@ def all_tables(
         if scenario.queues:
             tables |= {"queues": queue_use(tracks), "waits": waits_in_line(tracks)}
             tables["lengths"] = queue_lengths(tracks)
+        if scenario.connections:
+            tables |= {"connections": ride_use(tracks), "rides": rides(tracks)}
     knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)

@@ -239,6 +239,20 @@ MACHINE_COLUMNS = (
     RecordedColumn("waits", "uint8", "", "Wait: what it waits for by design; 0 is nothing"),
 )
 
+# Kept as well where there are connections.
+RIDING_COLUMNS = (
+    MACHINE_COLUMNS[-1],
+    RecordedColumn("ride_step", "uint8", "", "RideStep: 1 comes to a gate, 2 waits, 3 rides, 4 comes out"),
+    RecordedColumn("gate", "int32", "", "number of that gate, those of all connections in turn; -1 is none"),
+)
+
+
+def columns_kept(*, has_machines: bool, has_connections: bool) -> tuple[RecordedColumn, ...]:
+    """Return what a recording can hold beside the position."""
+    more = (*(MACHINE_COLUMNS if has_machines else ()), *(RIDING_COLUMNS if has_connections else ()))
+    return (*STANDARD_COLUMNS, *dict.fromkeys(more))
+
+
 # Kept as well where a run is traced with all columns: with them every column of the digests can be shown
 # agent by agent.
 TRACED_COLUMNS = (

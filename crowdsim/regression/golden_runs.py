@@ -51,7 +51,11 @@ def golden_scenario(scenario: Scenario) -> Scenario:
     """Return a scenario that is recorded as golden runs are:
     every column of all agents in every tick, traced.
     """
-    columns = tuple(recordable_columns(has_machines=bool(scenario.behaviours.machines)))
+    columns = tuple(
+        recordable_columns(
+            has_machines=bool(scenario.behaviours.machines), has_connections=bool(scenario.connections)
+        )
+    )
     every = replace(
         scenario.record,
         rate=1.0 / scenario.tick,

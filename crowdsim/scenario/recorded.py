@@ -29,7 +29,7 @@ _USUAL_REASONS = 14
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
-def recordable_columns(*, has_machines: bool = True) -> dict[str, int]:
+def recordable_columns(*, has_machines: bool = True, has_connections: bool = True) -> dict[str, int]:
     """Return the columns that a recording can hold beside the position,
     and the bytes that each takes in a row, in the order of the recording.
 
@@ -37,10 +37,12 @@ def recordable_columns(*, has_machines: bool = True) -> dict[str, int]:
     ----------
     has_machines : bool
         Whether machines of states say what agents do.
+    has_connections : bool
+        Whether there are connections.
     """
-    from crowdsim.recording.schema import MACHINE_COLUMNS, STANDARD_COLUMNS
+    from crowdsim.recording.schema import columns_kept
 
-    columns = (*STANDARD_COLUMNS, *(MACHINE_COLUMNS if has_machines else ()))
+    columns = columns_kept(has_machines=has_machines, has_connections=has_connections)
     return {column.name: np.dtype(column.dtype).itemsize * column.width for column in columns}
 
 
@@ -52,6 +54,8 @@ def resolve_record(
     avoidance: Chosen | None,
     reader: AreaReader,
     problems: Problems,
+    *,
+    has_connections: bool = False,
 ) -> Record:
     """Return what is recorded; what cannot be is added to the problems.
 
@@ -66,9 +70,16 @@ def resolve_record(
         The model of groups that have none of their own; None where it has problems.
     reader : AreaReader
     problems : Problems
+    has_connections : bool
     """
     ticks_per_frame = _ticks_per_frame(shape.rate, tick, problems)
-    columns = _columns(shape.columns, any(group.behaviour for group in groups), problems)
+    columns = _columns(
+        shape.columns,
+        recordable_columns(
+            has_machines=any(group.behaviour for group in groups), has_connections=has_connections
+        ),
+        problems,
+    )
     every = 1
     chosen: str | tuple[int | str, ...] = "all"
     if isinstance(shape.agents, schema.EveryShape):
@@ -115,8 +126,7 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _columns(wanted: str | list[str], has_machines: bool, problems: Problems) -> tuple[str, ...]:
-    known = recordable_columns(has_machines=has_machines)
+def _columns(wanted: str | list[str], known: dict[str, int], problems: Problems) -> tuple[str, ...]:
     if isinstance(wanted, str):
         return tuple(known)
     given, wanted = wanted, [COLUMNS.get(name, name) for name in wanted]

@@ -343,6 +343,7 @@ class GroupResolver:
             avoidance=self._own("avoidance", path),
             navigation=self._own("navigation", path),
             behaviour=self.machines.get(index, ""),
+            keys=tuple(shape.keys),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),

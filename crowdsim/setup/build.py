@@ -50,6 +50,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents, with_reserve
+from crowdsim.setup.gates import facts_of_connections
 from crowdsim.setup.identity import AgentNames
 from crowdsim.setup.newcomers import Arriving, fastest_to_come, widest_to_come
 from crowdsim.setup.things import give_things
@@ -146,6 +147,7 @@ def build_world(scenario: Scenario) -> Built:
         arriving,
         facts_of_machines(scenario),
         scenario.signals,
+        facts_of_connections(scenario),
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level

@@ -17,13 +17,12 @@ from crowdsim.recording.files import Kept
 from crowdsim.recording.header import Header, Layout, new_run_id
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import (
-    MACHINE_COLUMNS,
     ROSTER_DTYPE,
-    STANDARD_COLUMNS,
     TRACED_COLUMNS,
     EventKind,
     RecordedColumn,
     RecordedCount,
+    columns_kept,
     fitted,
 )
 from crowdsim.recording.writer import RecordingWriter
@@ -112,7 +111,10 @@ class Recorder:
             stuck_by=STUCK_BY,
             run_id=run_id or new_run_id(),
         )
-        digested = digest_names(own, has_machines=built.world.machines is not None)
+        world = built.world
+        digested = digest_names(
+            own, has_machines=world.machines is not None, has_connections=world.riding is not None
+        )
         layout = Layout(
             columns=tuple(self._columns),
             systems=tuple(kind.__name__ for kind in systems),
@@ -247,7 +249,9 @@ def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
     """Return what is recorded of every agent; of a traced run that records all,
     also what only its digests know.
     """
-    columns = (*STANDARD_COLUMNS, *(MACHINE_COLUMNS if scenario.behaviours.machines else ()))
+    columns = columns_kept(
+        has_machines=bool(scenario.behaviours.machines), has_connections=bool(scenario.connections)
+    )
     chosen = tuple(column for column in columns if column.name in scenario.record.columns)
     return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(columns) else chosen
 

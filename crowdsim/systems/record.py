@@ -25,15 +25,20 @@ DIGEST_COLUMNS = (
 
 # Beside these, where machines of states say what agents do.
 MACHINE_DIGESTS = ("machine_state", "waits", "errand", "draws")
+RIDING_DIGESTS = ("waits", "ride_step", "gate", "gate_out", "bound_for")  # where there are connections
 
 
-def digest_names(own: Sequence[type[System]], *, has_machines: bool = False) -> tuple[str, ...]:
+def digest_names(
+    own: Sequence[type[System]], *, has_machines: bool = False, has_connections: bool = False
+) -> tuple[str, ...]:
     """Return what is digested in every tick: columns, those of systems of a user's own among them,
     and what these systems keep.
     """
     return (
         *DIGEST_COLUMNS,
-        *(MACHINE_DIGESTS if has_machines else ()),
+        *dict.fromkeys(
+            (*(MACHINE_DIGESTS if has_machines else ()), *(RIDING_DIGESTS if has_connections else ()))
+        ),
         *(column.name for kind in own for column in kind.columns),
         *(STATE.format(kind.__name__) for kind in own),
     )
@@ -61,12 +66,16 @@ class Record(TickSystem):
         Digests after the last tick, in the order of `digest_names`.
     """
 
-    reads = (*DIGEST_COLUMNS, *MACHINE_DIGESTS)
+    reads = (*DIGEST_COLUMNS, *dict.fromkeys((*MACHINE_DIGESTS, *RIDING_DIGESTS)))
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self.recorder, self.own = setup.recorder, tuple(setup.own)
-        names = digest_names([each.kind for each in self.own], has_machines=setup.world.machines is not None)
+        names = digest_names(
+            [each.kind for each in self.own],
+            has_machines=setup.world.machines is not None,
+            has_connections=setup.world.riding is not None,
+        )
         self._columns = names[: len(names) - len(self.own)]
         self.fold = 0
         self.last: NDArray[np.uint64] = np.zeros(len(self._columns) + len(self.own), dtype=np.uint64)

@@ -42,6 +42,7 @@ class Stream(IntEnum):
     ENTRANCE = 11  # where an agent comes in
     STATE = 12  # what agents draw for what they do: times, places, which state comes next
     SERVICE = 13  # how long it takes to serve an agent
+    ALIGHT = 14  # where an agent comes out of a connection
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:

@@ -22,10 +22,18 @@ from crowdsim.navigation.tiles import handles
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
 from crowdsim.printable import counted
 from crowdsim.saved import FARTHEST_M, MOST, MOST_TICKS, Arrays, Saved, ascends
-from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, AgentColumns, AgentState, Errand
+from crowdsim.world.columns import (
+    AGENT_COLUMNS,
+    BEHAVIOUR_COLUMNS,
+    AgentColumns,
+    AgentState,
+    Column,
+    Errand,
+)
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
+from crowdsim.world.riding import RIDING_COLUMNS, RidingFacts, let_go
 
 C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
@@ -163,6 +171,7 @@ class World:
     machines : MachineFacts, optional
     signals : sequence of str
         Their names.
+    riding : RidingFacts, optional
 
     Attributes
     ----------
@@ -185,6 +194,8 @@ class World:
         Of machines of states that say what agents do; None where there are none.
     signals : dict of str to bool
         Which signals are on.
+    riding : RidingFacts or None
+        Connections; None where there are none.
     signals_to_come : set of str
         Those that events of the scenario are still to give; known from the tick on in which it is asked.
     """
@@ -203,6 +214,7 @@ class World:
         newcomers: Newcomers | None = None,
         machines: MachineFacts | None = None,
         signals: Sequence[str] = (),
+        riding: RidingFacts | None = None,
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -213,7 +225,9 @@ class World:
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
-        more = BEHAVIOUR_COLUMNS if machines is not None else ()
+        self.riding = riding
+        more: tuple[Column, ...] = BEHAVIOUR_COLUMNS if machines is not None else ()
+        more += RIDING_COLUMNS if riding is not None else ()
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
         self.kept = (*KEPT, *(column.name for column in more))
         self.corridors = CorridorStore()
@@ -373,6 +387,8 @@ class World:
         agents, goals = self.agents, self.goals
         piece = agents.goal_piece[agents.goal_piece >= 0]
         number = [agents.goal, self.outside["goal"], goals.piece_source[piece]]
+        if self.riding is not None:
+            number.append(agents.bound_for)
         found = np.zeros(len(goals.reach), dtype=np.bool_)
         for each in number:
             found[each[each >= 0]] = True
@@ -399,14 +415,24 @@ class World:
         be if none were out, and agents whose ground is gone are where they were.
         """
         if self.is_level:
-            return self.agents.layer, None
+            return self._apart(self.agents.layer), None
         polygon = self.polygons()
         part = (self.mesh.polygon_part if self.tiles is None else self.tiles.whole_parts())[polygon]
         heights, slope = self.heights(position), self.mesh.polygon_slope[polygon]
         rows, planes = self._without_ground()
         if len(rows):
             part[rows], slope[rows] = planes.part, planes.slope
-        return part, Heights(heights, slope, self.mesh.step)
+        return self._apart(part), Heights(heights, slope, self.mesh.step)
+
+    def _apart(self, part: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return on which part of the ground each is, (n,); of those that ride each has one of its own."""
+        if self.riding is None:
+            return part
+        rides = np.flatnonzero(self.agents.activity == AgentState.RIDING)
+        if len(rides):
+            part = part.copy()
+            part[rides] = -2 - np.arange(len(rides), dtype=np.int32)
+        return part
 
     def _without_ground(self) -> tuple[NDArray[np.int64], Planes]:
         """Return the rows that stand on no ground, and the planes that they stand on all the same."""
@@ -577,6 +603,8 @@ class World:
     def take_out(self, rows: NDArray[np.int64]) -> None:
         """Take agents out of the world, (k,) rows, until `put_in` puts them in again as they were."""
         agents = self.agents
+        if self.riding is not None:
+            let_go(agents, rows)
         more = {name: getattr(agents, name)[rows] for name in ("entity", *self.kept)}
         more["was_in"] = np.ones(len(rows), dtype=np.uint8)
         both = {name: np.concatenate([self.outside[name], more[name]]) for name in more}
@@ -803,6 +831,8 @@ class World:
             "itineraries": len(self.itineraries),
             "groups": groups,
             "states": len(self.machines.leaving) if self.machines is not None else 0,
+            "gates": len(self.riding.gates) if self.riding is not None else 0,
+            "connections": len(self.riding.connections) if self.riding is not None else 0,
         }
 
     def _check_life(

@@ -9,10 +9,13 @@ from crowdsim.systems.change_ground import ChangeGround
 from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.paths.lost_paths import NOTED
+from crowdsim.systems.ride import Ride
+from crowdsim.systems.route import Route
 from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS
+from crowdsim.world.riding import RIDING_COLUMNS
 from tests.crowds import BUSY, simulation
 
-NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS)}
+NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *RIDING_COLUMNS)}
 
 
 @pytest.mark.parametrize("kind", TICK_ORDER, ids=lambda kind: kind.__name__)
@@ -82,6 +85,8 @@ def test_a_system_writes_only_what_it_declares():
         "GiveWay": set(GiveWay.writes),
         "GoRound": {"priced_portal", "priced_until"},
         "Behave": set(Behave.writes),  # no agent has a machine
+        "Ride": set(Ride.writes),  # there are no connections
+        "Route": set(Route.writes),
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }
     for system in run.systems:

@@ -132,7 +132,7 @@ class Destinations:
             first = len(goals.goal_start) - 1
             for number, shape in enumerate(new, start=first):
                 self._name(number, shape)
-            goals = joined(goals, _as_goals(mesh, _points_of(new)), first)
+            goals = joined(goals, as_goals(mesh, _points_of(new)), first)
             changed += range(first, first + len(new))
         return Change(goals, self._numbers(wanted), np.array(changed, dtype=np.int64))
 
@@ -166,7 +166,7 @@ class Destinations:
         regions = self.regions
         is_point = np.ones(len(self._shapes), dtype=np.bool_)
         is_point[regions - self.fixed] = False
-        points = _as_goals(mesh, _points_of([each for each in self._shapes if len(each) == 4]))
+        points = as_goals(mesh, _points_of([each for each in self._shapes if len(each) == 4]))
         areas = cut_goals(mesh, [self.shape_of(number) for number in regions.tolist()])
         order = np.empty(len(self._shapes), dtype=np.int64)
         order[np.concatenate([np.flatnonzero(is_point), np.flatnonzero(~is_point)])] = np.arange(len(order))
@@ -249,7 +249,7 @@ def _points_of(shapes: Sequence[tuple[Any, ...]]) -> Points:
     )
 
 
-def _as_goals(mesh: NavMesh, points: Points) -> GoalPieces:
+def as_goals(mesh: NavMesh, points: Points) -> GoalPieces:
     """Return points as goals of one piece each, or of none where there is no ground."""
     polygon, clearance = _ground_of(mesh, points)
     there = polygon >= 0
