@@ -169,9 +169,9 @@ def _has_route(
         return np.zeros(len(rows), dtype=np.bool_)
     routes = Routes(built.world)
     may = riding.has_key[agents.group[rows]][:, routes.connection]
-    who = Walkers(place, polygon, agents.radius[rows], agents.desired_speed[rows])
+    walkers = Walkers(place, polygon, agents.radius[rows], agents.desired_speed[rows])
     found: NDArray[np.bool_] = np.isfinite(
-        routes.choose(who, goal, np.ones(len(routes.connection)), may).seconds
+        routes.choose(routes.measure(walkers, goal), np.ones(len(routes.connection)), may).seconds
     )
     return found
 

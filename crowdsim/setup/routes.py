@@ -16,6 +16,7 @@ from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.world.world import World
 
 AT_ONCE = 256  # Agents that are looked at together.
+SAME_S = 1e-9  # Rounding: routes that take as long.
 SAME_M = 0.02  # Radii up to so much apart have the same paths from gate to gate.
 
 
@@ -57,8 +58,89 @@ class Chosen(NamedTuple):
     seconds: NDArray[np.float64]
 
 
+class Legs(NamedTuple):
+    """How long agents walk.
+
+    Attributes
+    ----------
+    walk : (k,) float64, s
+        To their goals; inf where no path leads there, here and below.
+    to_gate : (k, g) float64, s
+        To each gate.
+    to_goal : (k, g) float64, s
+        From each gate to their goals.
+    between : (r, g, g) float64, m
+        From gate to gate, by how wide agents are.
+    size : (k,) int64
+        Which of these holds for an agent.
+    speed : (k,) float64, m/s
+    """
+
+    walk: NDArray[np.float64]
+    to_gate: NDArray[np.float64]
+    to_goal: NDArray[np.float64]
+    between: NDArray[np.float64]
+    size: NDArray[np.int64]
+    speed: NDArray[np.float64]
+
+    def only(self, part: Any) -> Legs:
+        """Return those of some agents."""
+        return Legs(
+            self.walk[part], self.to_gate[part], self.to_goal[part], self.between, self.size[part],
+            self.speed[part],
+        )  # fmt: skip
+
+
+def quickest(
+    legs: Legs, begin: NDArray[np.int64], end: NDArray[np.int64], cost: NDArray[np.float64]
+) -> Chosen:
+    """Return for agents whether they walk, or to which gate they go.
+
+    Parameters
+    ----------
+    legs : Legs
+        Of k agents.
+    begin, end : (p,) int64
+        Gates from which one can get to which.
+    cost : (k, p) float64, s
+        How long that takes each; inf where it may not.
+
+    Notes
+    -----
+    From the goal backwards, all agents at once, until nothing gets quicker (Bellman and Ford). Of routes that
+    take as long an agent takes that with the fewest rides, then that by the gate with the lowest number.
+    Twin: `tests/reference/routes.py`.
+    """
+    rows, count = legs.to_gate.shape
+    ahead = np.full((rows, count), np.inf)  # from where it goes in at a gate to the goal
+    choice = np.full((rows, count), -1, dtype=np.int32)
+    for _ in range(count + 1):
+        on = legs.to_goal.copy()  # from where it comes out at a gate
+        for size in range(len(legs.between)):
+            own = legs.size == size
+            steps = legs.between[size][None] / legs.speed[own, None, None] + ahead[own, None, :]
+            on[own] = np.minimum(on[own], steps.min(axis=2))
+        total, before = cost + on[:, end], ahead.copy()
+        for pair, gate in enumerate(begin.tolist()):
+            better = total[:, pair] < ahead[:, gate] - SAME_S
+            ahead[better, gate] = total[better, pair]
+            choice[better, gate] = end[pair]
+        if np.array_equal(before, ahead):
+            break
+    whole = legs.to_gate + ahead
+    best = np.argmin(whole, axis=1)
+    least = whole[np.arange(rows), best]
+    rides = least < legs.walk - SAME_S
+    out = choice[np.arange(rows), best]
+    return Chosen(
+        np.where(rides, best, -1).astype(np.int32),
+        np.where(rides, out, -1).astype(np.int32),
+        np.minimum(least, legs.walk),
+    )
+
+
 class Routes:
-    """The quickest routes over walks and connections ([Dijkstra 1959] on a graph of gates).
+    """The quickest routes over walks and connections on a graph of gates.
 
     Walks are measured on the mesh, whatever planner leads agents along them, and take as long as an agent
     likes to walk. So each planner finds one walk at a time, and knows nothing of connections.
@@ -93,32 +175,6 @@ class Routes:
         self._polygon = np.zeros(0, dtype=np.int64)
         self._between: dict[float, NDArray[np.float64]] = {}
 
-    def choose(
-        self,
-        who: Walkers,
-        goal: NDArray[np.int32],
-        cost: NDArray[np.float64],
-        may: NDArray[np.bool_],
-    ) -> Chosen:
-        """Return what agents do next.
-
-        Parameters
-        ----------
-        who : Walkers
-            (k,)
-        goal : (k,) int32
-            Where they are bound for.
-        cost : (p,) float64, s
-            How long each pair of gates takes, waiting included.
-        may : (k, p) bool
-            Which pairs each may use.
-        """
-        parts = [slice(at, at + AT_ONCE) for at in range(0, len(goal), AT_ONCE)]
-        found = []
-        for part in parts:
-            found.append(self._choose(who.only(part), goal[part], cost, may[part]))
-        return Chosen(*(np.concatenate(each) for each in zip(*found, strict=True)))
-
     def _stand_on_ground(self) -> None:
         """Find the gates on the ground as it is now."""
         mesh, count = self._world.mesh, len(self._layer)
@@ -129,58 +185,50 @@ class Routes:
             self._polygon = np.empty(count, dtype=np.int64)
             locate_many(0, count, mesh, self._point, self._layer, self._polygon)
 
-    def _choose(
-        self,
-        who: Walkers,
-        goal: NDArray[np.int32],
-        cost: NDArray[np.float64],
-        may: NDArray[np.bool_],
-    ) -> Chosen:
+    def measure(self, walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
+        """Return how long agents walk, (k,), each to its goal, (k,), and to and from gates."""
         self._stand_on_ground()
-        world, count, rows = self._world, len(self._layer), len(goal)
-        place, polygon, radius, speed = who.place, who.polygon, who.radius, np.maximum(who.speed, 1e-3)
-        walk = self._lengths(world.goals, place, polygon, goal, radius) / speed
-        gate = np.tile(np.arange(count, dtype=np.int32), rows)
-        to_gate = (
-            self._lengths(
-                self._goals,
-                np.repeat(place, count, axis=0),
-                np.repeat(polygon, count),
-                gate,
-                np.repeat(radius, count),
-            ).reshape(rows, count)
-            / speed[:, None]
+        parts = [slice(at, at + AT_ONCE) for at in range(0, len(goal), AT_ONCE)]
+        legs = [self._legs(walkers.only(part), goal[part]) for part in parts]
+        size = np.ceil(walkers.radius / SAME_M - 1e-9) * SAME_M
+        sizes, kind = np.unique(size, return_inverse=True)
+        between = np.array([self._between_gates(float(each)) for each in sizes])
+        walk, to_gate = (np.concatenate(each) for each in zip(*legs, strict=True))
+        speed = np.maximum(walkers.speed, 1e-3)
+        goals, place = np.unique(np.column_stack([kind.reshape(-1), goal]), axis=0, return_inverse=True)
+        to_goal = np.array(
+            [self._from_gates(self._world.goals, int(each), float(sizes[row])) for row, each in goals]
+        ).reshape(-1, len(self._layer))[place.reshape(-1)]
+        return Legs(
+            walk / speed, to_gate / speed[:, None], to_goal / speed[:, None], between, kind.reshape(-1), speed
         )
-        size = np.ceil(radius / SAME_M - 1e-9) * SAME_M
-        kinds, kind = np.unique(np.column_stack([size, goal]), axis=0, return_inverse=True)
-        kind = kind.reshape(-1)
-        to_goal = np.array([self._from_gates(world.goals, int(each[1]), float(each[0])) for each in kinds])
-        out = to_goal[kind] / speed[:, None]
-        between = np.array([self._between_gates(float(each[0])) for each in kinds])
-        ahead = np.full((rows, count), np.inf)  # from where it goes in at a gate to the goal
-        choice = np.full((rows, count), -1, dtype=np.int32)
-        each_cost = np.where(may, cost[None, :], np.inf)
-        for _ in range(count + 1):
-            on = np.empty_like(out)
-            for number in range(len(kinds)):
-                own = kind == number
-                steps = between[number][None] / speed[own, None, None] + ahead[own, None, :]
-                on[own] = np.minimum(out[own], steps.min(axis=2))
-            total = each_cost + on[:, self.end]
-            before = ahead.copy()
-            for pair, begin in enumerate(self.begin.tolist()):
-                better = total[:, pair] < ahead[:, begin] - 1e-9
-                ahead[better, begin] = total[better, pair]
-                choice[better, begin] = self.end[pair]
-            if np.array_equal(before, ahead):
-                break
-        whole = to_gate + ahead
-        best = np.argmin(whole, axis=1)
-        least = whole[np.arange(rows), best]
-        rides = least < walk - 1e-9
-        gate_in = np.where(rides, best, -1).astype(np.int32)
-        gate_out = np.where(rides, choice[np.arange(rows), best], -1).astype(np.int32)
-        return Chosen(gate_in, gate_out, np.minimum(least, walk))
+
+    def choose(self, legs: Legs, cost: NDArray[np.float64], may: NDArray[np.bool_]) -> Chosen:
+        """Return what agents do next.
+
+        Parameters
+        ----------
+        legs : Legs
+            Of k agents.
+        cost : (p,) float64, s
+            How long each pair of gates takes, waiting included.
+        may : (k, p) bool
+            Which pairs each may use.
+        """
+        return quickest(legs, self.begin, self.end, np.where(may, cost[None, :], np.inf))
+
+    def _legs(
+        self, walkers: Walkers, goal: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how far it is to their goals, (k,) m, and to each gate, (k, g) m."""
+        count, rows = len(self._layer), len(goal)
+        gate = np.tile(np.arange(count, dtype=np.int32), rows)
+        walk = self._lengths(self._world.goals, walkers.place, walkers.polygon, goal, walkers.radius)
+        each = (
+            np.repeat(walkers.place, count, axis=0), np.repeat(walkers.polygon, count), gate,
+            np.repeat(walkers.radius, count),
+        )  # fmt: skip
+        return walk, self._lengths(self._goals, *each).reshape(rows, count)
 
     def _from_gates(self, goals: GoalPieces, goal: int, radius: float) -> NDArray[np.float64]:
         """Return how far it is from each gate to a goal, (g,) m."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.saved import Arrays, Saved
+from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
 from crowdsim.systems.connections.gates import Gates
 from crowdsim.systems.connections.lifts import Lift
@@ -116,6 +116,16 @@ class Ride(TickSystem):
         )
         saved.require(
             (step != RideStep.IN_LINE) | (agents.gate_spot >= 0), "gate_spot", "one that waits has a place"
+        )
+        places = np.array(
+            [MOST if gate.moves_up else len(gate.spots) for gate in gates.gates], dtype=np.int64
+        )
+        saved.require(~is_at | (agents.gate_spot < places[at]), "gate_spot", "the gate has no such place")
+        away = self.world.outside
+        saved.require(
+            not np.any(away["ride_step"]) and not np.any(away["gate"] >= 0),
+            "carriers",
+            "agents that are not in the world are at no connection",
         )
         for number, each in enumerate(gates.facts.connections):
             inside = np.count_nonzero(is_at & (step >= RideStep.RIDING) & (gates.connection[at] == number))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.saved import Arrays, Saved
-from crowdsim.setup.routes import Routes, Walkers
+from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.connections.gates import Gates
 from crowdsim.systems.paths.lost_paths import LOST, ask_anew
@@ -15,6 +15,9 @@ from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.riding import RideStep, let_go
 
 CHOICES = ("ride_step", "bound_for", "gate", "gate_out")
+
+
+TURNS = 32  # In which agents choose that choose in one tick: up to so many one after the other.
 
 
 class Route(TickSystem):
@@ -70,14 +73,17 @@ class Route(TickSystem):
         if not len(rows):
             return
         may = self._gates.facts.has_key[agents.group[rows]][:, self._routes.connection]
-        goal, cost = agents.goal[rows].copy(), self._costs()
+        goal = agents.goal[rows].copy()
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
-        who = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
-        chosen = self._routes.choose(who, goal, cost, may)
+        walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
+        legs = self._routes.measure(walkers, goal)
+        chosen = self._choose(legs, may)
         agents.lacks_key[rows] = -1
-        lost = np.isinf(chosen.seconds)
-        if lost.any() and not may.all():
-            all_keys = self._routes.choose(who.only(lost), goal[lost], cost, np.ones_like(may[lost]))
+        lost = np.flatnonzero(np.isinf(chosen.seconds))
+        if len(lost) and not may.all():
+            all_keys = self._routes.choose(
+                legs.only(lost), self._costs(self._ahead()), np.ones_like(may[lost])
+            )
             agents.lacks_key[rows[lost]] = self._lacking(agents.group[rows[lost]], all_keys.gate)
         goes = rows[chosen.gate >= 0]
         if len(goes):
@@ -88,6 +94,23 @@ class Route(TickSystem):
             self._gates.come(tick.number, goes)
             tick.counts["chose_connections"] = float(len(goes))
 
+    def _choose(self, legs: Legs, may: NDArray[np.bool_]) -> Chosen:
+        """Let agents choose in turns: those of a turn know of all before them which gates they go to."""
+        ahead, found = self._ahead(), list[Chosen]()
+        size = -(-len(may) // TURNS)
+        for first in range(0, len(may), size):
+            part = slice(first, first + size)
+            found.append(self._routes.choose(legs.only(part), self._costs(ahead), may[part]))
+            goes = found[-1].gate[found[-1].gate >= 0]
+            ahead += np.bincount(goes, minlength=len(ahead))
+        return Chosen(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def _ahead(self) -> NDArray[np.int64]:
+        """Return how many wait at each gate or are on their way there, (g,)."""
+        agents = self.world.agents
+        waits = np.isin(agents.ride_step, (RideStep.COMING, RideStep.IN_LINE))
+        return np.bincount(agents.gate[waits], minlength=len(self._gates.gates))
+
     def _lacking(self, group: NDArray[np.int32], gate: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the connections whose keys agents lack, (k,); -1 where no key would help."""
         has_key = self._gates.facts.has_key[group]
@@ -96,15 +119,12 @@ class Route(TickSystem):
         other = np.argmin(has_key, axis=1)
         return np.where(gate < 0, -1, np.where(lacks_first, first, other))
 
-    def _costs(self) -> NDArray[np.float64]:
-        """Return how long each pair of gates takes now, waiting included, (p,) s."""
-        agents = self.world.agents
-        waits = np.isin(agents.ride_step, (RideStep.COMING, RideStep.IN_LINE))
-        ahead = np.bincount(agents.gate[waits], minlength=len(self._gates.gates))
-        found = np.empty(len(self._routes.connection))
-        for pair, number in enumerate(self._routes.connection.tolist()):
-            begin, end = int(self._routes.begin[pair]), int(self._routes.end[pair])
-            first = int(self._gates.facts.first_gate[number])
+    def _costs(self, ahead: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how long each pair of gates takes behind so many others at each gate, (g,); (p,) s."""
+        routes, facts = self._routes, self._gates.facts
+        found = np.empty(len(routes.connection))
+        for pair, number in enumerate(routes.connection.tolist()):
+            begin, end, first = int(routes.begin[pair]), int(routes.end[pair]), int(facts.first_gate[number])
             carrier = self._carriers[number]
             found[pair] = carrier.expected(int(ahead[begin])) + carrier.ride_s(begin - first, end - first)
         return found

@@ -14,6 +14,9 @@ from crowdsim.world.columns import INDEX, NEVER, PLACE, TICK, AgentColumns, Agen
 ENDS = 1024  # More than the ends of any connection.
 
 
+MOST_SPOT = 1 << 24  # Those that wait at one gate, one behind the other: more than agents.
+
+
 class RideStep(Code):
     """How far an agent has got at a connection."""
 
@@ -31,7 +34,7 @@ RIDING_COLUMNS = (
     Column("bound_for", "int32", "", "goal behind it; -1 is none", fill=-1, within=INDEX, of="goals"),
     Column("gate", "int32", "", "gate where it goes in; -1 is none", fill=-1, within=INDEX, of="gates"),
     Column("gate_out", "int32", "", "gate where it comes out; -1 is none", fill=-1, within=INDEX, of="gates"),
-    Column("gate_spot", "int32", "", "its place among those that wait; -1 is none", fill=-1, within=INDEX),
+    Column("gate_spot", "int32", "", "its place there; -1 is none", fill=-1, within=(-1, MOST_SPOT)),
     Column("boarded_at", "float64", "m", "where it stood when it went in", width=2, within=PLACE),
     Column(
         "lacks_key",

@@ -13,7 +13,7 @@ from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
-from crowdsim.navigation.goals.destinations import Change, Destinations, Points
+from crowdsim.navigation.goals.destinations import MOST_FLOORS, Change, Destinations, Points
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import heights_at
@@ -814,6 +814,7 @@ class World:
             "was_in": saved.take("was_in", "u1", (len(entity),), high=1),
         }
         outside = self.outside
+        saved.require(outside["layer"] <= MOST_FLOORS, "layer", "there are not so many floors")
         self._check_life(saved, entity, {name: outside[name] for name in ("group", "index", "start_tick")})
         own = self._life_of(entity, outside["group"], outside["index"])["itinerary"]
         lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)

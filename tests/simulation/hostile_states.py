@@ -300,7 +300,7 @@ SCENES = {
                 "rungs": two("ladder", climb=2),
                 "red door": two("door", key="red"),
             },
-            [walkers(6), walkers(4, name="v", goes="west"), walkers(3, name="k", keys=["red"])],
+            [walkers(6), walkers(4, name="v", goes="west"), walkers(3, name="k", keys=["red"], reserve=2)],
         ),
         70,
     ),

@@ -24,6 +24,7 @@ from crowdsim.saved import FARTHEST_M, Saved
 
 # Regions that a run may have set; each is kept for good. More are better named in the scenario.
 MOST_REGIONS = 4096
+MOST_FLOORS = 1 << 16  # More than a scenario can have.
 MOST_POINTS = 1_000_000  # Below the goals that keys of shared searches have room for (2^21).
 
 
@@ -206,7 +207,7 @@ class Destinations:
         is_region = saved.take("is_region", "?")
         count = len(is_region)
         place = saved.take("place", "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M)
-        layer = saved.take("layer", "i4", (count,), low=-1)
+        layer = saved.take("layer", "i4", (count,), low=-1, high=MOST_FLOORS)
         reach = saved.take("reach", "f8", (count,), low=0.0, high=FARTHEST_M)
         data = saved.take("bytes", "u1").tobytes()
         ends = np.cumsum(saved.parts("length", count, len(data))).tolist()

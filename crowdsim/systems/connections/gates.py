@@ -1,4 +1,4 @@
-"""Gates of connections: who waits there by turn, goes in, rides, and comes out."""
+"""Gates of connections: which agents wait there, go in by turn, ride and come out."""
 
 from __future__ import annotations
 
