@@ -111,6 +111,17 @@ groups:
   - {name: guest, positions: [[8, 2]], behaviour: guest}
   - {name: guard, positions: [[8, 6]], behaviour: guard}
 """
+_CONNECTED = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: [{box: [0, 0, 4, 4]}, {box: [6, 0, 10, 4]}]}
+goals: {out: {exit: {box: [9, 1, 10, 3]}}}
+connections:
+  over: {passage: {ends: [{area: {box: [3, 1, 4, 3]}}, {area: {box: [6, 1, 7, 3]}}], time: 0.2}}
+groups: [{name: walking, positions: [[2.2, 2], [2.2, 1]], goals: out}]
+"""
 _CHANGING = """
 version: 1
 name: warm
@@ -161,6 +172,7 @@ _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here:
 # Only some meshes have corners there, which is known when the mesh is built.
 _FREE_VERTICES = "vertices in free ground"
 _COME = "agents come"
+_CONNECTIONS = "connections"
 _played: set[str] = set()
 
 
@@ -263,6 +275,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             )
     if scenario.has_arrivals:
         scenes.append(Scene((_COME,), _COMING, ()))
+    if scenario.connections:
+        scenes.append(Scene((_CONNECTIONS,), _CONNECTED, ()))
     return list(dict.fromkeys(scenes))
 
 
@@ -295,6 +309,7 @@ def all_scenes() -> list[Scene]:
     return [
         *dict.fromkeys(scenes),
         Scene((_COME,), _COMING, ()),
+        Scene((_CONNECTIONS,), _CONNECTED, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]

@@ -25,6 +25,7 @@ AT_SPOT_M = 0.2
 OFF_M = 0.45  # So far from its place one that was pushed goes back.
 BESIDE_M = 1.0  # One that stands so near to a place that has become free moves up.
 BOARD_M = 3.0  # So near to the middle of the area an agent goes in, or within `JOIN_M` of its place.
+THRONG_M = 7.0  # So near to a gate those that come are held up by those that wait there.
 TRIES = 24  # Places that one that comes out tries in a tick.
 
 
@@ -214,6 +215,7 @@ class Gates:
         rows = np.flatnonzero(waits)
         if not len(rows):
             return
+        self._note_throng(rows[agents.ride_step[rows] == RideStep.COMING])
         spot = self._spots_of(rows)
         goes = (agents.activity[rows] == AgentState.WALKING) & (agents.goal[rows] >= world.destinations.fixed)
         head = np.where(goes[:, None], np.inf, agents.position[rows])
@@ -224,6 +226,17 @@ class Gates:
             self.come(tick, rows[off])
             again = rows[off & ~comes]
             agents.waits[again] = Wait.CONNECTION
+
+    def _note_throng(self, rows: NDArray[np.int64]) -> None:
+        """Let those that come, (k,), wait for the connection too where others stand before them."""
+        agents = self.world.agents
+        has_line = np.bincount(
+            agents.gate[agents.ride_step == RideStep.IN_LINE], minlength=len(self.gates)
+        ).astype(np.bool_)
+        gate = agents.gate[rows]
+        near = has_line[gate] & (np.hypot(*(agents.position[rows] - self.point[gate]).T) <= THRONG_M)
+        agents.waits[rows[near & (agents.waits[rows] == Wait.NOTHING)]] = Wait.CONNECTION
+        agents.waits[rows[~near & (agents.waits[rows] == Wait.CONNECTION)]] = Wait.NOTHING
 
     def board(self, tick: int, row: int, until: int) -> None:
         """Let one go in."""
@@ -283,7 +296,9 @@ class Gates:
         agents.progress_direction[row], agents.wall_distance[row] = 0.0, 0.0
         agents.corner_vertex[row], agents.guessed[row] = NOT_CACHED, -1
         gate, goal = int(agents.gate_out[row]), int(agents.bound_for[row])
-        agents.goal[row], agents.waits[row] = goal, Wait.NOTHING
+        agents.goal[row] = goal
+        if agents.waits[row] == Wait.CONNECTION:  # else its machine has let it wait for something
+            agents.waits[row] = Wait.NOTHING
         agents.activity[row] = AgentState.WALKING if goal >= 0 else AgentState.STANDING
         lose_paths(agents, one)
         forget_path(agents, one)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.systems.paths.lost_paths import lose_paths, wish_to_replan
-from crowdsim.world.columns import AgentState, ReplanCause, Stepping
+from crowdsim.world.columns import AgentState, ReplanCause, Stepping, Wait
 from crowdsim.world.events import EventKind
 from crowdsim.world.riding import RideStep, let_go
 from crowdsim.world.world import World
@@ -84,6 +84,8 @@ def _turn_at_gates(
     rides, comes = step >= RideStep.RIDING, (step != RideStep.NONE) & (step < RideStep.RIDING)
     agents.bound_for[rows[rides]] = agents.goal[rows[rides]] = number[rides]
     same = comes & (agents.bound_for[rows] == number) & (number >= 0)
+    # those that go on in the same line still wait for it
+    agents.waits[rows[same & (step == RideStep.IN_LINE)]] = Wait.CONNECTION
     leaves = rows[comes & ~same]
     waited = leaves[agents.ride_step[leaves] == RideStep.IN_LINE]
     if len(waited):
