@@ -43,7 +43,7 @@ from tests.cli.test_mistakes import outcome
 from tests.crowds import ROOT
 
 # systems that ticks have had only since the sample was recorded
-SINCE = {"Choose", "Enter", "Behave", "KeepTogether", "Agree"}
+SINCE = {"Choose", "Enter", "Behave", "KeepTogether", "Agree", "Route", "Ride"}
 
 PLUG_IN = """
 from crowdsim.systems import System, register

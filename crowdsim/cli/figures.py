@@ -38,6 +38,11 @@ CHANGES = {
     "people": ("people", 0), "changes": ("changes", 0), "changes_a_minute": ("each a minute", 2),
     "most_in_a_minute": ("most in a minute", 0),
 }  # fmt: skip
+RIDES = {
+    "people": ("people", 0), "rode": ("rode", 0), "left": ("left", 0), "mean_wait_s": ("wait s", 1),
+    "longest_wait_s": ("longest s", 1), "mean_ride_s": ("ride s", 1), "most_inside": ("inside", 0),
+    "most_waiting": ("waiting", 0),
+}  # fmt: skip
 LINES = {
     "length_m": ("length m", 2), "forwards": ("forwards", 0), "backwards": ("backwards", 0),
     "first_s": ("first s", 1), "last_s": ("last s", 1), "flow_per_s": ("flow 1/s", 3),

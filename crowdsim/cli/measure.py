@@ -18,6 +18,7 @@ from crowdsim.cli.figures import (
     EXITS,
     PARTIES,
     QUEUES,
+    RIDES,
     STATES,
     figure_text,
     means_text,
@@ -156,7 +157,7 @@ def _of_run(
     )
     facts: dict[str, Any] = {"summary": _plain(summary(tracks, tables).to_dict())}
     facts["exits"] = [_plain(row) for row in tables["exits"].to_dict("records")] if "exits" in tables else []
-    for name in ("states", "queues", "choice use", "changes"):
+    for name in ("states", "queues", "choice use", "changes", "connections"):
         facts[name] = [_plain(row) for row in tables[name].to_dict("records")] if name in tables else []
     of_groups = parties_of_groups(tables["parties"]).to_dict("records") if "parties" in tables else []
     facts["parties"] = [_plain(row) for row in of_groups]
@@ -236,6 +237,8 @@ def as_text(facts: dict[str, Any]) -> str:
         names = {"group": "group", "goal": "chosen", "reason": "reason"}
         parts.append(table_of(names, CHOICES, facts["choice use"]))
         parts.append(table_of({"group": "group"}, CHANGES, facts["changes"]))
+    if facts["connections"]:
+        parts.append(table_of({"connection": "connection", "kind": "kind"}, RIDES, facts["connections"]))
     return "\n\n".join([*parts, *places_text(facts)])
 
 

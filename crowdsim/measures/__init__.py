@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         waits_in_line,
     )
     from crowdsim.measures.choosing import choice_changes, choice_use, choices
+    from crowdsim.measures.connections import ride_use, rides
     from crowdsim.measures.contacts import collisions, overlaps, steering_scores
     from crowdsim.measures.deadlock import deadlocks, stuck_people, stuck_spells, waiting_graph, why_stuck
     from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
@@ -44,7 +45,8 @@ __all__ = [
     "deadlocks", "densities", "detours", "evacuation_curve", "exit_use", "first_crossings", "flow_over_time",
     "lane_order", "lane_order_of", "line_crossings", "mean_flow", "overlaps", "parties_of_groups",
     "party_spread", "party_use", "passages", "path_lengths",
-    "pedpy_ground", "pedpy_trajectory", "queue_lengths", "queue_use", "read_measured", "speed_over_time",
+    "pedpy_ground", "pedpy_trajectory", "queue_lengths", "queue_use", "read_measured", "ride_use",
+    "rides", "speed_over_time",
     "speeds", "state_spells", "state_use", "steady_state", "steering_scores", "stuck_people", "stuck_spells",
     "summary", "tracks_of", "trajectories", "trips", "waiting_graph", "waits_in_line", "why_stuck",
 ]  # fmt: skip
@@ -55,6 +57,7 @@ __getattr__, __dir__ = names_from(__name__, {
         "queue_lengths", "queue_use", "state_spells", "state_use", "trips", "waits_in_line",
     ),
     "choosing": ("choice_changes", "choice_use", "choices"),
+    "connections": ("ride_use", "rides"),
     "contacts": ("collisions", "overlaps", "steering_scores"),
     "deadlock": ("deadlocks", "stuck_people", "stuck_spells", "waiting_graph", "why_stuck"),
     "exits": ("arrivals", "evacuation_curve", "exit_use"),

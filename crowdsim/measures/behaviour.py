@@ -39,12 +39,12 @@ def state_spells(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = _recorded(source)
+    tracks = recorded_tracks(source)
     names = [name.split(": ", 1) for name in scenario_of(tracks).behaviours.state_names]
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
     own: dict[str, object] | None = None  # the spell that is open, of the person before
-    for person, time, kind, value in _told(tracks, ("STATE", *_GONE)):
+    for person, time, kind, value in told(tracks, ("STATE", *_GONE)):
         number, reason = divmod(value, REASONS) if kind == "STATE" else (-1, 0)
         goes_on = kind == "STATE" and number >= 0
         if own is not None and own["id"] == person:
@@ -77,7 +77,7 @@ def state_use(source: Source) -> pd.DataFrame:
         how often it began; mean_s, median_s, longest_s (s): of those that ended; at_end: how many are in it
         at the end.
     """
-    tracks = _recorded(source)
+    tracks = recorded_tracks(source)
     spells = state_spells(tracks)
     rows = []
     for name in scenario_of(tracks).behaviours.state_names:
@@ -116,13 +116,13 @@ def waits_in_line(source: Source) -> pd.DataFrame:
         called, or to when it left; outcome: served, left (without that), or waits. Ascending by joined_s,
         then id. NaN of what did not happen.
     """
-    tracks = _recorded(source)
+    tracks = recorded_tracks(source)
     queues = [queue.name for queue in scenario_of(tracks).queues]
     kinds = ("JOINED_LINE", "CALLED", "SERVED", "STATE", *_GONE)
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
     own: dict[str, object] | None = None
-    for person, time, kind, value in _told(tracks, kinds):
+    for person, time, kind, value in told(tracks, kinds):
         is_same = own is not None and own["id"] == person
         if kind == "JOINED_LINE":
             own = dict.fromkeys(_IN_LINE, np.nan) | {
@@ -162,7 +162,7 @@ def queue_use(source: Source) -> pd.DataFrame:
         most at a time in all its lines; mean_in_line: over the time from the first that joined to the last
         that left the line.
     """
-    tracks = _recorded(source)
+    tracks = recorded_tracks(source)
     waits = waits_in_line(tracks)
     rows = []
     for queue in scenario_of(tracks).queues:
@@ -239,7 +239,7 @@ def queue_lengths(source: Source) -> pd.DataFrame:
         One row for each moment in which that changed: queue; time_s (s); people: in all lines of the queue
         from then on. Ascending by queue, then time.
     """
-    tracks = _recorded(source)
+    tracks = recorded_tracks(source)
     waits = waits_in_line(tracks)
     parts = [
         pd.DataFrame({"queue": queue.name, "time_s": times, "people": people})
@@ -262,7 +262,7 @@ def _in_line(waits: pd.DataFrame) -> tuple[list[float], list[int]]:
     return times, np.cumsum([change[time] for time in times], dtype=np.int64).tolist()
 
 
-def _told(tracks: Tracks, kinds: Sequence[str]) -> Iterator[tuple[int, float, str, int]]:
+def told(tracks: Tracks, kinds: Sequence[str]) -> Iterator[tuple[int, float, str, int]]:
     """Yield what happened to people, of these kinds, person by person: id, time (s), kind, value."""
     own = tracks.events[tracks.events["kind"].isin(kinds)].sort_values(["id", "time_s"], kind="stable")
     yield from zip(
@@ -271,7 +271,7 @@ def _told(tracks: Tracks, kinds: Sequence[str]) -> Iterator[tuple[int, float, st
     )  # fmt: skip
 
 
-def _recorded(source: Source) -> Tracks:
+def recorded_tracks(source: Source) -> Tracks:
     tracks = tracks_of(source)
     if not tracks.has_events:
         raise RecordingError(f"{tracks.name}: measured people have no states of machines, and no queues.")

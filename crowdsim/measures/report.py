@@ -18,6 +18,7 @@ from crowdsim.measures.behaviour import (
     waits_in_line,
 )
 from crowdsim.measures.choosing import choice_changes, choice_use, choices
+from crowdsim.measures.connections import ride_use, rides
 from crowdsim.measures.contacts import LEAST_DEPTH_M, overlaps, steering_scores
 from crowdsim.measures.exits import arrivals, evacuation_curve, exit_use
 from crowdsim.measures.lines import Line, flow_over_time, line_crossings, mean_flow
@@ -54,7 +55,8 @@ def all_tables(
         ``paths``, ``speeds`` and ``evacuation``; of recorded runs ``detours``, ``arrivals``, ``exits`` and
         ``trips``; where agents have machines of states ``states`` and ``spells``, where there are queues
         ``queues``, ``waits`` and ``lengths``; where they form parties ``parties`` and ``spread``; where goals
-        are choices ``choices``, ``choice use`` and ``changes``;
+        are choices ``choices``, ``choice use`` and ``changes``; where there are connections ``connections``
+        and ``rides``;
         where radii are known ``overlaps`` and ``scores``; ``line <name>`` and ``flow <name>`` for each line,
         ``area <name>`` and ``stays <name>`` for each area.
     """
@@ -78,6 +80,8 @@ def all_tables(
         if any(goal.choice is not None for goal in scenario.goals):
             tables |= {"choices": choices(tracks), "choice use": choice_use(tracks)}
             tables["changes"] = choice_changes(tracks)
+        if scenario.connections:
+            tables |= {"connections": ride_use(tracks), "rides": rides(tracks)}
     knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:
         tables["overlaps"] = overlaps(tracks, deeper_than_m=deeper_than_m, radius_m=radius_m)

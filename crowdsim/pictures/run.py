@@ -23,6 +23,7 @@ from crowdsim.pictures.looked_through import Trails, look_through
 from crowdsim.recording.made import MARK
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind
+from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.geometry import Geometry, ToggledArea
 from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
@@ -132,6 +133,7 @@ def draw_trails(
         draw_ground(axes, ground)
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, layer)])
+        draw_connections(axes, scenario.connections, layer)
         draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
@@ -252,6 +254,20 @@ def draw_queues(axes: Any, queues: Iterable[Queue]) -> None:
             queue.name, queue.servers[0], xytext=(4, 4), textcoords="offset points", fontsize=7, color=QUEUE,
             zorder=5,
         )  # fmt: skip
+
+
+def draw_connections(axes: Any, connections: Iterable[Connection], layer: int) -> None:
+    """Draw the ends of connections on a floor, and their names."""
+    for each in connections:
+        for end in [end for end in each.ends if end.layer in (-1, layer)]:
+            for part in shapely.get_parts(end.area):
+                axes.plot(*part.exterior.xy, linestyle=(0, (2, 2)), color=QUEUE, linewidth=0.9, zorder=2)
+            if end.line:
+                axes.plot(*zip(*end.line, strict=True), color=QUEUE, linewidth=0.9, zorder=2)
+            middle = end.area.representative_point()
+            axes.annotate(
+                each.name, (middle.x, middle.y), ha="center", va="center", fontsize=7, color=QUEUE, zorder=5
+            )
 
 
 def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:

@@ -18,6 +18,7 @@ from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
 from crowdsim.pictures.run import (
     add_lines,
+    draw_connections,
     draw_doors,
     draw_goals,
     draw_ground,
@@ -90,6 +91,7 @@ def draw_scenario(
         draw_obstacles(axes, scenario.obstacles, scenario.stop.ticks, number if geometry.floors else -1)
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, number)])
+        draw_connections(axes, scenario.connections, number)
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
         if "mesh" in layers:
             add_lines(axes, _segments(mesh, _once(mesh, edges)), colors=EDGE, linewidths=0.5, zorder=1.5)

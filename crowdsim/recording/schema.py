@@ -245,12 +245,23 @@ PARTY_COLUMNS = (
     MACHINE_COLUMNS[-1],
 )
 
+# Kept as well where there are connections.
+RIDING_COLUMNS = (
+    MACHINE_COLUMNS[-1],
+    RecordedColumn("ride_step", "uint8", "", "RideStep: 1 comes to a gate, 2 waits, 3 rides, 4 comes out"),
+    RecordedColumn("gate", "int32", "", "number of that gate, those of all connections in turn; -1 is none"),
+)
 
-def columns_kept(*, has_machines: bool, has_parties: bool) -> tuple[RecordedColumn, ...]:
-    """Return the columns that a recording can hold, where machines of states say what agents do, and where
-    they form parties.
-    """
-    more = (*(MACHINE_COLUMNS if has_machines else ()), *(PARTY_COLUMNS if has_parties else ()))
+
+def columns_kept(
+    *, has_machines: bool, has_parties: bool, has_connections: bool
+) -> tuple[RecordedColumn, ...]:
+    """Return what a recording can hold beside the position."""
+    more = (
+        *(MACHINE_COLUMNS if has_machines else ()),
+        *(PARTY_COLUMNS if has_parties else ()),
+        *(RIDING_COLUMNS if has_connections else ()),
+    )
     return tuple(dict.fromkeys((*STANDARD_COLUMNS, *more)))
 
 

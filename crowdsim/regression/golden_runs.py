@@ -52,7 +52,11 @@ def golden_scenario(scenario: Scenario) -> Scenario:
     every column of all agents in every tick, traced.
     """
     columns = tuple(
-        recordable_columns(has_machines=bool(scenario.behaviours.machines), has_parties=scenario.has_parties)
+        recordable_columns(
+            has_machines=bool(scenario.behaviours.machines),
+            has_parties=scenario.has_parties,
+            has_connections=bool(scenario.connections),
+        )
     )
     every = replace(
         scenario.record,

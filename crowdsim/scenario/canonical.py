@@ -8,6 +8,7 @@ from typing import Any
 import shapely
 
 from crowdsim.scenario import schema
+from crowdsim.scenario.connections import connection_data
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
 from crowdsim.scenario.model import (
@@ -74,6 +75,9 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
         data["queues"] = {
             queue.name: {**queue.data(), **_storey(queue.layer, scenario)} for queue in scenario.queues
         }
+    if scenario.connections:
+        names = scenario.geometry.floor_names
+        data["connections"] = {each.name: connection_data(each, names) for each in scenario.connections}
     if scenario.events:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:
@@ -340,6 +344,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "arrive": group.arrive.data(_areas) if group.arrive is not None else None,
         "behaviour": group.behaviour or None,
         "together": group.together.data() if group.together is not None else None,
+        "keys": list(group.keys) or None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
         **({} if group.behaviour else {"goals": keys["goals"], "leave_on_arrival": group.leave_on_arrival}),

@@ -12,6 +12,7 @@ import shapely
 from numpy.typing import NDArray
 
 from crowdsim.scenario.behaviours import Behaviours
+from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.model import Goal, Group
 from crowdsim.scenario.queues import Queue
@@ -45,9 +46,19 @@ class GroundCheck:
         Receives mistakes.
     notes : Problems
         Receives what is possible, but might not be meant.
+    has_connections : bool
     """
 
-    def __init__(self, geometry: Geometry, layer: int, problems: Problems, notes: Problems) -> None:
+    def __init__(
+        self,
+        geometry: Geometry,
+        layer: int,
+        problems: Problems,
+        notes: Problems,
+        *,
+        has_connections: bool = False,
+    ) -> None:
+        self.has_connections = has_connections  # which may join parts of the ground
         self.layer = layer if geometry.floors else -1
         self.ground = geometry.grounds[layer]
         self.obstacles = geometry.floors[layer].obstacles if geometry.floors else geometry.obstacles
@@ -125,7 +136,8 @@ class GroundCheck:
             rows, positions = _given_positions(group)
             inside = self._positions(positions, rows, group, path)
             # parts of a storey may be joined by stairs
-            if inside and self.layer < 0 and 1 < len(self.parts) <= _MOST_PARTS:
+            is_parted = self.layer < 0 and 1 < len(self.parts) <= _MOST_PARTS
+            if inside and is_parted and not self.has_connections:
                 self._note_cut_off(group, positions, goals, path)
 
     def _inline(self, goals: Sequence[Goal], index: int, path: Path) -> None:
@@ -166,6 +178,24 @@ class GroundCheck:
                     self.problems.add(
                         path,
                         f"{off.length:.3g} m of the line are off the walkable ground, from {_at(first)} on",
+                        "Draw it where agents can stand.",
+                    )
+
+    def connections(self, connections: Iterable[Connection]) -> None:
+        """Report ends of connections that are off the ground."""
+        near = shapely.buffer(self.ground, _TOLERANCE_M)
+        for each in connections:
+            key = "stops" if each.kind == "lift" else "ends"
+            for number, end in enumerate(each.ends):
+                if end.layer != self.layer:
+                    continue
+                path: Path = ("connections", each.name, each.kind, key, number)
+                self.area(end.area, (*path, "area"))
+                off = shapely.difference(shapely.LineString(end.line), near) if end.line else None
+                if off is not None and not off.is_empty:
+                    self.problems.add(
+                        (*path, "line"),
+                        f"{off.length:.3g} m of the line are off the walkable ground",
                         "Draw it where agents can stand.",
                     )
 

@@ -19,6 +19,7 @@ from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.areas import resolve_areas, resolve_terrain
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
+from crowdsim.scenario.connections import Connection, check_keys, resolve_connections
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.events import resolve_events
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
@@ -249,6 +250,8 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     floors = FloorNames(geometry, problems)
     table = GoalTable(draft, reader, problems, floors, machines.places())
     queues = resolve_queues(values.get("queues") or {}, group_names(draft), floors, problems)
+    connections = resolve_connections(values.get("connections") or {}, geometry, reader, floors, problems)
+    check_keys({index: shape.keys for index, shape in draft.groups.items()}, connections, problems)
     behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
     check_machines(behaviours, problems, are_all=not systems)
     resolver = GroupResolver(
@@ -290,12 +293,13 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     record = None
     if "record" in values and tick is not None:
         record = resolve_record(
-            values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems
-        )
+            values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems,
+            has_connections=bool(connections),
+        )  # fmt: skip
     if record is not None and "layer" not in record.columns:
         _refuse_unknown_floors(measures, problems)
     if geometry is not None:
-        _check_ground(geometry, goals, groups, queues, table, draft, problems, notes)
+        _check_ground(geometry, goals, groups, queues, connections, table, draft, problems, notes)
     if problems.found or geometry is None or tick is None or stop is None or record is None:
         return None
     note_idle(groups, goals, behaviours, notes)
@@ -318,6 +322,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         systems=systems,
         behaviours=behaviours,
         queues=queues,
+        connections=connections,
         notes=tuple(notes.sorted()),
         file=file,
         **sections,
@@ -495,17 +500,19 @@ def _check_ground(
     goals: Sequence[Goal],
     groups: Sequence[Group],
     queues: Sequence[Queue],
+    connections: Sequence[Connection],
     table: GoalTable,
     draft: Draft,
     problems: Problems,
     notes: Problems,
 ) -> None:
     for layer in range(len(geometry.grounds)):
-        check = GroundCheck(geometry, layer, problems, notes)
+        check = GroundCheck(geometry, layer, problems, notes, has_connections=bool(connections))
         check.goals(goals)
         check.groups({group.name: group for group in groups}.values(), _indices(draft), goals)
         check.places(goals, table.in_machines)
         check.queues(queues)
+        check.connections(connections)
 
 
 def scenario_of_run(header: Header, file: str) -> Scenario:

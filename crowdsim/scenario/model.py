@@ -16,6 +16,7 @@ from crowdsim.printable import counted
 from crowdsim.scenario.arrivals import Arrivals
 from crowdsim.scenario.behaviours import Behaviours
 from crowdsim.scenario.choices import Choice
+from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.obstacles import Obstacle
@@ -340,6 +341,8 @@ class Group:
         Name of the machine that says what they do, in place of goals; empty where goals do.
     together : Together or None
         How its agents form parties that keep together; None is each alone.
+    keys : tuple of str
+        Of doors that these agents unlock.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -365,6 +368,7 @@ class Group:
     arrive: Arrivals | None = None
     behaviour: str = ""
     together: Together | None = None
+    keys: tuple[str, ...] = ()
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
@@ -432,6 +436,8 @@ class Scenario:
         Machines of states that groups use.
     queues : tuple of Queue
         Ascending by name.
+    connections : tuple of Connection
+        What takes agents from one place to another, ascending by name.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -459,6 +465,7 @@ class Scenario:
     systems: tuple[Chosen, ...] = ()
     behaviours: Behaviours = field(default_factory=Behaviours)
     queues: tuple[Queue, ...] = ()
+    connections: tuple[Connection, ...] = ()
     notes: tuple[Problem, ...] = ()
     file: str = ""
 

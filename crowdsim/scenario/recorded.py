@@ -29,7 +29,9 @@ _USUAL_REASONS = 14
 _ROW_BYTES = 8 + 8 + 3 * 8  # frame, id, x, y, z
 
 
-def recordable_columns(*, has_machines: bool = True, has_parties: bool = True) -> dict[str, int]:
+def recordable_columns(
+    *, has_machines: bool = True, has_parties: bool = True, has_connections: bool = True
+) -> dict[str, int]:
     """Return the columns that a recording can hold beside the position,
     and the bytes that each takes in a row, in the order of the recording.
 
@@ -39,10 +41,14 @@ def recordable_columns(*, has_machines: bool = True, has_parties: bool = True) -
         Whether machines of states say what agents do.
     has_parties : bool
         Whether agents form parties.
+    has_connections : bool
+        Whether there are connections.
     """
     from crowdsim.recording.schema import columns_kept
 
-    columns = columns_kept(has_machines=has_machines, has_parties=has_parties)
+    columns = columns_kept(
+        has_machines=has_machines, has_parties=has_parties, has_connections=has_connections
+    )
     return {column.name: np.dtype(column.dtype).itemsize * column.width for column in columns}
 
 
@@ -54,6 +60,8 @@ def resolve_record(
     avoidance: Chosen | None,
     reader: AreaReader,
     problems: Problems,
+    *,
+    has_connections: bool = False,
 ) -> Record:
     """Return what is recorded; what cannot be is added to the problems.
 
@@ -68,11 +76,13 @@ def resolve_record(
         The model of groups that have none of their own; None where it has problems.
     reader : AreaReader
     problems : Problems
+    has_connections : bool
     """
     ticks_per_frame = _ticks_per_frame(shape.rate, tick, problems)
     kept = recordable_columns(
         has_machines=any(group.behaviour for group in groups),
         has_parties=any(group.together is not None for group in groups),
+        has_connections=has_connections,
     )
     columns = _columns(shape.columns, kept, problems)
     every = 1

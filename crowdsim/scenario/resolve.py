@@ -383,6 +383,7 @@ class GroupResolver:
             together=resolve_together(shape.together, shape, (*path, "together"), self.problems)
             if shape.together is not None
             else None,
+            keys=tuple(shape.keys),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),

@@ -18,6 +18,7 @@ from pydantic import Field, Tag
 from crowdsim.scenario.limits import (
     MAX_AGENTS,
     MAX_AREAS,
+    MAX_CONNECTIONS,
     MAX_EVENTS,
     MAX_GOALS,
     MAX_GROUPS,
@@ -31,6 +32,7 @@ from crowdsim.scenario.limits import (
 from crowdsim.scenario.schema_arrivals import ArriveShape, Rate
 from crowdsim.scenario.schema_behaviours import MachineShape, QueueShape
 from crowdsim.scenario.schema_choices import QuickestGoal
+from crowdsim.scenario.schema_connections import CarrierShape
 from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
     DISTRIBUTION_KEYS,
     ChoiceForm,
@@ -304,6 +306,9 @@ class GroupShape(Bodies):
     )
     together: TogetherShape | None = Field(
         default=None, description="Agents form parties that keep together. Default: each goes alone."
+    )
+    keys: Annotated[list[Name], Field(max_length=100), Expects("a list of keys [red, ...]")] = Field(
+        default=[], description="Keys of doors that these agents unlock (see connections)."
     )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."
@@ -747,6 +752,14 @@ class ScenarioShape(Shape):
         Field(max_length=MAX_QUEUES),
         Expects("a mapping of names to queues {desk: {servers: ..., line: ..., service: ...}, ...}"),
     ] = Field(default={}, description="Lines in which agents stand until they are served, by name.")
+    connections: Annotated[
+        dict[Name, CarrierShape],
+        Field(max_length=MAX_CONNECTIONS),
+        Expects("a mapping of names to connections {lift: {lift: {stops: ..., capacity: 8}}, ...}"),
+    ] = Field(
+        default={},
+        description="What takes agents from one place to another, by name: passages, ladders, lifts, doors.",
+    )
     events: Annotated[
         list[EventShape],
         Field(max_length=MAX_EVENTS),

@@ -55,6 +55,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import listed
 from crowdsim.setup.agents import Agents, chosen_rows, greatest_radii, resolve_agents, with_reserve
+from crowdsim.setup.gates import facts_of_connections
 from crowdsim.setup.group_ground import Weigh, forbidden_areas, group_ground, priced_terrain
 from crowdsim.setup.hiding import hides, metre_prices, watchers_at, watching_groups
 from crowdsim.setup.identity import AgentNames
@@ -156,6 +157,7 @@ def build_world(scenario: Scenario) -> Built:
         scenario.signals,
         scenario.has_parties,
         any(goal.choice is not None for goal in scenario.goals),
+        facts_of_connections(scenario),
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level

@@ -24,6 +24,7 @@ from crowdsim.setup.gaps import problem_of, shut_out, widest_path
 from crowdsim.setup.identity import recorded
 from crowdsim.setup.locked import Locks
 from crowdsim.setup.paths import Legs, PathFinder
+from crowdsim.setup.routes import Routes, Walkers
 
 # An agent may start this much nearer to a wall than its radius: what rounds off in a floor plan drawn by
 # hand. More is a mistake.
@@ -141,12 +142,38 @@ def agents_without_path(built: Built, lengths: list[float]) -> list[Problem]:
             lengths += found.lengths()[found.piece >= 0].tolist()
         never = np.flatnonzero(found.piece < 0)
         never = never[~locks.ever_has_path(rows[never], position[rows[never]], goal[never])]
+        piece = found.piece.copy()
+        if built.world.riding is not None:
+            own = rows[never], position[rows[never]], polygon[rows[never]], goal[never]
+            rides = never[_has_route(built, *own)]
+            piece[rides] = built.world.goals.goal_start[goal[rides]]
+            never = np.setdiff1d(never, rides)
         for wanted in np.unique(goal[never]).tolist():
             without = rows[never[goal[never] == wanted]]
             on_mesh = shut_out(built, wanted, without, position, polygon, problems)
             problems += _no_path(built, wanted, without[~on_mesh], position, polygon)
-        legs.go_on(found.piece)
+        legs.go_on(piece)
     return problems
+
+
+def _has_route(
+    built: Built,
+    rows: NDArray[np.int64],
+    place: NDArray[np.float64],
+    polygon: NDArray[np.int64],
+    goal: NDArray[np.int32],
+) -> NDArray[np.bool_]:
+    """Return which agents, (k,), get to their goals over connections, with the keys that they have."""
+    agents, riding = built.agents, built.world.riding
+    if riding is None or not len(rows):
+        return np.zeros(len(rows), dtype=np.bool_)
+    routes = Routes(built.world)
+    may = riding.has_key[agents.group[rows]][:, routes.connection]
+    walkers = Walkers(place, polygon, agents.radius[rows], agents.desired_speed[rows])
+    found: NDArray[np.bool_] = np.isfinite(
+        routes.choose(routes.measure(walkers, goal), np.ones(len(routes.connection)), may).seconds
+    )
+    return found
 
 
 def _no_path(
@@ -236,7 +263,7 @@ def _facts(built: Built, lengths: list[float]) -> Facts:
     trace = scenario.record.trace
     width = {
         column.name: column.stored_dtype(trace).itemsize * column.width
-        for column in columns_kept(has_machines=True, has_parties=True)
+        for column in columns_kept(has_machines=True, has_parties=True, has_connections=True)
     }
     row = TRAJECTORY_DTYPE.itemsize + sum(width[name] for name in scenario.record.columns)
     return Facts(

@@ -21,8 +21,9 @@ from crowdsim.simulation.probes import Probes
 from crowdsim.simulation.verdict import MOST_NAMED, Flow, Left, Verdict, reason_of
 from crowdsim.systems.enter import Enter
 from crowdsim.systems.ground.things import discs_going_on
-from crowdsim.world.columns import AgentColumns, AgentState, Wait
+from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, Wait
 from crowdsim.world.events import Cause, EventKind
+from crowdsim.world.riding import RideStep
 
 REPLANS = {  # counts of a tick, and how the verdict names the cause
     "replans_agents_ahead": "agents ahead",
@@ -184,7 +185,10 @@ class Ledger:
             [scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_
         )
         reasons = [
-            reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
+            (
+                self._at_connection(row)
+                or reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
+            )
             + self._in_state(row)
             for row in walkers.tolist()
         ]
@@ -264,6 +268,25 @@ class Ledger:
                 found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
         return found
 
+    def _at_connection(self, row: int) -> str:
+        """Return in words what an agent does at a connection, or which key it lacks; empty where neither."""
+        world, agents = self._built.world, self._built.world.agents
+        if world.riding is None:
+            return ""
+        connections = world.riding.connections
+        step = RideStep(int(agents.ride_step[row]))
+        if step == RideStep.NONE:
+            lacks = int(agents.lacks_key[row])
+            hopeless = agents.path_status[row] == PathStatus.UNREACHABLE
+            return f"needs key {connections[lacks].key}" if hopeless and lacks >= 0 else ""
+        words = {
+            RideStep.COMING: "on its way to {}",
+            RideStep.IN_LINE: "waits for {}",
+            RideStep.RIDING: "rides {}",
+            RideStep.LEAVING: "waits for room to leave {}",
+        }
+        return words[step].format(connections[world.riding.gates[int(agents.gate[row])].connection].name)
+
     def _in_state(self, row: int) -> str:
         """Return the state of an agent's machine in words: `` in "buy"``; empty where it has none."""
         world = self._built.world
@@ -274,6 +297,8 @@ class Ledger:
     def _since(self, row: int, tick: int) -> str:
         """Return for how long an agent has waited for what it waits: `` since 14 s``."""
         world = self._built.world
+        if world.riding is not None and world.agents.ride_step[row] > RideStep.COMING:
+            return f" since {self._seconds(tick - int(world.agents.ride_since[row])):g} s"
         if world.machines is None or world.agents.machine_state[row] < 0 or world.agents.waits[row] == 0:
             return ""
         level = len(self._states[int(world.agents.machine_state[row])].lasts) - 1

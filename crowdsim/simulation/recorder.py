@@ -111,8 +111,12 @@ class Recorder:
             stuck_by=STUCK_BY,
             run_id=run_id or new_run_id(),
         )
+        world = built.world
         digested = digest_names(
-            own, has_machines=built.world.machines is not None, has_parties=built.world.has_parties
+            own,
+            has_machines=world.machines is not None,
+            has_parties=world.has_parties,
+            has_connections=world.riding is not None,
         )
         layout = Layout(
             columns=tuple(self._columns),
@@ -248,7 +252,11 @@ def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
     """Return what is recorded of every agent; of a traced run that records all,
     also what only its digests know.
     """
-    columns = columns_kept(has_machines=bool(scenario.behaviours.machines), has_parties=scenario.has_parties)
+    columns = columns_kept(
+        has_machines=bool(scenario.behaviours.machines),
+        has_parties=scenario.has_parties,
+        has_connections=bool(scenario.connections),
+    )
     chosen = tuple(column for column in columns if column.name in scenario.record.columns)
     return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(columns) else chosen
 

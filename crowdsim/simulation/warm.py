@@ -138,6 +138,17 @@ groups:
     goals: a
     together: {size: {uniform: {low: 2, high: 4}}}
 """
+_CONNECTED = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: [{box: [0, 0, 4, 4]}, {box: [6, 0, 10, 4]}]}
+goals: {out: {exit: {box: [9, 1, 10, 3]}}}
+connections:
+  over: {passage: {ends: [{area: {box: [3, 1, 4, 3]}}, {area: {box: [6, 1, 7, 3]}}], time: 0.2}}
+groups: [{name: walking, positions: [[2.2, 2], [2.2, 1]], goals: out}]
+"""
 _CHANGING = """
 version: 1
 name: warm
@@ -205,6 +216,7 @@ _FREE_VERTICES = "vertices in free ground"
 _COME = "agents come"
 _TOGETHER = "parties"
 _CHOOSE = "agents choose goals"
+_CONNECTIONS = "connections"
 _played: set[str] = set()
 
 
@@ -313,6 +325,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
         scenes.append(Scene((_COME,), _COMING, ()))
     if any(goal.choice is not None for goal in scenario.goals):
         scenes.append(Scene((_CHOOSE,), _CHOOSING, ()))
+    if scenario.connections:
+        scenes.append(Scene((_CONNECTIONS,), _CONNECTED, ()))
     return list(dict.fromkeys(scenes))
 
 
@@ -350,6 +364,7 @@ def all_scenes() -> list[Scene]:
         Scene((_COME,), _COMING, ()),
         Scene((_TOGETHER,), _PARTIES, ()),
         Scene((_CHOOSE,), _CHOOSING, ()),
+        Scene((_CONNECTIONS,), _CONNECTED, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]

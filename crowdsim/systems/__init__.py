@@ -32,6 +32,8 @@ from crowdsim.systems.plan import Plan
 from crowdsim.systems.record import Record
 from crowdsim.systems.replan import Replan
 from crowdsim.systems.retire import Retire
+from crowdsim.systems.ride import Ride
+from crowdsim.systems.route import Route
 from crowdsim.systems.separate import Measure, Separate
 from crowdsim.systems.slow_down import SlowDown
 from crowdsim.systems.spread import Spread
@@ -49,6 +51,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Index,  # sort agents into cells
     DetectBlocked,  # agents that a stationary agent blocks
     Replan,  # agents that have a path and need another
+    Route,  # walk to the goal, or to a connection that leads there sooner
     Plan,  # search for paths, within the budget
     Follow,  # preferred velocities: to the next corner, or a guess
     Gauge,  # how far each agent has got along its path
@@ -67,6 +70,7 @@ TICK_ORDER: tuple[type[System], ...] = (
     Turn,  # in which direction each agent looks
     Arrive,  # next goal, or arrived
     Agree,  # members of a party take the same of several goals
+    Ride,  # agents wait at connections, ride and come out
     Behave,  # agents go on in their machines of states
     DetectStuck,  # agents that are stuck, and why
     Record,  # digests, and a frame if it is time

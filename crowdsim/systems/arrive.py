@@ -16,6 +16,7 @@ from crowdsim.systems.goals.turnstiles import Turnstiles
 from crowdsim.systems.paths.lost_paths import LOST, forget_path, lose_paths
 from crowdsim.world.columns import AgentState, PathStatus, Wait
 from crowdsim.world.events import EventKind
+from crowdsim.world.riding import RideStep
 from crowdsim.world.world import Itinerary
 
 
@@ -25,7 +26,7 @@ class Arrive(TickSystem):
     reads = (
         "entity", "activity", "goal", "stage", "position", "surface", "path_status", "radius", "layer",
         "itinerary", "is_yielding", "is_driven", "is_immovable", "is_stuck", "blocker", "desired_speed",
-        "yield_target", "machine_state", "waits",
+        "yield_target", "machine_state", "waits", "ride_step",
     )  # fmt: skip
     writes = (
         "activity",
@@ -52,6 +53,8 @@ class Arrive(TickSystem):
         self._places.move_up(tick)
         world, agents = self.world, self.world.agents
         wants = (agents.activity == AgentState.WALKING) & (agents.goal >= 0)
+        if world.riding is not None:  # a gate is no goal
+            wants &= agents.ride_step == RideStep.NONE
         piece = np.empty(len(agents), dtype=np.int32)
         polygon = world.polygons()
         tick.team.run(

@@ -75,7 +75,7 @@ class Avoid(TickSystem):
         active = (
             (agents.activity == AgentState.WALKING) | (agents.is_driven != 0) | (agents.is_yielding != 0)
         ).view(np.uint8)
-        active[agents.is_driven == Led.HELD] = 0
+        active[(agents.is_driven == Led.HELD) | (agents.activity == AgentState.RIDING)] = 0
         is_obstacle = agents.activity == AgentState.OBSTACLE
         active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.

@@ -37,6 +37,8 @@ ACTIONS: dict[str, type[Action]] = {
     "choose": Choose, "patrol": Patrol, "wander": Wander, "approach": Approach, "follow": Follow,
     "flee": Flee, "queue": QueueUp,
 }  # fmt: skip
+# of agents at connections that are sent elsewhere
+AT_GATES = ("ride_step", "ride_until", "bound_for", "gate", "gate_out", "gate_spot")
 MACHINE_COLUMNS = tuple(column.name for column in BEHAVIOUR_COLUMNS)
 # States that agents go through in one tick; more is a machine that goes round without any time.
 MOST_IN_A_TICK = 100
@@ -73,11 +75,11 @@ class Behave(TickSystem):
 
     reads = (
         "entity", "group", "key", "activity", "goal", "position", "layer", "radius", "surface", "path_status",
-        "start_tick", "waits", "desired_speed", "is_yielding", "goal_piece", *MACHINE_COLUMNS,
+        "start_tick", "waits", "desired_speed", "is_yielding", "goal_piece", *MACHINE_COLUMNS, *AT_GATES,
     )  # fmt: skip
     writes = (
         "activity", "goal", "waits", "desired_speed", "guessed", "replan_wish", "remaining", *LOST,
-        "is_yielding", "yield_target", "yield_tick", "choice", *MACHINE_COLUMNS,
+        "is_yielding", "yield_target", "yield_tick", "choice", *MACHINE_COLUMNS, *AT_GATES,
     )  # fmt: skip
     counts = ("transitions",)
 

@@ -12,7 +12,7 @@ CELL_M = 1.5
 class Index(TickSystem):
     """Build the neighbour index of the positions at the begin of the tick."""
 
-    reads = ("position", "layer", "surface")
+    reads = ("position", "layer", "surface", "activity")
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)

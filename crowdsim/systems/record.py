@@ -27,15 +27,24 @@ DIGEST_COLUMNS = (
 MACHINE_DIGESTS = ("machine_state", "waits", "errand", "draws")
 # And where agents form parties.
 PARTY_DIGESTS = ("waits", "party", "party_wait", "party_choice")
+RIDING_DIGESTS = ("waits", "ride_step", "gate", "gate_out", "bound_for")  # where there are connections
 
 
 def digest_names(
-    own: Sequence[type[System]], *, has_machines: bool = False, has_parties: bool = False
+    own: Sequence[type[System]],
+    *,
+    has_machines: bool = False,
+    has_parties: bool = False,
+    has_connections: bool = False,
 ) -> tuple[str, ...]:
     """Return what is digested in every tick: columns, those of systems of a user's own among them,
     and what these systems keep.
     """
-    more = (*(MACHINE_DIGESTS if has_machines else ()), *(PARTY_DIGESTS if has_parties else ()))
+    more = (
+        *(MACHINE_DIGESTS if has_machines else ()),
+        *(PARTY_DIGESTS if has_parties else ()),
+        *(RIDING_DIGESTS if has_connections else ()),
+    )
     return (
         *DIGEST_COLUMNS,
         *dict.fromkeys(more),
@@ -66,7 +75,7 @@ class Record(TickSystem):
         Digests after the last tick, in the order of `digest_names`.
     """
 
-    reads = tuple(dict.fromkeys((*DIGEST_COLUMNS, *MACHINE_DIGESTS, *PARTY_DIGESTS)))
+    reads = tuple(dict.fromkeys((*DIGEST_COLUMNS, *MACHINE_DIGESTS, *PARTY_DIGESTS, *RIDING_DIGESTS)))
 
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
@@ -75,6 +84,7 @@ class Record(TickSystem):
             [each.kind for each in self.own],
             has_machines=setup.world.machines is not None,
             has_parties=setup.world.has_parties,
+            has_connections=setup.world.riding is not None,
         )
         self._columns = names[: len(names) - len(self.own)]
         self.fold = 0

@@ -62,7 +62,7 @@ class Separate(TickSystem):
             clear,
             open_edges,
         )
-        is_obstacle = agents.activity == AgentState.OBSTACLE
+        is_obstacle = agents.activity >= AgentState.OBSTACLE  # and those that ride
         free[is_obstacle] = tentative[is_obstacle]  # walls are none to it
         part, heights = self.world.ground_of(free)
         parted = self._separator.separate(

@@ -82,7 +82,7 @@ class Walk(TickSystem):
         tick.team.run(
             walk_many, rows, world.mesh, corridors, agents.corridor_capacity, target, known_clear, walked
         )
-        obstacles = np.flatnonzero(agents.activity == AgentState.OBSTACLE)
+        obstacles = np.flatnonzero(agents.activity >= AgentState.OBSTACLE)  # and those that ride
         touched[obstacles] = 0
         if len(obstacles):
             self._carry(obstacles, new_polygon, has_ground)

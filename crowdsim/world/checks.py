@@ -92,7 +92,7 @@ def _check_places(world: World, saved: Saved) -> NDArray[np.int64]:
         "layer",
         "its polygon is on another floor",
     )
-    stands = np.flatnonzero(has_ground & (agents.activity != AgentState.OBSTACLE))
+    stands = np.flatnonzero(has_ground & (agents.activity < AgentState.OBSTACLE))
     is_there = np.ones((len(agents), 2), dtype=np.bool_)
     is_there[stands] = is_inside(mesh, agents.position[stands], polygon[stands])[:, None]
     saved.require(is_there, "position", "that is not in the polygon that the agent stands on")

@@ -27,6 +27,7 @@ class AgentState(Code):
     # no agent: a disc of an obstacle that moves on a path of its own; such rows come after those of all
     # agents
     OBSTACLE = 4
+    RIDING = 5  # is in or on a connection: no others meet it
 
 
 # numpy compares its own numbers soonest

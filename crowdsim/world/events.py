@@ -69,6 +69,11 @@ class EventKind(Code):
     JOINED_LINE = 41  # stands in the line of a queue; value: index of the queue
     CALLED = 42  # leaves the head of the line for a server; value: the same
     SERVED = 43  # is being served from now on; value: the same
+    # stands among those that wait at a connection; value: 1024 times its index, and the end or stop
+    WAITS_AT = 44
+    BOARDED = 45  # has gone in there; value: the same
+    ALIGHTED = 46  # has come out; value: the same, of the end or stop at which it came out
+    LEFT_GATE = 47  # has gone elsewhere without a ride; value: the same
     # chooses one of several goals, or another than before; value: see `chose_value`; x: by how many seconds
     # it is quicker than that before, or than the nearest, 0 where that is not why; y: in how many seconds
     # the agent expects to be through it

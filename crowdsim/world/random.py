@@ -43,6 +43,7 @@ class Stream(IntEnum):
     STATE = 12  # what agents draw for what they do: times, places, which state comes next
     SERVICE = 13  # how long it takes to serve an agent
     PARTY = 14  # how many agents a party has
+    ALIGHT = 15  # where an agent comes out of a connection
     FAMILIAR = 17  # which goals of a choice an agent knows
 
 

@@ -13,7 +13,7 @@ from crowdsim.geometry.cells import Heights
 from crowdsim.geometry.walls import Walls
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import CorridorStore
-from crowdsim.navigation.goals.destinations import Change, Destinations, Points
+from crowdsim.navigation.goals.destinations import MOST_FLOORS, Change, Destinations, Points
 from crowdsim.navigation.goals.goals import GoalPieces, GoalShape, cut_goals
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.slopes import heights_at
@@ -34,6 +34,7 @@ from crowdsim.world.columns import (
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
+from crowdsim.world.riding import RIDING_COLUMNS, RidingFacts, let_go
 
 C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
@@ -175,6 +176,7 @@ class World:
         Whether agents form parties.
     has_choices : bool
         Whether some goal is a choice between others.
+    riding : RidingFacts, optional
 
     Attributes
     ----------
@@ -199,6 +201,8 @@ class World:
         Which signals are on.
     parties_outside : set of (int, int)
         Groups and parties of which some are in the world and others wait outside; made anew in every tick.
+    riding : RidingFacts or None
+        Connections; None where there are none.
     signals_to_come : set of str
         Those that events of the scenario are still to give; known from the tick on in which it is asked.
     """
@@ -219,6 +223,7 @@ class World:
         signals: Sequence[str] = (),
         has_parties: bool = False,
         has_choices: bool = False,
+        riding: RidingFacts | None = None,
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -229,12 +234,13 @@ class World:
         self.is_level, self.is_even = mesh.is_level, mesh.is_even
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
-        self.has_parties, self.has_choices = has_parties, has_choices
+        self.has_parties, self.has_choices, self.riding = has_parties, has_choices, riding
         self.parties_outside: set[tuple[int, int]] = set()
         more = (
             *(BEHAVIOUR_COLUMNS if machines is not None else ()),
             *(PARTY_COLUMNS if has_parties else ()),
             *(CHOICE_COLUMNS if has_choices else ()),
+            *(RIDING_COLUMNS if riding is not None else ()),
         )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
         self.kept = (*KEPT, *(column.name for column in more if not column.for_life))
@@ -395,6 +401,8 @@ class World:
         agents, goals = self.agents, self.goals
         piece = agents.goal_piece[agents.goal_piece >= 0]
         number = [agents.goal, self.outside["goal"], goals.piece_source[piece]]
+        if self.riding is not None:
+            number.append(agents.bound_for)
         found = np.zeros(len(goals.reach), dtype=np.bool_)
         for each in number:
             found[each[each >= 0]] = True
@@ -421,14 +429,24 @@ class World:
         be if none were out, and agents whose ground is gone are where they were.
         """
         if self.is_level:
-            return self.agents.layer, None
+            return self._apart(self.agents.layer), None
         polygon = self.polygons()
         part = (self.mesh.polygon_part if self.tiles is None else self.tiles.whole_parts())[polygon]
         heights, slope = self.heights(position), self.mesh.polygon_slope[polygon]
         rows, planes = self._without_ground()
         if len(rows):
             part[rows], slope[rows] = planes.part, planes.slope
-        return part, Heights(heights, slope, self.mesh.step)
+        return self._apart(part), Heights(heights, slope, self.mesh.step)
+
+    def _apart(self, part: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return on which part of the ground each is, (n,); of those that ride each has one of its own."""
+        if self.riding is None:
+            return part
+        rides = np.flatnonzero(self.agents.activity == AgentState.RIDING)
+        if len(rides):
+            part = part.copy()
+            part[rides] = -2 - np.arange(len(rides), dtype=np.int32)
+        return part
 
     def _without_ground(self) -> tuple[NDArray[np.int64], Planes]:
         """Return the rows that stand on no ground, and the planes that they stand on all the same."""
@@ -599,6 +617,8 @@ class World:
     def take_out(self, rows: NDArray[np.int64]) -> None:
         """Take agents out of the world, (k,) rows, until `put_in` puts them in again as they were."""
         agents = self.agents
+        if self.riding is not None:
+            let_go(agents, rows)
         more = {name: getattr(agents, name)[rows] for name in ("entity", *self.kept)}
         more["was_in"] = np.ones(len(rows), dtype=np.uint8)
         both = {name: np.concatenate([self.outside[name], more[name]]) for name in more}
@@ -808,6 +828,7 @@ class World:
             "was_in": saved.take("was_in", "u1", (len(entity),), high=1),
         }
         outside = self.outside
+        saved.require(outside["layer"] <= MOST_FLOORS, "layer", "there are not so many floors")
         self._check_life(saved, entity, {name: outside[name] for name in ("group", "index", "start_tick")})
         own = self._life_of(entity, outside["group"], outside["index"])["itinerary"]
         lengths = np.array([len(each.goals) for each in self.itineraries], dtype=np.int64)
@@ -825,6 +846,8 @@ class World:
             "itineraries": len(self.itineraries),
             "groups": groups,
             "states": len(self.machines.leaving) if self.machines is not None else 0,
+            "gates": len(self.riding.gates) if self.riding is not None else 0,
+            "connections": len(self.riding.connections) if self.riding is not None else 0,
         }
 
     def _check_life(

@@ -25,12 +25,14 @@ from crowdsim.world.events import REASONS, chose_parts
 from tests.composition.features import (
     AXES,
     BED,
+    CAPACITY,
     CLOSES_S,
     DOOR,
     ENTRANCE,
     MEETING_POINT,
     OPENS_S,
     OUT,
+    RIDE_S,
     SIDE,
     SLOW,
     SLOW_SPEED,
@@ -76,6 +78,7 @@ class Refusal(NamedTuple):
 
 
 _RIGHT = range(5, 15)  # entity ids of those that go right: groups are numbered by their names
+RIDES = 3  # from this step of a ride on an agent is in a connection
 FASTEST, TOP_SPEED = 1.5, 1.2  # m/s that people like; avoidance may take them to so many times that
 _CELLS = ("grid", "s2-grid")
 REFUSALS = (
@@ -201,6 +204,9 @@ def look(choices: Choices, rows: pd.DataFrame, events: pd.DataFrame) -> None:
     before = steps.groupby("id")[["x", "y", "frame"]].shift()
     steps = steps.assign(px=before.x, py=before.y, length=np.hypot(steps.x - before.x, steps.y - before.y))
     steps = steps[before.frame == steps.frame - 1]
+    if "ride_step" in steps:  # those that ride are on no ground; the step out is one of the ride
+        walks = steps.ride_step < RIDES
+        steps = steps[walks & walks.groupby(steps.id).shift(fill_value=True)]
     assert (steps.length > 0.02).mean() > 0.2, "nobody walks"
     for axis, look_at in _LOOKS.items():
         if choices[axis] != "none":
@@ -335,6 +341,19 @@ def _look_at_exits(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) 
     assert (np.diff(np.sort(left.tick[by_side])) >= 2.5 / TICK_S - 1.01).all()
 
 
+def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Some ride over the wall, one at a time, and each takes the time of the ride."""
+    boarded, out = events[events.kind == "BOARDED"], events[events.kind == "ALIGHTED"]
+    assert len(boarded), "nobody rides"
+    for _, way in boarded.groupby("entity"):
+        assert len(way) <= 2
+    both = boarded.merge(out, on="entity", suffixes=("_in", "_out"))
+    least = RIDE_S / TICK_S
+    assert (both.tick_out - both.tick_in >= least - 1e-9).all()
+    change = pd.concat([boarded.assign(by=1), out.assign(by=-1)]).sort_values(["tick", "by"])
+    assert change.by.cumsum().max() <= CAPACITY, "more ride than there is room for"
+
+
 _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "doors": _look_at_door,
     "obstacles": _look_at_obstacle,
@@ -347,4 +366,5 @@ _LOOKS: dict[str, Callable[[Choices, pd.DataFrame, pd.DataFrame], None]] = {
     "behaviour": _look_at_behaviour,
     "together": _look_at_parties,
     "exits": _look_at_exits,
+    "connections": _look_at_connections,
 }

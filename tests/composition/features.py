@@ -39,6 +39,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "behaviour": ("none", "machines"),
     "together": ("none", "parties"),
     "exits": ("none", "chosen"),
+    "connections": ("none", "a passage", "a lift"),
 }
 Choices = Mapping[str, str]
 
@@ -53,6 +54,9 @@ ENTRANCE = [0.3, 0.3, 2.5, 2.0]
 MEETING_POINT = [6.0, 3.0]  # to which machines send those that go right, before they leave
 PARTY = 3  # members of a party
 OUT = 4  # number of the state in which they do
+# From the room on the left over the wall to the ground behind the ramp.
+GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
+CAPACITY, RIDE_S = 1, 1.0
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
 
@@ -298,6 +302,19 @@ def document(choices: Choices) -> dict[str, Any]:
         _give_machines(choices, found)
     if choices["exits"] != "none":
         _give_exits(choices, found)
+    if choices["connections"] != "none":
+        ends = [{"area": _box(*box), **_at(choices, floor)} for floor, box in enumerate((GATE, GATE_BEHIND))]
+        found["connections"] = {
+            "a passage": {"over": {"passage": {"ends": ends, "time": RIDE_S, "capacity": CAPACITY}}},
+            "a lift": {
+                "over": {
+                    "lift": {
+                        "stops": ends, "times": [RIDE_S], "capacity": CAPACITY, "doors": 0.1, "dwell": 0.2,
+                        "transfer": 0.1,
+                    }
+                }
+            },
+        }[choices["connections"]]  # fmt: skip
     if choices["obstacles"] != "none":
         found["obstacles"] = _obstacles(choices)
     if events := _events(choices):

@@ -505,6 +505,10 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "JOINED_LINE": 41,
         "CALLED": 42,
         "SERVED": 43,
+        "WAITS_AT": 44,
+        "BOARDED": 45,
+        "ALIGHTED": 46,
+        "LEFT_GATE": 47,
         "CHOSE": 48,
     }
     assert EVENT_DTYPE.itemsize == 48

@@ -28,6 +28,7 @@ from crowdsim.simulation.checkpoints import Start, checkpoint_of
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS
 from tests.scenes.behaviour import everything
+from tests.scenes.connections import halves, riders, storeys, two, walkers
 
 TICKS = 40  # after a state was taken up: what was wrong in it has got to the kernels by then
 MOST_MEMORY = 8 << 30
@@ -341,6 +342,21 @@ SCENES = {
         ),
         14,
         switch_off,
+    ),
+    "connections": Scene(
+        lambda: halves(
+            {
+                "ferry": two("passage", time=3, capacity=2),
+                "rungs": two("ladder", climb=2),
+                "red door": two("door", key="red"),
+            },
+            [walkers(6), walkers(4, name="v", goes="west"), walkers(3, name="k", keys=["red"], reserve=2)],
+        ),
+        70,
+    ),
+    "lifts": Scene(
+        lambda: storeys({"a": {"capacity": 2}, "b": {"capacity": 3}}, [riders(6, 0, 2), riders(5, 2, 0)]),
+        130,
     ),
     "turnstiles": Scene(
         lambda: hall(

@@ -12,10 +12,16 @@ from crowdsim.systems.give_way import GiveWay
 from crowdsim.systems.keep_together import KeepTogether
 from crowdsim.systems.move_obstacles import MoveObstacles
 from crowdsim.systems.paths.lost_paths import NOTED
+from crowdsim.systems.ride import Ride
+from crowdsim.systems.route import Route
 from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, CHOICE_COLUMNS, PARTY_COLUMNS
+from crowdsim.world.riding import RIDING_COLUMNS
 from tests.crowds import BUSY, simulation
 
-NAMES = {column.name for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS, *CHOICE_COLUMNS)}
+NAMES = {
+    column.name
+    for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS, *CHOICE_COLUMNS, *RIDING_COLUMNS)
+}
 
 
 @pytest.mark.parametrize("kind", TICK_ORDER, ids=lambda kind: kind.__name__)
@@ -88,6 +94,8 @@ def test_a_system_writes_only_what_it_declares():
         "KeepTogether": set(KeepTogether.writes),  # nor a party
         "Agree": set(Agree.writes),
         "Choose": set(Choose.writes),  # no goal is a choice
+        "Ride": set(Ride.writes),  # there are no connections
+        "Route": set(Route.writes),
         "Follow": {"corridor_start", "corridor_capacity", "corridor_length", "activity", *NOTED},
     }
     for system in run.systems:

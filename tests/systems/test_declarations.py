@@ -64,6 +64,11 @@ MACHINES = {
         }
     },
 }
+FERRY = [{"area": {"box": [7, 2, 8, 4]}}, {"area": {"box": [12, 2, 13, 4]}}]
+LIFT = [
+    {"area": {"box": [7, 4.2, 8, 6]}, "line": [[6.5, 5], [2, 5]]},
+    {"area": {"box": [12, 4.2, 13, 6]}},
+]
 LED = [
     {"name": "guests", "count": 9, "region": {"box": [0, 0, 4, 8]}, "behaviour": "inside"},
     {"name": "guards", "positions": [[1, 7]], "behaviour": "guard"},
@@ -229,6 +234,35 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         60,
     ),
+    "connections": (
+        {
+            **BUSY,
+            "tick": 0.1,
+            "geometry": {"walkable": [{"box": [0, 0, 8, 6]}, {"box": [12, 0, 20, 6]}]},
+            "goals": {"out": {"exit": {"box": [19, 2, 20, 4]}}},
+            "connections": {
+                "ferry": {"passage": {"ends": FERRY, "time": 4, "capacity": 2}},
+                "lift": {"lift": {"stops": LIFT, "times": [2], "capacity": 3, "dwell": 1}},
+                "red door": {"door": {"ends": FERRY, "key": "red", "opening": 0}},
+            },
+            "groups": [
+                {"name": "all", "count": 9, "region": {"box": [0, 0, 6, 6]}, "goals": "out"},
+                {"name": "keen", "positions": [[6.6, 3]], "goals": "out", "keys": ["red"], "speed": 3},
+                {"name": "led", "positions": [[6, 2], [6, 4]], "behaviour": "there"},
+            ],
+            "behaviours": {
+                "there": {
+                    "states": {
+                        "go": {"go_to": {"point": [18, 1]}, "lasts": 3, "then": "back"},
+                        "back": {"go_to": {"point": [1, 1]}, "lasts": 4, "then": "out"},
+                        "out": {"leave": "out"},
+                    }
+                }
+            },
+        },
+        EVERYTHING,
+        120,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are
@@ -244,6 +278,7 @@ BLANK = {
 # strayed from theirs, entrances on storeys, and members of a party whose common exit is closed.
 RARELY = {
     "Agree": {"itinerary"},
+    "Route": {"waits", "layer"},
     "Enter": {"layer"},
     "Follow": {"corridor_capacity"},
     "Walk": {"entity", "group"},

@@ -24,6 +24,7 @@ from crowdsim.saved import FARTHEST_M, Saved
 
 # Regions that a run may have set; each is kept for good. More are better named in the scenario.
 MOST_REGIONS = 4096
+MOST_FLOORS = 1 << 16  # More than a scenario can have.
 MOST_POINTS = 1_000_000  # Below the goals that keys of shared searches have room for (2^21).
 
 
@@ -132,7 +133,7 @@ class Destinations:
             first = len(goals.goal_start) - 1
             for number, shape in enumerate(new, start=first):
                 self._name(number, shape)
-            goals = joined(goals, _as_goals(mesh, _points_of(new)), first)
+            goals = joined(goals, as_goals(mesh, _points_of(new)), first)
             changed += range(first, first + len(new))
         return Change(goals, self._numbers(wanted), np.array(changed, dtype=np.int64))
 
@@ -166,7 +167,7 @@ class Destinations:
         regions = self.regions
         is_point = np.ones(len(self._shapes), dtype=np.bool_)
         is_point[regions - self.fixed] = False
-        points = _as_goals(mesh, _points_of([each for each in self._shapes if len(each) == 4]))
+        points = as_goals(mesh, _points_of([each for each in self._shapes if len(each) == 4]))
         areas = cut_goals(mesh, [self.shape_of(number) for number in regions.tolist()])
         order = np.empty(len(self._shapes), dtype=np.int64)
         order[np.concatenate([np.flatnonzero(is_point), np.flatnonzero(~is_point)])] = np.arange(len(order))
@@ -206,7 +207,7 @@ class Destinations:
         is_region = saved.take("is_region", "?")
         count = len(is_region)
         place = saved.take("place", "f8", (count, 2), low=-FARTHEST_M, high=FARTHEST_M)
-        layer = saved.take("layer", "i4", (count,), low=-1)
+        layer = saved.take("layer", "i4", (count,), low=-1, high=MOST_FLOORS)
         reach = saved.take("reach", "f8", (count,), low=0.0, high=FARTHEST_M)
         data = saved.take("bytes", "u1").tobytes()
         ends = np.cumsum(saved.parts("length", count, len(data))).tolist()
@@ -249,7 +250,7 @@ def _points_of(shapes: Sequence[tuple[Any, ...]]) -> Points:
     )
 
 
-def _as_goals(mesh: NavMesh, points: Points) -> GoalPieces:
+def as_goals(mesh: NavMesh, points: Points) -> GoalPieces:
     """Return points as goals of one piece each, or of none where there is no ground."""
     polygon, clearance = _ground_of(mesh, points)
     there = polygon >= 0

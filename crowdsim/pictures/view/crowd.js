@@ -150,7 +150,7 @@ const placeText = (crowd, at) => `(${(at[0] + crowd.facts.origin[0]).toFixed(2)}
 // What an event was, in words; null for those that are told of single agents only when they are asked for.
 function sentence(crowd, e) {
   const { facts, arrays } = crowd, value = arrays.event_value[e], kind = facts.kinds[arrays.event_kind[e]] ?? `kind ${arrays.event_kind[e]}`;
-  const door = facts.doors[value]?.name ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal', queue = facts.queues[value]?.name ?? 'a queue';
+  const door = facts.doors[value]?.name ?? 'a door', obstacle = facts.obstacles[value]?.name ?? 'an obstacle', goal = facts.goals[value]?.name ?? 'its goal', queue = facts.queues[value]?.name ?? 'a queue', connection = facts.connections[Math.floor(value / 1024)] ?? 'a connection';
   const by = value === -1 ? 'a wall' : value === 0 ? '' : agentText(crowd, value);
   return {
     SPAWN: 'came', ARRIVAL: `arrived at ${goal}`, GOAL_REACHED: `reached ${goal}`, RETIRED: 'left without arriving', UNREACHABLE: 'has no path',
@@ -166,6 +166,7 @@ function sentence(crowd, e) {
     STATE: kind === 'STATE' && (({ number, name, reason }) => `${number < 0 ? 'behaviour ends' : name} (${reason})`)(stateOf(crowd, e)),
     CHOSE: kind === 'CHOSE' && chosenOf(crowd, e),
     JOINED_LINE: `joins the line of ${queue}`, CALLED: `is called at ${queue}`, SERVED: `is served at ${queue}`,
+    WAITS_AT: `waits for ${connection}`, BOARDED: `goes into ${connection}`, ALIGHTED: `comes out of ${connection}`, LEFT_GATE: `waits for ${connection} no more`,
   }[kind] ?? kind.toLowerCase().replaceAll('_', ' ');
 }
 

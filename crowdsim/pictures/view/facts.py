@@ -13,6 +13,7 @@ from crowdsim.pictures.budget import longest_ticks
 from crowdsim.pictures.view.moves import LIMIT, STEP_M, Packer, add_moves, in_steps, kept_frames
 from crowdsim.recording.reader import Recording
 from crowdsim.recording.schema import EventKind, digest_text
+from crowdsim.scenario.connections import End
 from crowdsim.scenario.model import AreaChange, Scenario
 from crowdsim.scenario.queues import Queue
 from crowdsim.world.events import CHOICE_REASONS, GOALS, REASONS, ChoiceReason, Reason
@@ -102,6 +103,19 @@ def _queue(queue: Queue, origin: tuple[float, float]) -> dict[str, Any]:
         np.round(np.array(points) - origin, PLACES).tolist() for points in (queue.servers, *queue.lines)
     ]
     return {"name": queue.name, "layer": queue.layer, "servers": placed[0], "lines": placed[1:]}
+
+
+def _gate(name: str, end: End, origin: tuple[float, float]) -> dict[str, Any]:
+    """Return the outlines of an end of a connection and its line, as those of a queue."""
+    outlines = [part.exterior.coords for part in shapely.get_parts(end.area)]
+    middle = end.area.representative_point()
+    lines = [*outlines, *([end.line] if end.line else ())]
+    return {
+        "name": name,
+        "layer": end.layer,
+        "servers": np.round(np.array([[middle.x, middle.y]]) - origin, PLACES).tolist(),
+        "lines": [np.round(np.array(line) - origin, PLACES).tolist() for line in lines],
+    }
 
 
 def _goal(goal: Any, origin: tuple[float, float]) -> dict[str, Any]:
@@ -294,6 +308,8 @@ def gather(
         "states": scenario.behaviours.state_names,
         "reasons": {int(reason): reason.words for reason in Reason},
         "queues": [_queue(queue, origin) for queue in scenario.queues],
+        "connections": [each.name for each in scenario.connections],
+        "gates": [_gate(each.name, end, origin) for each in scenario.connections for end in each.ends],
     }
     left_out = add_events(packer, recording, origin)
     if left_out:

@@ -272,6 +272,7 @@ def _note_waiting(block: dict[str, NDArray[Any]], door_opens_later: NDArray[np.b
         told, own = (block["activity"], block["goal"], block["path_status"]), block.get("waits")
         waits = waits_by_design(*told, waits=own, door_opens_later=True) & door_opens_later
         waits |= waits_by_design(*told, waits=own, door_opens_later=False)
+        waits |= block["activity"] == AgentState.RIDING
         block["activity"] = np.where(waits, np.uint8(AgentState.WAITING), block["activity"])
         if "is_stuck" in block:
             block["is_stuck"] = np.where(waits, 0, block["is_stuck"])

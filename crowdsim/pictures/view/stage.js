@@ -131,7 +131,7 @@ class Stage {
       context.lineWidth = 1.2 * line; context.strokeStyle = this.ink.exit;
       context.beginPath(); context.arc(goal.at[0], goal.at[1], Math.max(goal.within, 4 * line), 0, 7); context.stroke();
     }
-    for (const queue of this.crowd.facts.queues) if (here(queue)) this.drawQueue(queue, line, floor);
+    for (const queue of [...this.crowd.facts.queues, ...this.crowd.facts.gates]) if (here(queue)) this.drawQueue(queue, line, floor);
     context.strokeStyle = this.ink.wall; context.lineWidth = Math.min(0.12, Math.max(1.1 * line, 0.04)); context.lineJoin = 'round';
     context.stroke(own.path);
     for (const door of this.doors) if (here(door)) {

@@ -129,7 +129,7 @@ class Conditions:
         """Return how many agents are in an area."""
         if (name, group) not in self._known:
             agents, (area, layer) = self.world.agents, self._areas[name]
-            counts = (agents.activity != AgentState.OBSTACLE) & (agents.activity != AgentState.ARRIVED)
+            counts = agents.activity < AgentState.ARRIVED
             if layer >= 0:
                 counts &= agents.layer == layer
             if group:

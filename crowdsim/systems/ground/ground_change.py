@@ -66,7 +66,7 @@ def change_ground(world: World, tick: int, ground: BuiltGround) -> None:
         place,
         new_polygon,
     )
-    is_obstacle = agents.activity == AgentState.OBSTACLE
+    is_obstacle = agents.activity >= AgentState.OBSTACLE  # and those that ride
     # it goes where it goes
     place[is_obstacle], new_polygon[is_obstacle] = agents.position[is_obstacle], polygon[is_obstacle]
     moved = np.hypot(place[:, 0] - agents.position[:, 0], place[:, 1] - agents.position[:, 1])

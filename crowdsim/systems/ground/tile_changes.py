@@ -236,7 +236,7 @@ def _stand(world: World, tick: int, tiles: TiledMesh, had_ground: NDArray[np.boo
     found = stale[polygon >= 0]
     agents.surface[found] = tiles.handles_of(polygon[polygon >= 0])
     # an obstacle that stands is where it took the ground away
-    is_agent = agents.activity != AgentState.OBSTACLE
+    is_agent = agents.activity < AgentState.OBSTACLE
     back = found[~had_ground[found] & is_agent[found]]
     lost = stale[(polygon < 0) & had_ground[stale] & is_agent[stale]]
     for kind, rows in ((EventKind.GROUND_BACK, back), (EventKind.GROUND_LOST, lost)):

@@ -53,7 +53,7 @@ class Triggers:
         """Return how many agents are in the area of an event now."""
         agents, inside = self.world.agents, event.inside
         assert inside is not None
-        counts = (agents.activity != AgentState.OBSTACLE) & (agents.activity != AgentState.ARRIVED)
+        counts = agents.activity < AgentState.ARRIVED
         if event.layer >= 0:
             counts &= agents.layer == event.layer
         if inside.waiting:

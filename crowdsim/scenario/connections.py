@@ -1,0 +1,242 @@
+"""What takes agents from one place to another: passages, ladders, lifts, doors with keys, escalators."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import shapely
+
+from crowdsim.scenario import schema_connections as schema
+from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.geometry import FloorNames, Geometry
+from crowdsim.scenario.shapes import wkt_of
+from crowdsim.scenario.tree import Path, Problems, listed, suggestion
+
+_LEAST_HEIGHT_M = 0.1  # Between two stops of a lift that has a speed.
+
+
+@dataclass(frozen=True, eq=False)
+class End:
+    """An end of a connection, or a stop of a lift.
+
+    Attributes
+    ----------
+    area : shapely Polygon or MultiPolygon, m
+        Where agents come out.
+    line : tuple of (x, y), m
+        Where those stand that wait, from its head on; empty: round the area.
+    layer : int
+        Number of the floor; -1 where there is one level floor.
+    """
+
+    area: Any
+    line: tuple[tuple[float, float], ...] = ()
+    layer: int = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Connection:
+    """What takes agents from one end to another.
+
+    Attributes
+    ----------
+    name : str
+    kind : str
+        ``passage``, ``ladder``, ``lift``, ``door`` or ``escalator``.
+    ends : tuple of End
+        Two, or the stops of a lift from the lowest to the highest.
+    seconds : tuple of float, s
+        How long it takes from each end to the next; through a door 0: an agent goes at its own speed.
+    capacity : int
+        How many it takes at once.
+    headway : float, s
+        From one that goes in to the next at the same end.
+    one_way : bool
+    key : str
+        That opens a door; empty where none is needed.
+    opening, stays_open : float, s
+        Of a door.
+    doors, dwell, transfer : float, s
+        Of a lift.
+    written : dict
+        What the file says beside the ends, defaults filled in.
+    """
+
+    name: str
+    kind: str
+    ends: tuple[End, ...]
+    seconds: tuple[float, ...]
+    capacity: int
+    headway: float = 0.0
+    one_way: bool = False
+    key: str = ""
+    opening: float = 0.0
+    stays_open: float = 0.0
+    doors: float = 0.0
+    dwell: float = 0.0
+    transfer: float = 0.0
+    written: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all that are on it go in one direction."""
+        return self.kind == "ladder"
+
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return from which ends it leads to which."""
+        if self.one_way:
+            return [(0, 1)]
+        count = len(self.ends)
+        return [(a, b) for a in range(count) for b in range(count) if a != b]
+
+
+def resolve_connections(
+    shapes: dict[str, schema.CarrierShape],
+    geometry: Geometry | None,
+    reader: AreaReader,
+    floors: FloorNames,
+    problems: Problems,
+) -> tuple[Connection, ...]:
+    """Return the connections of a scenario, ascending by name; add a problem for each that cannot be."""
+    found = []
+    for name in sorted(shapes):
+        path: Path = ("connections", name)
+        given = [kind for kind in schema.KINDS if getattr(shapes[name], kind) is not None]
+        if len(given) != 1:
+            said = f"{listed(given)} are given" if given else "nothing says what it is"
+            problems.add(
+                path, f"{said}, but a connection is one thing", f"Give one of {listed(schema.KINDS)}."
+            )
+            continue
+        connection = _resolved(
+            name,
+            given[0],
+            getattr(shapes[name], given[0]),
+            (*path, given[0]),
+            geometry,
+            reader,
+            floors,
+            problems,
+        )
+        found += [connection] if connection is not None else []
+    return tuple(found)
+
+
+def _resolved(
+    name: str,
+    kind: str,
+    shape: Any,
+    path: Path,
+    geometry: Geometry | None,
+    reader: AreaReader,
+    floors: FloorNames,
+    problems: Problems,
+) -> Connection | None:
+    key = "stops" if kind == "lift" else "ends"
+    ends = [
+        _end(each, (*path, key, number), reader, floors) for number, each in enumerate(getattr(shape, key))
+    ]
+    if any(end is None for end in ends):
+        return None
+    known = tuple(end for end in ends if end is not None)
+    seconds = _times(kind, shape, known, path, geometry, problems)
+    if seconds is None:
+        return None
+    written = {name: value for name, value in shape if name not in ("ends", "stops")}
+    return Connection(
+        name=name,
+        kind=kind,
+        ends=known,
+        seconds=seconds,
+        capacity=shape.capacity,
+        headway=float(getattr(shape, "headway", 0.0)),
+        one_way=kind == "escalator" or bool(getattr(shape, "one_way", False)),
+        key=getattr(shape, "key", ""),
+        opening=float(getattr(shape, "opening", 0.0)),
+        stays_open=float(getattr(shape, "stays_open", 0.0)),
+        doors=float(getattr(shape, "doors", 0.0)),
+        dwell=float(getattr(shape, "dwell", 0.0)),
+        transfer=float(getattr(shape, "transfer", 0.0)),
+        written={each: value for each, value in written.items() if value is not None},
+    )
+
+
+def _end(shape: schema.EndShape, path: Path, reader: AreaReader, floors: FloorNames) -> End | None:
+    area = reader.united(shape.area, (*path, "area"))
+    if area is None:
+        return None
+    line = tuple((float(x) + 0.0, float(y) + 0.0) for x, y in shape.line or ())
+    return End(area, line, floors.layer(shape, path, area))
+
+
+def _times(
+    kind: str,
+    shape: Any,
+    ends: Sequence[End],
+    path: Path,
+    geometry: Geometry | None,
+    problems: Problems,
+) -> tuple[float, ...] | None:
+    """Return how long it takes from each end to the next, s; None after a problem was added."""
+    if kind == "passage":
+        return (float(shape.time),)
+    if kind == "ladder":
+        return (float(shape.climb) / float(shape.speed),)
+    if kind == "escalator":
+        return (float(shape.length) / float(shape.speed),)
+    if kind == "door":  # by the agent's own speed
+        return (0.0,)
+    gaps = len(ends) - 1
+    if shape.times is not None:
+        if len(shape.times) == gaps:
+            return tuple(float(each) for each in shape.times)
+        problems.add(
+            (*path, "times"),
+            f"{len(shape.times)} times for {len(ends)} stops",
+            f"Give {gaps}, from each stop to the next.",
+        )
+        return None
+    heights = [geometry.floors[end.layer].elevation if geometry and geometry.floors else 0.0 for end in ends]
+    steps = [above - below for below, above in itertools.pairwise(heights)]
+    for number, step in enumerate(steps):
+        if step < _LEAST_HEIGHT_M and geometry is not None:
+            problems.add(
+                (*path, "stops", number + 1),
+                f"lies {step:g} m above the stop before, so its speed says no time",
+                "Name the stops from the lowest to the highest, or give times: [...] from stop to stop, s.",
+            )
+            return None
+    return tuple(step / float(shape.speed) for step in steps)
+
+
+def check_keys(
+    keys: Mapping[int, Sequence[str]], connections: Sequence[Connection], problems: Problems
+) -> None:
+    """Report keys that open nothing; `keys` are those of groups, by their places in the file."""
+    known = sorted({each.key for each in connections if each.key})
+    for index, own in keys.items():
+        for number, key in enumerate(own):
+            if key not in known:
+                problems.add(
+                    ("groups", index, "keys", number),
+                    f'no door has the key "{key}"',
+                    f"{suggestion(key, known)} Known are {listed(known)}.".strip()
+                    if known
+                    else "Give a door this key under connections.",
+                )
+
+
+def connection_data(connection: Connection, storeys: Sequence[str]) -> dict[str, Any]:
+    """Return a connection as a scenario says it."""
+    ends = [
+        {
+            "area": [{"wkt": wkt_of(part)} for part in shapely.get_parts(end.area)],
+            **({"line": [list(point) for point in end.line]} if end.line else {}),
+            **({"storey": storeys[end.layer]} if end.layer >= 0 else {}),
+        }
+        for end in connection.ends
+    ]
+    return {connection.kind: {"stops" if connection.kind == "lift" else "ends": ends, **connection.written}}

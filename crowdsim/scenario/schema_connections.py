@@ -1,0 +1,147 @@
+"""How a scenario says what takes agents from one place to another: passages, ladders, lifts, doors with keys,
+escalators.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_STOPS
+from crowdsim.scenario.schema_behaviours import Polyline
+from crowdsim.scenario.schema_geometry import Areas, Expects, Length, Name, Seconds, Shape, Unit
+
+LADDER_M_S = 0.4  # Upwards along a ladder.
+LIFT_M_S = 1.0
+STEP_M_S = 0.5  # The usual speed of escalators.
+HEADWAY_S = 0.9  # One on every second step of an escalator.
+TRANSFER_S = 1.0  # A person that goes in or out takes so long.
+DWELL_S = 3.0
+DOORS_S = 2.0
+OPENING_S = 1.0
+STAYS_OPEN_S = 3.0
+
+Speed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]
+Time = Annotated[float, Field(gt=0, le=1e9), Unit("s")]
+Capacity = Annotated[int, Field(ge=1, le=MAX_AGENTS)]
+
+
+class EndShape(Shape):
+    """One end of a connection."""
+
+    area: Areas = Field(description="Where agents come out, and before which those stand that go in.")
+    line: Polyline | None = Field(
+        default=None,
+        description=(
+            "Where those stand that wait, from its head to its tail, m. Default: places round the area, the "
+            "nearest ones first."
+        ),
+    )
+    storey: Name | None = Field(default=None, description="Its storey, where there are several.")
+    height: Annotated[float, Unit("m")] | None = Field(
+        default=None, description="Instead of a storey: about how high it lies, m."
+    )
+
+
+Ends = Annotated[
+    list[EndShape],
+    Field(min_length=2, max_length=2),
+    Expects("two ends [{area: ..., storey: ...}, {area: ..., storey: ...}]"),
+]
+Stops = Annotated[
+    list[EndShape],
+    Field(min_length=2, max_length=MAX_STOPS),
+    Expects("a list of stops [{area: ..., storey: ...}, ...]"),
+]
+
+
+class PassageShape(Shape):
+    """What takes a time from end to end, whatever an agent's speed."""
+
+    ends: Ends = Field(description="Where it begins and ends.")
+    time: Time = Field(description="How long it takes, s.")
+    capacity: Capacity = Field(
+        default=MAX_AGENTS, description="How many are in it at once. Default: no limit."
+    )
+    headway: Seconds = Field(
+        default=0.0, description="Time from one that goes in to the next at the same end, s. Default: 0."
+    )
+    one_way: bool = Field(
+        default=False, description="true: only from the first end to the second. Default: false."
+    )
+
+
+class LadderShape(Shape):
+    """A ladder: all that are on it go in one direction."""
+
+    ends: Ends = Field(description="Its foot and its head.")
+    climb: Length = Field(description="How far one climbs, m.")
+    speed: Speed = Field(default=LADDER_M_S, description="Speed on it, m/s. Default: 0.4.")
+    capacity: Capacity = Field(default=1, description="How many are on it at once. Default: 1.")
+    headway: Seconds = Field(default=0.0, description="Time from one to the next behind it, s. Default: 0.")
+    one_way: bool = Field(default=False, description="true: only from the foot to the head. Default: false.")
+
+
+class EscalatorShape(Shape):
+    """An escalator or a moving walk."""
+
+    ends: Ends = Field(description="Where it begins and ends.")
+    length: Length = Field(description="How far it carries agents, along its surface, m.")
+    speed: Speed = Field(default=STEP_M_S, description="How fast it carries them, m/s. Default: 0.5.")
+    capacity: Capacity = Field(
+        default=MAX_AGENTS, description="How many are on it at once. Default: no limit."
+    )
+    headway: Seconds = Field(
+        default=HEADWAY_S, description="Time from one that steps on to the next, s. Default: 0.9."
+    )
+
+
+class DoorShape(Shape):
+    """A door that is locked: only agents with its key go through."""
+
+    ends: Ends = Field(description="The places before and behind it.")
+    key: Name = Field(description="The key that opens it; groups have keys: [...].")
+    opening: Seconds = Field(default=OPENING_S, description="How long it takes to unlock it, s. Default: 1.")
+    stays_open: Seconds = Field(
+        default=STAYS_OPEN_S, description="For how long it is open then, s. Default: 3."
+    )
+    capacity: Capacity = Field(default=1, description="How many go through at once. Default: 1.")
+    one_way: bool = Field(
+        default=False, description="true: only from the first end to the second. Default: false."
+    )
+
+
+class LiftShape(Shape):
+    """A lift."""
+
+    stops: Stops = Field(description="Where it stops, from the lowest to the highest.")
+    capacity: Capacity = Field(description="How many it carries.")
+    speed: Speed = Field(default=LIFT_M_S, description="Speed between storeys, m/s. Default: 1.")
+    times: Annotated[list[Time], Expects("a list of times [4, 3, ...]")] | None = Field(
+        default=None,
+        description=(
+            "How long it takes from each stop to the next, s, in place of a speed; needed where the stops do "
+            "not lie on storeys at several heights."
+        ),
+    )
+    doors: Seconds = Field(
+        default=DOORS_S, description="How long its doors take to open, and to close, s. Default: 2."
+    )
+    dwell: Seconds = Field(default=DWELL_S, description="For how long they are open at least, s. Default: 3.")
+    transfer: Seconds = Field(
+        default=TRANSFER_S, description="How long each takes that goes in or out, s. Default: 1."
+    )
+
+
+class CarrierShape(Shape):
+    """What takes agents from one place to another. Exactly one key is given."""
+
+    passage: PassageShape | None = Field(default=None, description="It takes a time from end to end.")
+    ladder: LadderShape | None = Field(default=None, description="A ladder.")
+    lift: LiftShape | None = Field(default=None, description="A lift.")
+    door: DoorShape | None = Field(default=None, description="A door that needs a key.")
+    escalator: EscalatorShape | None = Field(default=None, description="An escalator or a moving walk.")
+
+
+KINDS = tuple(CarrierShape.model_fields)

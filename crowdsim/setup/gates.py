@@ -1,0 +1,103 @@
+"""Gates of connections: where agents go in and come out, and where those stand that wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from crowdsim.scenario.connections import Connection, End
+from crowdsim.scenario.model import Scenario
+from crowdsim.setup.entrances import triangles_of
+from crowdsim.world.riding import Gate, RidingFacts
+
+SPACING_M = 0.7  # Between the middles of those that wait: two bodies, and room to turn.
+CLEAR_M = 0.35  # From walls, and from the area in which others come out.
+REACH_M = 5.0  # How far from the middle of an area those stand that wait.
+MOST_SPOTS = 60
+
+
+def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
+    """Return what the world has to know of connections; None where there are none."""
+    connections = scenario.connections
+    if not connections:
+        return None
+    ends = [(number, at, end) for number, each in enumerate(connections) for at, end in enumerate(each.ends)]
+    points = [middle_of(scenario, end) for _, _, end in ends]
+    gates = []
+    for place, (number, at, end) in enumerate(ends):
+        others = [
+            points[other]
+            for other, (_, _, each) in enumerate(ends)
+            if other != place and each.layer == end.layer
+        ]
+        ground = ground_of(scenario, end)
+        spots = line_spots(end) if end.line else spots_round(ground, end.area, points[place], others)
+        gates.append(
+            Gate(number, at, end.layer, points[place], triangles_of(end.area, ground), spots, bool(end.line))
+        )
+    sizes = [len(each.ends) for each in connections]
+    return RidingFacts(
+        connections,
+        tuple(gates),
+        np.cumsum([0, *sizes[:-1]]).astype(np.int64),
+        np.array(
+            [[not each.key or each.key in group.keys for each in connections] for group in scenario.groups],
+            dtype=np.bool_,
+        ).reshape(len(scenario.groups), len(connections)),
+    )
+
+
+def ground_of(scenario: Scenario, end: End) -> object:
+    """Return the ground of the floor on which an end lies."""
+    return scenario.geometry.grounds[max(0, end.layer)]
+
+
+def middle_of(scenario: Scenario, end: End) -> NDArray[np.float64]:
+    """Return the middle of the part of an end's area that is ground, (2,) m."""
+    part = shapely.intersection(end.area, ground_of(scenario, end))
+    middle = shapely.centroid(part)
+    if not shapely.covers(part, middle):
+        middle = part.representative_point()
+    return np.round(np.array([middle.x, middle.y]), 6)
+
+
+def line_spots(end: End) -> NDArray[np.float64]:
+    """Return places along a line from its head on, (s, 2) m."""
+    corner = np.array(end.line)
+    step = np.hypot(*np.diff(corner, axis=0).T)
+    along = np.concatenate([[0.0], np.cumsum(step)])
+    at = np.arange(int(np.floor(along[-1] / SPACING_M + 1e-9)) + 1) * SPACING_M
+    part = np.minimum(np.searchsorted(along, at, side="right") - 1, len(step) - 1)
+    share = (at - along[part]) / np.where(step[part] > 0.0, step[part], 1.0)
+    found: NDArray[np.float64] = corner[part] + share[:, None] * (corner[part + 1] - corner[part])
+    return found
+
+
+def spots_round(
+    ground: object, area: object, point: NDArray[np.float64], others: list[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Return places round an area, (s, 2) m, the nearest first: on free ground, in sight of its middle, and
+    nearer to it than to the `others`; the middle itself where there are none.
+    """
+    steps = np.arange(-int(REACH_M / SPACING_M), int(REACH_M / SPACING_M) + 1) * SPACING_M
+    place = np.round(point + np.array([[x, y] for y in steps for x in steps]), 6)
+    free = shapely.difference(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, CLEAR_M))
+    apart = np.hypot(*(place - point).T)
+    fits = shapely.contains_xy(free, *place.T) & (apart <= REACH_M)
+    for other in others:
+        fits &= apart <= np.hypot(*(place - other).T)
+    place, apart = place[fits], apart[fits]
+    lines = (
+        shapely.linestrings([[point, each] for each in place]) if len(place) else np.zeros(0, dtype=object)
+    )
+    seen = shapely.covers(shapely.buffer(ground, 1e-6), lines) if len(place) else np.zeros(0, dtype=np.bool_)
+    place, apart = place[seen], apart[seen]
+    order = np.lexsort((place[:, 0], place[:, 1], np.round(apart, 6)))[:MOST_SPOTS]
+    return place[order] if len(order) else point[None, :].copy()
+
+
+def seconds_between(connection: Connection, first: int, second: int) -> float:
+    """Return how long a connection takes from one end to another, doors not counted, s."""
+    low, high = sorted((first, second))
+    return float(sum(connection.seconds[low:high]))

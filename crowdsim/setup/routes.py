@@ -1,0 +1,280 @@
+"""Routes over connections: whether an agent walks to its goal or goes to a connection, and to which."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.goals.destinations import Points, as_goals
+from crowdsim.navigation.goals.goals import GoalPieces
+from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
+from crowdsim.world.world import World
+
+AT_ONCE = 256  # Agents that are looked at together.
+SAME_S = 1e-9  # Rounding: routes that take as long.
+SAME_M = 0.02  # Radii up to so much apart have the same paths from gate to gate.
+
+
+class Walkers(NamedTuple):
+    """Agents that ask for a route.
+
+    Attributes
+    ----------
+    place : (k, 2) float64, m
+    polygon : (k,) int64
+        Of the mesh under each.
+    radius : (k,) float64, m
+    speed : (k,) float64, m/s
+    """
+
+    place: NDArray[np.float64]
+    polygon: NDArray[np.int64]
+    radius: NDArray[np.float64]
+    speed: NDArray[np.float64]
+
+    def only(self, part: Any) -> Walkers:
+        """Return some of them."""
+        return Walkers(self.place[part], self.polygon[part], self.radius[part], self.speed[part])
+
+
+class Chosen(NamedTuple):
+    """What agents do next.
+
+    Attributes
+    ----------
+    gate, gate_out : (k,) int32
+        Where each goes in, and where it comes out; -1 where it walks to its goal.
+    seconds : (k,) float64, s
+        How long it expects to take; inf where nothing leads there.
+    """
+
+    gate: NDArray[np.int32]
+    gate_out: NDArray[np.int32]
+    seconds: NDArray[np.float64]
+
+
+class Legs(NamedTuple):
+    """How long agents walk.
+
+    Attributes
+    ----------
+    walk : (k,) float64, s
+        To their goals; inf where no path leads there, here and below.
+    to_gate : (k, g) float64, s
+        To each gate.
+    to_goal : (k, g) float64, s
+        From each gate to their goals.
+    between : (r, g, g) float64, m
+        From gate to gate, by how wide agents are.
+    size : (k,) int64
+        Which of these holds for an agent.
+    speed : (k,) float64, m/s
+    """
+
+    walk: NDArray[np.float64]
+    to_gate: NDArray[np.float64]
+    to_goal: NDArray[np.float64]
+    between: NDArray[np.float64]
+    size: NDArray[np.int64]
+    speed: NDArray[np.float64]
+
+    def only(self, part: Any) -> Legs:
+        """Return those of some agents."""
+        return Legs(
+            self.walk[part], self.to_gate[part], self.to_goal[part], self.between, self.size[part],
+            self.speed[part],
+        )  # fmt: skip
+
+
+def quickest(
+    legs: Legs, begin: NDArray[np.int64], end: NDArray[np.int64], cost: NDArray[np.float64]
+) -> Chosen:
+    """Return for agents whether they walk, or to which gate they go.
+
+    Parameters
+    ----------
+    legs : Legs
+        Of k agents.
+    begin, end : (p,) int64
+        Gates from which one can get to which.
+    cost : (k, p) float64, s
+        How long that takes each; inf where it may not.
+
+    Notes
+    -----
+    From the goal backwards, all agents at once, until nothing gets quicker (Bellman and Ford). Of routes that
+    take as long an agent takes that with the fewest rides, then that by the gate with the lowest number.
+    Twin: `tests/reference/routes.py`.
+    """
+    rows, count = legs.to_gate.shape
+    ahead = np.full((rows, count), np.inf)  # from where it goes in at a gate to the goal
+    choice = np.full((rows, count), -1, dtype=np.int32)
+    for _ in range(count + 1):
+        on = legs.to_goal.copy()  # from where it comes out at a gate
+        for size in range(len(legs.between)):
+            own = legs.size == size
+            steps = legs.between[size][None] / legs.speed[own, None, None] + ahead[own, None, :]
+            on[own] = np.minimum(on[own], steps.min(axis=2))
+        total, before = cost + on[:, end], ahead.copy()
+        for pair, gate in enumerate(begin.tolist()):
+            better = total[:, pair] < ahead[:, gate] - SAME_S
+            ahead[better, gate] = total[better, pair]
+            choice[better, gate] = end[pair]
+        if np.array_equal(before, ahead):
+            break
+    whole = legs.to_gate + ahead
+    best = np.argmin(whole, axis=1)
+    least = whole[np.arange(rows), best]
+    rides = least < legs.walk - SAME_S
+    out = choice[np.arange(rows), best]
+    return Chosen(
+        np.where(rides, best, -1).astype(np.int32),
+        np.where(rides, out, -1).astype(np.int32),
+        np.minimum(least, legs.walk),
+    )
+
+
+class Routes:
+    """The quickest routes over walks and connections on a graph of gates.
+
+    Walks are measured on the mesh, whatever planner leads agents along them, and take as long as an agent
+    likes to walk. So each planner finds one walk at a time, and knows nothing of connections.
+
+    Parameters
+    ----------
+    world : World
+        With connections.
+
+    Attributes
+    ----------
+    begin, end : (p,) int64
+        Gates from which one can get to which, in pairs.
+    connection : (p,) int64
+        By which.
+    """
+
+    def __init__(self, world: World) -> None:
+        assert world.riding is not None
+        self._world, facts = world, world.riding
+        pairs = [
+            (first + a, first + b, number)
+            for number, (first, each) in enumerate(
+                zip(facts.first_gate.tolist(), facts.connections, strict=True)
+            )
+            for a, b in each.pairs()
+        ]
+        self.begin, self.end, self.connection = np.array(pairs, dtype=np.int64).T
+        self._point = np.array([gate.point for gate in facts.gates])
+        self._layer = np.array([gate.layer for gate in facts.gates], dtype=np.int32)
+        self._mesh: Any = None
+        self._polygon = np.zeros(0, dtype=np.int64)
+        self._between: dict[float, NDArray[np.float64]] = {}
+
+    def _stand_on_ground(self) -> None:
+        """Find the gates on the ground as it is now."""
+        mesh, count = self._world.mesh, len(self._layer)
+        if self._mesh is not mesh:
+            self._mesh = mesh
+            self._between.clear()
+            self._goals = as_goals(mesh, Points(self._point, self._layer, np.full(count, 0.1)))
+            self._polygon = np.empty(count, dtype=np.int64)
+            locate_many(0, count, mesh, self._point, self._layer, self._polygon)
+
+    def measure(self, walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
+        """Return how long agents walk, (k,), each to its goal, (k,), and to and from gates."""
+        self._stand_on_ground()
+        parts = [slice(at, at + AT_ONCE) for at in range(0, len(goal), AT_ONCE)]
+        legs = [self._legs(walkers.only(part), goal[part]) for part in parts]
+        size = np.ceil(walkers.radius / SAME_M - 1e-9) * SAME_M
+        sizes, kind = np.unique(size, return_inverse=True)
+        between = np.array([self._between_gates(float(each)) for each in sizes])
+        walk, to_gate = (np.concatenate(each) for each in zip(*legs, strict=True))
+        speed = np.maximum(walkers.speed, 1e-3)
+        goals, place = np.unique(np.column_stack([kind.reshape(-1), goal]), axis=0, return_inverse=True)
+        to_goal = np.array(
+            [self._from_gates(self._world.goals, int(each), float(sizes[row])) for row, each in goals]
+        ).reshape(-1, len(self._layer))[place.reshape(-1)]
+        return Legs(
+            walk / speed, to_gate / speed[:, None], to_goal / speed[:, None], between, kind.reshape(-1), speed
+        )
+
+    def choose(self, legs: Legs, cost: NDArray[np.float64], may: NDArray[np.bool_]) -> Chosen:
+        """Return what agents do next.
+
+        Parameters
+        ----------
+        legs : Legs
+            Of k agents.
+        cost : (p,) float64, s
+            How long each pair of gates takes, waiting included.
+        may : (k, p) bool
+            Which pairs each may use.
+        """
+        return quickest(legs, self.begin, self.end, np.where(may, cost[None, :], np.inf))
+
+    def _legs(
+        self, walkers: Walkers, goal: NDArray[np.int32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return how far it is to their goals, (k,) m, and to each gate, (k, g) m."""
+        count, rows = len(self._layer), len(goal)
+        gate = np.tile(np.arange(count, dtype=np.int32), rows)
+        walk = self._lengths(self._world.goals, walkers.place, walkers.polygon, goal, walkers.radius)
+        each = (
+            np.repeat(walkers.place, count, axis=0), np.repeat(walkers.polygon, count), gate,
+            np.repeat(walkers.radius, count),
+        )  # fmt: skip
+        return walk, self._lengths(self._goals, *each).reshape(rows, count)
+
+    def _from_gates(self, goals: GoalPieces, goal: int, radius: float) -> NDArray[np.float64]:
+        """Return how far it is from each gate to a goal, (g,) m."""
+        count = len(self._layer)
+        return self._from_points(goals, np.full(count, goal, dtype=np.int32), np.arange(count), radius)
+
+    def _between_gates(self, radius: float) -> NDArray[np.float64]:
+        """Return how far it is from each gate to each, (g, g) m."""
+        if radius not in self._between:
+            count = len(self._layer)
+            begin, end = np.divmod(np.arange(count * count), count)
+            found = self._from_points(self._goals, end.astype(np.int32), begin, radius)
+            self._between[radius] = found.reshape(count, count)
+        return self._between[radius]
+
+    def _from_points(
+        self, goals: GoalPieces, goal: NDArray[np.int32], gate: NDArray[np.int64], radius: float
+    ) -> NDArray[np.float64]:
+        found = np.full(len(goal), np.inf)
+        there = self._polygon[gate] >= 0
+        own = gate[there]
+        found[there] = self._lengths(
+            goals, self._point[own], self._polygon[own], goal[there], np.full(len(own), radius)
+        )
+        return found
+
+    def _lengths(
+        self,
+        goals: GoalPieces,
+        place: NDArray[np.float64],
+        polygon: NDArray[np.int64],
+        goal: NDArray[np.int32],
+        radius: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Return how long paths are, (k,), as seconds at 1 m/s; inf where there is none."""
+        if not len(goal):
+            return np.zeros(0)
+        mesh = self._world.mesh
+        asked = Asked(
+            mesh,
+            goals,
+            np.ascontiguousarray(place),
+            np.ascontiguousarray(polygon),
+            goal,
+            np.ascontiguousarray(radius),
+        )
+        paths = FoundCorridors(usual_planner(mesh, goals), asked)
+        length = paths.lengths(in_time=True)
+        return np.where(paths.piece >= 0, length, np.inf)

@@ -1,0 +1,136 @@
+"""Route: agents walk to their goals, or to a connection that leads there sooner."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.saved import Arrays, Saved
+from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
+from crowdsim.systems.base.system import Setup, Tick, TickSystem
+from crowdsim.systems.connections.gates import Gates
+from crowdsim.systems.paths.lost_paths import LOST, ask_anew
+from crowdsim.systems.ride import carriers_of
+from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.world.riding import RideStep, let_go
+
+CHOICES = ("ride_step", "bound_for", "gate", "gate_out")
+
+
+TURNS = 32  # In which agents choose that choose in one tick: up to so many one after the other.
+
+
+class Route(TickSystem):
+    """Choose for each agent that is to ask for a path whether it goes to a connection first.
+
+    An agent chooses when it sets off, when it is sent elsewhere, when it comes out of a connection, and when
+    the ground has changed. It knows how many wait at each gate at that moment, and those on their way there.
+    """
+
+    reads = (
+        "entity", "group", "activity", "goal", "position", "layer", "surface", "radius", "desired_speed",
+        "path_status", "waits", "start_tick", "goal_piece", "remaining", *CHOICES, "ride_since", "gate_spot",
+    )  # fmt: skip
+    writes = (
+        "activity", "goal", "guessed", "replan_wish", "waits", "ride_until", "ride_since", "gate_spot",
+        "lacks_key", *CHOICES, *LOST,
+    )  # fmt: skip
+    counts = ("chose_connections",)
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        self._is_idle = setup.world.riding is None
+        if self._is_idle:
+            return
+        self._gates = Gates(setup)
+        self._carriers = carriers_of(setup, self._gates)
+        self._routes = Routes(setup.world)
+        self._mesh = setup.world.mesh
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there are no connections."""
+        return self._is_idle
+
+    def process(self, tick: Tick) -> None:
+        """Choose, and send those to gates that go there."""
+        tick.counts["chose_connections"] = 0.0
+        if self._is_idle:
+            return
+        agents = self.world.agents
+        if self._mesh is not self.world.mesh:
+            self._mesh = self.world.mesh
+            again = np.flatnonzero(agents.ride_step == RideStep.COMING)
+            let_go(agents, again)
+            ask_anew(agents, again)
+        rows = np.flatnonzero(
+            (agents.activity == AgentState.WALKING)
+            & (agents.goal >= 0)
+            & (agents.ride_step == RideStep.NONE)
+            & (agents.path_status == PathStatus.NONE)
+            & self.world.has_ground()
+        )
+        if not len(rows):
+            return
+        may = self._gates.facts.has_key[agents.group[rows]][:, self._routes.connection]
+        goal = agents.goal[rows].copy()
+        polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
+        walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
+        legs = self._routes.measure(walkers, goal)
+        chosen = self._choose(legs, may)
+        agents.lacks_key[rows] = -1
+        lost = np.flatnonzero(np.isinf(chosen.seconds))
+        if len(lost) and not may.all():
+            all_keys = self._routes.choose(
+                legs.only(lost), self._costs(self._ahead()), np.ones_like(may[lost])
+            )
+            agents.lacks_key[rows[lost]] = self._lacking(agents.group[rows[lost]], all_keys.gate)
+        goes = rows[chosen.gate >= 0]
+        if len(goes):
+            agents.bound_for[goes] = agents.goal[goes]
+            agents.gate[goes] = chosen.gate[chosen.gate >= 0]
+            agents.gate_out[goes] = chosen.gate_out[chosen.gate >= 0]
+            agents.ride_step[goes], agents.ride_since[goes] = RideStep.COMING, tick.number
+            self._gates.come(tick.number, goes)
+            tick.counts["chose_connections"] = float(len(goes))
+
+    def _choose(self, legs: Legs, may: NDArray[np.bool_]) -> Chosen:
+        """Let agents choose in turns: those of a turn know of all before them which gates they go to."""
+        ahead, found = self._ahead(), list[Chosen]()
+        size = -(-len(may) // TURNS)
+        for first in range(0, len(may), size):
+            part = slice(first, first + size)
+            found.append(self._routes.choose(legs.only(part), self._costs(ahead), may[part]))
+            goes = found[-1].gate[found[-1].gate >= 0]
+            ahead += np.bincount(goes, minlength=len(ahead))
+        return Chosen(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def _ahead(self) -> NDArray[np.int64]:
+        """Return how many wait at each gate or are on their way there, (g,)."""
+        agents = self.world.agents
+        waits = np.isin(agents.ride_step, (RideStep.COMING, RideStep.IN_LINE))
+        return np.bincount(agents.gate[waits], minlength=len(self._gates.gates))
+
+    def _lacking(self, group: NDArray[np.int32], gate: NDArray[np.int32]) -> NDArray[np.int64]:
+        """Return the connections whose keys agents lack, (k,); -1 where no key would help."""
+        has_key = self._gates.facts.has_key[group]
+        first = self._gates.connection[np.maximum(gate, 0)]
+        lacks_first = ~has_key[np.arange(len(group)), first]
+        other = np.argmin(has_key, axis=1)
+        return np.where(gate < 0, -1, np.where(lacks_first, first, other))
+
+    def _costs(self, ahead: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how long each pair of gates takes behind so many others at each gate, (g,); (p,) s."""
+        routes, facts = self._routes, self._gates.facts
+        found = np.empty(len(routes.connection))
+        for pair, number in enumerate(routes.connection.tolist()):
+            begin, end, first = int(routes.begin[pair]), int(routes.end[pair]), int(facts.first_gate[number])
+            carrier = self._carriers[number]
+            found[pair] = carrier.expected(int(ahead[begin])) + carrier.ride_s(begin - first, end - first)
+        return found
+
+    def restore(self, state: Arrays | Saved) -> None:
+        """Stand on the ground as it was; nothing else lives here."""
+        if not self._is_idle:
+            self._mesh = self.world.mesh
+        Saved.of(state).finish()
