@@ -353,7 +353,7 @@ def test_it_is_recorded_and_a_run_that_was_stopped_goes_on_as_it_was(tmp_path):
             if run.tick == 20:
                 run.checkpoint(tmp_path / "half.checkpoint")
     with open_run(tmp_path / "whole.h5") as whole:
-        assert whole.layout.systems[9] == "Catch" and whole.header.plugins["Catch"]["kind"] == "system"
+        assert whole.layout.systems[10] == "Catch" and whole.header.plugins["Catch"]["kind"] == "system"
         assert {"colds", "Catch state"} <= set(whole.layout.digests) and "systems:" in whole.header.scenario
         colds = whole.table("agents/colds")
         assert colds.max() > 0 and whole.ticks()["colds_now"].max() > 0.0
@@ -486,3 +486,22 @@ def test_a_plug_in_that_registers_a_wrong_system_is_no_plug_in(tmp_path):
     with pytest.raises(PluginError, match=rf'{file}: the system Wrong declares to write "key"'):
         load_plugin(file)
     assert registry.registered_systems() == {}
+
+
+def test_columns_of_choices_are_there_only_where_some_goal_is_a_choice():
+    @register
+    class Reads(System):
+        """Look at what agents have chosen."""
+
+        after = "Choose"
+        reads = ("choice",)
+
+        def process(self, tick):
+            assert len(self.world.agents.choice) == len(self.world.agents)
+
+    document = {**BUSY, "systems": ["Reads"]}
+    with pytest.raises(CrowdsimError, match="declares choice, a column of choices, but no goal"):
+        simulation(document)
+    goals = {**BUSY["goals"], "out": {"quickest_of": ["east", "west"]}}
+    with simulation({**document, "goals": goals}) as run:
+        run.step()
