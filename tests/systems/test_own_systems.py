@@ -486,3 +486,22 @@ def test_a_plug_in_that_registers_a_wrong_system_is_no_plug_in(tmp_path):
     with pytest.raises(PluginError, match=rf'{file}: the system Wrong declares to write "key"'):
         load_plugin(file)
     assert registry.registered_systems() == {}
+
+
+def test_columns_of_choices_are_there_only_where_some_goal_is_a_choice():
+    @register
+    class Reads(System):
+        """Look at what agents have chosen."""
+
+        after = "Choose"
+        reads = ("choice",)
+
+        def process(self, tick):
+            assert len(self.world.agents.choice) == len(self.world.agents)
+
+    document = {**BUSY, "systems": ["Reads"]}
+    with pytest.raises(CrowdsimError, match="declares choice, a column of choices, but no goal"):
+        simulation(document)
+    goals = {**BUSY["goals"], "out": {"quickest_of": ["east", "west"]}}
+    with simulation({**document, "goals": goals}) as run:
+        run.step()
