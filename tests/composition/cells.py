@@ -242,14 +242,17 @@ def _look_at_obstacle(choices: Choices, steps: pd.DataFrame, events: pd.DataFram
 
 
 def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
-    """On slow ground people walk slowly, beside it they do not."""
+    """On slow ground people walk slowly, beside it they do not; those that lag behind their party hurry."""
+    fastest = FASTEST * (1.3 if choices["together"] != "none" else 1.0)
+    if choices["connections"] != "none":
+        steps = steps[steps.ride_step < RIDES]
     inside = steps.x.between(SLOW[0] + 0.2, SLOW[2] - 0.2) & steps.px.between(SLOW[0] + 0.2, SLOW[2] - 0.2)
     slow, quick = steps[inside].length / TICK_S, steps[steps.x < SLOW[0] - 1.0].length / TICK_S
     if len(slow) > 20:
-        assert np.median(slow) <= FASTEST * SLOW_SPEED + 0.05
+        assert np.median(slow) <= fastest * SLOW_SPEED + 0.05
         if choices["avoidance"] == "none":  # without avoidance bodies meet, and are pushed apart
             return
-        assert np.percentile(slow, 95) <= FASTEST * SLOW_SPEED * TOP_SPEED + 0.05
+        assert np.percentile(slow, 95) <= fastest * SLOW_SPEED * TOP_SPEED + 0.05
         assert np.percentile(quick, 90) > 1.2 or choices["speed law"] != "none"
 
 
@@ -342,9 +345,12 @@ def _look_at_exits(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) 
 
 
 def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Some ride over the wall, one at a time, and each takes the time of the ride."""
+    """Some ride over the wall, one at a time, and each takes the time of the ride. Parties come there late if
+    they stand while they wait for paths.
+    """
     boarded, out = events[events.kind == "BOARDED"], events[events.kind == "ALIGHTED"]
-    assert len(boarded), "nobody rides"
+    is_late = choices["together"] != "none" and choices["waiting"] == "stay"
+    assert len(boarded) or is_late, "nobody rides"
     for _, way in boarded.groupby("entity"):
         assert len(way) <= 2
     both = boarded.merge(out, on="entity", suffixes=("_in", "_out"))

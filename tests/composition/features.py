@@ -56,7 +56,7 @@ PARTY = 3  # members of a party
 OUT = 4  # number of the state in which they do
 # From the room on the left over the wall to the ground behind the ramp.
 GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
-CAPACITY, RIDE_S = 1, 1.0
+CAPACITY, RIDE_S = 1, 0.5
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
 
