@@ -38,6 +38,7 @@ from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.mesh.surface_mesh import build_surface
 from crowdsim.navigation.mesh.terrain import cell_over
+from crowdsim.navigation.mesh.watchers import Watchers
 from crowdsim.navigation.planners import planner_kind
 from crowdsim.navigation.planning.mesh_planner import CostParameters
 from crowdsim.navigation.planning.registry import PlannerGround
@@ -46,7 +47,6 @@ from crowdsim.navigation.stationary.planner import StationaryPlanner
 from crowdsim.navigation.tiles.make import TiledBuild, build_tiled_plates
 from crowdsim.navigation.tiles.rebuild import TileRebuilder, differences
 from crowdsim.navigation.tiles.tiled_mesh import TiledMesh
-from crowdsim.navigation.visibility.weights import Watchers
 from crowdsim.printable import counted
 from crowdsim.scenario.areas import EXIT_GAP_M, closed_at_the_begin, ground_without, parted_ground
 from crowdsim.scenario.geometry import Geometry, GridLayout, NamedPolygon, joins_of

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
+from crowdsim.navigation.mesh.watchers import Watchers, place_watchers
 from crowdsim.navigation.search.watching import WatchParameters
 from crowdsim.navigation.visibility.exposure import prices_at
-from crowdsim.navigation.visibility.weights import Watchers, place_watchers, shunned_points
+from crowdsim.navigation.visibility.weights import shunned_points
 from crowdsim.scenario.model import Group
 from crowdsim.scenario.parameters import Chosen
 

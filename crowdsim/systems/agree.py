@@ -23,7 +23,7 @@ class Agree(TickSystem):
 
     reads = (
         "entity", "group", "index", "party", "party_choice", "activity", "goal", "stage", "itinerary",
-        "path_status", "goal_piece", "is_driven", "start_tick", "waits", "choice",
+        "path_status", "goal_piece", "is_driven", "start_tick", "choice",
     )  # fmt: skip
     writes = (
         "activity", "goal", "guessed", "replan_wish", "remaining", "party_choice", "choice",

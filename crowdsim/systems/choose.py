@@ -146,7 +146,7 @@ class Choose(TickSystem):
 
     reads = (
         "entity", "key", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed",
-        "goal_piece", "start_tick", "waits", *(column.name for column in CHOICE_COLUMNS),
+        "goal_piece", "start_tick", *(column.name for column in CHOICE_COLUMNS),
     )  # fmt: skip
     writes = (
         "activity", "goal", "guessed", "replan_wish", "remaining", *LOST,

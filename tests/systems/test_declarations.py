@@ -226,7 +226,13 @@ SCENES = {  # document or file, settings, ticks
                 "out": {"quickest_of": ["east", "west"], "gain": 0.1, "knows": "seen"},
             },
             "groups": [
-                {"name": "all", "count": 30, "region": {"box": [0, 0, 12, 8]}, "goals": "out"},
+                {
+                    "name": "all",
+                    "count": 30,
+                    "region": {"box": [0, 0, 12, 8]},
+                    "goals": "out",
+                    "together": {"size": 3},
+                },
                 {"name": "led", "count": 3, "region": {"box": [0, 0, 12, 8]}, "behaviour": "leaves"},
             ],
             "behaviours": {"leaves": {"states": {"go": {"leave": "out"}}}},
@@ -280,7 +286,6 @@ RARELY = {
     "Agree": {"itinerary"},
     "Route": {"waits", "layer"},
     "Enter": {"layer"},
-    "Follow": {"corridor_capacity"},
     "Walk": {"entity", "group"},
 }
 

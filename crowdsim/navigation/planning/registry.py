@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 if TYPE_CHECKING:  # readers of scenarios import this, and need no compiler
     from crowdsim.navigation.goals.goals import GoalPieces
     from crowdsim.navigation.mesh.mesh import NavMesh
+    from crowdsim.navigation.mesh.watchers import Watchers
     from crowdsim.navigation.planning.protocol import SearchSpace
-    from crowdsim.navigation.visibility.weights import Watchers
 
 P = TypeVar("P", bound=type)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import lean_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.mesh import NavMesh, is_in_sight
-from crowdsim.navigation.visibility.weights import Watchers
+from crowdsim.navigation.mesh.watchers import Watchers
 
 
 @lean_kernel

@@ -20,6 +20,7 @@ from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import Flood, NavMesh
+from crowdsim.navigation.mesh.watchers import Watchers, place_watchers
 from crowdsim.navigation.planning.portals import PORTALS
 from crowdsim.navigation.planning.protocol import ANSWER_WORK, Answers
 from crowdsim.navigation.planning.registry import PlannerGround, PlannerKind, Values, register_kind
@@ -48,7 +49,7 @@ from crowdsim.navigation.visibility.search import (
     make_visibility_slots,
 )
 from crowdsim.navigation.visibility.trees import CornerTrees
-from crowdsim.navigation.visibility.weights import Watchers, Weights, make_weights, place_watchers
+from crowdsim.navigation.visibility.weights import Weights, make_weights
 from crowdsim.saved import WIDEST_M, Arrays, Saved
 
 SLOTS = 8  # Searches that go on side by side: enough for the threads of a desktop.

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.errors import NavigationError
 from crowdsim.geometry.plane import orientation
 from crowdsim.kernels.decorator import kernel, lean_kernel
-from crowdsim.navigation.mesh.mesh import NavMesh, height_at, locate, locate_at_height
+from crowdsim.navigation.mesh.mesh import NavMesh, height_at
+from crowdsim.navigation.mesh.watchers import NO_WATCHERS, Watchers, polygon_under
 from crowdsim.navigation.visibility.sight import narrow_window
 
 # A path along the border of what a watcher sees is out of its sight: corners between are touched exactly,
@@ -48,66 +48,6 @@ class Weights(NamedTuple):
     window_start: NDArray[np.int64]
     window: NDArray[np.float64]
     shunned: NDArray[np.float64]
-
-
-class Watchers(NamedTuple):
-    """Points from which one sees.
-
-    Attributes
-    ----------
-    polygon : (w,) int64
-        Under each.
-    place : (w, 2) float64, m
-    """
-
-    polygon: NDArray[np.int64]
-    place: NDArray[np.float64]
-
-    def beside(self, others: Watchers) -> Watchers:
-        """Return these and others."""
-        return Watchers(
-            np.concatenate([self.polygon, others.polygon]), np.concatenate([self.place, others.place])
-        )
-
-
-NO_WATCHERS = Watchers(np.zeros(0, dtype=np.int64), np.zeros((0, 2)))
-
-
-def place_watchers(
-    mesh: NavMesh, points: Sequence[tuple[float, ...]], first: NavMesh | None = None
-) -> Watchers:
-    """Return watchers at points.
-
-    Parameters
-    ----------
-    mesh : NavMesh
-    points : sequence of (x, y) or (x, y, z), m
-        The floor of one with a height is the one that is nearest to that there. It sees, in plan, what a
-        straight line leads to over ground that is joined.
-    first : NavMesh, optional
-        The mesh at the beginning, where this is another. Watchers stay on the floors that they were on, and
-        one off the ground sees nothing: it was taken out, or closed, under it.
-
-    Raises
-    ------
-    NavigationError
-        If a watcher stands off the ground at the beginning.
-    """
-    polygons, places = list[int](), list[tuple[float, float]]()
-    for point in points:
-        polygon = _polygon_of(mesh if first is None else first, point)
-        if polygon < 0:
-            raise NavigationError(
-                f"the watcher at ({', '.join(f'{each:g}' for each in point)}) stands off the ground; move "
-                "it onto walkable ground"
-            )
-        if first is not None:
-            layer = int(first.polygon_layer[polygon])
-            polygon = int(locate(mesh, float(point[0]), float(point[1]), layer))
-        if polygon >= 0:
-            polygons.append(polygon)
-            places.append((float(point[0]), float(point[1])))
-    return Watchers(np.array(polygons, dtype=np.int64), np.array(places).reshape(-1, 2))
 
 
 def make_weights(
@@ -157,19 +97,13 @@ def shunned_points(
     return np.array(found, dtype=np.float64).reshape(-1, 5)
 
 
-def _polygon_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
-    """Return the polygon under a point (x, y) or (x, y, z); -1 where there is none."""
-    x, y = float(place[0]), float(place[1])
-    return int(locate_at_height(mesh, x, y, float(place[2])) if len(place) > 2 else locate(mesh, x, y, -1))
-
-
 def _floor_of(mesh: NavMesh, place: tuple[float, ...]) -> int:
     """Return the floor that is nearest to a point (x, y, z): it may be off the ground, as in a pillar;
     -1, any, of one without a height.
     """
     if len(place) < 3:
         return -1
-    point, polygon = np.array(place), _polygon_of(mesh, place)
+    point, polygon = np.array(place), polygon_under(mesh, place)
     miss = abs(float(height_at(mesh, polygon, point[0], point[1])) - point[2]) if polygon >= 0 else np.inf
     begin, along = mesh.vertex[mesh.edge_vertex], mesh.vertex[mesh.edge_end] - mesh.vertex[mesh.edge_vertex]
     share = np.clip(np.sum((point - begin) * along, axis=1) / np.sum(along * along, axis=1), 0.0, 1.0)

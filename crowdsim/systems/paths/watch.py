@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.mesh.watchers import Watchers
 from crowdsim.navigation.search.watching import WatchParameters
-from crowdsim.navigation.visibility.weights import Watchers
 from crowdsim.saved import FARTHEST_M, MOST, Saved
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built

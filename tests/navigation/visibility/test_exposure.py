@@ -6,8 +6,9 @@ import shapely
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.build import build_mesh
+from crowdsim.navigation.mesh.watchers import place_watchers
 from crowdsim.navigation.visibility.exposure import prices_at
-from crowdsim.navigation.visibility.weights import place_watchers, shunned_points
+from crowdsim.navigation.visibility.weights import shunned_points
 from tests.navigation.worlds import free_points, pillar_hall, rooms
 from tests.reference import exposure as twin
 
