@@ -24,7 +24,7 @@ import shapely
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.setup.build import planner_of
+from crowdsim.setup.build import own_ground, planner_of
 from crowdsim.simulation.budget import ClockBudget
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems import Plan
@@ -179,7 +179,7 @@ def until_answered(run: Simulation, clock: Callable[[], int] = time.perf_counter
 def search_seconds(run: Simulation, goals: int, slice_size: int, team: Team) -> float:
     """Return how long a new planner takes for the requests of all agents in slices (s)."""
     world, agents = run.world, run.world.agents
-    planner = planner_of(run.built, run.scenario.navigation, None)
+    planner = planner_of(run.built, run.scenario.navigation, own_ground(run.built, run.scenario.navigation))
     assert isinstance(planner, MeshPlanner)
     planner.submit(
         1,

@@ -446,7 +446,7 @@ def _checked(
             problems.add(
                 (*above, "exposure"),
                 "exposure does nothing while unseen_from is nothing, and unseen_by too",
-                "Give one of them, or leave exposure out.",
+                "Give unseen_from, or leave exposure out; unseen_by will do, too.",
                 key=True,
             )
         values["exposure"] = known["exposure"].default

@@ -174,6 +174,8 @@ class Routes:
         self._mesh: Any = None
         self._polygon = np.zeros(0, dtype=np.int64)
         self._between: dict[float, NDArray[np.float64]] = {}
+        self._to_goals: dict[tuple[int, float], NDArray[np.float64]] = {}
+        self._known_goals: GoalPieces | None = None
 
     def _stand_on_ground(self) -> None:
         """Find the gates on the ground as it is now."""
@@ -181,9 +183,13 @@ class Routes:
         if self._mesh is not mesh:
             self._mesh = mesh
             self._between.clear()
+            self._known_goals = None
             self._goals = as_goals(mesh, Points(self._point, self._layer, np.full(count, 0.1)))
             self._polygon = np.empty(count, dtype=np.int64)
             locate_many(0, count, mesh, self._point, self._layer, self._polygon)
+        if self._known_goals is not self._world.goals:
+            self._known_goals = self._world.goals
+            self._to_goals.clear()
 
     def measure(self, walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
         """Return how long agents walk, (k,), each to its goal, (k,), and to and from gates."""
@@ -196,9 +202,9 @@ class Routes:
         walk, to_gate = (np.concatenate(each) for each in zip(*legs, strict=True))
         speed = np.maximum(walkers.speed, 1e-3)
         goals, place = np.unique(np.column_stack([kind.reshape(-1), goal]), axis=0, return_inverse=True)
-        to_goal = np.array(
-            [self._from_gates(self._world.goals, int(each), float(sizes[row])) for row, each in goals]
-        ).reshape(-1, len(self._layer))[place.reshape(-1)]
+        to_goal = np.array([self._from_gates(int(each), float(sizes[row])) for row, each in goals]).reshape(
+            -1, len(self._layer)
+        )[place.reshape(-1)]
         return Legs(
             walk / speed, to_gate / speed[:, None], to_goal / speed[:, None], between, kind.reshape(-1), speed
         )
@@ -230,10 +236,14 @@ class Routes:
         )  # fmt: skip
         return walk, self._lengths(self._goals, *each).reshape(rows, count)
 
-    def _from_gates(self, goals: GoalPieces, goal: int, radius: float) -> NDArray[np.float64]:
+    def _from_gates(self, goal: int, radius: float) -> NDArray[np.float64]:
         """Return how far it is from each gate to a goal, (g,) m."""
-        count = len(self._layer)
-        return self._from_points(goals, np.full(count, goal, dtype=np.int32), np.arange(count), radius)
+        if (goal, radius) not in self._to_goals:
+            count = len(self._layer)
+            self._to_goals[goal, radius] = self._from_points(
+                self._world.goals, np.full(count, goal, dtype=np.int32), np.arange(count), radius
+            )
+        return self._to_goals[goal, radius]
 
     def _between_gates(self, radius: float) -> NDArray[np.float64]:
         """Return how far it is from each gate to each, (g, g) m."""

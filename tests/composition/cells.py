@@ -257,10 +257,11 @@ def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame
 
 
 def _look_at_bed(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
-    """People that go right keep off the bed, but where they are pushed. Local grids know no kinds of ground;
-    those that hide cross a bed that is only dear, and so do those that were stopped before it.
+    """People that go right keep off the bed, but where they are pushed. Grids round those that stand know no
+    kinds of ground; those that hide cross a bed that is only dear, and so do those that were stopped before
+    it.
     """
-    if choices["stationary"] == "local grid" or (
+    if choices["stationary"] != "none" or (
         choices["ground kinds"] == "priced" and (choices["watchers"] != "none" or choices["tiles"] != "none")
     ):
         return

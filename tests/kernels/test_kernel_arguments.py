@@ -20,7 +20,7 @@ INNER = (
 ROOM = "arrays that it fills, each with a type of its own, beside what it reads"
 REASONS = {
     COLUMNS: """
-        avoidance.symmetry.turn_away avoidance.symmetry.hold_ground
+        avoidance.symmetry.turn_away avoidance.symmetry.hold_ground bodies.party.keep_together
     """,
     ROWS: """
         avoidance.sampling.kernel._choose_by_sampling

@@ -149,7 +149,7 @@ def complaint(navigation, **more):
         ({"kind": "mesh", "unseen_by": ["people"]}, '"people" would hide from itself'),
         ({"kind": "optimal", "unseen_by": ["people"]}, "whatever a metre costs"),
         ({"kind": "mesh", "watch_interval": 2}, "does nothing while unseen_by is nothing"),
-        ({"kind": "mesh", "exposure": 2}, "does nothing while unseen_from is nothing"),
+        ({"kind": "mesh", "exposure": 2}, "does nothing while unseen_from is nothing, and unseen_by too"),
     ],
 )
 def test_what_is_wrong_with_kinds_of_ground_is_told(navigation, says):

@@ -117,8 +117,8 @@ def test_a_size_of_polygons_on_terrain_is_taken_by_a_mesh_where_there_is_terrain
     with pytest.raises(
         ScenarioError,
         match=(
-            r"navigation\.terrain_cell: terrain_cell does nothing on this ground: no terrain has a speed of "
-            r"its own"
+            r"navigation\.terrain_cell: terrain_cell does nothing on this ground: no terrain has a speed or "
+            r"a price of its own"
         ),
     ):
         load_scenario({**ROOM, "navigation": navigation})

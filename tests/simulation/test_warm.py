@@ -29,7 +29,7 @@ for scenario in scenarios:
         start = simulation.tick
         late.clear()
         simulation.run()
-        print(scenario.name, simulation.tick >= 20, *late)
+        print(scenario.name, simulation.tick >= 10, *late)
 """
 
 

@@ -11,7 +11,7 @@ from crowdsim.navigation.planners import OWN, planner_kind
 from crowdsim.navigation.planning import registry
 from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.scenario.load import parse_scenario
-from crowdsim.setup.build import build_world, planner_of
+from crowdsim.setup.build import build_world, own_ground, planner_of
 from crowdsim.setup.examine import examine
 from crowdsim.setup.paths import Legs, PathFinder, lines_of
 from tests.navigation.toy import FILE
@@ -102,7 +102,7 @@ def test_where_nobody_asks_nothing_is_found(kind):
     asked = Asked(
         world.mesh, world.goals, np.zeros((0, 2)), none.astype(np.int64), none.astype(np.int32), none
     )
-    found = planner_kind(chosen.name).space.find(planner_of(built, chosen, None), asked)
+    found = planner_kind(chosen.name).space.find(planner_of(built, chosen, own_ground(built, chosen)), asked)
     assert len(found.piece) == len(found.lengths()) == len(found.lines()) == 0
 
 

@@ -8,6 +8,7 @@ import pytest
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import make_flood
+from crowdsim.navigation.mesh.watchers import place_watchers
 from crowdsim.navigation.visibility.corridor import corridor_over
 from crowdsim.navigation.visibility.graph import MOST_PORTALS
 from crowdsim.navigation.visibility.guess import STAY, TO_GOAL, join_over_corners, next_corner
@@ -117,7 +118,7 @@ def test_joining_over_corners_agrees_with_reference_and_gives_a_corridor_from_wh
     planner = VisibilityPlanner(scene.mesh, scene.terrain.goals)
     if is_watched:
         scene.terrain = scene.terrain._replace(
-            weights=make_weights(scene.mesh, watchers=[tuple(scene.ends[0])], exposure=1.0)
+            weights=make_weights(scene.mesh, place_watchers(scene.mesh, [tuple(scene.ends[0])]), exposure=1.0)
         )
     for goal in range(len(scene.starts)):
         found = path_of(scene, planner, goal)

@@ -7,6 +7,7 @@ import shapely
 from crowdsim.errors import NavigationError
 from crowdsim.navigation.mesh.build import build_mesh
 from crowdsim.navigation.mesh.mesh import locate_at_height
+from crowdsim.navigation.mesh.watchers import place_watchers
 from crowdsim.navigation.visibility.weights import extra_cost, make_weights, see_from
 from tests.navigation.floors import two_storeys
 from tests.navigation.sights import Sights
@@ -66,7 +67,12 @@ def test_extra_costs_are_integrals_along_the_path(seed):
     points, _ = free_points(ground, 0.05, 40, np.random.default_rng(seed))
     watcher, shunned = points[0], points[1]
     weights = make_weights(
-        mesh, watchers=[tuple(watcher)], exposure=3.0, shunned=[tuple(shunned)], shun_reach=2.5, shun_cost=7.0
+        mesh,
+        place_watchers(mesh, [tuple(watcher)]),
+        exposure=3.0,
+        shunned=[tuple(shunned)],
+        shun_reach=2.5,
+        shun_cost=7.0,
     )
     everything = np.arange(mesh.polygon_count, dtype=np.int32)
     view = reference.sight_polygon(ground, watcher)
@@ -166,7 +172,7 @@ def test_on_several_floors_costs_are_those_of_what_is_seen_over_joined_ground_an
     rng = np.random.default_rng(5)
     watcher, shunned = (4.0, 5.3, height), (17.0, 4.0, height)
     weights = make_weights(
-        mesh, watchers=[watcher], exposure=3.0, shunned=[shunned], shun_reach=3.0, shun_cost=7.0
+        mesh, place_watchers(mesh, [watcher]), exposure=3.0, shunned=[shunned], shun_reach=3.0, shun_cost=7.0
     )
     eye, floor = (
         int(locate_at_height(mesh, *watcher)),
@@ -206,10 +212,10 @@ def test_a_watcher_off_the_ground_is_refused_with_its_place():
         NavigationError,
         match=r"the watcher at \(5, 5.1\) stands off the ground; move it onto walkable ground",
     ):
-        make_weights(build_mesh(HALL).mesh, watchers=[(5.0, 5.1)], exposure=1.0)
+        place_watchers(build_mesh(HALL).mesh, [(5.0, 5.1)])
     mesh = two_storeys()[2].mesh
     with pytest.raises(NavigationError, match=r"the watcher at \(40, 5, 0\) stands off the ground"):
-        make_weights(mesh, watchers=[(40.0, 5.0, 0.0)], exposure=1.0)
+        place_watchers(mesh, [(40.0, 5.0, 0.0)])
     # Points that are shunned may be off it, as in a wall: they count on the floor that is nearest.
     assert make_weights(
         mesh, shunned=[(20.1, 4.0, 3.0), (20.1, 4.0, 0.0), (40.0, 5.0, 2.5), (31.0, 11.0, -4.0)]
