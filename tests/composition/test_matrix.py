@@ -28,11 +28,11 @@ def name_of(choices):
     return ", ".join(f"{axis} {choice}" for axis, choice in choices.items() if choice != AXES[axis][0])
 
 
-def check(choices):
+def check(choices, *, again=True):
     """Run a combination, or see it refused; return the digest, None where it is refused."""
     refusals = expected_refusals(choices)
     if not refusals:
-        return require_that_it_runs(choices)
+        return require_that_it_runs(choices, again=again)
     with pytest.raises(ScenarioError) as refused:
         digest_of(choices)
     assert any(each.says in str(refused.value) for each in refusals), str(refused.value)
@@ -44,15 +44,22 @@ def test_a_combination_runs_and_is_verified_and_resumed(choices):
     assert check(choices) is not None
 
 
+DRAWN = drawn(2000, seed=2)
+BY_DEFAULT, AGAIN_EVERY = 200, 8  # runs; of these, so many are verified and resumed by default
+
+
+@pytest.mark.parametrize("number", range(BY_DEFAULT), ids=lambda number: name_of(DRAWN[number]))
+def test_any_combination_runs_or_is_refused_for_a_declared_reason(number):
+    check(DRAWN[number], again=number % AGAIN_EVERY == 0)
+
+
+@pytest.mark.full
 @pytest.mark.parametrize(
     "choices",
-    [
-        pytest.param(each, marks=[pytest.mark.full] if number >= 200 else [])
-        for number, each in enumerate(drawn(2000, seed=2))
-    ],
+    [each for number, each in enumerate(DRAWN) if number >= BY_DEFAULT or number % AGAIN_EVERY],
     ids=name_of,
 )
-def test_any_combination_runs_or_is_refused_for_a_declared_reason(choices):
+def test_any_combination_is_verified_and_resumed(choices):
     check(choices)
 
 

@@ -31,6 +31,7 @@ def share_seen(ground, rows, watcher):
     return float(shapely.covers(ground, lines).mean())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_a_guard_sees_next_to_nothing_of_those_who_hide_from_him(planner, tmp_path):
     hiding = load_scenario(SCENARIOS / "unseen.yaml", sets=[f"navigation.kind={planner}", "record.rate=5"])
@@ -45,6 +46,7 @@ def test_a_guard_sees_next_to_nothing_of_those_who_hide_from_him(planner, tmp_pa
     assert shares[0] < 0.02 and shares[1] > 0.2, shares
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_each_band_takes_the_gallery_in_which_the_watchman_is_not(planner, tmp_path):
     sets = [f"navigation.kind={planner}", "record.rate=5"]
@@ -66,6 +68,7 @@ def test_without_a_look_at_where_he_is_now_the_second_band_would_walk_into_him(t
     assert (middle.loc[10:17] > 14.0).all()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("planner", PLANNERS)
 @pytest.mark.parametrize(("storey", "hides"), [("low", True), ("high", False)])
 def test_a_watcher_upstairs_does_not_see_through_the_ceiling(planner, storey, hides, tmp_path):
