@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 from crowdsim.navigation.goals.destinations import Points, as_goals
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.mesh.mesh import locate_many
-from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.mesh_planner import MeshPlanner, usual_planner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
+from crowdsim.navigation.search.sharing import ShareParameters
 from crowdsim.world.world import World
 
 AT_ONCE = 256  # Agents that are looked at together.
+# Requests for which no searches are shared: a planner that shares some is made anew each time, which takes a
+# millisecond, as much as so many searches of their own.
+FEW = 128
 SAME_S = 1e-9  # Rounding: routes that take as long.
 SAME_M = 0.02  # Radii up to so much apart have the same paths from gate to gate.
 
@@ -176,6 +180,7 @@ class Routes:
         self._between: dict[float, NDArray[np.float64]] = {}
         self._to_goals: dict[tuple[int, float], NDArray[np.float64]] = {}
         self._known_goals: GoalPieces | None = None
+        self._planners: list[tuple[GoalPieces, MeshPlanner]] = []  # of the ground as it is now, the last two
 
     def _stand_on_ground(self) -> None:
         """Find the gates on the ground as it is now."""
@@ -184,6 +189,7 @@ class Routes:
             self._mesh = mesh
             self._between.clear()
             self._known_goals = None
+            self._planners.clear()
             self._goals = as_goals(mesh, Points(self._point, self._layer, np.full(count, 0.1)))
             self._polygon = np.empty(count, dtype=np.int64)
             locate_many(0, count, mesh, self._point, self._layer, self._polygon)
@@ -265,6 +271,19 @@ class Routes:
         )
         return found
 
+    def _planner(self, goals: GoalPieces, requests: int) -> MeshPlanner:
+        """Return a planner that answers whatever it was asked before as if it were new."""
+        mesh = self._world.mesh
+        if requests > FEW:
+            return usual_planner(mesh, goals)
+        for known, planner in self._planners:
+            if known is goals:
+                return planner
+        kind = "optimal" if mesh.is_even else "mesh"
+        planner = MeshPlanner(mesh, goals, ShareParameters(share_searches=False), kind)
+        self._planners = [*self._planners[-1:], (goals, planner)]
+        return planner
+
     def _lengths(
         self,
         goals: GoalPieces,
@@ -285,6 +304,6 @@ class Routes:
             goal,
             np.ascontiguousarray(radius),
         )
-        paths = FoundCorridors(usual_planner(mesh, goals), asked)
+        paths = FoundCorridors(self._planner(goals, len(goal)), asked)
         length = paths.lengths(in_time=True)
         return np.where(paths.piece >= 0, length, np.inf)
