@@ -83,6 +83,7 @@ def test_rimea_14_people_take_the_route_that_takes_less_time_which_is_the_short_
     assert routes([f"navigation={navigation}"]) == (0, 40)
 
 
+@pytest.mark.full
 def test_rimea_14_the_route_is_what_the_user_says():
     assert routes(["groups.crowd.goals=[round, end]"]) == (40, 0)
     round_, below = routes(["groups.crowd.goals=[{shares: {below: 1, round: 1}}, end]"])

@@ -50,6 +50,7 @@ def first_places(kept):
     return first.join(roster[["radius", "group_name", "index", "spawn_tick"]])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_agents_come_are_never_put_into_others_or_walls_and_leave_by_their_exits(navigation, tmp_path):
     verdict = record(hall(flow(), navigation=navigation), tmp_path / "run.h5", threads=2)

@@ -17,7 +17,7 @@ DOORS = {
 }
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_crowd_on_one_side_uses_both_exits_and_is_out_sooner_than_by_the_nearest(

@@ -46,7 +46,7 @@ def test_a_guard_sees_next_to_nothing_of_those_who_hide_from_him(planner, tmp_pa
     assert shares[0] < 0.02 and shares[1] > 0.2, shares
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_each_band_takes_the_gallery_in_which_the_watchman_is_not(planner, tmp_path):
     sets = [f"navigation.kind={planner}", "record.rate=5"]
@@ -61,6 +61,7 @@ def test_each_band_takes_the_gallery_in_which_the_watchman_is_not(planner, tmp_p
     assert np.hypot(*(watchman.iloc[-1] - [20.0, 17.0])) < 0.5
 
 
+@pytest.mark.full
 def test_without_a_look_at_where_he_is_now_the_second_band_would_walk_into_him(tmp_path):
     sets = ["navigation={kind: visibility, unseen_from: [[20, 2.5]]}", "record.rate=5"]
     rows, _ = run(load_scenario(SCENARIOS / "night-watch.yaml", sets=sets), tmp_path / "run.h5")

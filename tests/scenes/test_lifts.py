@@ -71,6 +71,7 @@ def test_loads_that_fill_the_lift_come_in_the_time_of_a_round(tmp_path):
     assert seen.verdict.arrived == 16 and np.allclose(np.diff(first_out), whole, rtol=0.05)
 
 
+@pytest.mark.full
 def test_one_that_waits_in_the_middle_is_not_passed_for_good(tmp_path):
     # six times as many come to the lowest stop as the lift carries, most of them after that one
     crowd = riders(12, 0, 2, premovement={"uniform": {"low": 0, "high": 50}})
