@@ -498,6 +498,14 @@ def own_ground(
     return OwnGround(filtered, watchers, weigh)
 
 
+def kept_off(built: Built, chosen: Chosen) -> GroupGround | None:
+    """Return the ground of the agents that find their paths as `chosen` says, as it is now, where their paths
+    are kept off some; else None.
+    """
+    own = group_ground(built.scenario.geometry, built.world.mesh, chosen)
+    return own if own is not None and own.is_barred else None
+
+
 def planner_of(built: Built, chosen: Chosen, own: OwnGround, standing: Sequence[Shut] = ()) -> Any:
     """Return a planner as one of `Scenario.navigations` says, for the goals of the scenario.
 

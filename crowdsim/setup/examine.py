@@ -8,6 +8,7 @@ happen.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from crowdsim.navigation.mesh.mesh import make_flood, wall_distance
 from crowdsim.recording.schema import TRAJECTORY_DTYPE, columns_kept
 from crowdsim.scenario.check import NEAR_WALL, cut_off_message
 from crowdsim.scenario.model import Scenario
-from crowdsim.setup.build import Built
+from crowdsim.setup.build import Built, agents_of, kept_off
 from crowdsim.setup.first_arrivals import with_first_arrivals
 from crowdsim.setup.gaps import problem_of, shut_out, widest_path
 from crowdsim.setup.identity import recorded
@@ -167,12 +168,16 @@ def _has_route(
     agents, riding = built.agents, built.world.riding
     if riding is None or not len(rows):
         return np.zeros(len(rows), dtype=np.bool_)
-    routes = Routes(built.world)
-    may = riding.has_key[agents.group[rows]][:, routes.connection]
-    walkers = Walkers(place, polygon, agents.radius[rows], agents.desired_speed[rows])
-    found: NDArray[np.bool_] = np.isfinite(
-        routes.choose(routes.measure(walkers, goal), np.ones(len(routes.connection)), may).seconds
-    )
+    found = np.zeros(len(rows), dtype=np.bool_)
+    for chosen in built.scenario.navigations:
+        mine = np.flatnonzero(agents_of(built, chosen)[rows])
+        if len(mine):
+            routes = Routes(built.world, partial(kept_off, built, chosen))
+            may = riding.has_key[agents.group[rows[mine]]][:, routes.connection]
+            own = rows[mine]
+            walkers = Walkers(place[mine], polygon[mine], agents.radius[own], agents.desired_speed[own])
+            legs = routes.measure(walkers, goal[mine])
+            found[mine] = np.isfinite(routes.choose(legs, np.ones(len(routes.connection)), may).seconds)
     return found
 
 

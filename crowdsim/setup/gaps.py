@@ -15,7 +15,8 @@ from crowdsim.navigation.planning.mesh_planner import MeshPlanner, usual_planner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built
+from crowdsim.scenario.tree import listed
+from crowdsim.setup.build import Built, kept_off
 
 
 def shut_out(
@@ -53,6 +54,15 @@ def shut_out(
     for group in np.unique(agents.group[rows[reported]]).tolist():
         blocked = rows[reported & (agents.group[rows] == group)]
         chosen = scenario.navigation_of(scenario.groups[group])
+        if (own := kept_off(built, chosen)) is not None:
+            begin, under, _ = own.walks_off(position[blocked], polygon[blocked])
+            wanted = np.full(len(blocked), goal, dtype=np.int32)
+            asked = Asked(mesh, goals, begin, under, wanted, agents.radius[blocked])
+            shut = FoundCorridors(usual_planner(own.passable, goals), asked).piece < 0
+            if shut.any():
+                problems.append(_kept_off(built, chosen, goal, blocked[shut]))
+            if (blocked := blocked[~shut]).size == 0:
+                continue
         if "object_padding" in chosen.values:
             problems.append(_shut_door(built, chosen, goal, blocked, position, polygon))
             continue
@@ -62,6 +72,17 @@ def shut_out(
         )
         problems.append(problem_of(built, blocked.tolist(), message, "Take navigation: optimal, or mesh."))
     return reported
+
+
+def _kept_off(built: Built, chosen: Chosen, goal: int, rows: NDArray[np.int64]) -> Problem:
+    """Return the problem of agents of one group whose goal lies beyond ground that they are kept off."""
+    key = "allow" if chosen.values["allow"] else "forbid"
+    message = (
+        f'{"has" if len(rows) == 1 else "have"} no path to goal "{built.scenario.goals[goal].name}" over the '
+        f"ground that navigation leaves them: {key} is {listed(chosen.values[key])}"
+    )
+    way_out = "Forbid less ground, or allow more, or give them another goal."
+    return problem_of(built, rows.tolist(), message, way_out)
 
 
 def _shut_door(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.goals.destinations import Points, as_goals
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.mesh.mesh import locate_many
+from crowdsim.navigation.mesh.group_ground import GroupGround
+from crowdsim.navigation.mesh.mesh import NavMesh, locate_many
 from crowdsim.navigation.planning.mesh_planner import MeshPlanner, usual_planner
 from crowdsim.navigation.planning.portals import FoundCorridors
 from crowdsim.navigation.planning.protocol import Asked
@@ -87,6 +89,21 @@ class Legs(NamedTuple):
     size: NDArray[np.int64]
     speed: NDArray[np.float64]
 
+    @classmethod
+    def joined(cls, parts: Sequence[Legs], places: Sequence[NDArray[np.int64]]) -> Legs:
+        """Return those of several parts of some agents, of which each has the places given, (k,)."""
+        if len(parts) == 1:
+            return parts[0]
+        back = np.argsort(np.concatenate(places))
+        before = np.cumsum([0, *(len(each.between) for each in parts)])
+        sizes = np.concatenate([each.size + first for each, first in zip(parts, before, strict=False)])
+        walk, to_gate, to_goal, speed = (
+            np.concatenate([getattr(each, name) for each in parts])[back]
+            for name in ("walk", "to_gate", "to_goal", "speed")
+        )
+        between = np.concatenate([each.between for each in parts])
+        return cls(walk, to_gate, to_goal, between, sizes[back], speed)
+
     def only(self, part: Any) -> Legs:
         """Return those of some agents."""
         return Legs(
@@ -143,6 +160,10 @@ def quickest(
     )
 
 
+def _nothing() -> None:
+    """Return the ground of agents that are kept off none."""
+
+
 class Routes:
     """The quickest routes over walks and connections on a graph of gates.
 
@@ -153,6 +174,9 @@ class Routes:
     ----------
     world : World
         With connections.
+    kept_off : callable, optional
+        Returns the ground of the agents, where their paths are kept off some; asked again when ground
+        changes.
 
     Attributes
     ----------
@@ -162,9 +186,10 @@ class Routes:
         By which.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, kept_off: Callable[[], GroupGround | None] | None = None) -> None:
         assert world.riding is not None
         self._world, facts = world, world.riding
+        self._kept_off = kept_off if kept_off is not None else _nothing
         pairs = [
             (first + a, first + b, number)
             for number, (first, each) in enumerate(
@@ -175,7 +200,9 @@ class Routes:
         self.begin, self.end, self.connection = np.array(pairs, dtype=np.int64).T
         self._point = np.array([gate.point for gate in facts.gates])
         self._layer = np.array([gate.layer for gate in facts.gates], dtype=np.int32)
-        self._mesh: Any = None
+        self._known_mesh: NavMesh | None = None
+        self._mesh: NavMesh = world.mesh  # over which they may walk
+        self._own: GroupGround | None = None
         self._polygon = np.zeros(0, dtype=np.int64)
         self._between: dict[float, NDArray[np.float64]] = {}
         self._to_goals: dict[tuple[int, float], NDArray[np.float64]] = {}
@@ -185,8 +212,10 @@ class Routes:
     def _stand_on_ground(self) -> None:
         """Find the gates on the ground as it is now."""
         mesh, count = self._world.mesh, len(self._layer)
-        if self._mesh is not mesh:
-            self._mesh = mesh
+        if self._known_mesh is not mesh:
+            self._known_mesh = mesh
+            self._own = self._kept_off()
+            self._mesh = mesh if self._own is None else self._own.passable
             self._between.clear()
             self._known_goals = None
             self._planners.clear()
@@ -200,6 +229,9 @@ class Routes:
     def measure(self, walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
         """Return how long agents walk, (k,), each to its goal, (k,), and to and from gates."""
         self._stand_on_ground()
+        if self._own is not None:
+            begin, under, _ = self._own.walks_off(walkers.place, walkers.polygon)
+            walkers = walkers._replace(place=begin, polygon=under)
         parts = [slice(at, at + AT_ONCE) for at in range(0, len(goal), AT_ONCE)]
         legs = [self._legs(walkers.only(part), goal[part]) for part in parts]
         size = np.ceil(walkers.radius / SAME_M - 1e-9) * SAME_M
@@ -273,7 +305,7 @@ class Routes:
 
     def _planner(self, goals: GoalPieces, requests: int) -> MeshPlanner:
         """Return a planner that answers whatever it was asked before as if it were new."""
-        mesh = self._world.mesh
+        mesh = self._mesh
         if requests > FEW:
             return usual_planner(mesh, goals)
         for known, planner in self._planners:
@@ -295,7 +327,7 @@ class Routes:
         """Return how long paths are, (k,), as seconds at 1 m/s; inf where there is none."""
         if not len(goal):
             return np.zeros(0)
-        mesh = self._world.mesh
+        mesh = self._mesh
         asked = Asked(
             mesh,
             goals,

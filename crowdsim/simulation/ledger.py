@@ -184,10 +184,18 @@ class Ledger:
         finds_all = np.array(
             [scenario.navigation_of(group).name in OWN for group in scenario.groups], dtype=np.bool_
         )
+        chosen = [scenario.navigation_of(group).values for group in scenario.groups]
+        is_kept_off = np.array([bool(each["forbid"] or each["allow"]) for each in chosen], dtype=np.bool_)
         reasons = [
             (
                 self._at_connection(row)
-                or reason_of(agents, row, int(found.cause[row]), finds_all=bool(finds_all[agents.group[row]]))
+                or reason_of(
+                    agents,
+                    row,
+                    int(found.cause[row]),
+                    finds_all=bool(finds_all[agents.group[row]]),
+                    is_kept_off=bool(is_kept_off[agents.group[row]]),
+                )
             )
             + self._in_state(row)
             for row in walkers.tolist()

@@ -198,9 +198,17 @@ class Verdict:
         return asdict(self)
 
 
-def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, finds_all: bool = True) -> str:
+def reason_of(
+    agents: AgentColumns,
+    row: int,
+    cause: int = NOT_DIAGNOSED,
+    *,
+    finds_all: bool = True,
+    is_kept_off: bool = False,
+) -> str:
     """Return in words why an agent that has a goal, or waits for something, is not there;
-    `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path.
+    `cause` is why it is stuck, if it is, `finds_all` whether its planner misses no path, `is_kept_off`
+    whether its navigation forbids some ground.
     """
     status, state = PathStatus(int(agents.path_status[row])), AgentState(int(agents.activity[row]))
     if agents.waits[row] != Wait.NOTHING and cause != Cause.SIGNAL:
@@ -209,6 +217,8 @@ def reason_of(agents: AgentColumns, row: int, cause: int = NOT_DIAGNOSED, *, fin
         return f"stuck: {Cause.SIGNAL.words}"
     if state == AgentState.WAITING:
         return NOT_YET
+    if status == PathStatus.UNREACHABLE and is_kept_off:
+        return "no path to its goal over ground that it may use"
     if status == PathStatus.UNREACHABLE:
         return (
             "no path to its goal that is wide enough"

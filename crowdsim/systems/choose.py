@@ -26,6 +26,7 @@ from crowdsim.world.random import Stream, draw_uniform
 # Of the agents between two looks: each group looks in a tick of its own, and queues are counted once for all
 # of it. More groups count more often, and fewer agents decide on one count.
 TURNS = 8
+_WHOLE = -1  # In place of the number of paths: their agents use all ground.
 LEAST_SPEED_M_S = 1e-3  # Of agents that like to stand, in times.
 
 
@@ -168,7 +169,7 @@ class Choose(TickSystem):
         # all parts, and the place of each goal among them
         parts = [each.parts for each in self._among]
         self._parts = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))
-        self._lengths: GoalLengths | None = None
+        self._lengths: dict[int, GoalLengths] = {}  # by the paths of groups that are kept off some ground
 
     @property
     def is_idle(self) -> bool:
@@ -182,9 +183,9 @@ class Choose(TickSystem):
             return
         world, agents = self.world, self.world.agents
         has_changed = world.mesh is not self._mesh
-        if has_changed or self._lengths is None:
+        if has_changed:
             self._mesh = world.mesh
-            self._lengths = GoalLengths(world.mesh, world.goals, self._parts.tolist())
+            self._lengths.clear()
         goes = (agents.goal >= 0) & (
             (agents.activity == AgentState.WALKING) | (agents.activity == AgentState.STANDING)
         )
@@ -313,12 +314,28 @@ class Choose(TickSystem):
     def _length(
         self, tick: Tick, rows: NDArray[np.int64], which: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        """Return how far it is for agents, (k,) rows, to each of all parts: (k, parts), m; see
-        `GoalLengths.of`.
+        """Return how far it is for agents, (k,) rows, to each of all parts over ground that they use:
+        (k, parts), m; see `GoalLengths.of`.
         """
-        assert self._lengths is not None
-        world = self.world
-        return self._lengths.of(tick.team, rows, world.polygons(), world.agents, which)
+        world, agents = self.world, self.world.agents
+        position, polygon = agents.position[rows], world.polygons()[rows]
+        found, of_paths = np.empty((len(rows), len(self._parts))), np.full(len(rows), _WHOLE)
+        for number, paths in enumerate(world.planning.paths):
+            if paths.kept_off is not None:
+                of_paths[paths.mine()[rows]] = number
+        for number in np.unique(of_paths).tolist():
+            mine, mesh = np.flatnonzero(of_paths == number), world.mesh
+            if number != _WHOLE:
+                own = world.planning.paths[number].kept_off
+                position[mine], polygon[mine], _ = own.walks_off(position[mine], polygon[mine])
+                mesh = own.passable
+            if number not in self._lengths:
+                self._lengths[number] = GoalLengths(mesh, world.goals, self._parts.tolist())
+            found[mine] = self._lengths[number].of(
+                tick.team, polygon[mine], position[mine], agents.radius[rows[mine]],
+                which if which is None else which[mine],
+            )  # fmt: skip
+        return found
 
     def _times(
         self, tick: Tick, asks: _Asking, asking: Sequence[_Asking], queues: _Queues
@@ -387,4 +404,5 @@ class Choose(TickSystem):
     def restore(self, state: Arrays | Saved) -> None:
         """Take back what `state()` gave, which is nothing; the ground is that which was restored."""
         super().restore(state)
-        self._mesh, self._lengths = self.world.mesh, None
+        self._mesh = self.world.mesh
+        self._lengths.clear()

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
+from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.connections.gates import Gates
 from crowdsim.systems.paths.lost_paths import LOST, ask_anew
+from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.ride import carriers_of
 from crowdsim.world.columns import AgentState, PathStatus
 from crowdsim.world.riding import RideStep, let_go
 
 CHOICES = ("ride_step", "bound_for", "gate", "gate_out")
-
-
+_WHOLE = -1  # In place of the number of paths: their agents use all ground.
 TURNS = 32  # In which agents choose that choose in one tick: up to so many one after the other.
+
+
+def _kept_off(paths: Paths) -> GroupGround | None:
+    return paths.kept_off
 
 
 class Route(TickSystem):
@@ -45,6 +52,7 @@ class Route(TickSystem):
         self._gates = Gates(setup)
         self._carriers = carriers_of(setup, self._gates)
         self._routes = Routes(setup.world)
+        self._kept_off: dict[int, Routes] = {}  # by the paths of groups that are kept off some ground
         self._mesh = setup.world.mesh
 
     @property
@@ -76,7 +84,7 @@ class Route(TickSystem):
         goal = agents.goal[rows].copy()
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
-        legs = self._routes.measure(walkers, goal)
+        legs = self._measure(rows, walkers, goal)
         chosen = self._choose(legs, may)
         agents.lacks_key[rows] = -1
         lost = np.flatnonzero(np.isinf(chosen.seconds))
@@ -93,6 +101,24 @@ class Route(TickSystem):
             agents.ride_step[goes], agents.ride_since[goes] = RideStep.COMING, tick.number
             self._gates.come(tick.number, goes)
             tick.counts["chose_connections"] = float(len(goes))
+
+    def _measure(self, rows: NDArray[np.int64], walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
+        """Return how long agents, (k,) rows, walk, each over the ground that it uses."""
+        of_paths = np.full(len(rows), _WHOLE)
+        for number, paths in enumerate(self.world.planning.paths):
+            if paths.kept_off is not None:
+                of_paths[paths.mine()[rows]] = number
+                if number not in self._kept_off:
+                    self._kept_off[number] = Routes(self.world, partial(_kept_off, paths))
+        numbers = np.unique(of_paths).tolist()
+        places = [np.flatnonzero(of_paths == number) for number in numbers]
+        return Legs.joined(
+            [
+                self._kept_off.get(number, self._routes).measure(walkers.only(mine), goal[mine])
+                for number, mine in zip(numbers, places, strict=True)
+            ],
+            places,
+        )
 
     def _choose(self, legs: Legs, may: NDArray[np.bool_]) -> Chosen:
         """Let agents choose in turns: those of a turn know of all before them which gates they go to."""

@@ -7,8 +7,11 @@ import pandas as pd
 import pytest
 
 from crowdsim.errors import ScenarioError
+from crowdsim.measures import choices
 from crowdsim.recording.opening import open_run
 from crowdsim.scenario.load import parse_scenario
+from crowdsim.setup.build import build_world
+from crowdsim.setup.examine import examine
 from crowdsim.simulation.simulation import Simulation
 
 PLANNERS = ("mesh", "optimal", "visibility", "grid", "s2-grid")
@@ -169,3 +172,68 @@ def test_the_ground_of_a_group_is_recorded_and_read_again():
     document["groups"][0]["navigation"] = {"kind": "mesh", "prices": {"lawn": 2.5}}
     text = parse_scenario(json.dumps(document)).canonical()
     assert "prices: {lawn: 2.5}" in text and parse_scenario(text).canonical() == text
+
+
+def moat(groups, **more):
+    """Return a hall with a lawn from wall to wall, and an exit on either side."""
+    return {
+        "version": 1,
+        "name": "moat",
+        "seed": 1,
+        "tick": 0.1,
+        "stop": {"after": 120},
+        "geometry": {
+            "walkable": {"box": [0, 0, 40, 10]},
+            "terrain": [{"name": "lawn", "area": {"box": [26, 0, 30, 10]}}],
+        },
+        "goals": {
+            "west": {"exit": {"box": [-0.2, 4, 0.2, 6]}},
+            "east": {"exit": {"box": [39.8, 4, 40.2, 6]}},
+            "out": {"quickest_of": ["west", "east"]},
+        },
+        "groups": groups,
+        **more,
+    }
+
+
+NEAR = (22, 1, 25, 9)  # the eastern exit, and the lawn before it
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_exits_beyond_forbidden_ground_are_not_chosen_and_others_choose_them(planner, tmp_path):
+    kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 6, goals="out")
+    rows, outcome = run(moat([kept_off, walkers("free", planner, NEAR, 6, goals="out")]), tmp_path / "run.h5")
+    last = rows.sort_values("frame").groupby("id").last()
+    assert outcome.arrived == 12 and outcome.choice_changes == 0
+    assert (last.x[last.group == "kept off"] < 1.0).all() and (last.x[last.group == "free"] > 39.0).all()
+    chosen = choices(tmp_path / "run.h5")
+    assert set(chosen.reason) == {"nearest"} and len(chosen) == 12
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_a_connection_leads_over_forbidden_ground_where_no_walk_does(planner, tmp_path):
+    kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 3, goals="east")
+    free = walkers("free", planner, NEAR, 3, goals="east")
+    ends = [{"area": {"box": [24, 2, 25.5, 4]}}, {"area": {"box": [30.5, 2, 32, 4]}}]
+    bridge = {"bridge": {"passage": {"ends": ends, "time": 20}}}
+    _, outcome = run(moat([kept_off, free], connections=bridge), tmp_path / "run.h5")
+    assert outcome.arrived == 6
+    with open_run(tmp_path / "run.h5") as recorded:
+        events = recorded.events()
+    boarded = events[events.kind == "BOARDED"].entity
+    # agents are numbered by the names of their groups: the first three walk straight on, in less than 20 s
+    assert sorted(boarded) == [4, 5, 6]
+
+
+def test_a_goal_beyond_forbidden_ground_is_told_before_the_run_and_by_its_verdict():
+    document = moat([walkers("kept off", {"kind": "optimal", "forbid": ["lawn"]}, NEAR, 2, goals="east")])
+    scenario = parse_scenario(json.dumps(document))
+    (problem,) = examine(build_world(scenario))[0]
+    assert 'have no path to goal "east" over the ground that navigation leaves them: forbid is lawn' in str(
+        problem
+    )
+    with Simulation(scenario) as simulation:
+        verdict = simulation.run()
+    assert set(verdict.reasons) == {"no path to its goal over ground that it may use"}

@@ -10,7 +10,7 @@ between two points is some centimetres. A metre counts as the time that it takes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -214,30 +214,29 @@ class GoalLengths:
     def of(
         self,
         team: Team,
-        rows: NDArray[np.int64],
         polygon: NDArray[np.int64],
-        agents: Any,
+        position: NDArray[np.float64],
+        radius: NDArray[np.float64],
         which: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64]:
-        """Return how far it is for agents, (k,) rows, in polygons, (n,), to each goal: (k, goals), m;
-        where `which`, (k,), has the place of one goal for each, to that, and inf to the others.
+        """Return how far it is for agents at places, (k, 2) m, in polygons, (k,), to each goal: (k, goals),
+        m; where `which`, (k,), has the place of one goal for each, to that, and inf to the others.
         """
-        found = np.empty((len(rows), len(self._numbers)))
-        which = np.full(len(rows), -1, dtype=np.int64) if which is None else which
-        shared = self._shared(agents.radius[rows])
-        position = agents.position
-        for radius in np.unique(shared).tolist():
-            if radius not in self._laid:
-                points = lay_points(self.mesh, radius)
+        found = np.empty((len(polygon), len(self._numbers)))
+        which = np.full(len(polygon), -1, dtype=np.int64) if which is None else which
+        shared = self._shared(radius)
+        for width in np.unique(shared).tolist():
+            if width not in self._laid:
+                points = lay_points(self.mesh, width)
                 lengths = np.empty((len(self._numbers), len(points.place)))
                 for place, goal in enumerate(self._numbers.tolist()):
                     spread_lengths(self.mesh, self._goals, goal, points, lengths[place])
-                self._laid[radius] = points, lengths
-            mine = np.flatnonzero(shared == radius)
+                self._laid[width] = points, lengths
+            mine = np.flatnonzero(shared == width)
             out = np.empty((len(mine), len(self._numbers)))
             team.run(
-                lengths_from, len(mine), rows[mine], which[mine], self.mesh, self._goals, self._numbers,
-                *self._laid[radius], polygon, position, out,
+                lengths_from, len(mine), mine, which[mine], self.mesh, self._goals, self._numbers,
+                *self._laid[width], polygon, position, out,
             )  # fmt: skip
             found[mine] = out
         return found

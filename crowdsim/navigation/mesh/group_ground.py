@@ -46,6 +46,16 @@ class GroupGround:
         self.priced = whole._replace(polygon_pace=np.ascontiguousarray(whole.polygon_pace / price[:, None]))
         self.mesh = _parted(self.priced, barred)
 
+    @property
+    def is_barred(self) -> bool:
+        """Whether paths are kept off some of it."""
+        return bool(self.barred.any())
+
+    @cached_property
+    def passable(self) -> NavMesh:
+        """What paths may lead over, on which metres cost what they do on the whole."""
+        return _parted(self.whole, self.barred)
+
     def walks_off(
         self, position: NDArray[np.float64], polygon: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], dict[int, list[int]]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
+from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.setup.build import Built, OwnGround, own_ground, planner_of
@@ -203,6 +204,12 @@ class Paths(ABC):
     def take_goals(self, changed: NDArray[np.int64]) -> None:
         """Search for the goals that the world has now, of which some, (k,), have changed."""
         self.planner.take_goals(self.world.goals, changed)
+
+    @property
+    def kept_off(self) -> GroupGround | None:
+        """The ground of its agents, where their paths are kept off some; else None."""
+        own = self.own.filtered
+        return own if own is not None and own.is_barred else None
 
     def mine(self) -> NDArray[np.bool_]:
         """Return (n,) bool: which agents are of its groups."""

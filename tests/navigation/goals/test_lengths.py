@@ -31,11 +31,6 @@ GOALS = [
 ]
 
 
-class Agents:
-    def __init__(self, position, radius):
-        self.position, self.radius = position, radius
-
-
 def places(mesh, count, seed, radius, size=(24.0, 16.0)):
     """Return places with room for a radius, and their polygons."""
     rng, flood = np.random.default_rng(seed), make_flood(mesh.polygon_count)
@@ -101,7 +96,7 @@ def test_lengths_are_those_of_the_paths_that_a_planner_finds(radius):
     place, polygon = places(mesh, 150, 5, radius)
     count = len(place)
     lengths = GoalLengths(mesh, goals, [0, 1, 2])
-    found = lengths.of(Team(), np.arange(count), polygon, Agents(place, np.full(count, radius)))
+    found = lengths.of(Team(), polygon, place, np.full(count, radius))
     for goal in range(3):
         asked = Asked(
             mesh, goals, place, polygon, np.full(count, goal, dtype=np.int32), np.full(count, radius)
@@ -125,7 +120,7 @@ def test_agents_of_many_widths_share_lengths_and_fit_through_what_they_fit_throu
     place, polygon = places(mesh, 60, 8, 0.6)
     for radius in (0.49, 0.499, 0.501, 0.52):  # the doors are 1 m wide
         lengths = GoalLengths(mesh, goals, [0])
-        found = lengths.of(Team(), np.arange(len(place)), polygon, Agents(place, np.full(len(place), radius)))
+        found = lengths.of(Team(), polygon, place, np.full(len(place), radius))
         right = place[:, 0] > 8.3
         assert np.isfinite(found[right, 0]).all() == (radius < 0.5), radius
         assert np.isfinite(found[~right, 0]).all()
