@@ -212,6 +212,26 @@ def test_exits_beyond_forbidden_ground_are_not_chosen_and_others_choose_them(pla
 
 
 @pytest.mark.sample(2)
+@pytest.mark.parametrize("planner", ("mesh", "grid", "s2-grid"))
+def test_exits_are_chosen_on_the_ground_as_it_is_after_it_has_changed(planner, tmp_path):
+    """A cart comes to stand: polygons have other numbers from then on, whatever paths are searched on."""
+    cart = {
+        "name": "cart",
+        "shape": {"disc": 0.4},
+        "path": [[15, 1], [15, 2]],
+        "speed": 2,
+        "stands_after": 0.5,
+    }
+    kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 6, goals="out")
+    free = walkers("free", planner, NEAR, 6, goals="out")
+    scene = moat([kept_off, free], obstacles=[cart])
+    rows, outcome = run(scene, tmp_path / "run.h5")
+    last = rows.sort_values("frame").groupby("id").last()
+    assert outcome.arrived == 12 and outcome.choice_changes == 0
+    assert (last.x[last.group == "kept off"] < 1.0).all() and (last.x[last.group == "free"] > 39.0).all()
+
+
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_a_connection_leads_over_forbidden_ground_where_no_walk_does(planner, tmp_path):
     kept_off = walkers("kept off", {"kind": planner, "forbid": ["lawn"]}, NEAR, 3, goals="east")

@@ -152,13 +152,14 @@ class RequestQueue:
         self._of_tree: dict[int, deque[int]] = {}
         # (order of its first request, key) of the queues whose tree no slot has
         self._no_slot: list[tuple[int, int]] = []
-        self._unassigned = 0
+        self._unassigned = self._own_unassigned = 0  # of these, those that share no tree
         self._stand_unassigned(np.flatnonzero(slot == UNASSIGNED))
 
     def _stand_unassigned(self, rows: NDArray[np.int64]) -> None:
         """Put requests at the ends of their queues."""
         self._unassigned += len(rows)
         shares = self._records["shares"][rows] == 1
+        self._own_unassigned += int(np.count_nonzero(~shares))
         self._own_queue.extend(rows[~shares].tolist())
         rows = rows[shares]
         if not len(rows):
@@ -204,7 +205,11 @@ class RequestQueue:
         return np.flatnonzero(self._is_open[: self._used_rows])
 
     def drop(self, entity: NDArray[np.int64]) -> None:
-        """Forget the requests of some agents; in the queue or with a slot they are passed over."""
+        """Forget the requests of some agents: those in a queue are passed over, slots give theirs up.
+
+        Nothing that a slot could count as work is left of them, nor in the length of a queue: else a queue
+        that goes on would decide otherwise than one that is restored, which knows only of open requests.
+        """
         for each in entity.tolist() if self.waiting else ():
             row = self._row_of.pop(each, None)
             if row is None:
@@ -214,8 +219,18 @@ class RequestQueue:
             slot = int(self._slot[row])
             if slot == UNASSIGNED:
                 self._unassigned -= 1
-            elif self._is_active[slot] and self._jobs[slot, self._job_next[slot]] == row:
-                self._is_active[slot] = 0
+                self._own_unassigned -= int(self._records["shares"][row] == 0)
+            else:
+                self._give_up(slot, row)
+
+    def _give_up(self, slot: int, row: int) -> None:
+        """Take a request from a slot that has it; those behind it move up."""
+        begin, end = self._job_next[slot], self._job_count[slot]
+        place = begin + int(np.argmax(self._jobs[slot, begin:end] == row))
+        if place == begin:
+            self._is_active[slot] = 0
+        self._jobs[slot, place : end - 1] = self._jobs[slot, place + 1 : end].copy()
+        self._job_count[slot] -= 1
 
     def forget_trees(self, which: NDArray[np.bool_]) -> None:
         """Have some slots, (slots,) bool, give up the trees that they keep; no open request shares them."""
@@ -305,10 +320,11 @@ class RequestQueue:
         """Give the next of those that search alone to slots of their own in turn,
         so that they are done about in their order.
         """
-        if not len(dry) or not self._own_queue:
+        if not len(dry) or not self._own_unassigned:
             return
-        batch = min(self._own_batch, -(-len(self._own_queue) // len(dry)))
+        batch = min(self._own_batch, -(-self._own_unassigned // len(dry)))
         rows = self._take(self._own_queue, batch * len(dry))
+        self._own_unassigned -= len(rows)
         for place, slot in enumerate(dry.tolist()):
             self._give(slot, rows[place :: len(dry)])
 
@@ -371,7 +387,7 @@ class RequestQueue:
         """Return what the slots have to do, after `assign`."""
         return Work(
             self._jobs, self._job_count, self._job_next, self._is_active, self._grant, self._used,
-            self._records, self._is_open, self._status, self._piece, self._where, self._size, self._detail,
+            self._records, self._status, self._piece, self._where, self._size, self._detail,
             self._out, self._fill, answer_work, path_work,
         )  # fmt: skip
 
@@ -394,7 +410,7 @@ class RequestQueue:
         return Work(
             np.arange(count).reshape(-1, 1).copy(), which.astype(np.int64), none.copy(),
             np.full(count, int(not begins)), np.where(which, grant, 0), none.copy(),
-            self.in_hand if requests is None else requests, np.ones(count, dtype=np.uint8),
+            self.in_hand if requests is None else requests,
             np.zeros(count, dtype=np.uint8), np.zeros(count, dtype=np.int32), none.copy(), none.copy(),
             np.zeros((count, 4)), self._out[:, :0].copy(), none.copy(), answer_work, 0,
         )  # fmt: skip
@@ -413,11 +429,11 @@ class RequestQueue:
             self._path[:0],
         )
 
-    def collect(self) -> tuple[int, bool, Ended | None]:
+    def collect(self) -> tuple[int, Ended | None]:
         """Take out what the slots have answered since `assign`;
-        return the expansions that they made, whether any got on in its jobs, and what ended.
+        return the expansions that they made, and what ended.
         """
-        used, moved, answers, length = take_out(
+        used, answers, length = take_out(
             self._jobs,
             self._began,
             self._job_next,
@@ -430,7 +446,7 @@ class RequestQueue:
             self._path,
         )
         if not answers:
-            return used, moved > 0, None
+            return used, None
         rows = self._answered[:answers].copy()
         entity = self._records["entity"][rows]
         self.waiting -= answers
@@ -439,7 +455,6 @@ class RequestQueue:
         size, detail = self._size[rows], self._detail[rows]
         return (
             used,
-            True,
             Ended(
                 self._order[rows],
                 entity,

@@ -30,9 +30,6 @@ def serve(first: int, last: int, search: Any, work: Any) -> None:
         work.used[slot] = spent = work.fill[slot] = 0
         while work.job_next[slot] < work.job_count[slot] and spent < work.grant[slot]:
             job = work.jobs[slot, work.job_next[slot]]
-            if work.is_open[job] == 0:
-                work.job_next[slot] += 1
-                continue
             if work.is_active[slot] == 0:
                 counts_as = begin(search, work, slot, job)  # type: ignore[name-defined]  # noqa: F821
                 if counts_as < 0:

@@ -104,18 +104,16 @@ class SlotPlanner(ABC):
                 used = self._trees.grow(tree, budget - spent)
                 made, spent = made + used, spent + used
                 continue
-            used, has_moved, ended = self._round(budget - spent, team, answer_work, path_work)
+            used, ended = self._round(budget - spent, team, answer_work, path_work)
             made, spent = made + used, spent + used
             if ended is not None:
                 finished.append(ended)
                 spent += answer_work * len(ended.order) + path_work * len(ended.path)
-            elif used == 0 and not has_moved and not self._make_room():
+            elif used == 0 and not self._make_room():
                 break
         return self._answers(in_order(finished, self.queue)), made
 
-    def _round(
-        self, budget: int, team: Team, answer_work: int, path_work: int
-    ) -> tuple[int, bool, Ended | None]:
+    def _round(self, budget: int, team: Team, answer_work: int, path_work: int) -> tuple[int, Ended | None]:
         """Let every slot with work use its share of a budget; see `RequestQueue.collect`."""
         self.queue.assign(budget)
         work = self.queue.work(answer_work, path_work)

@@ -33,8 +33,6 @@ class Work(NamedTuple):
         Work that a slot may do: an answer is begun where some is left, and counts in full, if it counts;
         expansions that it has made.
     requests : (n,) record array
-    is_open : (n,) uint8
-        0 for requests that were dropped; they are passed over.
     status : (n,) uint8
     piece : (n,) int32
     where, size : (n,) int64
@@ -56,7 +54,6 @@ class Work(NamedTuple):
     grant: NDArray[np.int64]
     used: NDArray[np.int64]
     requests: NDArray[Any]
-    is_open: NDArray[np.uint8]
     status: NDArray[np.uint8]
     piece: NDArray[np.int32]
     where: NDArray[np.int64]
@@ -140,7 +137,7 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, p
         Where each slot was in its jobs before the round, and is now.
     used : (s,) int64
     is_open : (n,) uint8
-        Receives 0; where it is 0 already, a request was dropped and has no answer.
+        Receives 0.
     where, size : (n,) int64
         Where in the slot's row of `out` a path is.
     out : (s, k) int32 or float64
@@ -151,24 +148,21 @@ def take_out(jobs, began, job_next, used, is_open, where, size, out, answered, p
 
     Returns
     -------
-    expansions, moved, answers, length : int
-        Sum of `used`; jobs that slots are through with; requests answered; length of the paths.
+    expansions, answers, length : int
+        Sum of `used`; requests answered; length of the paths.
     """
-    expansions, moved, answers, length = 0, 0, 0, 0
+    expansions, answers, length = 0, 0, 0
     for slot in range(jobs.shape[0]):
         expansions += used[slot]
         for k in range(began[slot], job_next[slot]):
             row = jobs[slot, k]
-            moved += 1
-            if is_open[row] == 0:
-                continue
             is_open[row] = 0
             answered[answers] = row
             answers += 1
             for i in range(where[row], where[row] + size[row]):
                 path[length] = out[slot, i]
                 length += 1
-    return expansions, moved, answers, length
+    return expansions, answers, length
 
 
 def pieces(flat: NDArray[Any], begin: NDArray[np.int64], size: NDArray[np.int64]) -> NDArray[Any]:

@@ -316,10 +316,10 @@ class StationaryPlanner(SlotPlanner):
         finished: list[Ended] = []
         while self.waiting and spent < budget:
             if self.queue.waiting:
-                used, has_moved, ended = self._round(
+                used, ended = self._round(
                     budget - spent, team, *((ANSWER_WORK, 1) if counts_answers else (0, 0))
                 )
-                has_moved = has_moved or self._make_room()
+                has_moved = ended is not None or self._make_room()
             else:
                 used, has_moved, ended, between = self._from_planner(budget - spent, team, counts_answers)
                 spent += between if counts_answers else 0

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.mesh.group_ground import GroupGround
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.parameters import Chosen
-from crowdsim.setup.build import Built, OwnGround, own_ground, planner_of
+from crowdsim.setup.build import Built, OwnGround, kept_off, own_ground, planner_of
 from crowdsim.setup.hiding import watching_groups
 from crowdsim.systems.base.slices import Budget, Progress, Slicer, Wish
 from crowdsim.systems.base.system import GroundChange, Tick
@@ -167,6 +168,8 @@ class Paths(ABC):
         self.world, self.groups, self._found_by = built.world, groups, (built, chosen)
         watching = watching_groups(built.scenario.groups, chosen)
         self.watch = Watch(built, chosen, watching) if watching is not None else None
+        self._kept_off_on: NavMesh | None = None
+        self._kept_off: GroupGround | None = None
         self.planner: Any = self.make_planner()
         self.searches = SearchTask(name, self.planner, self._answered, budget.tasks, budget.counts_answers)
 
@@ -207,9 +210,12 @@ class Paths(ABC):
 
     @property
     def kept_off(self) -> GroupGround | None:
-        """The ground of its agents, where their paths are kept off some; else None."""
-        own = self.own.filtered
-        return own if own is not None and own.is_barred else None
+        """The polygons that there are now, as its agents may use them, where their paths are kept off some;
+        else None. Not what `own` has: planners on cells keep that of polygons that have gone.
+        """
+        if self._kept_off_on is not self.world.mesh:
+            self._kept_off_on, self._kept_off = self.world.mesh, kept_off(*self._found_by)
+        return self._kept_off
 
     def mine(self) -> NDArray[np.bool_]:
         """Return (n,) bool: which agents are of its groups."""

@@ -315,6 +315,32 @@ def test_saving_and_restoring_at_every_round_goes_on_identically(kind):
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", [*KINDS, "visibility" + ROUND])
+@pytest.mark.parametrize("budget", [60, 400])
+def test_what_is_dropped_is_forgotten_by_a_planner_that_goes_on_as_by_one_that_is_restored(kind, budget):
+    """Agents are dropped and ask again between rounds, whether a slot had them or not."""
+    scene = crowd("more", kind=kind)
+    team, planner, rng = Team(1), scene.planner(), np.random.default_rng(3)
+    scene.submit(planner, slice(None))
+    again, rounds = scene.planner(), 0
+    while planner.waiting:
+        if rounds < 12:
+            waiting = np.array(planner.entities, dtype=np.int64)
+            gone = rng.permutation(waiting)[: len(waiting) // 8]
+            planner.drop(gone)
+            scene.submit(planner, np.sort(gone[::2]) - 1, tick=rounds)
+        again.restore(planner.state())
+        first, second = planner.advance(budget, team), again.advance(budget, team)
+        assert first[1] == second[1]
+        for a, b in zip(vars(first[0]).values(), vars(second[0]).values()):
+            assert np.array_equal(a, b)
+        for name, array in planner.state().items():
+            assert np.array_equal(array, again.state()[name]), name
+        again, rounds = scene.planner(), rounds + 1
+    assert rounds > 3
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("kind", [*KINDS, "visibility" + ROUND])
 @pytest.mark.parametrize("name", ["random", "rooms", "more"])
 @pytest.mark.parametrize("save", [False, True])
 def test_goals_that_come_later_are_as_good_as_those_that_were_there_first(name, kind, save):
