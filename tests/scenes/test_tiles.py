@@ -15,7 +15,8 @@ from crowdsim.systems.ground.tile_changes import (
     change_tiles,
     ground_steps,
 )
-from crowdsim.world.columns import AgentState, PathStatus
+from crowdsim.systems.paths.lost_paths import ask_anew
+from crowdsim.world.columns import AgentState, PathStatus, has_path
 from crowdsim.world.events import EventKind
 from tests.crowds import BUSY, digests, simulation
 from tests.navigation.worlds import located
@@ -376,3 +377,19 @@ def test_a_save_while_an_agent_asks_for_a_path_from_ground_that_is_out_is_gone_o
         assert (asking & ~run.world.has_ground()).any()
         other.restore(run.state())
         assert go_on(other) == go_on(run)
+
+
+@pytest.mark.parametrize("waiting", ["stay", "previous"])
+def test_agents_that_ask_as_a_tile_goes_keep_no_path_over_the_ground_of_before(waiting):
+    document = with_planner("mesh")
+    document["navigation"]["while_waiting"] = waiting
+    with simulation(document) as run:
+        digests(run, 10)
+        agents = run.world.agents
+        walks = (agents.activity == AgentState.WALKING) & (agents.corridor_length > 0)
+        assert walks.sum() > 20
+        ask_anew(agents, walks)  # as those do that become wider, or are sent elsewhere
+        change_now(run, remove=[HIGH])
+        assert (agents.goal_piece[walks] == -1).all() and (agents.corridor_length[walks] == 0).all()
+        run.step()
+        assert has_path(agents.path_status[walks]).mean() > 0.8

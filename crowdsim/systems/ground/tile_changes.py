@@ -195,12 +195,12 @@ def change_tiles(world: World, tick: int, new: NewGround) -> None:
 def _carry_corridors(
     world: World, tick: int, now: Renumbered, piece: NDArray[np.int32], under: NDArray[np.int64]
 ) -> None:
-    """Give corridors the numbers of the new mesh;
-    agents lose those that lead over other ground now, and ask again if they waited for one.
+    """Give corridors the numbers of the new mesh; agents lose those that lead over other ground now, and
+    those that they keep only until they have another, for which they ask (again).
     """
     agents, cells, mesh = world.agents, world.corridors.portals, world.mesh
     on_corridors = world.on_corridors()
-    lose_paths(agents, on_corridors & (agents.path_status == PathStatus.PENDING))
+    lose_paths(agents, on_corridors & np.isin(agents.path_status, (PathStatus.NONE, PathStatus.PENDING)))
     rows = np.flatnonzero(on_corridors & has_path(agents.path_status))
     length, target = agents.corridor_length[rows], agents.goal_piece[rows]
     places = places_in(agents.corridor_start[rows], length)
