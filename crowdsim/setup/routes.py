@@ -57,11 +57,14 @@ class Chosen(NamedTuple):
         Where each goes in, and where it comes out; -1 where it walks to its goal.
     seconds : (k,) float64, s
         How long it expects to take; inf where nothing leads there.
+    onward : (k, g) float64, s
+        And from where it comes out at each gate.
     """
 
     gate: NDArray[np.int32]
     gate_out: NDArray[np.int32]
     seconds: NDArray[np.float64]
+    onward: NDArray[np.float64]
 
 
 class Legs(NamedTuple):
@@ -157,6 +160,7 @@ def quickest(
         np.where(rides, best, -1).astype(np.int32),
         np.where(rides, out, -1).astype(np.int32),
         np.minimum(least, legs.walk),
+        on,
     )
 
 

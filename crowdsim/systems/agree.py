@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.systems.base.parties import PartyRows
+from crowdsim.systems.base.parties import PartyRows, groups_with_leaders
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import LOST
 from crowdsim.systems.paths.sending import send
@@ -35,10 +35,7 @@ class Agree(TickSystem):
         super().__init__(setup)
         scenario = setup.scenario
         self._is_choice = np.array([goal.kind == "nearest_of" for goal in scenario.goals], dtype=np.bool_)
-        self._leads = np.array(
-            [group.together is not None and group.together.leader for group in scenario.groups],
-            dtype=np.bool_,
-        )
+        self._leads = groups_with_leaders(scenario)
         self._rows = PartyRows()
 
     @property

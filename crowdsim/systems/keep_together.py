@@ -11,19 +11,23 @@ from crowdsim.setup.parties import parties_of
 from crowdsim.systems.base.parties import PartyRows
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, shares_in_plan, ticks_of
 from crowdsim.world.columns import AgentState, PathStatus, Wait
+from crowdsim.world.riding import RideStep, RidingFacts
+
+CLEAR_OF_GATE_M = 1.5  # So far from where a connection lets out members wait for others that still come.
 
 
 class KeepTogether(TickSystem):
     """Change preferred velocities by where the other members of a party are; without parties, do nothing.
 
     Members that are held because others lag wait by design, at most as long as their patience: then they go
-    on alone until the others have come up. Nothing of it changes paths.
+    on alone until the others have come up. Those on their way to a connection do not wait: those that have
+    come out wait for them on the other side. Nothing of it changes paths.
     """
 
     reads = (
         "entity", "group", "index", "party", "party_wait", "activity", "path_status", "goal", "stage",
-        "is_driven", "position", "surface", "layer", "preferred_velocity", "remaining", "progress_place",
-        "progress_direction", "desired_speed", "maximum_speed", "radius", "waits",
+        "is_driven", "ride_step", "gate", "position", "surface", "layer", "preferred_velocity", "remaining",
+        "progress_place", "progress_direction", "desired_speed", "maximum_speed", "radius", "waits",
     )  # fmt: skip
     writes = ("preferred_velocity", "waits", "party_wait")
     counts = ("wait_for_party",)
@@ -96,7 +100,46 @@ class KeepTogether(TickSystem):
         # what cannot get to its goal, and goes as near as it can, is waited for
         walks &= agents.path_status[rows] != PathStatus.NEAREST_REACHABLE
         there = free & (agents.activity[rows] <= AgentState.STANDING)
-        return np.where(walks, WALKS, np.where(there, PRESENT, IGNORED)).astype(np.uint8)
+        state = np.where(walks, WALKS, np.where(there, PRESENT, IGNORED)).astype(np.uint8)
+        riding = self.world.riding
+        if riding is not None and np.any(agents.ride_step[rows]):
+            self._at_connections(riding, rows, free, state)
+        return state
+
+    def _at_connections(
+        self, riding: RidingFacts, rows: NDArray[np.int64], free: NDArray[np.bool_], state: NDArray[np.uint8]
+    ) -> None:
+        """Change what members, (k,) rows, are to parties of which some are at a connection or on their way
+        there; (k,) bool are free to wait for others.
+
+        Those go together as long as all still have the same gate before them, but do not wait for those that
+        stand there already. Once some have come out, these wait for the others, beyond the gate.
+        """
+        agents = self.world.agents
+        party = np.repeat(np.arange(len(self._rows.label)), np.diff(self._rows.first))
+        step, gate, count = agents.ride_step[rows], agents.gate[rows], len(self._rows.label)
+        at, walks = free & (step != RideStep.NONE), state == WALKS
+        comes = walks & (step == RideStep.COMING)
+        has_some, is_through = np.zeros(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+        has_some[party[at]] = True
+        is_through[party[walks & ~at]] = True
+        low, high = np.full(count, len(riding.gates)), np.full(count, -1)
+        np.minimum.at(low, party[comes], gate[comes])
+        np.maximum.at(high, party[comes], gate[comes])
+        go_together = (low == high) & ~is_through
+        state[at & ~comes] = IGNORED
+        state[at & ~go_together[party]] = PRESENT
+        out = np.flatnonzero(walks & ~at & has_some[party])
+        state[out[self._is_near_gate(riding, rows[out])]] = PRESENT
+
+    def _is_near_gate(self, riding: RidingFacts, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which members, (k,) rows, would be in the path of others that come out, (k,) bool."""
+        agents, found = self.world.agents, np.zeros(len(rows), dtype=np.bool_)
+        for gate in riding.gates:
+            reach = float(np.hypot(*(gate.triangles - gate.point).T).max(initial=0.0)) + CLEAR_OF_GATE_M
+            away = np.hypot(*(agents.position[rows] - gate.point).T)
+            found |= (away < reach) & ((gate.layer < 0) | (agents.layer[rows] == gate.layer))
+        return found
 
     def _find(self) -> None:
         """Find the parties anew if agents have come or gone."""

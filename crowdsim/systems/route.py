@@ -11,6 +11,7 @@ from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
+from crowdsim.systems.connections.common_route import CommonRoute
 from crowdsim.systems.connections.gates import Gates
 from crowdsim.systems.paths.lost_paths import LOST, ask_anew
 from crowdsim.systems.paths.paths import Paths
@@ -32,11 +33,13 @@ class Route(TickSystem):
 
     An agent chooses when it sets off, when it is sent elsewhere, when it comes out of a connection, and when
     the ground has changed. It knows how many wait at each gate at that moment, and those on their way there.
+    Members of a party do the same (`CommonRoute`).
     """
 
     reads = (
-        "entity", "group", "activity", "goal", "position", "layer", "surface", "radius", "desired_speed",
-        "path_status", "waits", "start_tick", "goal_piece", "remaining", *CHOICES, "ride_since", "gate_spot",
+        "entity", "group", "index", "party", "activity", "goal", "position", "layer", "surface", "radius",
+        "desired_speed", "path_status", "waits", "start_tick", "goal_piece", "remaining", *CHOICES,
+        "ride_since", "gate_spot",
     )  # fmt: skip
     writes = (
         "activity", "goal", "guessed", "replan_wish", "waits", "ride_until", "ride_since", "gate_spot",
@@ -53,6 +56,7 @@ class Route(TickSystem):
         self._carriers = carriers_of(setup, self._gates)
         self._routes = Routes(setup.world)
         self._kept_off: dict[int, Routes] = {}  # by the paths of groups that are kept off some ground
+        self._common = CommonRoute(setup)
         self._mesh = setup.world.mesh
 
     @property
@@ -85,7 +89,7 @@ class Route(TickSystem):
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
         legs = self._measure(rows, walkers, goal)
-        chosen = self._choose(legs, may)
+        chosen = self._common.agree(rows, self._choose(legs, may), legs, may, self._routes)
         agents.lacks_key[rows] = -1
         lost = np.flatnonzero(np.isinf(chosen.seconds))
         if len(lost) and not may.all():

@@ -252,7 +252,13 @@ SCENES = {  # document or file, settings, ticks
                 "red door": {"door": {"ends": FERRY, "key": "red", "opening": 0}},
             },
             "groups": [
-                {"name": "all", "count": 9, "region": {"box": [0, 0, 6, 6]}, "goals": "out"},
+                {
+                    "name": "all",
+                    "count": 9,
+                    "region": {"box": [0, 0, 6, 6]},
+                    "goals": "out",
+                    "together": {"size": {"choice": {"values": [1, 3]}}},
+                },
                 {"name": "keen", "positions": [[6.6, 3]], "goals": "out", "keys": ["red"], "speed": 3},
                 {"name": "led", "positions": [[6, 2], [6, 4]], "behaviour": "there"},
             ],

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
+from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.together import NO_PARTY
 from crowdsim.world.columns import AgentColumns
 
 _NONE = np.zeros(0, dtype=np.int64)
+
+
+def groups_with_leaders(scenario: Scenario) -> NDArray[np.bool_]:
+    """Return (groups,) bool: in which the first of each party leads the others."""
+    return np.array(
+        [group.together is not None and group.together.leader for group in scenario.groups], dtype=np.bool_
+    )
 
 
 class PartyRows:
