@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from crowdsim.errors import RecordingError
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, tracks_of_run
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.world.events import REASONS, Reason
 
+_LACKING = "states of machines, and no queues."
 _GONE = ("ARRIVAL", "RETIRED")
 _SPELLS = ("id", "group", "machine", "state", "from_s", "until_s", "lasted_s", "reason", "then")
 _IN_LINE = ("id", "group", "queue", "joined_s", "called_s", "served_s", "left_s", "waited_s", "outcome")
@@ -39,7 +39,7 @@ def state_spells(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     names = [name.split(": ", 1) for name in scenario_of(tracks).behaviours.state_names]
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
@@ -77,7 +77,7 @@ def state_use(source: Source) -> pd.DataFrame:
         how often it began; mean_s, median_s, longest_s (s): of those that ended; at_end: how many are in it
         at the end.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     spells = state_spells(tracks)
     rows = []
     for name in scenario_of(tracks).behaviours.state_names:
@@ -116,7 +116,7 @@ def waits_in_line(source: Source) -> pd.DataFrame:
         called, or to when it left; outcome: served, left (without that), or waits. Ascending by joined_s,
         then id. NaN of what did not happen.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     queues = [queue.name for queue in scenario_of(tracks).queues]
     kinds = ("JOINED_LINE", "CALLED", "SERVED", "STATE", *_GONE)
     group = tracks.people.set_index("id")["group"]
@@ -162,7 +162,7 @@ def queue_use(source: Source) -> pd.DataFrame:
         most at a time in all its lines; mean_in_line: over the time from the first that joined to the last
         that left the line.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     waits = waits_in_line(tracks)
     rows = []
     for queue in scenario_of(tracks).queues:
@@ -239,7 +239,7 @@ def queue_lengths(source: Source) -> pd.DataFrame:
         One row for each moment in which that changed: queue; time_s (s); people: in all lines of the queue
         from then on. Ascending by queue, then time.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     waits = waits_in_line(tracks)
     parts = [
         pd.DataFrame({"queue": queue.name, "time_s": times, "people": people})
@@ -269,10 +269,3 @@ def told(tracks: Tracks, kinds: Sequence[str]) -> Iterator[tuple[int, float, str
         own["id"].tolist(), own["time_s"].tolist(), own["kind"], own["value"].astype(np.int64).tolist(),
         strict=True,
     )  # fmt: skip
-
-
-def recorded_tracks(source: Source) -> Tracks:
-    tracks = tracks_of(source)
-    if not tracks.has_events:
-        raise RecordingError(f"{tracks.name}: measured people have no states of machines, and no queues.")
-    return tracks

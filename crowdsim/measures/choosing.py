@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crowdsim.errors import RecordingError
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of
-from crowdsim.measures.tracks import Tracks, with_units
+from crowdsim.measures.sources import Source, tracks_of_run
+from crowdsim.measures.tracks import with_units
 from crowdsim.world.events import ChoiceReason, chose_parts
 
+_LACKING = "choices among goals that are known."
 _CHOICES = ("id", "group", "time_s", "before", "goal", "reason", "quicker_s", "expected_s")
 _USE = ("group", "goal", "reason", "people", "times", "mean_quicker_s")
 _CHANGES = ("group", "people", "changes", "changes_a_minute", "most_in_a_minute")
@@ -40,7 +40,7 @@ def choices(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = _recorded(source)
+    tracks = tracks_of_run(source, _LACKING)
     own = tracks.events[tracks.events["kind"] == "CHOSE"].sort_values(["time_s", "id"], kind="stable")
     names = np.array([*(goal.name for goal in scenario_of(tracks).goals), ""], dtype=object)
     before, goal, reason = chose_parts(own["value"].to_numpy().astype(np.int64))
@@ -108,7 +108,7 @@ def choice_changes(source: Source) -> pd.DataFrame:
         (1/min): of one person, on average over the time from its first choice to its end; most_in_a_minute:
         of one person in any 60 s.
     """
-    tracks = _recorded(source)
+    tracks = tracks_of_run(source, _LACKING)
     chosen = choices(tracks)
     last = dict(zip(tracks.seen.tolist(), tracks.time_s[tracks.starts[1:] - 1].tolist(), strict=True))
     rows = []
@@ -140,10 +140,3 @@ def _most_within(times: NDArray[np.float64], span: float) -> int:
 
 def _words(reason: int) -> str:
     return ChoiceReason(reason).words if reason in ChoiceReason._value2member_map_ else str(reason)
-
-
-def _recorded(source: Source) -> Tracks:
-    tracks = tracks_of(source)
-    if not tracks.has_events:
-        raise RecordingError(f"{tracks.name}: measured people choose no goals that a recording knows.")
-    return tracks

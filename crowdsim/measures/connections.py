@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from crowdsim.measures.behaviour import recorded_tracks, told
+from crowdsim.measures.behaviour import told
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source
+from crowdsim.measures.sources import Source, tracks_of_run
 from crowdsim.measures.tracks import with_units
 from crowdsim.world.riding import ENDS
 
+_LACKING = "connections that are known."
 _GONE = ("ARRIVAL", "RETIRED")
 _RIDES = (
     "id", "group", "connection", "begin", "end", "joined_s", "boarded_s", "out_s", "waited_s", "rode_s",
@@ -34,7 +35,7 @@ def rides(source: Source) -> pd.DataFrame:
         out_s (s); waited_s (s): until it went in, or left; rode_s (s); outcome: rode, left (without a ride),
         waits or rides (at the end). Ascending by joined_s, then id. NaN of what did not happen.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     names = [each.name for each in scenario_of(tracks).connections]
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
@@ -77,7 +78,7 @@ def ride_use(source: Source) -> pd.DataFrame:
         mean_wait_s, longest_wait_s (s): of those that went in; mean_ride_s (s); most_inside: the most at a
         time; most_waiting.
     """
-    tracks = recorded_tracks(source)
+    tracks = tracks_of_run(source, _LACKING)
     table, rows = rides(tracks), []
     for each in scenario_of(tracks).connections:
         own = table[table["connection"] == each.name]

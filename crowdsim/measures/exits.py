@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from crowdsim.errors import RecordingError
 from crowdsim.measures.destinations import SET_PLACES, places_reached
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, tracks_of, tracks_of_run
 from crowdsim.measures.tracks import Tracks, with_units
+
+_LACKING = "goals. Count those that leave with a line: line_crossings, or crowdsim measure --line."
 
 
 def arrivals(source: Source) -> pd.DataFrame:
@@ -31,7 +32,7 @@ def arrivals(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people, which have no goals.
     """
-    tracks = _with_goals(source)
+    tracks = tracks_of_run(source, _LACKING)
     happened = tracks.events[tracks.events["kind"] == "ARRIVAL"]
     people = tracks.people.set_index("id").reindex(happened["id"])
     start = np.fmax(people["start_s"].to_numpy(), tracks.frame_s[0] if len(tracks.frame_s) else 0.0)
@@ -71,7 +72,7 @@ def exit_use(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people, which have no goals.
     """
-    tracks = _with_goals(source)
+    tracks = tracks_of_run(source, _LACKING)
     # of the goals at which people can arrive
     kinds = {goal.name: goal.kind for goal in scenario_of(tracks).goals if not goal.parts}
     came = arrivals(tracks)
@@ -148,16 +149,6 @@ def evacuation_curve(source: Source) -> pd.DataFrame:
         {"time_s": np.append(begin, moments), "left": left, "share": left / total if total else np.nan}
     )
     return with_units(table.assign(still_there=total - left))
-
-
-def _with_goals(source: Source) -> Tracks:
-    tracks = tracks_of(source)
-    if not tracks.has_events:
-        raise RecordingError(
-            f"{tracks.name}: measured people have no goals. Count those that leave with a line: "
-            "line_crossings, or crowdsim measure --line."
-        )
-    return tracks
 
 
 def _without_goal(tracks: Tracks) -> int:

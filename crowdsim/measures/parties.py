@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from crowdsim.errors import RecordingError
 from crowdsim.measures.scenarios import scenario_of
-from crowdsim.measures.sources import Source, tracks_of
+from crowdsim.measures.sources import Source, tracks_of_run
 from crowdsim.measures.tracks import Tracks, with_units
 from crowdsim.setup.parties import parties_of
 
+_LACKING = "parties that are known."
 LEAST_SPEED_M_S = 0.2  # Of the middle of a party that has a direction.
 _SPREAD = ("group", "party", "time_s", "members", "spread_m", "along_m", "across_m", "angle_deg")
 _USE = (
@@ -43,7 +43,7 @@ def party_spread(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = _recorded(source)
+    tracks = tracks_of_run(source, _LACKING)
     names, label = _labels(tracks)
     rows = np.flatnonzero(label >= 0)
     if not len(rows):
@@ -104,7 +104,7 @@ def party_use(source: Source) -> pd.DataFrame:
     RecordingError
         If it is of measured people.
     """
-    tracks = _recorded(source)
+    tracks = tracks_of_run(source, _LACKING)
     spread, (names, label) = party_spread(tracks), _labels(tracks)
     arrived = tracks.events[tracks.events["kind"] == "ARRIVAL"].groupby("id")["time_s"].min()
     speed = np.hypot(*_steps(tracks)) * tracks.fps
@@ -157,13 +157,6 @@ def parties_of_groups(use: pd.DataFrame) -> pd.DataFrame:
     ]
     columns = ["group", "parties", "members", "mean_spread_m", "widest_m", "mean_angle_deg"]
     return with_units(pd.DataFrame(rows, columns=[*columns, "mean_apart_s", "longest_apart_s"]))
-
-
-def _recorded(source: Source) -> Tracks:
-    tracks = tracks_of(source)
-    if not tracks.has_events:
-        raise RecordingError(f"{tracks.name}: measured people have no parties that are known")
-    return tracks
 
 
 def _labels(tracks: Tracks) -> tuple[list[tuple[str, int]], NDArray[np.int64]]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import shapely
 
+from crowdsim.errors import RecordingError
 from crowdsim.measures.measured import is_measured, read_measured
 from crowdsim.measures.tracks import EVENT_COLUMNS, Tracks, make_tracks, people_table
 from crowdsim.recording.opening import open_run
@@ -43,6 +44,26 @@ def tracks_of(source: Source) -> Tracks:
         return read_measured(source)
     with open_run(source) as recording:
         return _recorded(recording)
+
+
+def tracks_of_run(source: Source, lacking: str) -> Tracks:
+    """Return where people were, of a recorded run.
+
+    Parameters
+    ----------
+    source : path, Recording, or Tracks
+    lacking : str
+        What measured people have not, for the error.
+
+    Raises
+    ------
+    RecordingError
+        If it is of measured people, or cannot be read.
+    """
+    tracks = tracks_of(source)
+    if not tracks.has_events:
+        raise RecordingError(f"{tracks.name}: measured people have no {lacking}")
+    return tracks
 
 
 def _recorded(recording: Recording) -> Tracks:

@@ -75,5 +75,5 @@ def test_the_verb_shows_them(kept, tmp_path):
 
 
 def test_measured_people_choose_nothing_that_is_known():
-    with pytest.raises(RecordingError, match="choose no goals"):
+    with pytest.raises(RecordingError, match="no choices among goals"):
         measures.choices(tracks({1: [(0.0, 0.0), (1.0, 0.0)]}))

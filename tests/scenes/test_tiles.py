@@ -25,7 +25,7 @@ from tests.navigation.worlds import located
 # shorter way.
 TWO_PATHS = {
     "version": 1,
-    "name": "two ways",
+    "name": "two paths",
     "seed": 3,
     "tick": 0.1,
     "stop": {"after": 120, "when": "all_arrived"},

@@ -81,30 +81,30 @@ class Lift:
         begin = agents.gate[rows].astype(np.int64) - self.first
         return rows, begin, np.sign(agents.gate_out[rows].astype(np.int64) - self.first - begin)
 
-    def _turn(self, riders: NDArray[np.int64], begin: NDArray[np.int64], way: NDArray[np.int64]) -> None:
+    def _turn(self, riders: NDArray[np.int64], begin: NDArray[np.int64], heading: NDArray[np.int64]) -> None:
         """Choose the direction."""
         to = self.gates.world.agents.gate_out[riders].astype(np.int64) - self.first
         calls = np.concatenate([begin, to])
         for direction in (self.direction, -self.direction) if self.direction else ():
-            here = (begin == self.stop) & (way == direction)
+            here = (begin == self.stop) & (heading == direction)
             if np.any((calls - self.stop) * direction > 0) or (here.any() and not len(riders)):
                 self.direction = direction
                 return
         self.direction = 0
         if len(begin):  # the first of those that wait have come first
             apart = int(begin[0]) - self.stop
-            self.direction = int(way[0]) if apart == 0 else int(np.sign(apart))
+            self.direction = int(heading[0]) if apart == 0 else int(np.sign(apart))
 
     def _decide(self, now: int) -> None:
         riders = self.gates.riders(self.number)
-        rows, begin, way = self._calls()
+        rows, begin, heading = self._calls()
         if not len(riders) and not len(rows):
             self.direction = 0
             return
-        self._turn(riders, begin, way)
+        self._turn(riders, begin, heading)
         to = self.gates.world.agents.gate_out[riders] - self.first
         wants_out = bool(np.any(to == self.stop))
-        if wants_out or self._admitted(now, riders, rows, begin, way):
+        if wants_out or self._admitted(now, riders, rows, begin, heading):
             self.phase, self.until = OPENING, now + self.ticks(self.connection.doors)
         elif np.any((np.concatenate([begin, to]) - self.stop) * self.direction > 0):
             low = min(self.stop, self.stop + self.direction)
@@ -116,12 +116,12 @@ class Lift:
         riders: NDArray[np.int64],
         rows: NDArray[np.int64],
         begin: NDArray[np.int64],
-        way: NDArray[np.int64],
+        heading: NDArray[np.int64],
     ) -> list[int]:
         """Return the rows of those that may go in here, the first ones first."""
         room, found = self.connection.capacity - len(riders), list[int]()
-        for row in rows[(begin == self.stop) & (way == self.direction)].tolist():
-            if room - len(found) > self._elders(now, row, rows, begin, way):
+        for row in rows[(begin == self.stop) & (heading == self.direction)].tolist():
+            if room - len(found) > self._elders(now, row, rows, begin, heading):
                 found.append(row)
         return found
 
@@ -135,9 +135,9 @@ class Lift:
                 return
             self.ready = now + self._transfer
         riders = gates.riders(self.number)
-        rows, begin, way = self._calls()
-        self._turn(riders, begin, way)
-        for row in self._admitted(now, riders, rows, begin, way):
+        rows, begin, heading = self._calls()
+        self._turn(riders, begin, heading)
+        for row in self._admitted(now, riders, rows, begin, heading):
             if now < self.ready:
                 return
             if gates.is_ready(row):
@@ -147,11 +147,16 @@ class Lift:
             self.phase, self.until = CLOSING, now + self.ticks(self.connection.doors)
 
     def _elders(
-        self, now: int, row: int, rows: NDArray[np.int64], begin: NDArray[np.int64], way: NDArray[np.int64]
+        self,
+        now: int,
+        row: int,
+        rows: NDArray[np.int64],
+        begin: NDArray[np.int64],
+        heading: NDArray[np.int64],
     ) -> int:
         """Return for how many that have waited for long further on one leaves room that came after them."""
         since = self.gates.world.agents.ride_since
-        on = ((begin - self.stop) * self.direction > 0) & (way == self.direction)
+        on = ((begin - self.stop) * self.direction > 0) & (heading == self.direction)
         long = (now - since[rows]) * self._tick >= PATIENCE_S
         return int(np.count_nonzero(on & long & (since[rows] < since[row])))
 
