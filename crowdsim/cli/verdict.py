@@ -139,7 +139,7 @@ def verdict_rows(result: Mapping[str, Any], tick_s: float) -> list[tuple[str, st
         if result["strays"]
         else "",
         "asked aside": _times(result["nudges"]) if result.get("nudges") else "",
-        "chose anew": f"{_times(result['choice_changes'])}, for a quicker goal"
+        "chose anew": f"{_times(result['choice_changes'])}, for a goal that seemed quicker"
         if result.get("choice_changes")
         else "",
         "new paths": ", ".join(replans),

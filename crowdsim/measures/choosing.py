@@ -15,7 +15,8 @@ _LACKING = "choices among goals that are known."
 _CHOICES = ("id", "group", "time_s", "before", "goal", "reason", "quicker_s", "expected_s")
 _USE = ("group", "goal", "reason", "people", "times", "mean_quicker_s")
 _CHANGES = ("group", "people", "changes", "changes_a_minute", "most_in_a_minute")
-_OF_THEIR_OWN = ChoiceReason.QUICKER.words  # Others had to: what they had chosen was closed.
+# Others had to: what they had chosen was closed.
+_OF_THEIR_OWN = (ChoiceReason.QUICKER.words, ChoiceReason.OTHERS.words)
 
 
 def choices(source: Source) -> pd.DataFrame:
@@ -45,7 +46,7 @@ def choices(source: Source) -> pd.DataFrame:
     names = np.array([*(goal.name for goal in scenario_of(tracks).goals), ""], dtype=object)
     before, goal, reason = chose_parts(own["value"].to_numpy().astype(np.int64))
     words = np.array([_words(each) for each in reason.tolist()], dtype=object)
-    quicker = np.where(words == _OF_THEIR_OWN, own["x_m"].to_numpy(), np.nan)
+    quicker = np.where(words == ChoiceReason.QUICKER.words, own["x_m"].to_numpy(), np.nan)
     group = tracks.people.set_index("id")["group"].reindex(own["id"]).to_numpy()
     found = pd.DataFrame(
         {
@@ -116,7 +117,7 @@ def choice_changes(source: Source) -> pd.DataFrame:
         first = own.drop_duplicates("id")
         begins = zip(first["id"].tolist(), first["time_s"].tolist(), strict=True)
         spent = sum(max(0.0, last.get(person, begin) - begin) for person, begin in begins)
-        changed = own[(own["before"] != "") & (own["reason"] == _OF_THEIR_OWN)]
+        changed = own[(own["before"] != "") & own["reason"].isin(_OF_THEIR_OWN)]
         most = max(
             (_most_within(each.to_numpy(), 60.0) for _, each in changed.groupby("id")["time_s"]), default=0
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from crowdsim.scenario.schema_choices import FamiliarShape, QuickestGoal
@@ -27,6 +27,25 @@ class Familiar:
 
 
 @dataclass(frozen=True)
+class Influence:
+    """How much agents are drawn to where others go.
+
+    Attributes
+    ----------
+    worth : float, s
+        So much sooner a goal seems to be to which all others go that an agent sees.
+    within : float, m
+        How far it sees others.
+    share : float
+        How many of the agents are drawn, 0..1.
+    """
+
+    worth: float
+    within: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Choice:
     """How agents choose between the parts of a goal.
 
@@ -44,6 +63,8 @@ class Choice:
         Whether an agent knows only the queues of goals that it sees.
     familiar : tuple of Familiar
         Shares of agents that know only some parts, in all at most 1.
+    influence : Influence or None
+        How others draw them; None is not at all.
     """
 
     every: float
@@ -52,6 +73,7 @@ class Choice:
     specific_flow: float
     needs_sight: bool
     familiar: tuple[Familiar, ...] = ()
+    influence: Influence | None = None
 
     def data(self, name_of: Callable[[int], str]) -> dict[str, Any]:
         """Return it as a scenario says it, with every number; `name_of` names a goal."""
@@ -67,6 +89,8 @@ class Choice:
                 {"share": each.share, "only": [name_of(goal) for goal in each.goals]}
                 for each in self.familiar
             ]
+        if self.influence is not None:
+            found["social_influence"] = asdict(self.influence)
         return found
 
 
@@ -96,6 +120,7 @@ def resolve_choice(
             break
         known = {numbers(name) for name in each.only if name in shape.quickest_of}
         found.append(Familiar(float(each.share), tuple(sorted(known))))
+    drawn = shape.social_influence
     return Choice(
         float(shape.every),
         float(shape.gain),
@@ -103,4 +128,5 @@ def resolve_choice(
         float(shape.specific_flow),
         shape.knows == "seen",
         tuple(found),
+        None if drawn is None else Influence(float(drawn.worth), float(drawn.within), float(drawn.share)),
     )

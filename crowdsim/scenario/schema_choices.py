@@ -38,6 +38,20 @@ Familiar = Annotated[
 ]
 
 
+class InfluenceShape(Shape):
+    """Agents that are drawn to where others go."""
+
+    worth: Seconds = Field(
+        description="So much sooner a goal seems to be to which all others go that an agent sees, s."
+    )
+    within: Annotated[float, Field(gt=0, le=1000), Unit("m")] = Field(
+        default=10.0, description="How far an agent sees others, m."
+    )
+    share: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=1.0, description="How many of the agents are drawn, 0 to 1, drawn by agent. Default: all."
+    )
+
+
 class QuickestGoal(Shape):
     """Whichever of several goals takes the least time: to walk there, and in the queue before it."""
 
@@ -72,5 +86,12 @@ class QuickestGoal(Shape):
         description=(
             "Agents that know only some of the goals: {share: 0.2, only: [names]}, or a list of these. "
             "Default: all know all."
+        ),
+    )
+    social_influence: InfluenceShape | None = Field(
+        default=None,
+        description=(
+            "{worth: 8, within: 10}: a goal to which all others go that an agent sees seems 8 s sooner, one "
+            "to which half of them go 4 s ([Kinateder 2021]). Default: others do not draw agents."
         ),
     )

@@ -15,6 +15,7 @@ from crowdsim.navigation.mesh.mesh import see_many
 from crowdsim.saved import Arrays, Saved
 from crowdsim.scenario.choices import Choice
 from crowdsim.scenario.model import Goal, Scenario
+from crowdsim.systems.base.sight import in_sight, pairs_within
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
 from crowdsim.systems.goals.exit_queues import ExitQueue
 from crowdsim.systems.paths.lost_paths import GAVE_UP, LOST
@@ -64,6 +65,14 @@ class _Among:
         self._knows = np.ones((len(choice.familiar) + 1, len(self.parts)), dtype=np.bool_)
         for place, each in enumerate(choice.familiar):
             self._knows[place] = np.isin(self.parts, each.goals)
+
+    def is_drawn(self, seed: int, key: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Return which agents with some keys, (k,), others draw with them."""
+        rule = self.choice.influence
+        if rule is None:
+            return np.zeros(len(key), dtype=np.bool_)
+        found: NDArray[np.bool_] = draw_uniform(seed, Stream.INFLUENCE, key, 0.0, 1.0) < rule.share
+        return found
 
     def place(self, goal: NDArray[Any]) -> NDArray[np.int64]:
         """Return the places of goals, (k,), among the parts; -1 for others."""
@@ -141,13 +150,14 @@ class _Queues:
 class Choose(TickSystem):
     """Let agents choose that head for a goal with `quickest_of`, and look again in turns.
 
-    An agent counts the time to walk to each goal that it knows, and in the queue before it. What it has
-    chosen is its goal from then on; `choice` is the goal of which that is a part.
+    An agent counts the time to walk to each goal that it knows, and in the queue before it; goals to which
+    others go that it sees may seem sooner to it. What it has chosen is its goal from then on; `choice` is the
+    goal of which that is a part.
     """
 
     reads = (
-        "entity", "key", "activity", "goal", "path_status", "position", "surface", "radius", "desired_speed",
-        "goal_piece", "start_tick", *(column.name for column in CHOICE_COLUMNS),
+        "entity", "key", "activity", "goal", "path_status", "position", "layer", "surface", "radius",
+        "desired_speed", "goal_piece", "start_tick", *(column.name for column in CHOICE_COLUMNS),
     )  # fmt: skip
     writes = (
         "activity", "goal", "guessed", "replan_wish", "remaining", *LOST,
@@ -206,7 +216,8 @@ class Choose(TickSystem):
                 asking += self._asking(tick, each, rows, first[rows], failed[rows], is_turn[rows])
         queues = _Queues()
         for asks_now in asking:
-            self._choose(tick, asks_now, self._times(tick, asks_now, asking, queues))
+            times = self._times(tick, asks_now, asking, queues)
+            self._choose(tick, asks_now, times, self._influence(asks_now, asking))
 
     def _is_turn(self, tick: int, each: _Among) -> NDArray[np.bool_]:
         """Return whose turn it is to look again, (n,)."""
@@ -248,17 +259,28 @@ class Choose(TickSystem):
         arrays = (rows, length, walk, knows, starts, is_first, is_lost, failed, only)
         return [_Asking(each, *(array[asks] for array in arrays))] if asks.any() else []
 
-    def _choose(self, tick: Tick, asks: _Asking, total: NDArray[np.float64]) -> None:
-        """Let agents choose that take so long, (k, parts) s, to each part as far as they know."""
+    def _choose(
+        self, tick: Tick, asks: _Asking, total: NDArray[np.float64], sooner: NDArray[np.float64]
+    ) -> None:
+        """Let agents choose that take so long, (k, parts) s, to each part as far as they know, and to which
+        each seems sooner by so much, (k, parts) s, since others go there.
+        """
         agents, each, rows = self.world.agents, asks.each, asks.rows
         line, is_first, is_lost = np.arange(len(rows)), asks.is_first, asks.is_lost
-        best = np.argmin(total, axis=1)
+        seems = total - sooner
+        best = np.argmin(seems, axis=1)
+        moves = self._worth_it(asks, best, seems[line, asks.starts] - seems[line, best])
         won = total[line, asks.starts] - total[line, best]
-        moves = self._worth_it(asks, best, won)
+        # what by the times alone it would not have left, or at first not have kept to
+        alone = total[line, asks.starts] - total.min(axis=1) > each.choice.gain
+        is_swayed = (sooner[line, np.where(moves, best, asks.starts)] > 0.0) & np.where(
+            moves, won <= each.choice.gain, alone
+        )
         goal = each.parts[np.where(moves, best, asks.starts)]
         changes = moves & ~is_first & ~is_lost
         takes = is_first | is_lost | changes
         reason = np.where(moves, int(ChoiceReason.QUICKER), int(ChoiceReason.NEAREST))
+        reason[is_swayed] = ChoiceReason.OTHERS
         reason[(is_first | changes) & asks.only] = ChoiceReason.FAMILIAR
         reason[is_lost] = np.where(asks.failed[is_lost], int(ChoiceReason.NO_PATH), int(ChoiceReason.CLOSED))
         told = np.where((reason == ChoiceReason.QUICKER) & np.isfinite(won), won, 0.0)
@@ -366,18 +388,42 @@ class Choose(TickSystem):
         """Return those that head for one of the parts, whatever sent them there; those that have none yet,
         or have lost it, as if they went to the nearest.
         """
-        world, agents = self.world, self.world.agents
-        part = agents.goal.copy()
-        # some head for the nearest of several: for that to which their path leads
-        ends = np.flatnonzero((agents.goal_piece >= 0) & (part >= 0) & ~np.isin(part, self._parts))
-        part[ends] = world.goals.piece_source[agents.goal_piece[ends]]
-        walks = (agents.activity == AgentState.WALKING) & world.has_ground()
+        part, walks = self._heading()
         for asks in asking:
             part[asks.rows] = asks.each.parts[asks.starts]
             walks[asks.rows] = True
         rows = np.flatnonzero(walks & np.isin(part, self._parts))
         place = np.searchsorted(self._parts, part[rows])
         return _Heads(rows, part[rows], self._length(tick, rows, place)[np.arange(len(rows)), place])
+
+    def _heading(self) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Return for which goal agents head, (n,), and which walk, (n,)."""
+        world, agents = self.world, self.world.agents
+        goal = agents.goal.copy()
+        # some head for the nearest of several: for that to which their path leads
+        ends = np.flatnonzero((agents.goal_piece >= 0) & (goal >= 0) & ~np.isin(goal, self._parts))
+        goal[ends] = world.goals.piece_source[agents.goal_piece[ends]]
+        return goal, (agents.activity == AgentState.WALKING) & world.has_ground()
+
+    def _influence(self, asks: _Asking, asking: Sequence[_Asking]) -> NDArray[np.float64]:
+        """Return by how much sooner each part seems to be to agents since others go there, (k, parts), s: by
+        the share of those that they see among all that go to one of the parts ([Kinateder 2021]).
+        """
+        agents, each = self.world.agents, asks.each
+        found, rule = np.zeros(asks.walk.shape), each.choice.influence
+        mine = np.flatnonzero(each.is_drawn(self._seed, agents.key[asks.rows]))
+        if rule is None or not len(mine):
+            return found
+        goal, walks = self._heading()
+        for other in asking:
+            walks[other.rows[other.is_first]] = False  # nobody sees where these will go
+        place = each.place(goal)
+        others = np.flatnonzero(walks & (place >= 0))
+        first, second = pairs_within(agents, asks.rows[mine], others, rule.within)
+        seen = in_sight(self.world, asks.rows[mine[first]], second)
+        np.add.at(found, (mine[first[seen]], place[second[seen]]), 1.0)
+        share: NDArray[np.float64] = found / np.maximum(1.0, found.sum(axis=1, keepdims=True))
+        return rule.worth * share
 
     def _count(self, part: int, capacity: float, heads: _Heads) -> ExitQueue:
         """Return those that head for an exit as a queue."""

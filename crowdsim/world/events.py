@@ -139,6 +139,7 @@ class ChoiceReason(Code):
     NO_PATH = 3  # the planner found no path to the one before
     FAMILIAR = 4  # the only one that it knows
     PARTY = 5  # its party goes there
+    OTHERS = 6  # others that it sees go there
 
     @property
     def words(self) -> str:
@@ -151,6 +152,7 @@ _CHOICES = {
     ChoiceReason.NO_PATH: "no path was found to the one before",
     ChoiceReason.FAMILIAR: "the only one it knows",
     ChoiceReason.PARTY: "its party goes there",
+    ChoiceReason.OTHERS: "others go there",
 }
 CHOICE_REASONS = 16  # more than there are
 GOALS = 1 << 18  # more goals than a scenario can have

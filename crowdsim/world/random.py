@@ -45,6 +45,7 @@ class Stream(IntEnum):
     PARTY = 14  # how many agents a party has
     ALIGHT = 15  # where an agent comes out of a connection
     FAMILIAR = 17  # which goals of a choice an agent knows
+    INFLUENCE = 18  # whether an agent is drawn by others in its choice
 
 
 def agent_key(group: str, index: int, explicit_id: int | None = None) -> int:

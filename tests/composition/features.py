@@ -231,6 +231,7 @@ def _give_exits(choices: Choices, found: dict[str, Any]) -> None:
             "gain": 0.2,
             "keeps_for": 1,
             "familiar": {"share": 0.2, "only": ["east"]},
+            "social_influence": {"worth": 1.5, "within": 4, "share": 0.5},
         },
     }
     for group in found["groups"]:

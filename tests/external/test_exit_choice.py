@@ -104,16 +104,32 @@ def test_nist_3_3_one_that_knows_one_exit_alone_leaves_by_that(navigation):
     assert found["none"] < 1.2 and found["right"] > 13.8
 
 
-def test_nist_3_2_others_do_not_draw_an_agent_with_them_but_a_machine_does():
-    """Social influence is not in the choice: it knows times alone. The page of exits says so."""
-    last, verdict, groups = ends("nist-3", ["groups.others.count=10"])
-    one = groups.index("one") + 1
-    assert verdict.arrived == 11 and last.loc[one, "x"] < 1.2
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("navigation", PLANNERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_nist_3_2_others_draw_an_agent_with_them(model, navigation):
+    drawn, others = "goals.out.social_influence={worth: 20}", "groups.others.count=10"
+    for sets, right in (([], False), ([drawn], False), ([others], False), ([drawn, others], True)):
+        last, verdict, groups = ends("nist-3", [f"avoidance={model}", f"navigation={navigation}", *sets])
+        x = last.loc[groups.index("one") + 1, "x"]
+        assert verdict.arrived == len(last) and (x > 13.8 if right else x < 1.2), sets
+
+
+def test_nist_3_2_the_share_of_those_that_are_drawn_is_the_share_that_goes_with_the_others():
+    drawn = ["groups.others.count=10", "goals.out.social_influence={worth: 20, share: 0.5}"]
+    right = 0
+    for seed in range(1, 31):
+        last, _, groups = ends("nist-3", [f"seed={seed}", *drawn])
+        right += last.loc[groups.index("one") + 1, "x"] > 13.8
+    assert 7 <= right <= 23  # 15: three deviations are 8
+
+
+def test_nist_3_2_a_machine_of_states_follows_others():
     follows = [
         "groups.others.count=10",
         "behaviours={led: {states: {go: {follow: {after: others, distance: 1}, lasts: 8, then: out, "
         "cannot: out}, out: {leave: out}}}}",
         "groups.0={name: one, positions: [[7, 8]], behaviour: led}",
     ]
-    last, verdict, groups = ends("nist-3", follows)
+    last, verdict, _ = ends("nist-3", follows)
     assert verdict.arrived == 11 and np.all(last["x"] > 13.8)

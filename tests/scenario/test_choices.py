@@ -37,6 +37,8 @@ def test_a_choice_has_its_parts_in_order_and_every_number():
         "{quickest_of: [a, b, c], familiar: {share: 0.25, only: [b]}}",
         "{quickest_of: [a, b, c], familiar: [{share: 0.25, only: [c, a]}, {share: 0.5, only: [b]}]}",
         "{quickest_of: [a, b], familiar: {only: [b]}}",
+        "{quickest_of: [a, b], social_influence: {worth: 8}}",
+        "{quickest_of: [a, b], social_influence: {worth: 2.5, within: 4, share: 0.3}}",
     ],
 )
 def test_a_choice_is_written_as_it_was_read(out):
@@ -75,6 +77,14 @@ def test_scenarios_without_a_choice_are_written_as_before():
             "goals.out.familiar[1].share: with this one the shares are 1.3 in all",
         ),
         ("{quickest_of: [a, b], width: 2}", "goals.out.width"),
+        ("{quickest_of: [a, b], social_influence: 3}", "goals.out.social_influence"),
+        ("{quickest_of: [a, b], social_influence: {within: 3}}", "goals.out.social_influence"),
+        ("{quickest_of: [a, b], social_influence: {worth: -1}}", "goals.out.social_influence.worth"),
+        (
+            "{quickest_of: [a, b], social_influence: {worth: 1, within: 0}}",
+            "goals.out.social_influence.within",
+        ),
+        ("{quickest_of: [a, b], social_influence: {worth: 1, share: 2}}", "goals.out.social_influence.share"),
     ],
 )
 def test_a_mistake_in_a_choice_is_told_once_with_its_place(out, told):

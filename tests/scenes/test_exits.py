@@ -252,3 +252,80 @@ def test_a_party_leaves_by_one_exit_though_its_members_choose(leader, tmp_path):
     assert np.isin(exits["alone"], (1, 2)).any()
     assert np.isin(exits["parties"], (0, 3)).all(), exits["parties"]
     assert "its party goes there" in set(seen.chosen["reason"])
+
+
+def beside_others(right, left, worth, **more):
+    """Return a hall in which one agent, 1 m nearer to the west, stands among others of which so many go each
+    side.
+    """
+    places = [[12.0 + 1.2 * (number % 5), 11.5 + 1.2 * (number // 5)] for number in range(right + left)]
+    groups = [{"name": "one", "positions": [[14.5, 10]], "goals": "out", "speed": 1.3}]
+    for name, own in (("east", places[:right]), ("west", places[right:])):
+        if own:
+            groups.append({"name": f"to {name}", "positions": own, "goals": name, "speed": 1.3})
+    influence = {"social_influence": {"worth": worth, **more.pop("influence", {})}} if worth else {}
+    return hall(groups, out={"gain": 0, "specific_flow": 10, **influence}, **more)
+
+
+def goes_east(document, folder):
+    seen = watch(document, folder)
+    return bool(seen.last[seen.last["group"] == "one"]["x"].iloc[0] > 28), seen
+
+
+@pytest.mark.parametrize(
+    ("right", "left", "east"), [(10, 0, True), (8, 2, True), (5, 5, False), (2, 8, False)]
+)
+def test_the_larger_the_share_of_those_that_go_there_the_more_an_agent_is_drawn(tmp_path, right, left, east):
+    """[Kinateder 2021]: it is the share that draws an agent. Nearer by 1 m is 0.8 s sooner."""
+    found, seen = goes_east(beside_others(right, left, 3.0), tmp_path)
+    assert found == east
+    reasons = seen.chosen[seen.chosen["group"] == "one"]["reason"].tolist()
+    assert reasons == (["others go there"] if east else ["nearest"])
+    assert not goes_east(beside_others(right, left, 0.0), tmp_path)[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"influence": {"within": 1.0}},
+        {"influence": {"share": 0.0}},
+        {"geometry": {"walkable": {"box": [0, 0, 30, 20]}, "obstacles": [{"box": [11, 10.7, 19, 10.9]}]}},
+    ],
+    ids=["far off", "not drawn", "behind a wall"],
+)
+def test_others_that_it_does_not_see_do_not_draw_an_agent(tmp_path, more):
+    assert not goes_east(beside_others(10, 0, 3.0, **more), tmp_path)[0]
+
+
+def test_others_on_another_storey_do_not_draw_an_agent(tmp_path):
+    floors = [
+        {"name": name, "elevation": 4.0 * number, "walkable": {"box": [0, 0, 30, 20]}}
+        for number, name in enumerate(("low", "high"))
+    ]
+    for storey, east in (("low", True), ("high", False)):
+        scene = beside_others(10, 0, 3.0, geometry={"storeys": floors})
+        for goal in ("west", "east"):
+            scene["goals"][goal]["storey"] = "low"
+        scene["goals"]["above"] = {"exit": {"box": [29.8, 9, 30.2, 11]}, "storey": "high"}
+        scene["goals"]["out"]["quickest_of"] += ["above"]
+        scene["groups"][0]["storey"], scene["groups"][1]["storey"] = "low", storey
+        scene["groups"][1]["goals"] = "east" if storey == "low" else "above"
+        assert goes_east(scene, tmp_path)[0] == east
+
+
+def test_a_crowd_that_is_drawn_by_itself_does_not_change_to_and_fro(tmp_path):
+    scene = hall([CROWD], out={"social_influence": {"worth": 6}})
+    seen, alone = watch(scene, tmp_path), watch(hall([CROWD]), tmp_path)
+    assert seen.verdict.arrived == 150
+    own = seen.chosen[seen.chosen["before"] != ""].groupby("id")["time_s"]
+    assert own.size().max() <= 2 and all(np.diff(times).min(initial=99.0) >= 30.0 for _, times in own)
+    # more of them take the exit where most go
+    assert (seen.last["x"] < 15).sum() >= (alone.last["x"] < 15).sum()
+
+
+@pytest.mark.parametrize("navigation", ["mesh", "grid"])
+def test_runs_of_those_that_are_drawn_are_the_same_on_threads_and_from_saved_states(navigation):
+    scene = hall(
+        [CROWD | {"count": 40}], out={"social_influence": {"worth": 5, "share": 0.5}}, navigation=navigation
+    )
+    assert_same_on_threads_and_from_saved_states(scene, 120, (0, 1, 21, 40, 77))

@@ -223,7 +223,12 @@ SCENES = {  # document or file, settings, ticks
             **BUSY,
             "goals": {
                 **BUSY["goals"],
-                "out": {"quickest_of": ["east", "west"], "gain": 0.1, "knows": "seen"},
+                "out": {
+                    "quickest_of": ["east", "west"],
+                    "gain": 0.1,
+                    "knows": "seen",
+                    "social_influence": {"worth": 2},
+                },
             },
             "groups": [
                 {

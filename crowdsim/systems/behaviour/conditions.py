@@ -9,11 +9,11 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.navigation.mesh.mesh import see_many
 from crowdsim.scenario.behaviours import Condition
 from crowdsim.setup.build import Built
 from crowdsim.setup.identity import Selection, selected
 from crowdsim.setup.things import Door
+from crowdsim.systems.base.sight import in_sight, pairs_within
 from crowdsim.systems.base.system import ticks_of
 from crowdsim.world.columns import AgentState
 
@@ -157,26 +157,11 @@ class Conditions:
         """
         agents = self.world.agents
         there = np.flatnonzero(self.selection(tuple(others)).rows(agents))
-        if not len(there) or not len(rows):
-            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        tree = shapely.STRtree(shapely.points(agents.position[there]))
-        first, second = tree.query(
-            shapely.points(agents.position[rows]), predicate="dwithin", distance=distance
-        )
-        found = there[second]
-        right = (rows[first] != found) & (agents.layer[rows[first]] == agents.layer[found])
-        order = np.lexsort((found[right], first[right]))
-        return first[right][order], found[right][order]
+        return pairs_within(agents, rows, there, distance)
 
     def sees(self, rows: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which pairs of agents see each other, (k,): no wall is between them."""
-        world, agents = self.world, self.world.agents
-        seen = np.zeros(len(rows), dtype=np.bool_)
-        see_many(
-            rows, world.mesh, world.polygons(), agents.position, agents.position[others],
-            agents.layer[others], seen,
-        )  # fmt: skip
-        return seen
+        return in_sight(self.world, rows, others)
 
     def _areas_of_conditions(self) -> dict[str, tuple[Any, int]]:
         """Return the areas in which agents are counted, on the ground, by name, with their floors."""
