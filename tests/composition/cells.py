@@ -354,8 +354,9 @@ def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataF
         each.assign(ride=each.groupby("entity").cumcount())
         for each in (events[events.kind == "BOARDED"], events[events.kind == "ALIGHTED"])
     )
-    comes = choices["together"] != "none" and (steps.ride_step[steps.frame == TICKS] > 0).any()
-    assert len(boarded) or comes, "nobody rides"
+    if not len(boarded):
+        assert choices["together"] != "none" and (steps.ride_step > 0).any(), "nobody rides"
+        return
     assert (boarded.ride < 2).all(), "an agent rides again and again"
     both = boarded.merge(out, on=["entity", "ride"], suffixes=("_in", "_out"))
     assert (both.tick_out - both.tick_in >= RIDE_S / TICK_S - 1e-9).all()
