@@ -253,7 +253,9 @@ def document(choices: Choices) -> dict[str, Any]:
     }
     if choices["watchers"] == "that walk":
         kind = "mesh" if choices["planner"] == "default" else choices["planner"]
-        hiding = {"navigation": {"kind": kind, "unseen_by": ["left"], "exposure": 5, "watch_interval": 0.5}}
+        kinds = {key: navigation[key] for key in ("forbid", "prices") if key in navigation}
+        watched = {"unseen_by": ["left"], "exposure": 5, "watch_interval": 0.5}
+        hiding = {"navigation": {"kind": kind, **watched, **kinds}}
     else:
         hiding = {}
     if choices["groups"] == "with a planner of their own":

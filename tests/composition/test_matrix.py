@@ -16,11 +16,16 @@ from tests.composition.page import HEADING, PAGE, table
 # What says the same as silence in these worlds; and what is seen only where paths are searched for anew.
 SAME_AS_SILENCE = {("planner", "mesh"), ("planner", "optimal"), ("waiting", "previous"), ("waiting", "stay")}
 # And beside what: on several floors paths are those of `mesh` anyhow, and these agents walk on a level one.
-# Agents with machines ask for paths one by one: no planner waits for the work of another, and both find the
-# same ones.
+# Agents with machines ask for paths one by one, and those that go to a passage for short ones: no planner
+# waits for the work of another, and both find the same ones.
 SAME_TOGETHER = [
     {("groups", "with a planner of their own"), beside}
-    for beside in (("ground", "storeys"), ("ground", "surface"), ("behaviour", "machines"))
+    for beside in (
+        ("ground", "storeys"),
+        ("ground", "surface"),
+        ("behaviour", "machines"),
+        ("connections", "a passage"),
+    )
 ]
 
 

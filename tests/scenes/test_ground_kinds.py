@@ -257,3 +257,25 @@ def test_a_goal_beyond_forbidden_ground_is_told_before_the_run_and_by_its_verdic
     with Simulation(scenario) as simulation:
         verdict = simulation.run()
     assert set(verdict.reasons) == {"no path to its goal over ground that it may use"}
+
+
+@pytest.mark.parametrize("planner", ["mesh", "optimal", "visibility"])
+def test_an_agent_that_is_pushed_across_forbidden_ground_goes_on_from_where_it_comes_off(planner):
+    document = park(
+        [walkers("one", {"kind": planner, "forbid": ["lawn"]}, count=1, region=(9, 8.0, 9.6, 8.4))],
+        ground={"area": {"box": [8, 9.2, 22, 9.8]}},
+    )
+    with Simulation(parse_scenario(json.dumps(document))) as simulation:
+        agents, places = simulation.world.agents, []
+        for _ in range(4):
+            simulation.step()
+        simulation.set_preferred_velocity(agents.entity, [0.0, 1.0])
+        while agents.position[0, 1] < 10.2:
+            simulation.step()
+        simulation.set_preferred_velocity(agents.entity, None)
+        for _ in range(200):
+            simulation.step()
+            places.append(agents.position[0].copy())
+    beyond = np.array(places)
+    assert (beyond[beyond[:, 0] < 21.5, 1] > 9.75).all(), "it goes back over the lawn"
+    assert beyond[-1, 0] > 20.0

@@ -15,6 +15,7 @@ from crowdsim.navigation.corridor.measure import measure_corridors, measure_path
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
 from crowdsim.navigation.goals.targets import TargetParameters, targets_at
 from crowdsim.navigation.local_grid.detours import LocalGridParameters
+from crowdsim.navigation.mesh.group_ground import GroupGround
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.planning.protocol import Answers
 from crowdsim.navigation.planning.work import pieces
@@ -24,7 +25,7 @@ from crowdsim.setup.build import Built
 from crowdsim.systems.base.slices import Budget
 from crowdsim.systems.base.system import GroundChange, Tick, shares_in_plan, standing
 from crowdsim.systems.paths.corner_guesses import CornerGuesses
-from crowdsim.systems.paths.lost_paths import ask_on_new_ground, drop_corridors, take_path
+from crowdsim.systems.paths.lost_paths import ask_anew, ask_on_new_ground, drop_corridors, take_path
 from crowdsim.systems.paths.paths import Paths, require_open
 from crowdsim.systems.paths.straighten import led_round_free_vertices, make_room, straighten
 from crowdsim.world.checks import is_inside
@@ -333,6 +334,8 @@ class CorridorPaths(Paths):
         """Ask, and give agents that wait larger blocks before their trails fill them:
         one without room has to ask again, at the end of the queue.
         """
+        if self.own.filtered is not None and self.own.filtered.is_barred:
+            self._leave_what_leads_back(self.own.filtered)
         super().ask(tick)
         if not self.planner.waiting:
             return
@@ -343,6 +346,19 @@ class CorridorPaths(Paths):
         rows = np.flatnonzero(waits & self.mine())
         if len(rows):
             make_room(self.world, rows, agents.corridor_capacity[rows].astype(np.int64))
+
+    def _leave_what_leads_back(self, ground: GroupGround) -> None:
+        """Let agents ask anew that were pushed off barred ground over another rim than that to which their
+        paths lead: back over it, and round.
+        """
+        agents, here = self.world.agents, self.world.polygons()
+        rows = np.flatnonzero(self.mine() & has_path(agents.path_status) & (agents.corridor_length > 0))
+        portal = self.world.corridors.portals[
+            agents.corridor_start[rows] + agents.corridor_length[rows].astype(np.int64) - 1
+        ]
+        mesh = self.world.mesh
+        ahead = mesh.edge_polygon[mesh.edge_twin[portal]]
+        ask_anew(agents, rows[ground.barred[ahead] & ~ground.barred[here[rows]]])
 
     def follow(self, tick: Tick) -> float:
         """Steer agents with a path, let those without guess, and the others stand."""
