@@ -61,6 +61,8 @@ class Connection:
         Of a door.
     doors, dwell, transfer : float, s
         Of a lift.
+    knows : str
+        Which agents count those that wait: ``all``, ``seen``: those that see the place, or ``none``.
     written : dict
         What the file says beside the ends, defaults filled in.
     """
@@ -78,6 +80,7 @@ class Connection:
     doors: float = 0.0
     dwell: float = 0.0
     transfer: float = 0.0
+    knows: str = "all"
     written: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -160,6 +163,7 @@ def _resolved(
         doors=float(getattr(shape, "doors", 0.0)),
         dwell=float(getattr(shape, "dwell", 0.0)),
         transfer=float(getattr(shape, "transfer", 0.0)),
+        knows=shape.knows or "all",
         written={each: value for each, value in written.items() if value is not None},
     )
 

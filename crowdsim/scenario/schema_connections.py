@@ -4,7 +4,7 @@ escalators.
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -25,6 +25,12 @@ STAYS_OPEN_S = 3.0
 Speed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]
 Time = Annotated[float, Field(gt=0, le=1e9), Unit("s")]
 Capacity = Annotated[int, Field(ge=1, le=MAX_AGENTS)]
+Knows = Literal["all", "seen", "none"]
+
+_KNOWS = (
+    "Which agents count those that wait when they choose: all, or those that see the place; others expect as "
+    "long as it takes one alone. Default: all."
+)
 
 
 class EndShape(Shape):
@@ -70,6 +76,7 @@ class PassageShape(Shape):
     one_way: bool = Field(
         default=False, description="true: only from the first end to the second. Default: false."
     )
+    knows: Knows | None = Field(default=None, description=_KNOWS)
 
 
 class LadderShape(Shape):
@@ -81,6 +88,7 @@ class LadderShape(Shape):
     capacity: Capacity = Field(default=1, description="How many are on it at once. Default: 1.")
     headway: Seconds = Field(default=0.0, description="Time from one to the next behind it, s. Default: 0.")
     one_way: bool = Field(default=False, description="true: only from the foot to the head. Default: false.")
+    knows: Knows | None = Field(default=None, description=_KNOWS)
 
 
 class EscalatorShape(Shape):
@@ -95,6 +103,7 @@ class EscalatorShape(Shape):
     headway: Seconds = Field(
         default=HEADWAY_S, description="Time from one that steps on to the next, s. Default: 0.9."
     )
+    knows: Knows | None = Field(default=None, description=_KNOWS)
 
 
 class DoorShape(Shape):
@@ -110,6 +119,7 @@ class DoorShape(Shape):
     one_way: bool = Field(
         default=False, description="true: only from the first end to the second. Default: false."
     )
+    knows: Knows | None = Field(default=None, description=_KNOWS)
 
 
 class LiftShape(Shape):
@@ -132,6 +142,7 @@ class LiftShape(Shape):
     transfer: Seconds = Field(
         default=TRANSFER_S, description="How long each takes that goes in or out, s. Default: 1."
     )
+    knows: Knows | None = Field(default=None, description=_KNOWS)
 
 
 class CarrierShape(Shape):

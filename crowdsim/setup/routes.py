@@ -258,12 +258,12 @@ class Routes:
         ----------
         legs : Legs
             Of k agents.
-        cost : (p,) float64, s
+        cost : (p,) or (k, p) float64, s
             How long each pair of gates takes, waiting included.
         may : (k, p) bool
             Which pairs each may use.
         """
-        return quickest(legs, self.begin, self.end, np.where(may, cost[None, :], np.inf))
+        return quickest(legs, self.begin, self.end, np.where(may, cost, np.inf))
 
     def _legs(
         self, walkers: Walkers, goal: NDArray[np.int32]

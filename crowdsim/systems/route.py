@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.navigation.mesh.group_ground import GroupGround
+from crowdsim.navigation.mesh.mesh import see_many
 from crowdsim.saved import Arrays, Saved
 from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
@@ -32,7 +33,8 @@ class Route(TickSystem):
     """Choose for each agent that is to ask for a path whether it goes to a connection first.
 
     An agent chooses when it sets off, when it is sent elsewhere, when it comes out of a connection, and when
-    the ground has changed. It knows how many wait at each gate at that moment, and those on their way there.
+    the ground has changed. It knows how many wait at each gate at that moment, and those on their way there,
+    or does so where it sees the gate, or not, as the connection says.
     Members of a party do the same (`CommonRoute`).
     """
 
@@ -89,7 +91,7 @@ class Route(TickSystem):
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
         legs = self._measure(rows, walkers, goal)
-        chosen = self._common.agree(rows, self._choose(legs, may), legs, may, self._routes)
+        chosen = self._common.agree(rows, self._choose(rows, legs, may), legs, may, self._routes)
         agents.lacks_key[rows] = -1
         lost = np.flatnonzero(np.isinf(chosen.seconds))
         if len(lost) and not may.all():
@@ -124,16 +126,34 @@ class Route(TickSystem):
             places,
         )
 
-    def _choose(self, legs: Legs, may: NDArray[np.bool_]) -> Chosen:
-        """Let agents choose in turns: those of a turn know of all before them which gates they go to."""
+    def _choose(self, rows: NDArray[np.int64], legs: Legs, may: NDArray[np.bool_]) -> Chosen:
+        """Let agents, (k,) rows, choose in turns: those of a turn know of all before them which gates they go
+        to.
+        """
         ahead, found = self._ahead(), list[Chosen]()
+        knows, alone = self._knows_lines(rows), self._costs(np.zeros_like(ahead))
         size = -(-len(may) // TURNS)
         for first in range(0, len(may), size):
             part = slice(first, first + size)
-            found.append(self._routes.choose(legs.only(part), self._costs(ahead), may[part]))
+            cost = np.where(knows[part], self._costs(ahead), alone)
+            found.append(self._routes.choose(legs.only(part), cost, may[part]))
             goes = found[-1].gate[found[-1].gate >= 0]
             ahead += np.bincount(goes, minlength=len(ahead))
         return Chosen(*(np.concatenate(each) for each in zip(*found, strict=True)))
+
+    def _knows_lines(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for which pairs of gates agents, (k,) rows, know how many wait there, (k, p)."""
+        begin, facts = self._routes.begin, self._gates.facts
+        of_pair = np.array([facts.connections[number].knows for number in self._routes.connection.tolist()])
+        found = np.tile(of_pair == "all", (len(rows), 1))
+        for gate in np.unique(begin[of_pair == "seen"]).tolist():
+            sees = np.empty(len(rows), dtype=np.bool_)
+            aim = np.tile(facts.gates[gate].point, (len(rows), 1))
+            layer = np.full(len(rows), max(0, facts.gates[gate].layer), dtype=np.int32)
+            polygons, position = self.world.polygons(), self.world.agents.position
+            see_many(rows, self.world.mesh, polygons, position, aim, layer, sees)
+            found[:, begin == gate] |= sees[:, None]
+        return found
 
     def _ahead(self) -> NDArray[np.int64]:
         """Return how many wait at each gate or are on their way there, (g,)."""

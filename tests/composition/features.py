@@ -308,7 +308,11 @@ def document(choices: Choices) -> dict[str, Any]:
     if choices["connections"] != "none":
         ends = [{"area": _box(*box), **_at(choices, floor)} for floor, box in enumerate((GATE, GATE_BEHIND))]
         found["connections"] = {
-            "a passage": {"over": {"passage": {"ends": ends, "time": RIDE_S, "capacity": CAPACITY}}},
+            "a passage": {
+                "over": {
+                    "passage": {"ends": ends, "time": RIDE_S, "capacity": CAPACITY, "knows": "seen"},
+                }
+            },
             "a lift": {
                 "over": {
                     "lift": {

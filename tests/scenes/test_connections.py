@@ -254,3 +254,51 @@ def test_a_scenario_with_connections_is_written_as_it_was_read():
     assert [each.written for each in again.connections] == [
         each.written for each in as_scenario(scene).connections
     ]
+
+
+SCREEN = [{"polygon": [[4.2, 0.8], [6.4, 0.8], [6.4, 4.9], [4.2, 4.9]]}]
+
+
+@pytest.mark.parametrize("navigation", PLANNERS)
+@pytest.mark.parametrize(
+    ("knows", "wall", "south"),
+    [
+        (None, False, True),
+        ("none", False, False),
+        ("seen", False, True),
+        ("seen", True, False),
+        (None, True, True),
+    ],
+)
+def test_agents_know_the_lines_that_they_may_know(tmp_path, navigation, knows, wall, south):
+    """Four stand before the near passage when another comes, to which the door is quicker with these."""
+    ends = {
+        name: [{"area": {"box": [6.8, low, 8, low + 1.2]}}, {"area": {"box": [12, low, 13.2, low + 1.2]}}]
+        for name, low in (("north", 4.6), ("south", 0.2))
+    }
+    more = {} if knows is None else {"knows": knows}
+    kinds = {
+        "north": {"passage": {"ends": ends["north"], "time": 4, "capacity": 1, **more}},
+        "south": {"door": {"ends": ends["south"], "key": "red", **more}},
+    }
+    groups = [
+        {"name": "first", "positions": [[5.6 + 0.5 * n, 5.4] for n in range(4)], "goals": "east"},
+        {"name": "late", "positions": [[2.0, 3.6]], "goals": "east", "premovement": 5, "keys": ["red"]},
+    ]
+    scene = halves(kinds, groups, navigation=navigation)
+    if wall:
+        scene["geometry"] = {**scene["geometry"], "obstacles": SCREEN}
+    seen = watch(scene, tmp_path / "run.h5")
+    boarded = seen.events[seen.events["kind"] == "BOARDED"].set_index("name")["value"] // 1024
+    assert seen.verdict.arrived == 5 and bool(boarded["late[0]"] == 1) == south
+    at = in_the_gap(seen)
+    assert (at[at["name"] == "late[0]"]["y"].mean() < 3.0) == south
+
+
+def test_what_agents_know_of_lines_is_written_as_it_was_read_and_else_not():
+    kinds = {"ferry": two("passage", time=4, knows="seen")}
+    scenario = as_scenario(halves(kinds, [walkers(1)]))
+    assert parse_scenario(canonical_text(scenario)).connections[0].knows == "seen"
+    assert "knows" not in canonical_text(as_scenario(halves({"ferry": two("passage", time=4)}, [walkers(1)])))
+    with pytest.raises(ScenarioError, match="knows"):
+        as_scenario(halves({"ferry": two("passage", time=4, knows="some")}, [walkers(1)]))
