@@ -252,7 +252,8 @@ def _look_at_terrain(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame
     inside = steps.x.between(SLOW[0] + 0.2, SLOW[2] - 0.2) & steps.px.between(SLOW[0] + 0.2, SLOW[2] - 0.2)
     slow, quick = steps[inside].length / TICK_S, steps[steps.x < SLOW[0] - 1.0].length / TICK_S
     if len(slow) > 20:
-        assert np.median(slow) <= fastest * SLOW_SPEED + 0.05
+        if choices["together"] == "none":  # those that hurry may have to swerve at their greatest speed
+            assert np.median(slow) <= fastest * SLOW_SPEED + 0.05
         if choices["avoidance"] == "none":  # without avoidance bodies meet, and are pushed apart
             return
         assert np.percentile(slow, 95) <= fastest * SLOW_SPEED * TOP_SPEED + 0.05
