@@ -115,6 +115,7 @@ def test_nist_3_2_others_draw_an_agent_with_them(model, navigation):
         assert verdict.arrived == len(last) and (x > 13.8 if right else x < 1.2), sets
 
 
+@pytest.mark.full
 def test_nist_3_2_the_share_of_those_that_are_drawn_is_the_share_that_goes_with_the_others():
     drawn = ["groups.others.count=10", "goals.out.social_influence={worth: 20, share: 0.5}"]
     right = 0

@@ -259,6 +259,7 @@ def test_a_scenario_with_connections_is_written_as_it_was_read():
 SCREEN = [{"polygon": [[4.2, 0.8], [6.4, 0.8], [6.4, 4.9], [4.2, 4.9]]}]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize(
     ("knows", "wall", "south"),
