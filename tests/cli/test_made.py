@@ -16,6 +16,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "words",
     [

@@ -44,13 +44,15 @@ def check(choices, *, again=True):
     return None
 
 
-@pytest.mark.parametrize("choices", covering(0, seed=1), ids=name_of)
-def test_a_combination_runs_and_is_verified_and_resumed(choices):
-    assert check(choices) is not None
+COVERING, DRAWN = covering(0, seed=1), drawn(2000, seed=2)
+BY_DEFAULT = 60  # of those drawn are run
+# Of those that are run by default, every such one is verified and resumed as well.
+COVERING_AGAIN_EVERY, AGAIN_EVERY = 3, 8
 
 
-DRAWN = drawn(2000, seed=2)
-BY_DEFAULT, AGAIN_EVERY = 200, 8  # runs; of these, so many are verified and resumed by default
+@pytest.mark.parametrize("number", range(len(COVERING)), ids=lambda number: name_of(COVERING[number]))
+def test_a_combination_of_those_that_hold_each_pair_runs(number):
+    assert check(COVERING[number], again=number % COVERING_AGAIN_EVERY == 0) is not None
 
 
 @pytest.mark.parametrize("number", range(BY_DEFAULT), ids=lambda number: name_of(DRAWN[number]))
@@ -61,7 +63,10 @@ def test_any_combination_runs_or_is_refused_for_a_declared_reason(number):
 @pytest.mark.full
 @pytest.mark.parametrize(
     "choices",
-    [each for number, each in enumerate(DRAWN) if number >= BY_DEFAULT or number % AGAIN_EVERY],
+    [
+        *(each for number, each in enumerate(COVERING) if number % COVERING_AGAIN_EVERY),
+        *(each for number, each in enumerate(DRAWN) if number >= BY_DEFAULT or number % AGAIN_EVERY),
+    ],
     ids=name_of,
 )
 def test_any_combination_is_verified_and_resumed(choices):
@@ -98,7 +103,7 @@ def test_neither_of_two_features_does_nothing_beside_the_other(pair):
 
 
 def test_each_pair_that_can_be_combined_is_in_a_combination_that_is_run():
-    run = [set(each.items()) for each in covering(0, seed=1)]
+    run = [set(each.items()) for each in COVERING]
     for pair in pairs():
         if not expected_refusals(plain() | dict(pair)):
             assert any(set(pair) <= each for each in run), pair

@@ -77,7 +77,7 @@ def routes(sets):
     return int((went > 20).sum()), int((went < 6).sum())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 def test_rimea_14_people_take_the_route_that_takes_less_time_which_is_the_short_one(navigation):
     assert routes([f"navigation={navigation}"]) == (0, 40)
@@ -104,7 +104,7 @@ def test_nist_3_3_one_that_knows_one_exit_alone_leaves_by_that(navigation):
     assert found["none"] < 1.2 and found["right"] > 13.8
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize("model", MODELS)
 def test_nist_3_2_others_draw_an_agent_with_them(model, navigation):

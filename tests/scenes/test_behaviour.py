@@ -34,7 +34,7 @@ def place(moves, time):
     return np.array([row["x"], row["y"]])
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 @pytest.mark.parametrize("model", ["orca", "sampled-hrvo"])
 def test_it_goes_waits_and_leaves_under_every_planner(tmp_path, navigation, model):
@@ -255,7 +255,7 @@ def test_an_announcement_is_for_those_in_an_area(tmp_path):
     assert went["time"].between(5, 5.4).all() and seen.verdict.arrived == 6
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_those_that_stay_stand_apart_in_the_region_and_go_when_it_is_over(tmp_path, model):
     machine = {"states": {"sit": {"stay": "hall", "lasts": 30, "then": "off"}, "off": {"leave": "out"}}}
@@ -303,7 +303,7 @@ def test_it_goes_up_to_another_and_they_talk_at_a_distance(tmp_path):
     assert stands(seen.of("x[0]"), talk + 0.3, talk + 3.9)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_it_follows_at_a_distance_and_stands_where_the_other_stands(tmp_path, model):
     machine = {
@@ -379,6 +379,7 @@ ROUNDS = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("order", [*ROUNDS, "random"])
 def test_it_goes_from_place_to_place_in_order(tmp_path, order):
     spots = {"a": (2, 2), "b": (6, 2), "c": (6, 7)}
@@ -439,7 +440,7 @@ def test_it_wanders_about_in_all_of_a_region_and_nowhere_else(tmp_path):
     assert (cells > 0.2 * cells.mean()).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_it_hides_until_none_of_them_has_seen_it_for_a_while(tmp_path, model):
     """A thief behind a wall: from its places and the guard's follows when it was last seen."""
@@ -524,7 +525,7 @@ def test_states_that_go_round_in_no_time_are_an_error_that_names_them():
             run.step()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_any_number_of_threads_and_any_order_of_groups_give_the_same_run(tmp_path, model):
     document = everything(avoidance=model)
@@ -547,7 +548,7 @@ def test_any_number_of_threads_and_any_order_of_groups_give_the_same_run(tmp_pat
     assert places[0] == places[1]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_a_saved_run_goes_on_as_it_would_have(navigation):
     document = everything(navigation=navigation)

@@ -44,7 +44,7 @@ def test_one_alone_takes_the_time_of_the_passage_to_the_tick(tmp_path):
     assert np.allclose(along, along[0], atol=1e-4) and len(along) == 50
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize("model", MODELS)
@@ -61,7 +61,7 @@ def test_no_more_are_inside_than_there_is_room_for(tmp_path, model, navigation, 
     assert inside.max() == 2 and seen.verdict.arrived == 12 and seen.verdict.deepest_overlap_m < 0.05
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("capacity", [1, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_on_a_ladder_all_go_in_one_direction_with_room_between_them(tmp_path, seed, capacity):
@@ -259,7 +259,7 @@ def test_a_scenario_with_connections_is_written_as_it_was_read():
 SCREEN = [{"polygon": [[4.2, 0.8], [6.4, 0.8], [6.4, 4.9], [4.2, 4.9]]}]
 
 
-@pytest.mark.sample(6)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize(
     ("knows", "wall", "south"),

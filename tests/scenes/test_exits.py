@@ -173,7 +173,7 @@ def test_machines_and_arrivals_choose_too(tmp_path):
     assert (seen.last["x"] > 28).sum() > 30 and (seen.last["x"] < 2).sum() > 5
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_runs_are_the_same_for_any_number_of_threads_and_from_saved_states(navigation):
     document = hall(
@@ -238,6 +238,7 @@ def test_what_no_scenario_asks_for_costs_no_column():
         assert "choice" not in run.world.agents.columns
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("leader", [False, True])
 def test_a_party_leaves_by_one_exit_though_its_members_choose(leader, tmp_path):
     together = {"size": 3, "leader": leader}
@@ -272,6 +273,7 @@ def goes_east(document, folder):
     return bool(seen.last[seen.last["group"] == "one"]["x"].iloc[0] > 28), seen
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("right", "left", "east"), [(10, 0, True), (8, 2, True), (5, 5, False), (2, 8, False)]
 )

@@ -153,7 +153,7 @@ def test_the_length_that_is_noted_of_a_path_is_the_length_that_is_walked(tmp_pat
     assert found - 4.5 < walked < found
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("name", ["two-storeys", "stairwell"])
@@ -181,6 +181,7 @@ def test_people_go_over_and_under_a_bridge(seed, kind, tmp_path):
     assert (on_deck.z > 2.9).any() and (on_deck.z < 0.1).any()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("waiting", ["guess", "previous", "stay"])
 def test_agents_that_wait_walk_on_guesses_over_seams_and_are_joined_with_their_paths(waiting, tmp_path):
     grid = GRID.replace("}", f", while_waiting: {waiting}, share_searches: false}}")

@@ -31,7 +31,7 @@ def share_seen(ground, rows, watcher):
     return float(shapely.covers(ground, lines).mean())
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_a_guard_sees_next_to_nothing_of_those_who_hide_from_him(planner, tmp_path):
     hiding = load_scenario(SCENARIOS / "unseen.yaml", sets=[f"navigation.kind={planner}", "record.rate=5"])
@@ -69,7 +69,7 @@ def test_without_a_look_at_where_he_is_now_the_second_band_would_walk_into_him(t
     assert (middle.loc[10:17] > 14.0).all()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("planner", PLANNERS)
 @pytest.mark.parametrize(("storey", "hides"), [("low", True), ("high", False)])
 def test_a_watcher_upstairs_does_not_see_through_the_ceiling(planner, storey, hides, tmp_path):

@@ -21,6 +21,7 @@ def times(seen, kind):
     return seen.events[seen.events["kind"] == kind].groupby("name")["time"].min()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("begin", "end", "seconds"),
     [
@@ -39,7 +40,7 @@ def test_one_alone_takes_the_time_of_its_ride_to_the_tick(tmp_path, begin, end, 
     assert own.iloc[0] == begin and own.iloc[-1] == end and (own.diff().dropna() * (end - begin) >= 0).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("navigation", PLANNERS)
 @pytest.mark.parametrize("model", MODELS)

@@ -77,7 +77,7 @@ def test_larger_parties_are_slower_by_what_was_measured(tmp_path, model):
     assert speeds[0] == pytest.approx(1.26, abs=0.01)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 def test_members_of_different_speeds_come_to_the_exit_together(tmp_path, model, planner, seed):
     """After the test of groups in NIST Technical Note 1822, 2.9: from the first to the last at most 10 s."""
@@ -121,7 +121,7 @@ CLOSES = {"when": {"crossed": [[10.3, 3], [10.3, 5]], "count": 3}, "close": "doo
 WITHOUT_CORNERS = [each for each in EACH if each[1] != "visibility"]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), WITHOUT_CORNERS, ids=str)
 def test_a_party_that_a_door_splits_meets_on_the_other_side(tmp_path, model, planner, seed):
     events = [CLOSES, {"at": 40, "open": "door"}]

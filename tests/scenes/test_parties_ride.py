@@ -29,7 +29,7 @@ def last_seen(rows):
     return rows.groupby(["party", "id"])["time"].max()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 @pytest.mark.parametrize("leader", [False, True])
 def test_a_party_that_a_lift_splits_meets_where_it_goes(tmp_path, model, planner, seed, leader):
@@ -112,6 +112,7 @@ def beside(walk, **more):
     return scene
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("navigation", FLAT)
 @pytest.mark.parametrize("leader", [False, True])
 def test_of_a_ride_and_a_walk_a_party_takes_one(tmp_path, navigation, leader):

@@ -51,7 +51,7 @@ def served(seen):
     return near.drop_duplicates("name")["name"].tolist()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_they_stand_one_behind_the_other_close_up_and_are_served_in_turn(tmp_path, model):
     seen = watch(shop(ONE, [clients()], avoidance=model), tmp_path / "run.h5")

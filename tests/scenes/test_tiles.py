@@ -285,6 +285,7 @@ def test_a_run_with_changes_is_the_same_for_any_number_of_threads(kind):
         assert changes(one) == changes(three)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", PLANNERS)
 def test_a_run_on_tiles_goes_on_bit_for_bit_from_any_save(kind):
     with simulation(with_planner(kind)) as run, simulation(with_planner(kind)) as copy:

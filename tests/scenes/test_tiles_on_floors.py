@@ -147,7 +147,7 @@ def run_to_the_end(document, path):
     return verdict, lost
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("planner", PLANNERS)
 @pytest.mark.parametrize("seed", [2, *(pytest.param(each, marks=pytest.mark.full) for each in range(3, 12))])

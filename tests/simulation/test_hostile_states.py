@@ -144,7 +144,7 @@ HOW = (
 )
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sorted(SCENES))
 def test_every_array_of_every_state_is_looked_at(name: str) -> None:
     """Whatever keeps a state: none of its arrays can be missing, be of another type or shape,

@@ -417,7 +417,7 @@ def test_all_public_calls_that_change_a_run_are_recorded():
 LONG = 1000
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("avoidance", "navigation"),
     [

@@ -206,7 +206,7 @@ def act(run):
         run.hold(agents.entity, held=False)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("avoidance", "navigation"),
     [
