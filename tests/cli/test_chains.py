@@ -217,8 +217,7 @@ def chain(folder: Path, whole: Path, seed: int) -> list[int]:
     return [code for _, _, code in done]
 
 
-@pytest.mark.sample(1)
-@pytest.mark.parametrize("count", [10, pytest.param(500, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [4, pytest.param(500, marks=pytest.mark.full)])
 def test_after_any_chain_of_kills_the_run_can_be_made_whole(tmp_path, whole, count):
     killed = 0
     for seed in range(count):

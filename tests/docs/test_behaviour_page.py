@@ -33,6 +33,7 @@ def test_the_page_names_every_key(shape):
             assert re.search(rf"\b{key}\b", PAGE), key
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", range(2))
 def test_the_examples_of_the_page_run_and_all_leave(number):
     scenario = parse_scenario(EXAMPLES[number])

@@ -74,7 +74,7 @@ def test_agents_come_are_never_put_into_others_or_walls_and_leave_by_their_exits
     assert crowdsim(["verify", tmp_path / "run.h5"]).returncode == 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_where_they_find_no_room_they_wait_outside_in_order_of_arrival(model, tmp_path):
     """Ten a second want into a corner from which two a second get away."""
@@ -133,7 +133,7 @@ def test_what_an_agent_is_depends_on_its_group_and_index_alone():
     assert facts[1][1] == facts[2][1] != facts[0][1]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_a_run_goes_on_from_any_tick(navigation):
     train = {

@@ -34,7 +34,7 @@ def place(moves, time):
     return np.array([row["x"], row["y"]])
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 @pytest.mark.parametrize("model", ["orca", "sampled-hrvo"])
 def test_it_goes_waits_and_leaves_under_every_planner(tmp_path, navigation, model):
@@ -113,6 +113,7 @@ CONDITIONS = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_it_waits_until_something_is_so(tmp_path, name):
     condition, due = CONDITIONS[name]

@@ -55,7 +55,7 @@ def test_a_party_that_a_lift_splits_meets_where_it_goes(tmp_path, model, planner
     assert np.ptp(last_seen(rows)) <= 5.0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("model", "planner", "seed"), EACH, ids=str)
 @pytest.mark.parametrize("leader", [False, True])
 def test_all_of_a_party_take_the_same_connection(tmp_path, model, planner, seed, leader):
@@ -112,7 +112,7 @@ def beside(walk, **more):
     return scene
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", FLAT)
 @pytest.mark.parametrize("leader", [False, True])
 def test_of_a_ride_and_a_walk_a_party_takes_one(tmp_path, navigation, leader):

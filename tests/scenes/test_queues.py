@@ -102,6 +102,7 @@ def test_one_that_has_waited_for_too_long_leaves_the_line_and_the_others_close_u
         assert seen.of(name)["x"].iloc[-1] < 1.5
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("join", ["shortest", "random"])
 def test_several_servers_have_lines_of_their_own(tmp_path, join):
     queue = {

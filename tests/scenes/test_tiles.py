@@ -279,6 +279,7 @@ def test_a_tile_that_a_program_took_out_stays_out_when_the_ground_changes_elsewh
         assert set(before) == set(tiles.tiles())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", PLANNERS)
 def test_a_run_with_changes_is_the_same_for_any_number_of_threads(kind):
     with simulation(with_planner(kind)) as one, simulation(with_planner(kind), threads=3) as three:

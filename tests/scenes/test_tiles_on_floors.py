@@ -192,6 +192,7 @@ def test_a_program_takes_tiles_of_floors_out_as_events_do_and_its_run_is_done_ag
     assert verify(tmp_path / "run.h5", threads=2, quiet=True) == 0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("planner", PLANNERS)
 def test_a_run_over_changing_floors_is_the_same_on_threads_and_from_any_save(planner):
     ticks = (9, 10, 11, 29, 30, 40, 41, 59, 61)

@@ -31,7 +31,7 @@ def hall(flow, **more):
     }
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "navigation", ["optimal", "mesh", "visibility", "grid", {"kind": "mesh", "tile_size": 4}], ids=str
 )

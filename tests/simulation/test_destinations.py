@@ -42,7 +42,7 @@ def steps(run, count):
         run.step()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_each_agent_gets_to_a_point_of_its_own(navigation, tmp_path):
     """Seen from outside: where it is recorded last, and that it went through the doorway."""
@@ -61,7 +61,7 @@ def test_each_agent_gets_to_a_point_of_its_own(navigation, tmp_path):
     assert crowdsim(["verify", str(tmp_path / "run.h5")]).returncode == 0
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_a_crowd_takes_places_in_a_region_that_it_is_sent_to(navigation, tmp_path):
     region = shapely.box(10.0, 2.0, 14.0, 6.0)
@@ -87,7 +87,7 @@ def test_a_crowd_takes_places_in_a_region_that_it_is_sent_to(navigation, tmp_pat
         assert sent[["tick", "value", "x", "y"]].drop_duplicates().to_numpy().tolist() == [[1, 1, 12, 4]]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_agents_that_are_sent_about_for_long_need_no_more_goals_than_there_are_agents(navigation):
     draws = np.random.default_rng(5)
@@ -103,7 +103,7 @@ def test_agents_that_are_sent_about_for_long_need_no_more_goals_than_there_are_a
         assert (run.agents.activity == AgentState.STANDING).all()
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", PLANNERS, ids=str)
 def test_what_a_run_has_set_follows_from_a_checkpoint_at_any_tick(navigation, tmp_path):
     """Agents are sent to points and regions while doors close and open; searches are in the middle."""

@@ -355,6 +355,7 @@ def test_damaged_interventions_are_told_by_every_verb_that_reads_them(steered, t
         assert "Traceback" not in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("harm", REFUSED)
 def test_what_cannot_be_done_again_is_one_clear_error(steered, tmp_path, harm):
     content, message = REFUSED[harm]

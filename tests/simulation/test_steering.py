@@ -101,7 +101,7 @@ def test_what_is_no_speed_is_one_clear_error(speed, message):
 # ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_a_held_agent_stands_and_goes_on_when_it_is_let_go(navigation):
     with Simulation(corridor(navigation, [walker()])) as run:
@@ -178,7 +178,7 @@ def test_a_hold_is_saved_and_ends_where_a_velocity_is_set():
 # ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_an_agent_is_put_elsewhere_and_finds_its_goal_from_there(navigation, tmp_path):
     document = hall("orca", navigation, groups=[hall()["groups"][0]])
@@ -265,7 +265,7 @@ def reserved(navigation="mesh", **more):
     return corridor(navigation, groups, **more)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_agents_of_a_reserve_come_in_and_go_where_their_group_goes(navigation, tmp_path):
     with Simulation(reserved(navigation), out=tmp_path / "run.h5") as run:
@@ -322,7 +322,7 @@ def test_a_scenario_with_a_reserve_is_the_run_without_until_one_comes():
         assert run.digest == other.digest
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_agents_are_switched_off_and_come_back_as_they_were(navigation, tmp_path):
     with Simulation(reserved(navigation), out=tmp_path / "run.h5") as run:
@@ -367,6 +367,7 @@ def test_agents_that_are_removed_do_not_come_back():
         assert (run.verdict().agents, run.verdict().not_arrived) == (3, 1)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("navigation", NAVIGATIONS)
 def test_what_is_outside_is_saved(navigation):
     with Simulation(reserved(navigation)) as run, Simulation(reserved(navigation)) as other:

@@ -227,7 +227,7 @@ def check_clear(house, size, pairs, radius, kind, drawn=0.02):
     return lengths[1][is_found], lengths[0][is_found]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["mesh", "optimal"])
 @pytest.mark.parametrize("size", [0.9, 4.0])
 @pytest.mark.parametrize(
