@@ -27,6 +27,7 @@ SAME_M = 1e-3  # Heights that differ by less are one: what lies a millimetre abo
 # sides.
 WALL_M = 0.01
 UPRIGHT = 1e-3  # Share of a face's normal that points up or down, below which the face counts as upright.
+STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets agents climb benches.
 NEAR_M = 4.0 * GRID_M  # Corners of two sheets that were rounded apart by this are one.
 TORN_M2 = 1e-4  # Area below which what rounding leaves at the rim is no ground.
 SLIVER_M = 1e-5  # Mean width below which a piece of ground is rounding.

@@ -7,6 +7,7 @@ from typing import Any
 
 import shapely
 
+from crowdsim.geometry.surface import STEP_M
 from crowdsim.scenario import schema
 from crowdsim.scenario.connections import connection_data
 from crowdsim.scenario.distributions import Distribution
@@ -176,7 +177,11 @@ def _geometry(geometry: Geometry) -> dict[str, Any]:
             for patch in geometry.patches
         ]
         return {
-            "surface": {"patches": patches, "floors": list(geometry.sheet_floors)},
+            "surface": {
+                "patches": patches,
+                "floors": list(geometry.sheet_floors),
+                **({} if geometry.step == STEP_M else {"step": geometry.step}),
+            },
             **_terrain(geometry),
             **({"areas": areas} if areas else {}),
             "clearance": geometry.clearance,

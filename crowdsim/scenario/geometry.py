@@ -17,7 +17,7 @@ import numpy as np
 import shapely
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M, FloorPlan, Join, Plane, Terrain
-from crowdsim.geometry.surface import Patch
+from crowdsim.geometry.surface import STEP_M, Patch
 from crowdsim.navigation.grid.layout import Raster
 from crowdsim.printable import counted
 from crowdsim.scenario import schema
@@ -187,6 +187,8 @@ class Geometry:
         Of ground from a mesh in space.
     sheet_floors : tuple of int
         Floor of each sheet of patches.
+    step : float, m
+        Up to which difference in height patches of different sheets are joined along an edge.
     terrain : tuple of tuple of Terrain
         Areas that are walked at speeds of their own, for each floor ascending by name; they do not overlap.
         Empty where there are none.
@@ -204,6 +206,7 @@ class Geometry:
     clearance: float = CLEARANCE_M
     patches: tuple[Patch, ...] = ()
     sheet_floors: tuple[int, ...] = ()
+    step: float = STEP_M
     terrain: tuple[tuple[Terrain, ...], ...] = ()
     areas: tuple[ToggledArea, ...] = ()
     layout: GridLayout | None = None

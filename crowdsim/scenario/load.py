@@ -333,7 +333,7 @@ def _geometry(
     shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems
 ) -> Geometry | None:
     """Return where one may walk, or None where there are problems."""
-    given = [key for key in ("walkable", "storeys", "surface") if getattr(shape, key, None)]
+    given = [key for key in ("walkable", "storeys", "surface", "soup") if getattr(shape, key, None)]
     if len(given) > 1:
         problems.add(
             ("geometry", given[1]), f"{given[0]} and {given[1]} are both given", "Keep one of them.", key=True
@@ -364,6 +364,10 @@ def _geometry(
             return None
         if given == ["surface"]:
             return resolve_surface(shape, reader, problems, notes)
+        if given == ["soup"]:
+            from crowdsim.scenario.soups import resolve_soup  # with kernels, which few scenarios need
+
+            return resolve_soup(shape, reader, problems, notes)
         return resolve_geometry(shape, reader, problems)
     return None
 

@@ -68,6 +68,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     S2FileArea,
     Seconds,
     Shape,
+    SoupShape,
     StoreyShape,
     Stretch,
     SurfaceShape,

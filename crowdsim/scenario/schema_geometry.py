@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from crowdsim.scenario.limits import (
     MAX_AREAS,
+    MAX_CELLS,
     MAX_COORDINATE_M,
     MAX_CORNERS,
     MAX_FACES,
@@ -314,6 +315,66 @@ class SurfaceShape(Shape):
     floors: list[Annotated[int, Field(ge=0, le=MAX_FACES)]] = Field(
         default=[], description="With patches: the floor of each sheet."
     )
+    step: Length | None = Field(
+        default=None, description="With patches: up to which difference in height they are joined, m."
+    )
+
+
+class BodyShape(Shape):
+    """The body that fills the ground: a box, as high as the clearance."""
+
+    width: Length = Field(
+        default=0.5, description="Width of the agents that the ground is for, m: that of their bounding box."
+    )
+    side: Length | None = Field(
+        default=None,
+        description=(
+            "Side of the box, m. Default: half of the width, so that it fits through a doorway that stands "
+            "across the cells."
+        ),
+    )
+
+
+class SoupShape(Shape):
+    """Ground from any triangles, in any order, with cracks and overlaps: all that a body gets to from where
+    it stands, step by step [Smith 2002].
+    """
+
+    file: FileName | None = Field(
+        default=None,
+        description="OBJ, PLY, STL, glTF or GLB file, relative to the scenario's folder.",
+    )
+    up: Literal["y", "z"] | None = Field(
+        default=None,
+        description=(
+            "Which axis of the file points up; with y, its x and -z become x and y. Default: y in OBJ and "
+            "glTF, z in PLY and STL."
+        ),
+    )
+    unit: Literal["mm", "cm", "m", "in", "ft"] = Field(default="m", description="Unit of the file.")
+    triangles: (
+        Annotated[
+            list[Annotated[list[Point3], Field(min_length=3, max_length=3)]], Field(max_length=MAX_FACES)
+        ]
+        | None
+    ) = Field(default=None, description="Triangles [[x, y, z], ...] in place of a file, z up, m.")
+    seeds: Annotated[
+        list[Point3],
+        Field(min_length=1, max_length=MAX_AREAS),
+        Expects("a list of places [[x, y, z], ...] where an agent can stand"),
+    ] = Field(description="Places where an agent can stand, m; one on each part that is joined to no other.")
+    body: BodyShape = Field(default=BodyShape(), description="What fills the ground.")
+    cell: Length | None = Field(
+        default=None,
+        description="Side of the cells, m; at most that of the body's box, which is the default.",
+    )
+    step: Length = Field(default=0.25, description="How high an agent steps, up and down, m.")
+    steepest: Annotated[float, Field(gt=0, le=5)] = Field(
+        default=1.0, description="Rise over run up to which an agent stands on a triangle; 1 is 45 degrees."
+    )
+    most_cells: Annotated[int, Field(ge=1, le=MAX_CELLS)] = Field(
+        default=MAX_CELLS, description="So many cells are filled at most."
+    )
 
 
 class TerrainShape(Shape):
@@ -405,14 +466,14 @@ class LayoutShape(Shape):
 
 class GeometryShape(Shape):
     """Where one may walk: the union of the walkable areas without the obstacles;
-    storeys with stairs and ramps between them; or a mesh in space.
+    storeys with stairs and ramps between them; a mesh in space; or any triangles.
     """
 
     walkable: Areas | None = Field(
         default=None,
         description=(
-            "Areas where one may walk; several are united. Exactly one of walkable, storeys and surface is "
-            "given."
+            "Areas where one may walk; several are united. Exactly one of walkable, storeys, surface and "
+            "soup is given."
         ),
     )
     obstacles: Areas = Field(default=[], description="Areas where nobody walks.")
@@ -433,6 +494,9 @@ class GeometryShape(Shape):
     ] = Field(default=[], description="Parts of the ground that events open and close.")
     surface: SurfaceShape | None = Field(
         default=None, description="A mesh in space, in place of walkable and storeys."
+    )
+    soup: SoupShape | None = Field(
+        default=None, description="Any triangles in space, in place of walkable, storeys and surface."
     )
     terrain: Annotated[
         list[TerrainShape],

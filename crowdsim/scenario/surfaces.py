@@ -4,7 +4,6 @@ as floors.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,10 +11,10 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from crowdsim.errors import CrowdsimError, NavigationError
+from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import Plane
 from crowdsim.geometry.soup import Soup, repaired
-from crowdsim.geometry.surface import Patch, SurfaceRules, walkable_patches
+from crowdsim.geometry.surface import STEP_M, Patch, SurfaceRules, walkable_patches
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
@@ -24,6 +23,7 @@ from crowdsim.scenario.geometry import Floor, Geometry, seen_from_above
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_FACES
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.tree import Path, Problems
+from crowdsim.scenario.triangle_files import read_triangles
 
 _PATH: Path = ("geometry", "surface")
 _LEAST_OVERLAP_M2 = 1e-6
@@ -56,10 +56,15 @@ def resolve_surface(
         return None
     if surface.patches is not None:
         patches = [_patch(each) for each in surface.patches]
-        return _as_floors(patches, np.array(surface.floors, dtype=np.int32), float(shape.clearance))
+        return as_floors(
+            patches,
+            np.array(surface.floors, dtype=np.int32),
+            float(shape.clearance),
+            STEP_M if surface.step is None else float(surface.step),
+        )
     try:
         vertices, faces = (
-            _read_obj(surface, reader)
+            read_triangles(surface.obj_file, reader.access, surface.up)
             if surface.obj_file is not None
             else _of_polygons(surface.polygons or ())
         )
@@ -101,7 +106,7 @@ def resolve_surface(
             ),
         )
         return None
-    return _as_floors(patches, _floors_of(patches, float(shape.clearance)), float(shape.clearance))
+    return as_floors(patches, _floors_of(patches, float(shape.clearance)), float(shape.clearance))
 
 
 def _kept_patches(soup: Soup, rules: SurfaceRules) -> list[Patch]:
@@ -142,32 +147,6 @@ def _kept_patches(soup: Soup, rules: SurfaceRules) -> list[Patch]:
 def _patch(shape: schema.PatchShape) -> Patch:
     x, y, z, along_x, along_y = shape.plane
     return Patch(shapely.from_wkt(shape.wkt), Plane((x, y, z), (along_x, along_y)), shape.sheet)
-
-
-def _read_obj(
-    surface: schema.SurfaceShape, reader: AreaReader
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return vertices, z up, and triangles of an OBJ file."""
-    text = reader.access.read(str(surface.obj_file))
-    try:
-        import trimesh
-    except ImportError:
-        raise CrowdsimError(
-            "reading OBJ files needs trimesh, which is not installed: pip install 'crowdsim[mesh]'"
-        ) from None
-    try:
-        mesh: Any = trimesh.load(
-            io.StringIO(text), file_type="obj", process=False, force="mesh", skip_materials=True
-        )
-        vertices, faces = (
-            np.asarray(mesh.vertices, dtype=np.float64).reshape(-1, 3),
-            np.asarray(mesh.faces, dtype=np.int64).reshape(-1, 3),
-        )
-    except Exception as error:
-        raise NavigationError(f"is no OBJ file that can be read ({type(error).__name__}: {error})") from None
-    if surface.up == "y":
-        vertices = vertices[:, [0, 2, 1]] * np.array([1.0, -1.0, 1.0])
-    return vertices, faces
 
 
 def _of_polygons(
@@ -221,7 +200,21 @@ def _floors_of(patches: Sequence[Patch], clearance: float) -> NDArray[np.int32]:
     return layer
 
 
-def _as_floors(patches: Sequence[Patch], layers: NDArray[np.int32], clearance: float) -> Geometry:
+def as_floors(
+    patches: Sequence[Patch], layers: NDArray[np.int32], clearance: float, step: float = STEP_M
+) -> Geometry:
+    """Return ground of patches.
+
+    Parameters
+    ----------
+    patches : sequence of Patch
+    layers : (sheets,) int32
+        Floor of each sheet.
+    clearance : float, m
+        Free height above all of it.
+    step : float, m
+        Up to which difference in height patches of different sheets are joined.
+    """
     floors = []
     for layer in range(int(layers.max()) + 1):
         own = [patch for patch in patches if layers[patch.sheet] == layer]
@@ -234,5 +227,11 @@ def _as_floors(patches: Sequence[Patch], layers: NDArray[np.int32], clearance: f
             )
         )
     return Geometry(
-        seen_from_above(tuple(floors)), (), tuple(floors), clearance, tuple(patches), tuple(layers.tolist())
+        seen_from_above(tuple(floors)),
+        (),
+        tuple(floors),
+        clearance,
+        tuple(patches),
+        tuple(layers.tolist()),
+        step,
     )

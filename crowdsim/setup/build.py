@@ -268,6 +268,7 @@ def _cached_mesh(
                 reach,
                 geometry.clearance,
                 geometry.sheet_floors,
+                geometry.step,
                 [floor.plane for floor in geometry.floors],
             )
         ).encode()
@@ -365,6 +366,7 @@ def _built_mesh(
             parameters=parameters,
             wall_reach=reach,
             clearance=geometry.clearance,
+            step=geometry.step,
             terrain=geometry.kinds,
         )
     floors = []

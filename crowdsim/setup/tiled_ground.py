@@ -63,6 +63,7 @@ def plates_of(
             layers,
             openings=exits_left(geometry, closed, exits),
             cell=cell,
+            step=geometry.step,
             terrain=geometry.kinds,
         )
     floors = []

@@ -1,8 +1,8 @@
 """The features that are combined, each as a choice of some axis, and the small world that has them.
 
 The world is two rooms with two doorways between them and, behind, more ground: level, a stair to another
-storey, or a ramp of a surface in space. People go from the left to the right, a few the other way, and one
-stands.
+storey, or a ramp of a surface or of a soup of triangles in space. People go from the left to the right, a
+few the other way, and one stands.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDER_S, WIDER = 1.5, 0.27  # when and to what radius those become wider that go
 # Each axis with its choices; the first is that of a scenario which says nothing.
 AXES: dict[str, tuple[str, ...]] = {
     "planner": ("default", "mesh", "optimal", "visibility", "grid", "s2-grid"),
-    "ground": ("level", "storeys", "surface"),
+    "ground": ("level", "storeys", "surface", "soup"),
     "doors": ("none", "by the clock", "by a line", "by a meeting"),
     "obstacles": ("none", "passes", "stands", "turns"),
     "terrain": ("none", "slow"),
@@ -41,6 +41,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "exits": ("none", "chosen"),
     "connections": ("none", "a passage", "a lift"),
 }
+IN_SPACE = ("surface", "soup")
 Choices = Mapping[str, str]
 
 DOOR = [7.0, 2.0, 7.2, 4.0]
@@ -104,17 +105,16 @@ def _geometry(choices: Choices) -> dict[str, Any]:
                 }
             ],
         }
-    elif choices["ground"] == "surface":
+    elif choices["ground"] in IN_SPACE:
         flat = [[*box, 0.0, 0.0] for box in _ROOMS]
-        faces = [*flat, [12, 1, 13, 5, 0.0, 0.6], [13, 0, 18, 6, 0.6, 0.6]]
-        geometry = {
-            "surface": {
-                "polygons": [
-                    [[x0, y0, low], [x1, y0, high], [x1, y1, high], [x0, y1, low]]
-                    for x0, y0, x1, y1, low, high in faces
-                ]
-            }
-        }
+        faces = [
+            [[x0, y0, low], [x1, y0, high], [x1, y1, high], [x0, y1, low]]
+            for x0, y0, x1, y1, low, high in [*flat, [12, 1, 13, 5, 0.0, 0.6], [13, 0, 18, 6, 0.6, 0.6]]
+        ]
+        geometry = {"surface": {"polygons": faces}}
+        if choices["ground"] == "soup":
+            halves = [half for a, b, c, d in faces for half in ([a, b, c], [c, d, a])]
+            geometry = {"soup": {"triangles": halves, "seeds": [[1.1, 1.1, 0.0]], "body": {"side": 0.2}}}
     else:
         geometry = {"walkable": [*rooms, _box(12, 1, 13, 5), _box(13, 0, 18, 6)]}
     if choices["doors"] != "none":
@@ -133,7 +133,7 @@ def _at(choices: Choices, floor: int) -> dict[str, Any]:
     """Return what says on which floor something lies."""
     if choices["ground"] == "storeys":
         return {"storey": ("low", "high")[floor]}
-    return {"height": 0.6 * floor} if choices["ground"] == "surface" else {}
+    return {"height": 0.6 * floor} if choices["ground"] in IN_SPACE else {}
 
 
 def _navigation(choices: Choices) -> dict[str, Any]:

@@ -23,6 +23,7 @@ SAME_TOGETHER = [
     for beside in (
         ("ground", "storeys"),
         ("ground", "surface"),
+        ("ground", "soup"),
         ("behaviour", "machines"),
         ("connections", "a passage"),
     )

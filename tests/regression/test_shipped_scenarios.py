@@ -60,6 +60,7 @@ KEPT = {
     "room-evacuation": Kept(1.5, counts=(40,)),
     "school-class": Kept(1.5, until=50.0),
     "security-check": Kept(3.0, until=60.0),
+    "spiral-stair": Kept(1.5, until=25.0),
     "stairwell": Kept(1.5, counts=(10, 10)),
     "thief-and-guard": Kept(2.0, until=60.0),
     "tower": Kept(1.0, until=60.0),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import CLEARANCE_M, Terrain
-from crowdsim.geometry.surface import Patch
+from crowdsim.geometry.surface import STEP_M, Patch
 from crowdsim.geometry.triangulation import triangulate
 from crowdsim.navigation.mesh.build import (
     MeshBuild,
@@ -35,7 +35,6 @@ from crowdsim.navigation.mesh.terrain import (
     terrain_near,
 )
 
-STEP_M = 0.25  # Stairs have 0.15 to 0.2 m a step, high kerbs 0.25. Larger lets agents climb benches.
 # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to
 # rounding in plan.
 MEETS_M = 5e-3

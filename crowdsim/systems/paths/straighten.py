@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.navigation.corridor.corner_cache import STRAIGHT_TO_GOAL
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, STRAIGHT_TO_GOAL
 from crowdsim.navigation.corridor.measure import straighten_many
 from crowdsim.navigation.corridor.portal_vertices import VERTEX
 from crowdsim.navigation.mesh.mesh import NavMesh
@@ -83,12 +83,13 @@ def _come_over_barred_ground(world: World, rows: NDArray[np.int64], mesh: NavMes
 def led_round_free_vertices(
     world: World, follows: NDArray[np.bool_], before: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Return the rows of agents whose next corner has become a free vertex,
-    or is one nearer to a wall than their radius.
+    """Return the rows of agents whose corridor may lead round a free vertex on the wrong side: the next
+    corner has become a free vertex, or is one nearer to a wall than their radius, or lies nearer than twice
+    their radius and is another than before, or known for this tick alone.
 
     Walking round corners and being pushed they leave the string with which their path was found, and the one
     from where they are may bend there: they would take a detour, and where the wall is near walk against it
-    for good.
+    for good, or to and fro between a vertex and the wall behind it.
 
     Parameters
     ----------
@@ -102,10 +103,14 @@ def led_round_free_vertices(
     mesh, agents = world.mesh, world.agents
     if not mesh.vertex_clearance.size:
         return np.zeros(0, dtype=np.int64)
-    rows = np.flatnonzero(follows & (agents.corner_vertex > STRAIGHT_TO_GOAL))
+    rows = np.flatnonzero(follows & (agents.corner_vertex != STRAIGHT_TO_GOAL))
     post = agents.corner_vertex[rows]
-    vertex = np.where(post >= 0, post, ~post) >> VERTEX
+    is_known = post != NOT_CACHED
+    vertex = np.where(is_known, np.where(post >= 0, post, ~post) >> VERTEX, 0)
+    is_new = (post != before[rows]) | ~is_known
+    is_free = is_known & (mesh.is_wall_vertex[vertex] == 0)
+    apart = agents.next_corner[rows] - agents.position[rows]
+    is_near = np.hypot(apart[:, 0], apart[:, 1]) < 2.0 * agents.radius[rows]
     return rows[
-        (mesh.is_wall_vertex[vertex] == 0)
-        & ((post != before[rows]) | (mesh.vertex_clearance[vertex] < agents.radius[rows]))
+        (is_free & (is_new | (mesh.vertex_clearance[vertex] < agents.radius[rows]))) | (is_near & is_new)
     ]

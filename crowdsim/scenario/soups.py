@@ -1,0 +1,172 @@
+"""Ground from any triangles: read, filled from places where an agent can stand, and gathered into sectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.errors import NavigationError
+from crowdsim.kernels.disk_cache import kept_arrays
+from crowdsim.navigation.soup.fill import Cells, FillRules, SeedRefused, fill
+from crowdsim.navigation.soup.ground import floors_of, patches_of
+from crowdsim.navigation.soup.sectors import Portals, SectorGraph, Sectors, gather
+from crowdsim.scenario import schema
+from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.files import FileRefused
+from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_TRIANGLES
+from crowdsim.scenario.surfaces import as_floors
+from crowdsim.scenario.tree import Path, Problems
+from crowdsim.scenario.triangle_files import read_triangles
+
+_PATH: Path = ("geometry", "soup")
+_METRES = {"mm": 0.001, "cm": 0.01, "m": 1.0, "in": 0.0254, "ft": 0.3048}
+_LEAST_AREA_M2 = 1e-12  # A triangle with less is a line or a point, and stands in nobody's way.
+MOST_SECTORS = 100_000  # Each becomes a polygon of the mesh or several: some 2 ms.
+
+
+def resolve_soup(
+    shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems
+) -> Geometry | None:
+    """Return the ground that a body gets to among triangles, or None where there are problems.
+
+    Parameters
+    ----------
+    shape : GeometryShape
+    reader : AreaReader
+    problems : Problems
+        Receives mistakes.
+    notes : Problems
+        Receives what was left out, and how large the ground is.
+    """
+    soup = shape.soup
+    assert soup is not None
+    if (soup.file is None) == (soup.triangles is None):
+        problems.add(_PATH, "exactly one of file and triangles says what there is", "Give one of them.")
+        return None
+    source: Path = (*_PATH, "triangles" if soup.file is None else "file")
+    said = "" if soup.file is None else f"{soup.file}: "
+    try:
+        corners = _triangles(soup, reader)
+        _check_places(corners)
+    except FileRefused as refused:
+        problems.add(source, f"{said}{refused}", refused.way_out)
+        return None
+    except NavigationError as error:
+        problems.add(source, f"{said}{error}")
+        return None
+    corners = corners * _METRES[soup.unit] if soup.file is not None else corners
+    if np.abs(corners).max() > MAX_COORDINATE_M:
+        far = int(np.argmax(np.abs(corners).max(axis=(1, 2)))) + 1
+        problems.add(
+            source,
+            f"{said}triangle {far} reaches {np.abs(corners).max():g} m from the origin, but may reach at "
+            f"most {MAX_COORDINATE_M:g} m",
+            "Is the unit right? Leave it out, if it is far from all ground.",
+        )
+        return None
+    try:
+        rules = _rules_of(soup, float(shape.clearance))
+    except NavigationError as error:
+        problems.add(_PATH, str(error))
+        return None
+    try:
+        graph, cells = _kept_ground(corners, soup, rules)
+    except SeedRefused as refused:
+        problems.add((*_PATH, "seeds", refused.number), f"no agent can stand here: {refused}")
+        return None
+    except NavigationError as error:
+        problems.add(_PATH, str(error))
+        return None
+    if len(graph.sectors.z) > MOST_SECTORS:
+        problems.add(
+            _PATH,
+            f"the ground has {len(graph.sectors.z):,} sectors, but may have at most {MOST_SECTORS:,}",
+            "Take larger cells.",
+        )
+        return None
+    notes.add(
+        _PATH,
+        f"{cells:,} cells of {rules.cell:g} m are reached, {cells * rules.cell**2:,.1f} m2; they are "
+        f"{len(graph.sectors.z):,} sectors with {len(graph.portals.side):,} portals",
+    )
+    return as_floors(patches_of(graph), floors_of(graph, rules.height), rules.height, graph.step)
+
+
+def _triangles(soup: schema.SoupShape, reader: AreaReader) -> NDArray[np.float64]:
+    """Return the corners of all triangles as they are given, (nt, 3, 3), z up."""
+    if soup.file is None:
+        return np.array(soup.triangles, dtype=np.float64).reshape(-1, 3, 3)
+    vertices, faces = read_triangles(soup.file, reader.access, soup.up)
+    if not len(faces):
+        raise NavigationError("there are no triangles in it")
+    if faces.min() < 0 or faces.max() >= len(vertices):
+        bad = int(np.flatnonzero((faces < 0).any(axis=1) | (faces >= len(vertices)).any(axis=1))[0]) + 1
+        raise NavigationError(
+            f"triangle {bad} names a corner that does not exist; there are {len(vertices):,}"
+        )
+    if len(faces) > MAX_TRIANGLES:
+        raise NavigationError(f"it has {len(faces):,} triangles, but may have at most {MAX_TRIANGLES:,}")
+    return vertices[faces]
+
+
+def _check_places(corners: NDArray[np.float64]) -> None:
+    """Refuse triangles that are nowhere."""
+    if not len(corners):
+        raise NavigationError("there are no triangles")
+    is_somewhere = np.isfinite(corners).all(axis=(1, 2))
+    if not is_somewhere.all():
+        bad = int(np.argmin(is_somewhere)) + 1
+        raise NavigationError(f"triangle {bad} is nowhere: a coordinate of it is not a finite number")
+
+
+def _rules_of(soup: schema.SoupShape, height: float) -> FillRules:
+    side = 0.5 * soup.body.width if soup.body.side is None else soup.body.side
+    return FillRules(
+        side=float(side),
+        height=height,
+        cell=float(side if soup.cell is None else soup.cell),
+        step_up=float(soup.step),
+        step_down=float(soup.step),
+        drop=float(soup.step),
+        steepest=float(soup.steepest),
+        most_cells=int(soup.most_cells),
+    )
+
+
+def _kept_ground(
+    corners: NDArray[np.float64], soup: schema.SoupShape, rules: FillRules
+) -> tuple[SectorGraph, int]:
+    """Return the sectors of the ground and the number of its cells;
+    they are kept on disk under a hash of the triangles, the seeds and the rules.
+    """
+    edges = corners[:, 1:] - corners[:, :1]
+    is_flat = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) < 2.0 * _LEAST_AREA_M2
+    seeds = [[float(each) for each in seed] for seed in soup.seeds]
+
+    def make() -> dict[str, NDArray[Any]]:
+        cells: Cells = fill(corners[~is_flat], np.ones(int((~is_flat).sum()), dtype=np.uint8), seeds, rules)
+        graph = gather(cells)
+        return {
+            "cells": np.array(len(cells)),
+            "step": np.array(graph.step),
+            **{
+                f"{group}.{name}": array
+                for group in ("sectors", "portals", "barriers")
+                for name, array in getattr(graph, group)._asdict().items()
+            },
+        }
+
+    kept = kept_arrays(
+        "soups", __file__, [corners.tobytes(), repr(seeds).encode(), repr(rules).encode()], make
+    )
+    graph = SectorGraph(
+        rules.cell,
+        float(kept["step"]),
+        Sectors(*(kept[f"sectors.{name}"] for name in Sectors._fields)),
+        Portals(*(kept[f"portals.{name}"] for name in Portals._fields)),
+        Portals(*(kept[f"barriers.{name}"] for name in Portals._fields)),
+    )
+    return graph, int(kept["cells"])
