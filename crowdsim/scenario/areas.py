@@ -190,7 +190,10 @@ def resolve_terrain(
     Where areas overlap, the last in the list counts, as on a plan that is painted over. Only ground counts.
     """
     floors = FloorNames(geometry, problems)
-    found: list[dict[str, Terrain]] = [{} for _ in geometry.grounds]
+    found: list[dict[str, Terrain]] = [
+        {each.name: each for each in (geometry.terrain[layer] if geometry.terrain else ())}
+        for layer in range(len(geometry.grounds))
+    ]
     for index, each in enumerate(shape.terrain):
         path = ("geometry", "terrain", index)
         area = reader.united(each.area, (*path, "area"))

@@ -48,6 +48,7 @@ MAX_GEOMETRY_CHARACTERS = 2 * MAX_FILE_BYTES
 MAX_FACES = 300_000  # Triangles of a mesh in space; some 3 ms each where they overlap a lot.
 MAX_TRIANGLES = 5_000_000  # Of a soup; some 0.3 kB each while it is filled.
 MAX_CELLS = 50_000_000  # Of the ground of a soup: 1 GB while it is filled.
+MAX_SURFACES = 254  # Kinds of ground of a soup: a byte for each cell says which.
 MAX_FLOORS = 1_000  # Storeys, and as many connections.
 MAX_CORNERS = 1_000  # Corners of one circle.
 MAX_TICKS = 100_000_000  # Eleven days at 0.01 s.

@@ -69,6 +69,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     Seconds,
     Shape,
     SoupShape,
+    SoupSurfaceShape,
     StoreyShape,
     Stretch,
     SurfaceShape,

@@ -20,6 +20,7 @@ from crowdsim.scenario.limits import (
     MAX_FACES,
     MAX_FLOORS,
     MAX_KEY_LENGTH,
+    MAX_SURFACES,
 )
 
 DEFAULT_CORNERS = 32  # A pillar of 1 m radius is then 5 mm too thin at most.
@@ -335,6 +336,17 @@ class BodyShape(Shape):
     )
 
 
+class SoupSurfaceShape(Shape):
+    """A kind of ground, by what triangles are made of."""
+
+    materials: (
+        Annotated[list[Annotated[str, Field(max_length=MAX_KEY_LENGTH)]], Field(min_length=1)] | None
+    ) = Field(default=None, description="Names of materials; by default that of the surface.")
+    speed: SpeedShare = Field(
+        default=1.0, description="Speed there along the surface, as a share of that on other ground."
+    )
+
+
 class SoupShape(Shape):
     """Ground from any triangles, in any order, with cracks and overlaps: all that a body gets to from where
     it stands, step by step [Smith 2002].
@@ -358,6 +370,19 @@ class SoupShape(Shape):
         ]
         | None
     ) = Field(default=None, description="Triangles [[x, y, z], ...] in place of a file, z up, m.")
+    materials: (
+        Annotated[
+            list[Annotated[str, Field(max_length=MAX_KEY_LENGTH)]], Field(min_length=1, max_length=MAX_FACES)
+        ]
+        | None
+    ) = Field(default=None, description="With triangles: the name of the material of each.")
+    surfaces: Annotated[dict[Name, SoupSurfaceShape], Field(max_length=MAX_SURFACES)] = Field(
+        default={},
+        description=(
+            "Kinds of ground by what the triangles are made of; navigations forbid, allow and price them by "
+            "name, as they do terrain. Where triangles of two lie at one height, the last in the list counts."
+        ),
+    )
     seeds: Annotated[
         list[Point3],
         Field(min_length=1, max_length=MAX_AREAS),

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
+from crowdsim.geometry.floor_plans import Terrain
+from crowdsim.geometry.surface import Patch
 from crowdsim.kernels.disk_cache import kept_arrays
 from crowdsim.navigation.soup.fill import Cells, FillRules, SeedRefused, fill
-from crowdsim.navigation.soup.ground import floors_of, patches_of
+from crowdsim.navigation.soup.ground import floors_of, patches_of, plates_of
 from crowdsim.navigation.soup.sectors import Portals, SectorGraph, Sectors, gather
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.files import FileRefused
 from crowdsim.scenario.geometry import Geometry
 from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_TRIANGLES
+from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.surfaces import as_floors
-from crowdsim.scenario.tree import Path, Problems
+from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 from crowdsim.scenario.triangle_files import read_triangles
 
 _PATH: Path = ("geometry", "soup")
@@ -49,7 +55,7 @@ def resolve_soup(
     source: Path = (*_PATH, "triangles" if soup.file is None else "file")
     said = "" if soup.file is None else f"{soup.file}: "
     try:
-        corners = _triangles(soup, reader)
+        corners, material, materials = _triangles(soup, reader)
         _check_places(corners)
     except FileRefused as refused:
         problems.add(source, f"{said}{refused}", refused.way_out)
@@ -72,8 +78,11 @@ def resolve_soup(
     except NavigationError as error:
         problems.add(_PATH, str(error))
         return None
+    surfaces = _surfaces_of(soup, material, materials, problems)
+    if surfaces is None:
+        return None
     try:
-        graph, cells = _kept_ground(corners, soup, rules)
+        graph, cells, nbytes = _kept_ground(corners, surfaces, soup, rules)
     except SeedRefused as refused:
         problems.add((*_PATH, "seeds", refused.number), f"no agent can stand here: {refused}")
         return None
@@ -90,16 +99,75 @@ def resolve_soup(
     notes.add(
         _PATH,
         f"{cells:,} cells of {rules.cell:g} m are reached, {cells * rules.cell**2:,.1f} m2; they are "
-        f"{len(graph.sectors.z):,} sectors with {len(graph.portals.side):,} portals",
+        f"{len(graph.sectors.z):,} sectors with {len(graph.portals.side):,} portals "
+        f"({_size(graph.nbytes)}, {graph.nbytes / nbytes:.1%} of the cells' {_size(nbytes)})",
     )
-    return as_floors(patches_of(graph), floors_of(graph, rules.height), rules.height, graph.step)
+    patches, floors = patches_of(graph), floors_of(graph, rules.height)
+    geometry = as_floors(patches, floors, rules.height, graph.step)
+    return replace(geometry, terrain=_terrain_of(graph, patches, floors, soup)) if soup.surfaces else geometry
 
 
-def _triangles(soup: schema.SoupShape, reader: AreaReader) -> NDArray[np.float64]:
-    """Return the corners of all triangles as they are given, (nt, 3, 3), z up."""
+def _size(nbytes: int) -> str:
+    return f"{nbytes / 1e6:,.1f} MB" if nbytes >= 1e6 else f"{nbytes / 1e3:,.0f} kB"
+
+
+def _surfaces_of(
+    soup: schema.SoupShape, material: NDArray[np.int64], materials: Sequence[str], problems: Problems
+) -> NDArray[np.uint8] | None:
+    """Return the number of the surface of each triangle, 1 for those that are none that is named;
+    None where there are problems.
+    """
+    number_of: dict[str, int] = {}
+    for number, (name, shape) in enumerate(soup.surfaces.items(), 2):
+        for each in shape.materials or [name]:
+            if each not in materials:
+                known = sorted({known for known in materials if known})
+                problems.add(
+                    (*_PATH, "surfaces", name),
+                    f'no triangle is made of "{each}"',
+                    suggestion(each, known)
+                    or (f"There is {listed(known)}." if known else "None has a name."),
+                )
+                return None
+            number_of[each] = number
+    own = np.array([number_of.get(name, 1) for name in materials], dtype=np.uint8)
+    return own[material] if len(own) else np.ones(len(material), dtype=np.uint8)
+
+
+def _terrain_of(
+    graph: SectorGraph, patches: Sequence[Patch], floors: NDArray[np.int32], soup: schema.SoupShape
+) -> tuple[tuple[Terrain, ...], ...]:
+    """Return the surfaces as terrain, floor by floor."""
+    surface = graph.sectors.surface[np.unique(plates_of(graph))]
+    found: list[list[Terrain]] = [[] for _ in range(int(floors.max()) + 1)]
+    for name, number in sorted((name, number) for number, name in enumerate(soup.surfaces, 2)):
+        for layer, own in enumerate(found):
+            grounds = [
+                patch.ground
+                for patch in patches
+                if surface[patch.sheet] == number and floors[patch.sheet] == layer
+            ]
+            if grounds:
+                area = shapely.union_all(grounds, grid_size=GRID_M)
+                own.append(Terrain(name, area, float(soup.surfaces[name].speed)))
+    return tuple(tuple(own) for own in found) if any(found) else ()
+
+
+def _triangles(
+    soup: schema.SoupShape, reader: AreaReader
+) -> tuple[NDArray[np.float64], NDArray[np.int64], Sequence[str]]:
+    """Return the corners of all triangles as they are given, (nt, 3, 3), z up, and their materials:
+    of each its place among the names.
+    """
     if soup.file is None:
-        return np.array(soup.triangles, dtype=np.float64).reshape(-1, 3, 3)
-    vertices, faces = read_triangles(soup.file, reader.access, soup.up)
+        corners = np.array(soup.triangles, dtype=np.float64).reshape(-1, 3, 3)
+        if soup.materials is not None and len(soup.materials) != len(corners):
+            raise NavigationError(
+                f"there are {len(corners):,} triangles, but {len(soup.materials):,} names in materials"
+            )
+        names, material = np.unique(soup.materials or [""] * len(corners), return_inverse=True)
+        return corners, material, [str(name) for name in names]
+    vertices, faces, material, materials = read_triangles(soup.file, reader.access, soup.up)
     if not len(faces):
         raise NavigationError("there are no triangles in it")
     if faces.min() < 0 or faces.max() >= len(vertices):
@@ -109,7 +177,7 @@ def _triangles(soup: schema.SoupShape, reader: AreaReader) -> NDArray[np.float64
         )
     if len(faces) > MAX_TRIANGLES:
         raise NavigationError(f"it has {len(faces):,} triangles, but may have at most {MAX_TRIANGLES:,}")
-    return vertices[faces]
+    return vertices[faces], material, materials
 
 
 def _check_places(corners: NDArray[np.float64]) -> None:
@@ -137,20 +205,20 @@ def _rules_of(soup: schema.SoupShape, height: float) -> FillRules:
 
 
 def _kept_ground(
-    corners: NDArray[np.float64], soup: schema.SoupShape, rules: FillRules
-) -> tuple[SectorGraph, int]:
-    """Return the sectors of the ground and the number of its cells;
-    they are kept on disk under a hash of the triangles, the seeds and the rules.
+    corners: NDArray[np.float64], surfaces: NDArray[np.uint8], soup: schema.SoupShape, rules: FillRules
+) -> tuple[SectorGraph, int, int]:
+    """Return the sectors of the ground, and the number of its cells and of their bytes;
+    they are kept on disk under a hash of the triangles, their surfaces, the seeds and the rules.
     """
     edges = corners[:, 1:] - corners[:, :1]
     is_flat = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) < 2.0 * _LEAST_AREA_M2
     seeds = [[float(each) for each in seed] for seed in soup.seeds]
 
     def make() -> dict[str, NDArray[Any]]:
-        cells: Cells = fill(corners[~is_flat], np.ones(int((~is_flat).sum()), dtype=np.uint8), seeds, rules)
+        cells: Cells = fill(corners[~is_flat], surfaces[~is_flat], seeds, rules)
         graph = gather(cells)
         return {
-            "cells": np.array(len(cells)),
+            "cells": np.array([len(cells), cells.nbytes]),
             "step": np.array(graph.step),
             **{
                 f"{group}.{name}": array
@@ -160,7 +228,10 @@ def _kept_ground(
         }
 
     kept = kept_arrays(
-        "soups", __file__, [corners.tobytes(), repr(seeds).encode(), repr(rules).encode()], make
+        "soups",
+        __file__,
+        [corners.tobytes(), surfaces.tobytes(), repr(seeds).encode(), repr(rules).encode()],
+        make,
     )
     graph = SectorGraph(
         rules.cell,
@@ -169,4 +240,5 @@ def _kept_ground(
         Portals(*(kept[f"portals.{name}"] for name in Portals._fields)),
         Portals(*(kept[f"barriers.{name}"] for name in Portals._fields)),
     )
-    return graph, int(kept["cells"])
+    count, nbytes = kept["cells"].tolist()
+    return graph, count, nbytes

@@ -64,7 +64,7 @@ def resolve_surface(
         )
     try:
         vertices, faces = (
-            read_triangles(surface.obj_file, reader.access, surface.up)
+            read_triangles(surface.obj_file, reader.access, surface.up)[:2]
             if surface.obj_file is not None
             else _of_polygons(surface.polygons or ())
         )

@@ -60,7 +60,10 @@ def test_axis_and_unit_can_be_said(tmp_path: Path) -> None:
 
 def test_the_size_of_the_ground_is_told() -> None:
     (note,) = scenario_of(f"triangles: {WORLD.tolist()}, seeds: [[1, 1, 0]]").notes
-    assert note.message == ("416 cells of 0.25 m are reached, 26.0 m2; they are 3 sectors with 2 portals")
+    assert note.message == (
+        "416 cells of 0.25 m are reached, 26.0 m2; they are 3 sectors with 2 portals "
+        "(0 kB, 1.9% of the cells' 8 kB)"
+    )
 
 
 def test_body_cell_step_and_slope_are_those_that_are_said() -> None:
@@ -130,3 +133,52 @@ def test_a_heap_of_triangles_without_area_is_left_out(tmp_path: Path) -> None:
     flat = np.tile([[[1.0, 1.0, 1.0], [1.5, 1.5, 1.0], [2.0, 2.0, 1.0]]], (20_000, 1, 1))
     written(tmp_path, "heap.stl", np.concatenate([WORLD, flat]))
     assert scenario_of("file: heap.stl, seeds: [[1, 1, 0]]", tmp_path).geometry.walkable.area == AREA
+
+
+ROAD = np.concatenate([floor(0, 0, 8, 1), floor(0, 1, 8, 3), floor(0, 3, 8, 4)])
+STREET = (
+    f"triangles: {ROAD.tolist()}, seeds: [[1, 0.5, 0]], "
+    "materials: [pavement, pavement, asphalt, asphalt, pavement, pavement]"
+)
+
+
+def test_surfaces_of_materials_are_terrain_that_navigations_name() -> None:
+    said = f"{STREET}, surfaces: {{street: {{materials: [asphalt], speed: 0.5}}, pavement: {{}}}}"
+    geometry = scenario_of(said).geometry
+    areas = {each.name: (each.area.area, each.speed) for each in geometry.terrain[0]}
+    assert areas == {"street": (16.0, 0.5), "pavement": (16.0, 1.0)}
+    assert len(geometry.patches) == 3 and geometry.walkable.area == 32
+    assert not scenario_of(STREET).geometry.terrain  # materials that nothing names are ground as all is
+
+
+@pytest.mark.parametrize("name", ["street.obj", "street.glb"])
+def test_materials_are_read_from_files(tmp_path: Path, name: str) -> None:
+    if name.endswith(".obj"):
+        text = "".join(f"v {x:g} {z:g} {-y:g}\n" for x, y, z in ROAD.reshape(-1, 3).tolist())
+        for number in (0, 2, 1):  # pavement on both sides comes in two pieces
+            text += f"usemtl {'asphalt' if number == 1 else 'pavement'}\n"
+            text += "".join(
+                f"f {6 * number + 3 * k + 1} {6 * number + 3 * k + 2} {6 * number + 3 * k + 3}\n"
+                for k in (0, 1)
+            )
+        (tmp_path / name).write_text(text)
+    else:
+        scene = trimesh.Scene()
+        for material, corners in (("pavement", ROAD[[0, 1, 4, 5]]), ("asphalt", ROAD[2:4])):
+            points = corners.reshape(-1, 3)[:, [0, 2, 1]] * [1, 1, -1]
+            mesh = trimesh.Trimesh(points, np.arange(len(points)).reshape(-1, 3), process=False)
+            mesh.visual = trimesh.visual.TextureVisuals(
+                material=trimesh.visual.material.PBRMaterial(name=material), uv=np.zeros((len(points), 2))
+            )
+            scene.add_geometry(mesh)
+        scene.export(tmp_path / name)
+    found = scenario_of(f"file: {name}, seeds: [[1, 0.5, 0]], surfaces: {{asphalt: {{speed: 2}}}}", tmp_path)
+    ((street,),) = found.geometry.terrain
+    assert street.name == "asphalt" and street.area.bounds == (0, 1, 8, 3)
+
+
+def test_mistakes_in_surfaces_have_their_place() -> None:
+    with pytest.raises(ScenarioError, match=r'(?s)surfaces.road: no triangle is made of "asfalt".*"asphalt"'):
+        scenario_of(f"{STREET}, surfaces: {{road: {{materials: [asfalt]}}}}")
+    with pytest.raises(ScenarioError, match=r"there are 12 triangles, but 2 names in materials"):
+        scenario_of(f"triangles: {WORLD[:12].tolist()}, seeds: [[1, 1, 0]], materials: [a, b]")

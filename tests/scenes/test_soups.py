@@ -134,3 +134,60 @@ def test_a_recording_has_its_ground_and_is_run_again_without_the_triangles(tmp_p
     (tmp_path / "again").mkdir()
     repeated, also_seen = run_of(again, tmp_path / "again")
     assert repeated.digest == verdict.digest and len(seen) == len(also_seen)
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("navigation", PLANNERS)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_cars_keep_to_the_street_and_people_to_the_pavement(tmp_path, navigation, seed):
+    parts = [
+        floor(0, 0, 30, 2),
+        floor(0, 2, 30, 8),
+        floor(0, 8, 30, 10),
+        floor(12, 2, 15, 8),
+    ]  # with a crossing
+    materials = ["pavement"] * 2 + ["asphalt"] * 2 + ["pavement"] * 2 + ["stripes"] * 2
+    document = {
+        "version": 1,
+        "seed": seed,
+        "geometry": {
+            "soup": {
+                "triangles": np.concatenate(parts).tolist(),
+                "materials": materials,
+                "seeds": [[1, 1, 0]],
+                "surfaces": {"pavement": {}, "asphalt": {}, "stripes": {}},
+            }
+        },
+        "goals": {
+            "across": {"region": {"box": [22, 8.5, 29, 9.7]}},
+            "ahead": {"region": {"box": [26, 3, 29, 7]}},
+        },
+        "groups": [
+            {
+                "name": "people",
+                "count": 8,
+                "region": {"box": [0.5, 0.5, 8, 1.5]},
+                "goals": "across",
+                "navigation": {"kind": navigation, "allow": ["pavement", "stripes"]},
+            },
+            {
+                "name": "cars",
+                "count": 2,
+                "region": {"box": [1, 3, 6, 7]},
+                "goals": "ahead",
+                "radius": 0.9,
+                "navigation": {"kind": navigation, "allow": ["asphalt", "stripes"]},
+            },
+        ],
+        "stop": {"after": 90, "when": "all_arrived"},
+    }
+    verdict, seen = run_of(document, tmp_path)
+    assert verdict.arrived == 10
+    people = seen["id"] > 2  # groups are numbered by their names
+    on_street = (seen["y"] > 2.3) & (seen["y"] < 7.7)  # one that is pushed may step over the kerb
+    assert seen[people & on_street]["x"].between(11.6, 15.4).all() and (people & on_street).any()
+    assert seen[~people]["y"].between(1.99, 8.01).all()
+    with crowdsim.open_run(tmp_path / "run.h5") as kept:
+        again = parse_scenario(kept.header.scenario)
+    kinds = {each.kind: each.area.area for each in again.geometry.terrain[0]}
+    assert kinds == {"asphalt": 180 - 18, "pavement": 120, "stripes": 18}

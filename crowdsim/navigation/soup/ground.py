@@ -31,7 +31,9 @@ SCRAP_M2 = 4.0  # Floors smaller than this join one of another height, if they d
 
 
 def plates_of(graph: SectorGraph) -> NDArray[np.int64]:
-    """Return for each sector its plate: sectors that are joined and lie in one plane, the lowest of them."""
+    """Return for each sector its plate: sectors of one surface that are joined and lie in one plane, the
+    lowest of them.
+    """
     sectors = graph.sectors
     root = np.arange(len(sectors.z))
 
@@ -47,7 +49,10 @@ def plates_of(graph: SectorGraph) -> NDArray[np.int64]:
             sectors.z[each] + sectors.slope[each] @ (between - (sectors.first[each] + 0.5) * graph.cell)
             for each in (one, other)
         ]
-        is_alike = np.abs(sectors.slope[one] - sectors.slope[other]).max() < SAME_SLOPE
+        is_alike = (
+            sectors.surface[one] == sectors.surface[other]
+            and np.abs(sectors.slope[one] - sectors.slope[other]).max() < SAME_SLOPE
+        )
         if is_two_way and is_alike and abs(rises[0] - rises[1]) < SAME_M:
             a, b = find(one), find(other)
             root[max(a, b)] = min(a, b)
