@@ -60,7 +60,8 @@ def building(rooms: int) -> Triangles:
             side, 0, side + stair, 20.0, z
         )  # beside it the flights, those of every other storey apart
         if storey + 1 < STOREYS:
-            begin, steps = 10.0 * (storey % 2), round(STOREY_M / RISER_M)
+            begin, steps = 2.0 + 10.0 * (storey % 2), round(STOREY_M / RISER_M)
+            faces += _level(side + stair, begin - 2.0, side + 2 * stair, begin, z)  # a landing at its foot
             for step in range(steps):
                 y = begin + step * TREAD_M
                 faces += _level(side + stair, y, side + 2 * stair, y + TREAD_M, z + (step + 1) * RISER_M)

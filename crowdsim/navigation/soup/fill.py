@@ -28,6 +28,7 @@ from crowdsim.navigation.soup.spans import (
     make_spans,
 )
 
+LEAST_CELL_M = 0.05  # Slits along thin walls are a centimetre wide, and have to fit into cells.
 MOST_CELLS = 50_000_000  # Of one fill: 1 GB.
 MOST_BLOCKS = 2**24  # Of a directory: a square of 13 km at 0.1 m.
 MOST_LISTED = 2**27  # Triangles over blocks, those over several counted for each.
@@ -73,8 +74,8 @@ class FillRules:
                 f"a cell of {self.cell:g} m has to be at most as wide as the body, {self.side:g} m: bodies "
                 "beside each other would leave gaps"
             )
-        if self.cell < 100.0 * TOUCH_M:
-            raise NavigationError(f"a cell of {self.cell:g} m is too small: at least {100.0 * TOUCH_M:g} m")
+        if self.cell < LEAST_CELL_M:
+            raise NavigationError(f"a cell of {self.cell:g} m is too small: at least {LEAST_CELL_M:g} m")
         if not 0.0 < self.step_up < 0.5 * self.height:
             raise NavigationError(
                 f"a step up of {self.step_up:g} m has to be less than half the body's height, "
@@ -190,9 +191,12 @@ def _list_cells(lattice, flooded, number, table):  # type: ignore[no-untyped-def
 
 
 @kernel
-def _list_triangles(corner, lattice, start, inside):  # type: ignore[no-untyped-def]
-    """Count the triangles over each block in ``start[1:]``, or list them if `inside` has room for them."""
-    is_listing = len(inside) > 0
+def _list_triangles(corner, lattice, start, inside, most):  # type: ignore[no-untyped-def]
+    """Count the triangles over each block in ``start[1:]``, or list them if `inside` has room for them.
+    Return how many there are, those over several blocks counted for each; it ends where they are more than
+    `most`.
+    """
+    is_listing, found = len(inside) > 0, 0
     for t in range(len(corner)):
         west = min(corner[t, 0, 0], corner[t, 1, 0], corner[t, 2, 0])
         east = max(corner[t, 0, 0], corner[t, 1, 0], corner[t, 2, 0])
@@ -207,14 +211,20 @@ def _list_triangles(corner, lattice, start, inside):  # type: ignore[no-untyped-
             first_touched(south, lattice.cell, lattice.reach),
             last_touched(north, lattice.cell, lattice.reach),
         )
-        for y in range(min(c, d) // BLOCK - lattice.first_y, max(c, d) // BLOCK - lattice.first_y + 1):
-            for x in range(min(a, b) // BLOCK - lattice.first_x, max(a, b) // BLOCK - lattice.first_x + 1):
+        left, right = min(a, b) // BLOCK - lattice.first_x, max(a, b) // BLOCK - lattice.first_x
+        low, high = min(c, d) // BLOCK - lattice.first_y, max(c, d) // BLOCK - lattice.first_y
+        found += (right - left + 1) * (high - low + 1)
+        if found > most:
+            break
+        for y in range(low, high + 1):
+            for x in range(left, right + 1):
                 block = y * lattice.wide + x
                 if is_listing:
                     inside[start[block]] = t
                     start[block] += 1
                 else:
                     start[block + 1] += 1
+    return found
 
 
 def fill(
@@ -342,16 +352,15 @@ def _over_blocks(
     )
     is_flat_enough &= normal[:, 2] != 0.0
     start = np.zeros(lattice.wide * lattice.deep + 1, dtype=np.int64)
-    _list_triangles(corners, lattice, start, np.empty(0, dtype=np.int32))
-    np.cumsum(start, out=start)
-    if start[-1] > MOST_LISTED:
+    if _list_triangles(corners, lattice, start, np.empty(0, dtype=np.int32), MOST_LISTED) > MOST_LISTED:
         raise NavigationError(
-            f"the triangles lie {start[-1]:,} times over squares of {BLOCK * rules.cell:g} m; at most "
-            f"{MOST_LISTED:,} are looked through: take larger cells, or fewer triangles"
+            f"the triangles lie over so many squares of {BLOCK * rules.cell:g} m that there are more than "
+            f"{MOST_LISTED:,} pairs to look through: take larger cells, or fewer triangles"
         )
+    np.cumsum(start, out=start)
     inside = np.empty(int(start[-1]), dtype=np.int32)
     if len(inside):
-        _list_triangles(corners, lattice, start, inside)
+        _list_triangles(corners, lattice, start, inside, MOST_LISTED)
         start[1:] = start[:-1]
         start[0] = 0
     return Triangles(corners, np.where(is_flat_enough, surfaces, 0).astype(np.uint8), start, inside)

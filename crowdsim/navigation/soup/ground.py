@@ -7,7 +7,7 @@ rectangles in the middle of a room, and no gap would be known that reaches over 
 
 What a sector's edge means: the edge of free ground. A body's square is free where it stands, so the radius
 of an agent is applied once, by walking and by paths, as on all ground. Where bodies are larger than cells,
-the free ground ends half of the difference farther out.
+free ground reaches half of the difference farther.
 """
 
 from __future__ import annotations
