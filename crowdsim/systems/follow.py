@@ -27,6 +27,7 @@ class Follow(TickSystem):
         "corridor_capacity",
         "corridor_length",
         "preferred_velocity",
+        "next_corner",
         "corner_vertex",
         "corner_line",
         "corner_offset",

@@ -5,6 +5,7 @@ paths are led past them on the side on which strings from there are straight.
 import numpy as np
 import pytest
 
+from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.systems.base.system import Tick
@@ -33,7 +34,8 @@ def led_without_clearance(world, follows):
     """Rows of agents whose corner, which is the one of before, is a free vertex nearer to a wall than their
     radius.
     """
-    return led_round_free_vertices(world, follows, world.agents.corner_vertex)
+    rows = led_round_free_vertices(world, follows, world.agents.corner_vertex)
+    return rows[world.agents.corner_vertex[rows] != NOT_CACHED]
 
 
 def walk(run, until):
