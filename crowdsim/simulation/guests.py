@@ -13,6 +13,28 @@ from crowdsim.saved import MOST, MOST_TICKS, Saved, ascends
 from crowdsim.world.events import Cause, EventKind
 from crowdsim.world.world import World
 
+MOST_TIMES = 2**15  # That arrivals at a goal are told apart by: an hour's to 0.2 s, at ticks of 0.05 s.
+_MOST_FRESH = 4096
+
+
+def _coarsened(passages: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return rows of (goal, tick, count) with ticks so coarse that no goal has more than `MOST_TIMES`.
+
+    They are multiples of a power of two that follows from the last tick, so it does not matter how often, and
+    when, this was done before.
+    """
+    step = 1
+    while len(passages) and passages[-1, 1] // step >= MOST_TIMES:
+        step *= 2
+    if step == 1:
+        return passages
+    tick = passages[:, 1] // step * step
+    key, first, place = np.unique(
+        np.column_stack([tick, passages[:, 0]]), axis=0, return_index=True, return_inverse=True
+    )
+    count = np.bincount(place.ravel(), weights=passages[:, 2], minlength=len(first)).astype(np.int64)
+    return np.column_stack([key[:, 1], key[:, 0], count])
+
 
 class Guests:
     """Counts agents that come in while the run lasts.
@@ -36,7 +58,7 @@ class Guests:
         self._arrived = np.zeros(0, dtype=np.int64)  # entities that have arrived and are still there
         # of those that are still there: entity and cause of each that was stuck for long
         self._stuck = np.zeros((0, 2), dtype=np.int64)
-        # goals at which they have arrived, when, and how many in that tick
+        # goals at which they have arrived, when, and how many then
         self._passages = np.zeros((0, 3), dtype=np.int64)
         self._fresh: list[NDArray[np.int64]] = []
 
@@ -53,6 +75,8 @@ class Guests:
         if len(arrivals):
             goal, count = np.unique(arrivals["value"], return_counts=True)
             self._fresh.append(np.column_stack([goal, np.full(len(goal), tick), count]).astype(np.int64))
+            if len(self._fresh) > _MOST_FRESH:
+                self._table()
             self._arrived = np.union1d(self._arrived, arrivals["entity"])
         long = events[kind == EventKind.DEADLOCKED]
         for one, cause in zip(long["entity"].tolist(), long["value"].tolist(), strict=True):
@@ -77,14 +101,14 @@ class Guests:
         self._arrived = self._arrived[~np.isin(self._arrived, entity)]
 
     def arrival_ticks(self, goal: int) -> NDArray[np.int64]:
-        """Return when they arrived at a goal, (k,) int64."""
+        """Return when they arrived at a goal, (k,) int64: to the tick, and in long runs to a few ticks."""
         table = self._table()
         rows = table[table[:, 0] == goal]
         return np.repeat(rows[:, 1], rows[:, 2])
 
     def _table(self) -> NDArray[np.int64]:
         if self._fresh:
-            self._passages, self._fresh = np.concatenate([self._passages, *self._fresh]), []
+            self._passages, self._fresh = _coarsened(np.concatenate([self._passages, *self._fresh])), []
         return self._passages
 
     def state(self) -> dict[str, NDArray[Any]]:

@@ -7,6 +7,7 @@ import shapely
 import crowdsim as library
 from crowdsim import measures
 from crowdsim.scenario.load import as_scenario
+from crowdsim.simulation import guests
 from crowdsim.simulation.simulation import Simulation
 from crowdsim.world.entities import FIRST_DISC
 from tests.cli.command import crowdsim
@@ -258,6 +259,33 @@ def test_a_run_whose_agents_come_for_ever_ends_well_if_nobody_is_stuck(tmp_path)
     ]
     verdict = record(closed, tmp_path / "closed.h5")
     assert verdict.exit_code == 3 and verdict.reasons["no path to its goal that is wide enough"] > 5
+
+
+def test_what_is_kept_of_those_that_have_left_does_not_grow_with_time(monkeypatch):
+    document = {
+        "version": 1,
+        "geometry": {"walkable": {"box": [0, 0, 8, 6]}},
+        "goals": {"out": {"exit": {"box": [7, 0, 8, 6]}}},
+        "groups": [{"name": "flow", "region": {"box": [1, 0, 3, 6]}, "goals": "out", "arrive": {"rate": 4}}],
+        "stop": {"after": 30},
+    }
+
+    def run(saves):
+        with Simulation(document) as run:
+            for tick in range(600):
+                if tick in saves:
+                    run.state()
+                run.step()
+            kept = run.state()["ledger/guests/passages"]
+            return kept, run.finish()
+
+    exact, verdict = run(())
+    monkeypatch.setattr(guests, "MOST_TIMES", 50)
+    coarse, also = run(())
+    assert len(coarse) <= 50 < len(exact) and coarse[:, 2].sum() == exact[:, 2].sum()
+    assert np.array_equal(run((150, 151, 400))[0], coarse)  # however often it was made coarser
+    ((was,), (found,)) = verdict.flows, also.flows
+    assert found.people == was.people and found.per_m_s == pytest.approx(was.per_m_s, rel=0.03)
 
 
 @pytest.mark.full
