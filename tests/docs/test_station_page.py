@@ -39,6 +39,7 @@ def runs(tmp_path_factory):
     return run_of
 
 
+@pytest.mark.full
 def test_they_come_in_and_stand_on_the_platform(runs):
     path, verdict = runs(1)
     assert 25 <= verdict.came <= 55 and verdict.exit_code == 0
@@ -58,6 +59,7 @@ def test_half_of_them_stand_in_line_first(runs):
     assert use["mean_service_s"] == pytest.approx(np.exp(2.08), rel=0.3)
 
 
+@pytest.mark.full
 def test_the_train_takes_along_those_that_wait_one_a_second_through_each_door(runs):
     path, verdict = runs(3)
     came = measures.arrivals(path)

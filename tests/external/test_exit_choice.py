@@ -45,6 +45,7 @@ def test_rimea_11_the_near_exit_is_preferred_and_the_far_one_is_used_too(seed, s
     assert max(both) < 1.6 * min(both)
 
 
+@pytest.mark.full
 def test_rimea_11_with_fewer_people_and_by_the_nearest_alone():
     few = ["groups.crowd.count=150", *WEIDMANN]
     last, verdict, _ = ends("rimea-11", few)

@@ -57,6 +57,7 @@ def test_a_wider_body_sees_less(tmp_path):
     assert not np.array_equal(picture(tmp_path / "thin.png"), picture(tmp_path / "wide.png"))
 
 
+@pytest.mark.full
 def test_paths_are_as_long_as_those_of_the_run_and_keep_clear_of_walls():
     text = parse_scenario(ROOM.replace("TERRAIN", ""))
     built = build_world(text)

@@ -429,6 +429,7 @@ def test_rounds_are_counted(tmp_path):
     assert path == pytest.approx(1.4 + 3 * 4, abs=2.5)
 
 
+@pytest.mark.full
 def test_it_wanders_about_in_all_of_a_region_and_nowhere_else(tmp_path):
     machine = {"states": {"w": {"wander": {"where": "room", "pause": {"uniform": {"low": 0, "high": 1}}}}}}
     group = {"name": "x", "count": 5, "region": {"box": [20, 1, 28, 6]}, "behaviour": "m"}

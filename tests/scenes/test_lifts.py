@@ -63,6 +63,7 @@ def test_the_cabin_never_holds_more_than_it_takes(tmp_path, model, navigation, s
     assert most == 2 and set(inside.values()) == {0}
 
 
+@pytest.mark.full
 def test_loads_that_fill_the_lift_come_in_the_time_of_a_round(tmp_path):
     scene = storeys({"lift": FOUR}, [riders(16, 0, 1)], floors=2, stop={"after": 400})
     seen = watch(scene, tmp_path / "run.h5")

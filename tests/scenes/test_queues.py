@@ -121,6 +121,7 @@ def test_several_servers_have_lines_of_their_own(tmp_path, join):
         assert 2 <= len(lower) <= 10
 
 
+@pytest.mark.full
 def test_one_line_for_several_servers_sends_each_to_the_one_that_is_free(tmp_path):
     queue = {"servers": [[13.2, 4], [13.2, 6]], "line": [[12, 5], [4, 5]], "service": 5}
     seen = watch(shop(queue, [clients(10)]), tmp_path / "run.h5")
@@ -183,6 +184,7 @@ def time_between(servers, service):
     return float(np.median(np.diff(called)[4:])) * len(servers) - service
 
 
+@pytest.mark.full
 def test_each_client_waits_longer_by_the_same_time_where_more_come_than_are_served():
     """Every 6 s comes one, each is served for 7 s: the k-th waits k times the difference and the step."""
     called, joined = called_and_joined({"gap": 6, "at_most": 16}, 7, [[13.2, 5]], 1)

@@ -173,6 +173,7 @@ def killed(folder, ticks, checkpoint, *models):
     return out
 
 
+@pytest.mark.full
 def test_a_steered_run_that_was_killed_is_recovered_and_goes_on(tmp_path):
     with Simulation(hall(), out=tmp_path / "whole.h5") as run:
         go_on(run, 150)

@@ -77,6 +77,7 @@ def alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.full
 def test_each_way_to_fail_costs_its_run_alone_and_is_a_row_with_a_command(small, hostile, tmp_path):
     load_plugin(hostile)
     plan = planned(

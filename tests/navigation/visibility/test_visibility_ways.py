@@ -118,19 +118,20 @@ def test_paths_are_found_exactly_where_they_exist_in_thousands_of_worlds(block):
         check_existence(seed, (0.0, 0.1, 0.2, 0.35, 0.5)[seed % 5])
 
 
-def test_figure_7_paths_bend_only_as_their_corners_do():
-    for seed in range(8):
-        ground = random_ground(seed)
-        starts, ends, connected = pairs_of(ground, 0.0, 3, seed)
-        sights = Sights.on(ground)
-        for start, end in zip(starts[connected], ends[connected], strict=True):
-            _, corners = sights.path(start, end)
-            points = [tuple(start), *((x, y) for x, y, _ in corners), tuple(end)]
-            for (a, b, c), (_, _, side) in zip(
-                zip(points, points[1:], points[2:], strict=False), corners, strict=True
-            ):
-                turn = (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0])
-                assert turn >= -1e-9 if side == "left" else turn <= 1e-9
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("seed", range(8))
+def test_figure_7_paths_bend_only_as_their_corners_do(seed):
+    ground = random_ground(seed)
+    starts, ends, connected = pairs_of(ground, 0.0, 3, seed)
+    sights = Sights.on(ground)
+    for start, end in zip(starts[connected], ends[connected], strict=True):
+        _, corners = sights.path(start, end)
+        points = [tuple(start), *((x, y) for x, y, _ in corners), tuple(end)]
+        for (a, b, c), (_, _, side) in zip(
+            zip(points, points[1:], points[2:], strict=False), corners, strict=True
+        ):
+            turn = (b[0] - a[0]) * (c[1] - b[1]) - (b[1] - a[1]) * (c[0] - b[0])
+            assert turn >= -1e-9 if side == "left" else turn <= 1e-9
 
 
 def test_figure_12_start_and_goal_are_linked_to_what_they_see():
@@ -344,6 +345,7 @@ def test_paths_at_map_coordinates_are_those_at_the_origin():
     assert moved.cost == pytest.approx(here.cost, abs=1e-6)
 
 
+@pytest.mark.full
 def test_paths_are_never_longer_than_those_over_portals():
     ground = rooms(4)
     starts, ends, _ = pairs_of(ground, 0.2, 60)
