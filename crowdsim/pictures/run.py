@@ -150,7 +150,7 @@ def name_floor(axes: Any, geometry: Geometry, layer: int) -> None:
     if geometry.floors:
         floor = geometry.floors[layer]
         axes.set_title(
-            f"{floor.name}, {floor.elevation:g} m" + (" and up" if floor.flight is not None else ""),
+            f"{floor.name}, {floor.elevation:.3g} m" + (" and up" if floor.flight is not None else ""),
             fontsize=9,
         )
 
@@ -257,13 +257,17 @@ def draw_queues(axes: Any, queues: Iterable[Queue]) -> None:
 
 
 def draw_connections(axes: Any, connections: Iterable[Connection], layer: int) -> None:
-    """Draw the ends of connections on a floor, and their names."""
+    """Draw the ends of connections on a floor, and their names; of drops there may be many beside each other,
+    without names.
+    """
     for each in connections:
         for end in [end for end in each.ends if end.layer in (-1, layer)]:
             for part in shapely.get_parts(end.area):
                 axes.plot(*part.exterior.xy, linestyle=(0, (2, 2)), color=QUEUE, linewidth=0.9, zorder=2)
             if end.line:
                 axes.plot(*zip(*end.line, strict=True), color=QUEUE, linewidth=0.9, zorder=2)
+            if each.is_drop:
+                continue
             middle = end.area.representative_point()
             axes.annotate(
                 each.name, (middle.x, middle.y), ha="center", va="center", fontsize=7, color=QUEUE, zorder=5

@@ -1,4 +1,6 @@
-"""What takes agents from one place to another: passages, ladders, lifts, doors with keys, escalators."""
+"""What takes agents from one place to another: passages, ladders, lifts, doors with keys, escalators,
+drops.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,13 @@ import shapely
 from crowdsim.scenario import schema_connections as schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.geometry import FloorNames, Geometry
+from crowdsim.scenario.limits import MAX_AGENTS
 from crowdsim.scenario.shapes import wkt_of
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 _LEAST_HEIGHT_M = 0.1  # Between two stops of a lift that has a speed.
+_ONE_WAY = ("escalator", "drop")
+GRAVITY_M_S2 = 9.81
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +50,7 @@ class Connection:
     ----------
     name : str
     kind : str
-        ``passage``, ``ladder``, ``lift``, ``door`` or ``escalator``.
+        ``passage``, ``ladder``, ``lift``, ``door``, ``escalator`` or ``drop``.
     ends : tuple of End
         Two, or the stops of a lift from the lowest to the highest.
     seconds : tuple of float, s
@@ -84,16 +89,37 @@ class Connection:
     written: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def is_drop(self) -> bool:
+        """Whether agents drop over an edge, each where it comes to it, and none waits for others."""
+        return self.kind == "drop"
+
+    @property
     def is_shared(self) -> bool:
         """Whether all that are on it go in one direction."""
         return self.kind == "ladder"
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return from which ends it leads to which."""
-        if self.one_way:
-            return [(0, 1)]
-        count = len(self.ends)
-        return [(a, b) for a in range(count) for b in range(count) if a != b]
+        return directions(len(self.ends), one_way=self.one_way)
+
+
+def directions(ends: int, *, one_way: bool) -> list[tuple[int, int]]:
+    """Return from which of so many ends a connection leads to which."""
+    if one_way:
+        return [(0, 1)]
+    return [(a, b) for a in range(ends) for b in range(ends) if a != b]
+
+
+def is_one_way(kind: str, shape: Any) -> bool:
+    """Return whether a connection of a kind, as the file has it, leads only from its first end to its
+    second.
+    """
+    return kind in _ONE_WAY or bool(getattr(shape, "one_way", False))
+
+
+def fall_s(fall: float) -> float:
+    """Return how long it takes to fall so far (m) from rest, s."""
+    return float((2.0 * fall / GRAVITY_M_S2) ** 0.5)
 
 
 def resolve_connections(
@@ -154,16 +180,16 @@ def _resolved(
         kind=kind,
         ends=known,
         seconds=seconds,
-        capacity=shape.capacity,
+        capacity=getattr(shape, "capacity", MAX_AGENTS),
         headway=float(getattr(shape, "headway", 0.0)),
-        one_way=kind == "escalator" or bool(getattr(shape, "one_way", False)),
+        one_way=is_one_way(kind, shape),
         key=getattr(shape, "key", ""),
         opening=float(getattr(shape, "opening", 0.0)),
         stays_open=float(getattr(shape, "stays_open", 0.0)),
         doors=float(getattr(shape, "doors", 0.0)),
         dwell=float(getattr(shape, "dwell", 0.0)),
         transfer=float(getattr(shape, "transfer", 0.0)),
-        knows=shape.knows or "all",
+        knows=getattr(shape, "knows", None) or "all",
         written={each: value for each, value in written.items() if value is not None},
     )
 
@@ -191,6 +217,8 @@ def _times(
         return (float(shape.climb) / float(shape.speed),)
     if kind == "escalator":
         return (float(shape.length) / float(shape.speed),)
+    if kind == "drop":
+        return (fall_s(float(shape.fall)),)
     if kind == "door":  # by the agent's own speed
         return (0.0,)
     gaps = len(ends) - 1

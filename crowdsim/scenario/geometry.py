@@ -219,9 +219,9 @@ class Geometry:
             f"{counted(len(self.obstacles), 'obstacle')}, {counted(len(self.areas), 'area')}>"
         )
 
-    def floor_at(self, x: float, y: float, z: float) -> int:
-        """Return the number of the floor whose ground at (x, y) is nearest in height to z (m);
-        -1 where there is none, or no floors.
+    def floor_at(self, x: float, y: float, z: float) -> tuple[int, float]:
+        """Return the number of the floor whose ground at (x, y) is nearest in height to z (m), and that
+        height; -1 where there is none, or no floors.
         """
         spot = shapely.Point(x, y)
         if self.patches:
@@ -236,8 +236,11 @@ class Geometry:
                 for number, floor in enumerate(self.floors)
                 if shapely.dwithin(floor.ground, spot, GRID_M)
             ]
-        found = [(abs(float(plane.height(np.array([[x, y]]))[0]) - z), number) for plane, number in near]
-        return min(found)[1] if found else -1
+        heights = [(float(plane.height(np.array([[x, y]]))[0]), number) for plane, number in near]
+        _, number, height = min(
+            ((abs(height - z), number, height) for height, number in heights), default=(0.0, -1, z)
+        )
+        return number, height
 
     def floor_in(self, area: Any, z: float) -> int:
         """Return the number of the floor that has ground in an area (shapely, m) with the height nearest to z
@@ -594,7 +597,14 @@ class FloorNames:
             common = shapely.intersection(spot, self.geometry.walkable)
             if not common.is_empty:
                 point = common.representative_point()
-                layer = self.geometry.floor_at(point.x, point.y, height)
+                layer, there = self.geometry.floor_at(point.x, point.y, height)
+                if layer >= 0 and abs(there - height) >= self.geometry.clearance:
+                    self.problems.add(
+                        (*path, "height"),
+                        f"the ground there nearest to {height:g} m is at {there:.2f} m, on another floor",
+                        "Give its height within a clearance; a fill finds no ground where no step leads.",
+                    )
+                    return -1
                 if layer >= 0:
                     return layer
         self.problems.add(

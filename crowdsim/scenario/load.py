@@ -44,6 +44,7 @@ from crowdsim.scenario.parameters import (
 from crowdsim.scenario.queues import Queue, resolve_queues
 from crowdsim.scenario.recorded import resolve_record
 from crowdsim.scenario.resolve import GoalTable, GroupResolver, resolve_stop
+from crowdsim.scenario.schema_connections import CarrierShape
 from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, listed
@@ -233,7 +234,12 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     notes = Problems(root)
     values = draft.values
     reader = AreaReader(access, problems, exact="geometry" in values and values["geometry"].resolved)
-    geometry = _geometry(values["geometry"], reader, problems, notes) if "geometry" in values else None
+    drops: tuple[Connection, ...] = ()
+    geometry = None
+    if "geometry" in values:
+        geometry, drops = _geometry(
+            values["geometry"], values.get("connections") or {}, reader, problems, notes
+        )
     if geometry is not None and values["geometry"].terrain:
         geometry = resolve_terrain(values["geometry"], geometry, reader, problems)
     if geometry is not None and values["geometry"].areas:
@@ -251,6 +257,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     table = GoalTable(draft, reader, problems, floors, machines.places())
     queues = resolve_queues(values.get("queues") or {}, group_names(draft), floors, problems)
     connections = resolve_connections(values.get("connections") or {}, geometry, reader, floors, problems)
+    connections = tuple(sorted((*connections, *drops), key=lambda each: each.name))
     check_keys({index: shape.keys for index, shape in draft.groups.items()}, connections, problems)
     behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
     check_machines(behaviours, problems, are_all=not systems)
@@ -330,9 +337,13 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
 
 
 def _geometry(
-    shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems
-) -> Geometry | None:
-    """Return where one may walk, or None where there are problems."""
+    shape: schema.GeometryShape,
+    carriers: Mapping[str, CarrierShape],
+    reader: AreaReader,
+    problems: Problems,
+    notes: Problems,
+) -> tuple[Geometry | None, tuple[Connection, ...]]:
+    """Return where one may walk, or None where there are problems, and what leads over its edges."""
     given = [key for key in ("walkable", "storeys", "surface", "soup") if getattr(shape, key, None)]
     if len(given) > 1:
         problems.add(
@@ -352,7 +363,7 @@ def _geometry(
             key=True,
         )
     elif given == ["storeys"]:
-        return resolve_storeys(shape, reader, problems)
+        return resolve_storeys(shape, reader, problems), ()
     else:
         if getattr(shape, "connections", ()):
             problems.add(
@@ -361,15 +372,15 @@ def _geometry(
                 "Give storeys, or leave them out.",
                 key=True,
             )
-            return None
+            return None, ()
         if given == ["surface"]:
-            return resolve_surface(shape, reader, problems, notes)
+            return resolve_surface(shape, reader, problems, notes), ()
         if given == ["soup"]:
             from crowdsim.scenario.soups import resolve_soup  # with kernels, which few scenarios need
 
-            return resolve_soup(shape, reader, problems, notes)
-        return resolve_geometry(shape, reader, problems)
-    return None
+            return resolve_soup(shape, carriers, reader, problems, notes) or (None, ())
+        return resolve_geometry(shape, reader, problems), ()
+    return None, ()
 
 
 def _sections(

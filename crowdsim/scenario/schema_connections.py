@@ -1,5 +1,5 @@
 """How a scenario says what takes agents from one place to another: passages, ladders, lifts, doors with keys,
-escalators.
+escalators, drops.
 """
 
 from __future__ import annotations
@@ -145,6 +145,13 @@ class LiftShape(Shape):
     knows: Knows | None = Field(default=None, description=_KNOWS)
 
 
+class DropShape(Shape):
+    """An edge over which agents drop, and never come back up."""
+
+    ends: Ends = Field(description="The ground along the edge, and the ground below it.")
+    fall: Length = Field(description="How far they fall, m.")
+
+
 class CarrierShape(Shape):
     """What takes agents from one place to another. Exactly one key is given."""
 
@@ -153,6 +160,7 @@ class CarrierShape(Shape):
     lift: LiftShape | None = Field(default=None, description="A lift.")
     door: DoorShape | None = Field(default=None, description="A door that needs a key.")
     escalator: EscalatorShape | None = Field(default=None, description="An escalator or a moving walk.")
+    drop: DropShape | None = Field(default=None, description="An edge over which agents drop.")
 
 
 KINDS = tuple(CarrierShape.model_fields)

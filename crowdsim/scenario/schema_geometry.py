@@ -394,6 +394,13 @@ class SoupShape(Shape):
         description="Side of the cells, m; at most that of the body's box, which is the default.",
     )
     step: Length = Field(default=0.25, description="How high an agent steps, up and down, m.")
+    drop: Length | None = Field(
+        default=None,
+        description=(
+            "How far an agent drops at most over an edge that it cannot come back up, m. Default: none are "
+            "left."
+        ),
+    )
     steepest: Annotated[float, Field(gt=0, le=5)] = Field(
         default=1.0, description="Rise over run up to which an agent stands on a triangle; 1 is 45 degrees."
     )

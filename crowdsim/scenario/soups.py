@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,14 +15,18 @@ from crowdsim.errors import NavigationError
 from crowdsim.geometry.floor_plans import Terrain
 from crowdsim.geometry.surface import Patch
 from crowdsim.kernels.disk_cache import kept_arrays
-from crowdsim.navigation.soup.fill import Cells, FillRules, SeedRefused, fill
+from crowdsim.navigation.soup.drops import Drop, drops_of
+from crowdsim.navigation.soup.fill import Cells, ExitRefused, FillRules, Link, SeedRefused, Zone, fill
 from crowdsim.navigation.soup.ground import floors_of, patches_of, plates_of
 from crowdsim.navigation.soup.sectors import Portals, SectorGraph, Sectors, gather
+from crowdsim.printable import counted
 from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
+from crowdsim.scenario.connections import Connection, End, directions, fall_s, is_one_way
 from crowdsim.scenario.files import FileRefused
 from crowdsim.scenario.geometry import Geometry
-from crowdsim.scenario.limits import MAX_COORDINATE_M, MAX_TRIANGLES
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_TRIANGLES
+from crowdsim.scenario.schema_connections import KINDS, CarrierShape
 from crowdsim.scenario.shapes import GRID_M
 from crowdsim.scenario.surfaces import as_floors
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
@@ -30,17 +35,25 @@ from crowdsim.scenario.triangle_files import read_triangles
 _PATH: Path = ("geometry", "soup")
 _METRES = {"mm": 0.001, "cm": 0.01, "m": 1.0, "in": 0.0254, "ft": 0.3048}
 _LEAST_AREA_M2 = 1e-12  # A triangle with less is a line or a point, and stands in nobody's way.
+_LEAST_FALL_M = 1e-3  # A drop may be one since there is no room for a head further up.
 MOST_SECTORS = 100_000  # Each becomes a polygon of the mesh or several: some 2 ms.
 
 
 def resolve_soup(
-    shape: schema.GeometryShape, reader: AreaReader, problems: Problems, notes: Problems
-) -> Geometry | None:
-    """Return the ground that a body gets to among triangles, or None where there are problems.
+    shape: schema.GeometryShape,
+    carriers: Mapping[str, CarrierShape],
+    reader: AreaReader,
+    problems: Problems,
+    notes: Problems,
+) -> tuple[Geometry, tuple[Connection, ...]] | None:
+    """Return the ground that a body gets to among triangles, and the edges over which it drops;
+    None where there are problems.
 
     Parameters
     ----------
     shape : GeometryShape
+    carriers : mapping of str to CarrierShape
+        The connections of the scenario: the fill goes on behind those whose ends say a height.
     reader : AreaReader
     problems : Problems
         Receives mistakes.
@@ -81,8 +94,16 @@ def resolve_soup(
     surfaces = _surfaces_of(soup, material, materials, problems)
     if surfaces is None:
         return None
+    links, ends = _links_of(carriers, reader, problems)
     try:
-        graph, cells, nbytes = _kept_ground(corners, surfaces, soup, rules)
+        graph, cells, nbytes = _kept_ground(corners, surfaces, soup, rules, links)
+    except ExitRefused as refused:
+        problems.add(
+            ends[refused.number],
+            f"no agent can come out in the middle of it: {refused}",
+            "Move the area to where one can stand, or mend its height.",
+        )
+        return None
     except SeedRefused as refused:
         problems.add((*_PATH, "seeds", refused.number), f"no agent can stand here: {refused}")
         return None
@@ -103,8 +124,72 @@ def resolve_soup(
         f"({_size(graph.nbytes)}, {graph.nbytes / nbytes:.1%} of the cells' {_size(nbytes)})",
     )
     patches, floors = patches_of(graph), floors_of(graph, rules.height)
+    drops: list[Drop] = []
+    if soup.drop is not None:
+        try:
+            drops = drops_of(graph, patches, floors, 2.0 * rules.side)
+        except NavigationError as error:
+            problems.add((*_PATH, "drop"), str(error))
+            return None
+        if drops:
+            falls = [drop.fall for drop in drops]
+            notes.add(
+                (*_PATH, "drop"),
+                f"{counted(len(drops), 'drop')} over edges, by {min(falls):.2f} to {max(falls):.2f} m",
+            )
     geometry = as_floors(patches, floors, rules.height, graph.step)
-    return replace(geometry, terrain=_terrain_of(graph, patches, floors, soup)) if soup.surfaces else geometry
+    if soup.surfaces:
+        geometry = replace(geometry, terrain=_terrain_of(graph, patches, floors, soup))
+    return geometry, _drop_connections(drops, set(carriers))
+
+
+def _drop_connections(drops: Sequence[Drop], taken: set[str]) -> tuple[Connection, ...]:
+    """Return drops as connections, with names that no other has."""
+    digits = len(str(len(drops) + len(taken)))
+    numbers = (f"drop {number:0{digits}d}" for number in itertools.count(1))
+    names = (name for name in numbers if name not in taken)
+    return tuple(
+        Connection(
+            name=name,
+            kind="drop",
+            ends=(End(drop.above, (), drop.layers[0]), End(drop.below, (), drop.layers[1])),
+            seconds=(fall_s(drop.fall),),
+            capacity=MAX_AGENTS,
+            one_way=True,
+            written={"fall": max(drop.fall, _LEAST_FALL_M)},
+        )
+        for drop, name in zip(drops, names, strict=False)
+    )
+
+
+def _links_of(
+    carriers: Mapping[str, CarrierShape], reader: AreaReader, problems: Problems
+) -> tuple[list[Link], list[Path]]:
+    """Return what takes a body on during the fill, and where the file says where it comes out: connections
+    with heights. What is wrong with them is told when they are read.
+    """
+    quiet = AreaReader(reader.access, Problems(problems.root))
+    links: list[Link] = []
+    paths: list[Path] = []
+    for name in sorted(carriers):
+        for kind in KINDS:
+            given = getattr(carriers[name], kind)
+            if given is None:
+                continue
+            key = "stops" if kind == "lift" else "ends"
+            ends = getattr(given, key)
+            zones = [
+                None
+                if end.height is None
+                else (quiet.united(end.area, ("connections", name, kind, key, number)), float(end.height))
+                for number, end in enumerate(ends)
+            ]
+            for a, b in directions(len(ends), one_way=is_one_way(kind, given)):
+                enter, out = zones[a], zones[b]
+                if enter is not None and out is not None and enter[0] is not None and out[0] is not None:
+                    links.append(Link(Zone(*enter), Zone(*out)))
+                    paths.append(("connections", name, kind, key, b))
+    return links, paths
 
 
 def _size(nbytes: int) -> str:
@@ -198,24 +283,28 @@ def _rules_of(soup: schema.SoupShape, height: float) -> FillRules:
         cell=float(side if soup.cell is None else soup.cell),
         step_up=float(soup.step),
         step_down=float(soup.step),
-        drop=float(soup.step),
+        drop=float(soup.step if soup.drop is None else soup.drop),
         steepest=float(soup.steepest),
         most_cells=int(soup.most_cells),
     )
 
 
 def _kept_ground(
-    corners: NDArray[np.float64], surfaces: NDArray[np.uint8], soup: schema.SoupShape, rules: FillRules
+    corners: NDArray[np.float64],
+    surfaces: NDArray[np.uint8],
+    soup: schema.SoupShape,
+    rules: FillRules,
+    links: Sequence[Link],
 ) -> tuple[SectorGraph, int, int]:
     """Return the sectors of the ground, and the number of its cells and of their bytes;
-    they are kept on disk under a hash of the triangles, their surfaces, the seeds and the rules.
+    they are kept on disk under a hash of the triangles, their surfaces, the seeds, the links and the rules.
     """
     edges = corners[:, 1:] - corners[:, :1]
     is_flat = np.linalg.norm(np.cross(edges[:, 0], edges[:, 1]), axis=1) < 2.0 * _LEAST_AREA_M2
     seeds = [[float(each) for each in seed] for seed in soup.seeds]
 
     def make() -> dict[str, NDArray[Any]]:
-        cells: Cells = fill(corners[~is_flat], surfaces[~is_flat], seeds, rules)
+        cells: Cells = fill(corners[~is_flat], surfaces[~is_flat], seeds, rules, links)
         graph = gather(cells)
         return {
             "cells": np.array([len(cells), cells.nbytes]),
@@ -230,7 +319,17 @@ def _kept_ground(
     kept = kept_arrays(
         "soups",
         __file__,
-        [corners.tobytes(), surfaces.tobytes(), repr(seeds).encode(), repr(rules).encode()],
+        [
+            corners.tobytes(),
+            surfaces.tobytes(),
+            repr(seeds).encode(),
+            repr(rules).encode(),
+            *(
+                part
+                for zone in (zone for link in links for zone in link)
+                for part in (shapely.to_wkb(zone.area), repr(zone.height).encode())
+            ),
+        ],
         make,
     )
     graph = SectorGraph(

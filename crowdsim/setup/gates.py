@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import shapely
 from numpy.typing import NDArray
@@ -32,10 +34,21 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
             if other != place and each.layer == end.layer
         ]
         ground = ground_of(scenario, end)
-        spots = line_spots(end) if end.line else spots_round(ground, end.area, points[place], others)
-        gates.append(
-            Gate(number, at, end.layer, points[place], triangles_of(end.area, ground), spots, bool(end.line))
-        )
+        is_drop = connections[number].is_drop
+        edge = spots_along(ground, end.area, points[place]) if is_drop and at == 0 else np.zeros((0, 2))
+        if end.line:
+            spots = line_spots(end)
+        elif len(edge):
+            spots = np.concatenate([edge, spots_round(ground, end.area, edge[0], others, clear=0.0)])
+        else:
+            spots = spots_round(ground, end.area, points[place], others)
+        gate = Gate(
+            number, at, end.layer, points[place], triangles_of(end.area, ground), spots, bool(end.line),
+            len(edge),
+        )  # fmt: skip
+        if is_drop and at == 1:
+            gate = replace(gate, landing=triangles_of(end.area, shapely.buffer(ground, -CLEAR_M)))
+        gates.append(gate)
     sizes = [len(each.ends) for each in connections]
     return RidingFacts(
         connections,
@@ -75,14 +88,19 @@ def line_spots(end: End) -> NDArray[np.float64]:
 
 
 def spots_round(
-    ground: object, area: object, point: NDArray[np.float64], others: list[NDArray[np.float64]]
+    ground: object,
+    area: object,
+    point: NDArray[np.float64],
+    others: list[NDArray[np.float64]],
+    clear: float = CLEAR_M,
 ) -> NDArray[np.float64]:
-    """Return places round an area, (s, 2) m, the nearest first: on free ground, in sight of its middle, and
-    nearer to it than to the `others`; the middle itself where there are none.
+    """Return places round an area, (s, 2) m, the nearest first: on free ground, in sight of a point in it,
+    and nearer to that than to the `others`; the point itself where there are none. They are `clear` (m) of
+    the area.
     """
     steps = np.arange(-int(REACH_M / SPACING_M), int(REACH_M / SPACING_M) + 1) * SPACING_M
     place = np.round(point + np.array([[x, y] for y in steps for x in steps]), 6)
-    free = shapely.difference(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, CLEAR_M))
+    free = shapely.difference(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, max(clear, 1e-5)))
     apart = np.hypot(*(place - point).T)
     fits = shapely.contains_xy(free, *place.T) & (apart <= REACH_M)
     for other in others:
@@ -95,6 +113,25 @@ def spots_round(
     place, apart = place[seen], apart[seen]
     order = np.lexsort((place[:, 0], place[:, 1], np.round(apart, 6)))[:MOST_SPOTS]
     return place[order] if len(order) else point[None, :].copy()
+
+
+def spots_along(ground: object, area: object, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return places in an area, (s, 2) m, those first that are nearest to its middle: on free ground, or the
+    middle itself where there are none.
+    """
+    free = shapely.intersection(shapely.buffer(ground, -CLEAR_M), shapely.buffer(area, 1e-6))
+    if shapely.is_empty(free):
+        return point[None, :].copy()
+    first = shapely.get_coordinates(shapely.shortest_line(free, shapely.Point(point)))[0]
+    low, high = np.array(shapely.bounds(free)).reshape(2, 2)
+    counts = [
+        np.arange(np.floor((a - o) / SPACING_M), np.ceil((b - o) / SPACING_M) + 1) * SPACING_M
+        for a, b, o in zip(low, high, first, strict=True)
+    ]
+    place = np.round(first + np.array([[x, y] for y in counts[1] for x in counts[0]]), 6)
+    place = place[shapely.dwithin(free, shapely.points(place), 1e-5)]
+    apart = np.round(np.hypot(*(place - first).T), 6)
+    return place[np.lexsort((place[:, 0], place[:, 1], apart))[:MOST_SPOTS]]
 
 
 def seconds_between(connection: Connection, first: int, second: int) -> float:

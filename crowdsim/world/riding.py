@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,10 @@ class Gate:
         Where those stand that wait, the first ones first.
     moves_up : bool
         Whether they stand in a line and move up; else each keeps its place.
+    edge_spots : int
+        Over an edge agents drop from the first so many of these places; 0: they go in from all of them.
+    landing : (t, 3, 2) float64, m
+        Below an edge: the part of the ground where one lands clear of walls; else none.
     """
 
     connection: int
@@ -74,6 +78,8 @@ class Gate:
     triangles: NDArray[np.float64]
     spots: NDArray[np.float64]
     moves_up: bool
+    edge_spots: int = 0
+    landing: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 3, 2)))
 
     @property
     def value(self) -> int:

@@ -39,7 +39,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "behaviour": ("none", "machines"),
     "together": ("none", "parties"),
     "exits": ("none", "chosen"),
-    "connections": ("none", "a passage", "a lift"),
+    "connections": ("none", "a passage", "a lift", "a drop"),
 }
 IN_SPACE = ("surface", "soup")
 Choices = Mapping[str, str]
@@ -321,6 +321,7 @@ def document(choices: Choices) -> dict[str, Any]:
                     }
                 }
             },
+            "a drop": {"over": {"drop": {"ends": ends, "fall": 9.81 * RIDE_S**2 / 2}}},
         }[choices["connections"]]  # fmt: skip
     if choices["obstacles"] != "none":
         found["obstacles"] = _obstacles(choices)

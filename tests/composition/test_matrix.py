@@ -26,6 +26,7 @@ SAME_TOGETHER = [
         ("ground", "soup"),
         ("behaviour", "machines"),
         ("connections", "a passage"),
+        ("connections", "a drop"),
     )
 ]
 

@@ -33,7 +33,7 @@ def box_meets(low, high, corners):
 class NaiveFill:
     """The ground of a fill; `cells` has the cells as (column, row, height), `steps` where each leads."""
 
-    def __init__(self, corners, surfaces, seeds, rules):
+    def __init__(self, corners, surfaces, seeds, rules, links=()):
         self.corners, self.rules = np.array(corners, dtype=float), rules
         normal = np.cross(self.corners[:, 1] - self.corners[:, 0], self.corners[:, 2] - self.corners[:, 0])
         self.is_ground = (np.hypot(normal[:, 0], normal[:, 1]) <= rules.steepest * np.abs(normal[:, 2])) & (
@@ -54,6 +54,21 @@ class NaiveFill:
                 continue
             self.steps[cell] = [self.step(cell, side) for side in SIDES]
             todo += [other for other in self.steps[cell] if other is not None]
+            for link in links:  # as the document has it, cell by cell
+                if self.is_within(cell, link.enter):
+                    x, y, z = link.exit.middle
+                    column = int(np.floor(x / rules.cell)), int(np.floor(y / rules.cell))
+                    near = [level for level in self.levels(*column) if abs(level - z) < 0.5 * rules.height]
+                    todo += [(*column, min(near, key=lambda level: abs(level - z)))] if near else []
+
+    def is_within(self, cell, zone):
+        i, j, z = cell
+        side = self.rules.cell
+        square = shapely.box(i * side, j * side, (i + 1) * side, (j + 1) * side)
+        if not shapely.covers(zone.area, square):
+            return False
+        near = min(self.levels(i, j), key=lambda level: abs(level - zone.height))
+        return near == z and abs(z - zone.height) < 0.5 * self.rules.height
 
     def square(self, i, j):
         """Return the corners of the square that a body stands on."""

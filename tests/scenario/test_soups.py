@@ -182,3 +182,92 @@ def test_mistakes_in_surfaces_have_their_place() -> None:
         scenario_of(f"{STREET}, surfaces: {{road: {{materials: [asfalt]}}}}")
     with pytest.raises(ScenarioError, match=r"there are 12 triangles, but 2 names in materials"):
         scenario_of(f"triangles: {WORLD[:12].tolist()}, seeds: [[1, 1, 0]], materials: [a, b]")
+
+
+CONNECTED = """\
+version: 1
+geometry:
+  soup: {{triangles: {triangles}, seeds: [[1, 1, 0]]{more}}}
+connections:
+  up:
+    ladder:
+      ends: [{{area: {{box: [0, 2, 1, 3]}}, height: 0}}, {{area: {{box: [{x}, 2, 3, 3]}}, height: {z}}}]
+      climb: 4
+groups:
+  - {{name: a, count: 2, height: 0, region: {{box: [0, 0, 2, 1]}}, goals: [{{point: [1, 0.5], height: 0}}]}}
+"""
+TWO_STOREYS = np.concatenate([floor(0, 0, 4, 4), floor(0, 0, 4, 4, 4.0)])
+
+
+def connected_soup(corners: Any, more: str = "", z: float = 4) -> Any:
+    return parse_scenario(CONNECTED.format(triangles=corners.tolist(), more=more, x=1, z=z))
+
+
+def test_the_fill_goes_on_behind_connections_that_say_a_height() -> None:
+    scenario = connected_soup(TWO_STOREYS)
+    assert [floor.elevation for floor in scenario.geometry.floors] == [0.0, 4.0]
+    assert [end.layer for end in scenario.connections[0].ends] == [0, 1]
+    again = parse_scenario(canonical_text(scenario))
+    assert canonical_text(again) == canonical_text(scenario)
+
+
+def test_where_one_cannot_come_out_the_connection_is_named_with_what_stands_there() -> None:
+    pole = block(1.8, 2.2, 3.0, 2.2, 2.8, 6.0)
+    with pytest.raises(ScenarioError) as refused:
+        connected_soup(np.concatenate([TWO_STOREYS, pole]))
+    said = str(refused.value)
+    assert (
+        "scenario:7:" in said
+        and "connections.up.ladder.ends[1]: no agent can come out in the middle of it" in said
+    )
+    assert "meets triangle" in said and "Move the area" in said
+
+
+def test_a_height_on_no_floor_there_is_refused_with_that_of_the_nearest() -> None:
+    with pytest.raises(ScenarioError, match=r"nearest to -3 m is at 0.00 m, on another floor"):
+        parse_scenario(
+            CONNECTED.format(triangles=TWO_STOREYS.tolist(), more="", x=1, z=4).replace(
+                "height: 0}", "height: -3}"
+            )
+        )
+    said = GROUPS.replace("count: 2", "count: 2, height: 2.5")
+    with pytest.raises(ScenarioError, match=r"groups\[0\].height: .* nearest to 2.5 m is at 0.00 m"):
+        parse_scenario(
+            f"version: 1\ngeometry:\n  soup: {{triangles: {WORLD.tolist()}, seeds: [[1, 1, 0]]}}\n{said}"
+        )
+
+
+ROCK = np.concatenate([floor(0, 0, 8, 8), block(0, 4, 0, 8, 8, 1.5)])
+
+
+def test_drops_are_connections_that_are_told_of_and_written_down() -> None:
+    said = f"triangles: {ROCK.tolist()}, seeds: [[1, 1, 0], [1, 7, 1.5]], drop: 1.6"
+    groups = GROUPS.replace("[0, 0, 2, 4]", "[0, 0, 2, 2]").replace("count: 2", "count: 2, height: 0")
+    groups = groups.replace("[{point: [2.5, 2]}]", "[{point: [2.5, 2], height: 0}]")
+    scenario = parse_scenario(f"version: 1\ngeometry:\n  soup: {{{said}}}\n{groups}")
+    assert [each.name for each in scenario.connections] == ["drop 1", "drop 2", "drop 3", "drop 4"]
+    assert all(each.one_way and each.is_drop for each in scenario.connections)
+    assert scenario.connections[0].seconds[0] == pytest.approx((2 * 1.5 / 9.81) ** 0.5)
+    assert "4 drops over edges, by 1.50 to 1.50 m" in [note.message for note in scenario.notes]
+    again = parse_scenario(canonical_text(scenario))
+    assert canonical_text(again) == canonical_text(scenario) and len(again.connections) == 4
+    low = parse_scenario(f"version: 1\ngeometry:\n  soup: {{{said.replace('1.6', '1.4')}}}\n{groups}")
+    assert low.connections == ()
+
+
+def test_names_of_drops_are_not_those_of_other_connections() -> None:
+    soup = ", drop: 1.6, most_cells: 10000"
+    text = CONNECTED.format(
+        triangles=np.concatenate([ROCK, floor(0, 0, 4, 3, 4.0)]).tolist(), more=soup, x=1, z=4
+    ).replace("  up:", "  drop 01:")
+    text = text.replace("[[1, 1, 0]]", "[[1, 1, 0], [1, 7, 1.5]]")
+    names = [each.name for each in parse_scenario(text).connections]
+    assert len(set(names)) == len(names) == 5 and "drop 1" in names
+
+
+def test_too_many_drops_have_their_place() -> None:
+    crates = [block(2 * i, 2 * j, 0, 2 * i + 1, 2 * j + 1, 1.0) for i in range(9) for j in range(9)]
+    seeds = [[2 * i + 0.5, 2 * j + 0.5, 1.0] for i in range(9) for j in range(9)]
+    corners = np.concatenate([floor(-2, -2, 19, 19), *crates])
+    with pytest.raises(ScenarioError, match=r"3:\d+: geometry.soup.drop: there are 81 edges"):
+        scenario_of(f"triangles: {corners.tolist()}, seeds: {[[-1, -1, 0], *seeds]}, drop: 1.5")

@@ -5,11 +5,12 @@ import pytest
 import shapely
 
 import crowdsim
+from crowdsim.scenario.canonical import canonical_data
 from crowdsim.scenario.load import load_scenario, parse_scenario
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, assert_same_on_threads_and_from_saved_states
 from tests.navigation.soup.scenes import block, floor, stair, wall
-from tests.navigation.soup.worlds import SHIPPED, as_obj, spiral
+from tests.navigation.soup.worlds import SHIPPED, cliff, overpass, spiral, tower
 
 PLANNERS = ["mesh", "optimal", "visibility", "grid", "s2-grid"]
 MODELS = ["orca", "clearpath", "hrvo", "sampled-hrvo", "none"]
@@ -61,8 +62,8 @@ def test_all_go_up_the_spiral_stair_round_the_pillar_and_through_nothing(tmp_pat
 
 
 def test_the_shipped_triangles_are_those_that_are_made():
-    for name, make in SHIPPED.items():
-        assert (SCENARIOS / "maps" / name).read_text() == as_obj(make())
+    for name, text_of in SHIPPED.items():
+        assert (SCENARIOS / "maps" / name).read_text() == text_of()
 
 
 def two_storeys(**more):
@@ -191,3 +192,140 @@ def test_cars_keep_to_the_street_and_people_to_the_pavement(tmp_path, navigation
         again = parse_scenario(kept.header.scenario)
     kinds = {each.kind: each.area.area for each in again.geometry.terrain[0]}
     assert kinds == {"asphalt": 180 - 18, "pavement": 120, "stripes": 18}
+
+
+def rides_of(path):
+    """Return for each agent, by its number, which connections it took, in turn, from the events."""
+    with crowdsim.open_run(path) as kept:
+        events = kept.events()
+        names = [each.name for each in parse_scenario(kept.header.scenario).connections]
+    rides = events[events["kind"] == "BOARDED"].sort_values("tick")
+    return {
+        number: [names[value // 1024] for value in own["value"]] for number, own in rides.groupby("entity")
+    }
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 11))])
+def test_from_the_basement_to_the_roof_by_stair_door_lift_and_ladder(tmp_path, seed):
+    scenario = load_scenario(SCENARIOS / "basement-to-roof.yaml", sets=[f"seed={seed}"])
+    verdict, seen = run_of(scenario, tmp_path)
+    assert verdict.arrived == 10
+    first, last = (seen.sort_values("frame").drop_duplicates("id", keep=end) for end in ("first", "last"))
+    assert sorted(first["z"]) == [-3.0] * 6 + [0.0] * 4 and np.allclose(last["z"], 10.5)
+    visitors = set(first[first["z"] == 0.0]["id"])
+    rides = rides_of(tmp_path / "run.h5")
+    assert len(rides) == 10 and len(visitors) == 4
+    for number, own in rides.items():
+        assert own == (["lift", "ladder"] if number in visitors else ["door", "lift", "ladder"])
+    # nobody is in the wall but where its door is, and nobody without the key
+    in_wall = seen[seen["x"].between(8.0, 8.2) & (seen["z"].abs() < 0.5)]
+    assert in_wall["y"].between(2.9, 4.3).all() and not in_wall["id"].isin(visitors).any()
+    # nobody reaches into a triangle but in the door, and on the ladder, where there is none
+    walking = seen[~seen["x"].between(7.7, 8.5) & ~seen["x"].between(1.6, 2.3) & (seen["frame"] % 25 == 0)]
+    assert deepest_in_triangles(walking, tower(), 0.2, 0.45, 1.9) < 0.02
+
+
+def test_one_without_the_key_ends_with_the_reason_where_there_is_no_other_path(tmp_path):
+    text = (SCENARIOS / "basement-to-roof.yaml").read_text().replace("keys: [red]", "keys: []")
+    first_floor = "- {area: {box: [12.2, 3, 13.8, 5]}, height: 3.5}\n        "
+    assert first_floor in text
+    text = text.replace(first_floor, "").replace("times: [3.5, 3.5]", "times: [7]")
+    with Simulation(parse_scenario(text, folder=SCENARIOS), out=tmp_path / "run.h5") as run:
+        for _ in range(600):
+            run.step()
+        verdict = run.finish()
+    assert len(verdict.left) == 10 and {each.reason for each in verdict.left} == {"needs key red"}
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 11))])
+def test_all_drop_over_the_edge_of_the_cliff_and_nobody_comes_up_there(tmp_path, seed):
+    scenario = load_scenario(SCENARIOS / "cliff.yaml", sets=[f"seed={seed}"])
+    verdict, seen = run_of(scenario, tmp_path)
+    assert verdict.arrived == 20
+    fastest = []
+    for _, own in seen.sort_values("frame").groupby("id"):
+        x, y, z = own["x"].to_numpy(), own["y"].to_numpy(), own["z"].to_numpy()
+        jump = np.flatnonzero(np.abs(np.diff(z)) > 0.3)
+        if z[0] == 2.0:
+            assert len(jump) == 1 and z[jump[0] + 1] == 0.0
+            edge = 6.0 + 5.0 / 24.0 * x[jump[0]]
+            assert abs(y[jump[0]] - edge) < 1.0  # at the edge, and straight over it
+            fastest.append((np.hypot(np.diff(x), np.diff(y)) / 0.1).max())
+        else:
+            assert len(jump) == 0 and x[z > 0.1].max() > 28.0  # over the ramp
+    # one that finds the place below taken lands beside it
+    assert np.median(fastest) < 2.2 and max(fastest) < 10.0
+    # nobody reaches into a triangle but those in the air, past the edge
+    near_edge = (seen["y"] - 6.0 - 5.0 / 24.0 * seen["x"]).abs() < 1.2
+    assert deepest_in_triangles(seen[~near_edge & (seen["frame"] % 6 == 0)], cliff(), 0.25, 0.45, 1.9) < 0.02
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 11))])
+def test_people_cross_the_road_over_the_bridge_and_cars_go_under_it(tmp_path, seed):
+    verdict, seen = run_of(load_scenario(SCENARIOS / "overpass.yaml", sets=[f"seed={seed}"]), tmp_path)
+    assert verdict.arrived == 44
+    start = seen.sort_values("frame").drop_duplicates("id").set_index("id")["y"]
+    cars = seen["id"].isin(start.index[start.between(10, 16)])
+    assert seen[cars]["id"].nunique() == 20
+    assert (seen[cars]["z"] == 0.0).all() and seen[cars]["y"].between(10.0, 16.01).all()
+    over_road = seen[~cars & seen["y"].between(10.3, 15.7)]
+    assert over_road["id"].nunique() == 24
+    assert np.allclose(over_road["z"], 3.0) and over_road["x"].between(18, 21).all()
+    # some are above cars, and neither minds
+    below = seen[cars & seen["x"].between(18, 21)]
+    both = below.merge(over_road, on="frame")
+    assert (np.hypot(both["x_x"] - both["x_y"], both["y_x"] - both["y_y"]) < 1.0).any() or seed > 1
+    corners, _ = overpass()
+    assert deepest_in_triangles(seen[~cars & (seen["frame"] % 10 == 0)], corners, 0.2, 0.45, 1.9) < 0.02
+
+
+def rock(**more):
+    corners = np.concatenate([floor(0, 0, 12, 10), block(0, 5, 0, 12, 10, 2.0)])
+    return {
+        "version": 1,
+        "geometry": {
+            "soup": {
+                "triangles": corners.tolist(),
+                "seeds": [[1, 9, 2], [1, 1, 0]],
+                "body": {"side": 0.25},
+                "drop": 2.5,
+            }
+        },
+        "goals": {
+            "low": {"region": {"box": [8, 0.5, 11.5, 3]}, "height": 0},
+            "high": {"region": {"box": [1, 7, 4, 9.5]}, "height": 2},
+        },
+        "groups": [
+            {"name": "down", "count": 10, "height": 2, "region": {"box": [1, 6, 11, 9.5]}, "goals": ["low"]},
+            {"name": "up", "count": 3, "height": 0, "region": {"box": [1, 0.5, 6, 3]}, "goals": ["high"]},
+        ],
+        "stop": {"after": 60, "when": "all_arrived", "stuck_for": 10},
+    } | more
+
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("navigation", PLANNERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_under_every_planner_and_model_all_come_down_and_none_up(tmp_path, navigation, model):
+    said = {"kind": navigation} | ({"cell_size": 0.1, "object_padding": 0.0} if "grid" in navigation else {})
+    verdict, seen = run_of(rock(navigation=said, avoidance=model), tmp_path)
+    assert verdict.arrived == 10 and verdict.not_arrived == 3, verdict
+    start = seen.sort_values("frame").drop_duplicates("id").set_index("id")["z"]
+    below = seen[seen["id"].isin(start.index[start == 0.0])]
+    assert (below["z"] == 0.0).all() and below["y"].max() < 5.0
+    assert verdict.deepest_overlap_m < 0.05 or model == "none"
+
+
+def test_runs_with_drops_and_links_are_the_same_on_threads_and_from_every_saved_state():
+    assert_same_on_threads_and_from_saved_states(rock(), 120, (1, 40, 47, 60))
+    building = canonical_data(load_scenario(SCENARIOS / "basement-to-roof.yaml"))
+    assert_same_on_threads_and_from_saved_states(building, 700, (1, 250, 433, 600))
+
+
+def test_a_hundred_at_an_edge_get_over_it_side_by_side(tmp_path):
+    group = {"name": "down", "count": 100, "height": 2, "region": {"box": [1, 6, 11, 9.5]}, "goals": ["low"]}
+    verdict, seen = run_of(rock(groups=[group]), tmp_path)
+    assert verdict.arrived == 100 and verdict.last_arrival_s < 30.0
+    seen = seen.sort_values("frame")
+    over = seen[seen.groupby("id")["z"].diff() < -1.0]
+    assert len(over) == 100 and np.histogram(over["x"], np.linspace(0, 12, 7))[0].min() > 5

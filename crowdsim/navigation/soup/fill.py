@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from crowdsim.errors import NavigationError
@@ -100,6 +101,58 @@ class SeedRefused(NavigationError):
     ----------
     number : int
         Of the seed, from 0.
+    """
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+
+
+class Zone(NamedTuple):
+    """A place in space.
+
+    Attributes
+    ----------
+    area : shapely Polygon or MultiPolygon, m
+        In plan.
+    height : float, m
+        About how high it lies: what is meant is the level nearest to it, less than half of the body's height
+        away.
+    """
+
+    area: Any
+    height: float
+
+    @property
+    def middle(self) -> tuple[float, float, float]:
+        """Return a place in the middle (m)."""
+        middle = shapely.centroid(self.area)
+        if not shapely.covers(self.area, middle):
+            middle = shapely.point_on_surface(self.area)
+        return float(middle.x), float(middle.y), self.height
+
+
+class Link(NamedTuple):
+    """What takes a body from one zone to another: a lift, a ladder, a door ([Smith 2002], "teleport
+    mechanisms").
+
+    Attributes
+    ----------
+    enter, exit : Zone
+        Where one goes in and comes out.
+    """
+
+    enter: Zone
+    exit: Zone
+
+
+class ExitRefused(NavigationError):
+    """No body can stand in the middle of a link's exit, and none gets there otherwise.
+
+    Attributes
+    ----------
+    number : int
+        Of the link, from 0.
     """
 
     def __init__(self, number: int, why: str) -> None:
@@ -232,9 +285,10 @@ def fill(
     surfaces: NDArray[np.uint8],
     seeds: Sequence[Sequence[float]],
     rules: FillRules,
+    links: Sequence[Link] = (),
 ) -> Cells:
     """Find all ground that a body gets to; see `fill_steps`."""
-    return at_once(fill_steps(corners, surfaces, seeds, rules))
+    return at_once(fill_steps(corners, surfaces, seeds, rules, links))
 
 
 def fill_steps(
@@ -242,6 +296,7 @@ def fill_steps(
     surfaces: NDArray[np.uint8],
     seeds: Sequence[Sequence[float]],
     rules: FillRules,
+    links: Sequence[Link] = (),
 ) -> Steps[Cells]:
     """Find all ground that a body gets to, resting in between.
 
@@ -255,16 +310,20 @@ def fill_steps(
         Places where a body can stand: on the highest level that is at most a step above, and less than the
         body's height below.
     rules : FillRules
+    links : sequence of Link
+        A cell that is reached and lies wholly where one goes in lets a body stand in the middle of where it
+        comes out, if there is room for it ([Smith 2002]).
 
     Returns
     -------
     Cells
-        The same for any order of triangles and seeds.
+        The same for any order of triangles, seeds and links.
 
     Raises
     ------
     NavigationError
-        If a body cannot stand at a seed, or the ground is larger than `rules` allow.
+        If a body cannot stand at a seed, or where a link that is reached comes out, or the ground is larger
+        than `rules` allow.
     """
     lattice = _lattice_of(corners, rules)
     triangles = _over_blocks(corners, surfaces, lattice, rules)
@@ -292,32 +351,57 @@ def fill_steps(
                 "take larger cells, or close the world where it does not matter"
             )
 
-    for number, seed in enumerate(seeds):
-        block, column = _column_of(lattice, seed)
+    def put_down(block: int, level: int) -> None:
+        if not flooded.mark[level] & flooding.REACHED:
+            flooded.mark[level] |= flooding.REACHED
+            flooded.counted[flooding.CELLS] += 1
+            its_block = int(flooded.made[block])
+            if not flooded.waits[its_block]:
+                flooded.waits[its_block] = True
+                flooded.waiting[flooded.counted[flooding.WAITING]] = its_block
+                flooded.counted[flooding.WAITING] += 1
+
+    def column_under(place: Sequence[float]) -> tuple[int, int]:
+        block, column = _column_of(lattice, place)
         if block >= 0:
             while (
                 said := make_block(lattice, body, triangles, flooded, spans, levels, block)
             ) != flooding.DONE:
                 grow(said)
+        return block, column
+
+    for number, seed in enumerate(seeds):
+        block, column = column_under(seed)
         level = _level_under(flooded, rules, block, column, float(seed[2]))
         if level < 0:
             raise SeedRefused(number, _why_not(triangles, lattice, rules, seed))
-        if not flooded.mark[level] & flooding.REACHED:
-            flooded.mark[level] |= flooding.REACHED
-            flooded.counted[flooding.CELLS] += 1
-        its_block = int(flooded.made[block])
-        if not flooded.waits[its_block]:
-            flooded.waits[its_block] = True
-            flooded.waiting[flooded.counted[flooding.WAITING]] = its_block
-            flooded.counted[flooding.WAITING] += 1
+        put_down(block, level)
+    unused, blocked = list(range(len(links))), list[int]()
     while True:
         said = flood(
             lattice, body, triangles, flooded, spans, levels, stack, _BLOCKS_AT_ONCE, rules.most_cells
         )
         if said == flooding.DONE and flooded.counted[flooding.CELLS] <= rules.most_cells:
-            break
-        grow(said if said != flooding.DONE else flooding.TOO_MANY_CELLS)
+            reached = [
+                number for number in unused if _is_reached(lattice, flooded, rules, links[number].enter)
+            ]
+            if not reached:
+                break
+            unused = [number for number in unused if number not in reached]
+            for number in reached:
+                middle = links[number].exit.middle
+                block, column = column_under(middle)
+                level = _level_near(flooded, rules, block, column, middle[2])
+                if level >= 0:
+                    put_down(block, level)
+                else:
+                    blocked.append(number)
+        else:
+            grow(said if said != flooding.DONE else flooding.TOO_MANY_CELLS)
         yield "flood"
+    for number in blocked:
+        if not _is_reached(lattice, flooded, rules, links[number].exit):
+            raise ExitRefused(number, _why_not(triangles, lattice, rules, links[number].exit.middle))
     kept = keep_reached(lattice, flooded)
     yield "cells"
     blocks = int(flooded.counted[flooding.BLOCKS])
@@ -418,6 +502,43 @@ def _level_under(flooded: Flooded, rules: FillRules, block: int, column: int, z:
     return max(
         (level for level in own if z - rules.height < flooded.z[level] <= z + rules.step_up), default=-1
     )
+
+
+def _level_near(flooded: Flooded, rules: FillRules, block: int, column: int, z: float) -> int:
+    """Return the level of a column that is nearest to a height, less than half of the body's away; -1 if
+    there is none.
+    """
+    if block < 0 or flooded.made[block] < 0:
+        return -1
+    number = int(flooded.made[block])
+    own = range(int(flooded.start[number, column]), int(flooded.start[number, column + 1]))
+    near = [level for level in own if abs(flooded.z[level] - z) < 0.5 * rules.height]
+    return min(near, key=lambda level: abs(flooded.z[level] - z), default=-1)
+
+
+def _is_reached(lattice: Lattice, flooded: Flooded, rules: FillRules, zone: Zone) -> bool:
+    """Return whether a cell lies wholly in a zone, and a body gets there."""
+    shapely.prepare(zone.area)
+    side = BLOCK * lattice.cell
+    low, high = (
+        np.floor(np.array(ends) / side).astype(np.int64) - [lattice.first_x, lattice.first_y]
+        for ends in np.reshape(zone.area.bounds, (2, 2))
+    )
+    low, high = np.maximum(low, 0), np.minimum(high, [lattice.wide - 1, lattice.deep - 1])
+    for y in range(int(low[1]), int(high[1]) + 1):
+        for x in range(int(low[0]), int(high[0]) + 1):
+            block = y * lattice.wide + x
+            if flooded.made[block] < 0:
+                continue
+            corner = np.array([lattice.first_x + x, lattice.first_y + y]) * BLOCK
+            row, column = np.divmod(np.arange(COLUMNS), BLOCK)
+            left, bottom = (column + corner[0]) * lattice.cell, (row + corner[1]) * lattice.cell
+            squares = shapely.box(left, bottom, left + lattice.cell, bottom + lattice.cell)
+            for inside in np.flatnonzero(shapely.covers(zone.area, squares)).tolist():
+                level = _level_near(flooded, rules, block, inside, zone.height)
+                if level >= 0 and flooded.mark[level] & flooding.REACHED:
+                    return True
+    return False
 
 
 def _place_of(lattice: Lattice, block: int) -> str:

@@ -24,9 +24,24 @@ JOIN_M = 1.0  # So near to the place behind the last one an agent waits with the
 AT_SPOT_M = 0.2
 OFF_M = 0.45  # So far from its place one that was pushed goes back.
 BESIDE_M = 1.0  # One that stands so near to a place that has become free moves up.
+DROP_M = 0.4  # So near to its place at an edge an agent drops.
 BOARD_M = 3.0  # So near to the middle of the area an agent goes in, or within `JOIN_M` of its place.
 THRONG_M = 7.0  # So near to a gate those that come are held up by those that wait there.
 TRIES = 24  # Places that one that comes out tries in a tick.
+
+
+def nearest_in_triangles(triangles: NDArray[np.float64], place: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the point of some triangles, (t, 3, 2), that is nearest to a place, (2,)."""
+    side = np.roll(triangles, -1, axis=1) - triangles
+    to = place - triangles
+    turn = side[..., 0] * to[..., 1] - side[..., 1] * to[..., 0]
+    if np.any((turn >= 0.0).all(axis=1) | (turn <= 0.0).all(axis=1)):
+        return place
+    length = np.maximum((side * side).sum(axis=2), 1e-12)
+    share = np.clip((side * to).sum(axis=2) / length, 0.0, 1.0)
+    points = (triangles + share[..., None] * side).reshape(-1, 2)
+    found: NDArray[np.float64] = points[np.argmin(np.hypot(*(points - place).T))]
+    return found
 
 
 class Gates:
@@ -80,6 +95,8 @@ class Gates:
         agents, gate = self.world.agents, self.gates[int(self.world.agents.gate[row])]
         place = agents.position[row]
         spot = gate.spots[min(int(agents.gate_spot[row]), len(gate.spots) - 1)]
+        if gate.edge_spots:
+            return bool(agents.gate_spot[row] < gate.edge_spots and np.hypot(*(place - spot)) <= DROP_M)
         return bool(np.hypot(*(place - gate.point)) <= BOARD_M or np.hypot(*(place - spot)) <= JOIN_M)
 
     def tail(self, gate: int) -> int:
@@ -267,7 +284,11 @@ class Gates:
         spots = np.empty((1, TRIES, 2))
         key, first = agents.key[row : row + 1], 3 * TRIES * tick.number
         draw_spots(self._seed, int(Stream.ALIGHT), key, first, gate.triangles, self._shares[number], spots)
-        spots[0, 0] = gate.point  # one that comes out alone does so in the middle
+        landing = self.landing(row)  # one that comes out alone does so there
+        if len(gate.landing):  # and one below an edge as near to it as there is room
+            apart = np.hypot(*(spots[0] - landing).T)
+            spots[0] = spots[0, np.argsort(apart, kind="stable")]
+        spots[0, 0] = landing
         radius = agents.radius[row : row + 1]
         reach = np.abs(agents.position - gate.point).max(axis=1) - agents.radius
         near = reach <= float(np.abs(gate.triangles - gate.point).max()) + float(radius[0]) + GAP_M
@@ -286,6 +307,16 @@ class Gates:
             return False
         self._come_out(tick.number, row, place[0], int(polygon[0]))
         return True
+
+    def landing(self, row: int) -> NDArray[np.float64]:
+        """Return where one that rides comes out, if there is room, (2,) m: in the middle, or below the place
+        at an edge from which it drops.
+        """
+        agents = self.world.agents
+        gate, out = self.gates[int(agents.gate[row])], self.gates[int(agents.gate_out[row])]
+        if not gate.edge_spots or not len(out.landing):
+            return out.point
+        return nearest_in_triangles(out.landing, agents.boarded_at[row] + (out.point - gate.point))
 
     def _come_out(self, tick: int, row: int, place: NDArray[np.float64], polygon: int) -> None:
         agents, one = self.world.agents, np.array([row])

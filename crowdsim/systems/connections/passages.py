@@ -1,4 +1,4 @@
-"""Passages, ladders, doors and escalators: what leads from one end to another in a time."""
+"""Passages, ladders, doors, escalators and drops: what leads from one end to another in a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.scenario.connections import Connection
+from crowdsim.setup.gates import SPACING_M
 from crowdsim.systems.base.system import Tick, ticks_of
 from crowdsim.systems.connections.gates import Gates
 from crowdsim.world.columns import NEVER
@@ -13,13 +14,14 @@ from crowdsim.world.riding import RideStep
 
 SHUT = -1
 WALKS_M_S = 1.34  # [Weidmann 1993]
+FLOW_1_MS = 1.22  # Over a metre of an edge go so many a second, as through a door [Weidmann 1993].
 
 
 class Passage:
     """A connection with two ends while the run lasts.
 
     Those that wait at both ends go in by the turn in which they came. One that may not yet lets none behind
-    it go before.
+    it go before; over the edge of a drop each goes where and when it comes to it.
 
     Parameters
     ----------
@@ -62,6 +64,8 @@ class Passage:
         riders = gates.riders(self.number)
         for row in gates.lines(self.number).tolist():
             if not self._may_go_in(tick.number, row, riders):
+                if self.connection.is_drop:
+                    continue
                 return
             end = gates.gates[int(agents.gate[row])].end
             self.ready[end] = tick.number + self.ticks(self.connection.headway)
@@ -72,10 +76,30 @@ class Passage:
         agents = self.gates.world.agents
         if self.connection.kind != "door":
             return self.ticks(self._seconds)
-        there = self.gates.point[agents.gate_out[row]]
-        return max(
-            1, self.ticks(float(np.hypot(*(there - agents.position[row])) / agents.desired_speed[row]))
-        )
+        length = sum(self._legs(row, agents.position[row]))
+        return max(1, self.ticks(length / float(agents.desired_speed[row])))
+
+    def _legs(self, row: int, begin: NDArray[np.float64]) -> tuple[float, float]:
+        """Return how far it is from a place to the middle of the end before a door, and on behind it (m)."""
+        agents, point = self.gates.world.agents, self.gates.point
+        first, last = point[agents.gate[row]], point[agents.gate_out[row]]
+        return float(np.hypot(*(first - begin))), float(np.hypot(*(last - first)))
+
+    def _place(self, row: int, share: float) -> NDArray[np.float64]:
+        """Return where one that rides is, (2,) m: on the line to where it comes out. Through a door it
+        leads by the middle of the end before it, not through the wall beside it.
+        """
+        agents, gates = self.gates.world.agents, self.gates
+        begin, end = agents.boarded_at[row], gates.landing(row)
+        if self.connection.kind == "door":
+            before, behind = self._legs(row, begin)
+            gone, middle = share * (before + behind), gates.point[agents.gate[row]]
+            if gone < before:
+                end, share = middle, gone / before
+            else:
+                begin, share = middle, (gone - before) / max(behind, 1e-9)
+        found: NDArray[np.float64] = begin + share * (end - begin)
+        return found
 
     def _may_go_in(self, tick: int, row: int, riders: NDArray[np.int64]) -> bool:
         agents, gates = self.gates.world.agents, self.gates
@@ -99,17 +123,19 @@ class Passage:
         return True
 
     def carry(self, tick: int) -> None:
-        """Move those that ride along the line to the other end; they are on the floor of the nearer one."""
+        """Move those that ride to the other end; they are on the floor of the nearer one."""
         agents, gates = self.gates.world.agents, self.gates
         for row in gates.riders(self.number).tolist():
             begin, end = int(agents.ride_since[row]), int(agents.ride_until[row])
             share = min(1.0, (tick - begin) / max(1, end - begin))
             to = int(agents.gate_out[row])
-            place = agents.boarded_at[row] + share * (gates.point[to] - agents.boarded_at[row])
-            gates.put(row, place, to if share >= 0.5 else int(agents.gate[row]))
+            gates.put(row, self._place(row, share), to if share >= 0.5 else int(agents.gate[row]))
 
     def expected(self, ahead: int) -> float:
         """Return how long an agent expects to wait behind so many others, s."""
+        if self.connection.is_drop:
+            width = SPACING_M * self.gates.gates[int(self.gates.facts.first_gate[self.number])].edge_spots
+            return ahead / (FLOW_1_MS * width)
         each = max(self.connection.headway, self._seconds / self.connection.capacity)
         return ahead * each + (self.connection.opening if self.connection.key else 0.0)
 

@@ -5,9 +5,18 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import shapely
 
 from crowdsim.errors import NavigationError
-from crowdsim.navigation.soup.fill import FillRules, SeedRefused, fill, fill_steps
+from crowdsim.navigation.soup.fill import (
+    ExitRefused,
+    FillRules,
+    Link,
+    SeedRefused,
+    Zone,
+    fill,
+    fill_steps,
+)
 from tests.navigation.soup.scenes import (
     RULES,
     block,
@@ -312,3 +321,65 @@ def test_ground_that_is_too_large_is_refused_before_it_is_looked_through():
 def test_rules_that_do_not_fit_together_are_refused(change, says):
     with pytest.raises(NavigationError, match=says):
         FillRules(**({"side": 0.25, "height": 1.8, "cell": 0.25} | change))
+
+
+def zone(x0, y0, x1, y1, z=0.0):
+    return Zone(shapely.box(x0, y0, x1, y1), z)
+
+
+def linked(*parts, links, seed=(0.6, 0.6, 0.0), rules=RULES):
+    corners = np.concatenate(parts)
+    return fill(corners, np.ones(len(corners), dtype=np.uint8), [seed], rules, links)
+
+
+LIFT = Link(zone(3, 1, 4, 2), zone(3, 1, 4, 2, 4.0))
+LADDER = Link(zone(0, 3, 1, 4, 4.0), zone(0, 3, 1, 4, 8.0))
+STOREYS = (floor(0, 0, 4, 4), floor(0, 0, 4, 4, 4.0), floor(0, 0, 4, 4, 8.0))
+
+
+@pytest.mark.parametrize("links", [(LIFT, LADDER), (LADDER, LIFT), (LADDER, LIFT, LADDER)])
+def test_the_fill_goes_on_behind_a_lift_and_behind_what_is_reached_by_it(links):
+    cells = linked(*STOREYS, links=links)
+    assert len(cells) == 3 * 256 and sorted(set(places(cells)[:, 2])) == [0.0, 4.0, 8.0]
+    # what takes a body from one storey to the next is no step
+    assert (cells.table().neighbour < 0).sum() == 3 * 4 * 16
+
+
+def test_a_link_leads_nowhere_from_where_no_whole_cell_lies_in_it_or_none_is_reached():
+    assert len(linked(*STOREYS, links=[Link(zone(3.1, 1, 3.4, 2), LIFT.exit)])) == 256
+    assert len(linked(*STOREYS, links=[LADDER])) == 256
+    assert len(linked(*STOREYS, links=[Link(LIFT.enter._replace(height=4.0), LADDER.exit)])) == 256
+
+
+def test_where_no_body_can_come_out_that_is_said_unless_one_gets_there_otherwise():
+    pole = block(3.4, 1.4, 3.9, 3.6, 1.6, 7.0)
+    with pytest.raises(ExitRefused, match="meets triangle") as refused:
+        linked(*STOREYS, pole, links=[LADDER, LIFT])
+    assert refused.value.number == 1
+    other = Link(zone(0, 0, 1, 1), zone(0, 0, 1, 1, 4.0))
+    assert len(linked(*STOREYS, pole, links=[LIFT, other])) > 500
+    with pytest.raises(ExitRefused, match="there is no triangle above or below"):
+        linked(*STOREYS, links=[Link(LIFT.enter, zone(9, 9, 11, 11))])
+
+
+@pytest.mark.sample(3)
+@pytest.mark.parametrize("seed", range(20))
+def test_cells_behind_links_are_those_of_the_reference(seed):
+    corners = np.concatenate([random_world(seed), random_world(seed + 500) + [8.0, 0.0, 0.0]])
+    rng = np.random.default_rng(seed)
+    start = standing_seed(corners, TILTED)
+    low = rng.uniform(0.5, 3.5, (3, 2, 2))
+    areas = [[shapely.box(*corner, *(corner + rng.uniform(0.4, 1.5, 2))) for corner in pair] for pair in low]
+    links = [
+        Link(Zone(one, 0.2), Zone(shapely.affinity.translate(other, shift), 0.2))
+        for (one, other), shift in zip(areas, (8.0, 8.0, 0.0), strict=True)
+    ]
+    surfaces = np.ones(len(corners), dtype=np.uint8)
+    with contextlib.suppress(ExitRefused):
+        table = fill(corners, surfaces, [start], TILTED, links).table()
+        again = fill(corners, surfaces, [start], TILTED, links[::-1]).table()
+        assert all(np.array_equal(one, other) for one, other in zip(table, again, strict=True))
+        naive = NaiveFill(corners, None, [start], TILTED, links)
+        assert len(table.z) == len(naive.steps)
+        found = {(i, j, round(float(z), 4)) for i, j, z in zip(table.column, table.row, table.z, strict=True)}
+        assert found == {(i, j, round(float(z), 4)) for i, j, z in naive.steps}
