@@ -4,7 +4,7 @@ A drop is no edge of the mesh. Searches, the funnel, walls, shared trees and wid
 to lead there and back, in every kind of planner; a drop leads there only, takes a time, and agents on both
 sides of it must keep off it as off a wall. That is what a connection is: a directed link from one place to
 another. So drops become connections, each over a piece of edge that is some bodies long, and go with all that
-these go with. What it costs: the place along the edge is chosen among the middles of pieces, not by the metre.
+these go with. It costs that the place along an edge is chosen among the middles of pieces, not by the metre.
 """
 
 from __future__ import annotations
