@@ -55,7 +55,8 @@ def plot(
             "--show",
             metavar="WHAT",
             help="Of a recording: trails, density, curve, speeds, budget, or all; of a scenario: mesh, "
-            "portals, widths, cells, visibility, paths; of a sweep: measures of its table. Joined by commas.",
+            "portals, widths, cells, visibility, paths, sectors; of a sweep: measures of its table. Joined "
+            "by commas.",
         ),
     ] = None,
     radius: Annotated[

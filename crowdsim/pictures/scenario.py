@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.mesh.mesh import NavMesh
+from crowdsim.navigation.soup.sectors import portal_lines
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
 from crowdsim.pictures.run import (
     add_lines,
@@ -30,14 +31,16 @@ from crowdsim.pictures.run import (
     pyplot,
 )
 from crowdsim.printable import counted
+from crowdsim.scenario.geometry import Filled
 from crowdsim.setup.build import Built, grid_of
 from crowdsim.setup.paths import Line, lines_of
 
-LAYERS = ("mesh", "portals", "widths", "cells", "visibility", "paths")
+LAYERS = ("mesh", "portals", "widths", "cells", "visibility", "paths", "sectors")
 MOST_PATHS = 200  # More are a solid colour.
 MOST_NUMBERS = 150  # Widths that are written beside their portals, the narrowest first; more cannot be read.
 CELL = (0.34, 0.55, 0.76, 0.35)  # Red, green, blue, and how much of it covers what is below.
 SLOW, FAST, OBSTACLE, EDGE, PORTAL, START = "#7fb069", "#9db4d0", "#d9d9d9", "#9aa0a6", "#3a6ea5", "#c1443c"
+ONE_WAY = "#d95f02"
 
 
 def draw_scenario(
@@ -58,7 +61,8 @@ def draw_scenario(
     layers : sequence of str
         Of ``mesh`` (polygons), ``portals`` (with the points that stand for them in costs), ``widths`` (of
         gaps between walls, in metres), ``cells`` (of a grid, on which an agent can be), ``visibility``
-        (tangents that an agent can use) and ``paths`` (of agents to their first goals).
+        (tangents that an agent can use), ``paths`` (of agents to their first goals) and ``sectors`` (of a
+        fill of triangles, with portals and edges to drop over).
     radius : float, m, optional
         Of the agent whose cells and visibility are drawn; by default that of the thinnest agent.
     form : str, optional
@@ -80,6 +84,10 @@ def draw_scenario(
     geometry = scenario.geometry
     if radius is None:
         radius = float(built.agents.radius.min()) if len(built.agents) else 0.2
+    if "sectors" in layers and geometry.filled is None:
+        raise CrowdsimError(
+            "there are no sectors here: this ground is no fill of triangles. Leave sectors out of --show."
+        )
     graph = _graph_of(mesh) if "visibility" in layers else None
     grid, own_radius = _grid_of(built, radius) if "cells" in layers else (None, radius)
     lines = lines_of(built, MOST_PATHS) if "paths" in layers else []
@@ -99,6 +107,8 @@ def draw_scenario(
             _draw_portals(axes, mesh, edges)
         if "widths" in layers:
             _draw_widths(axes, mesh, edges)
+        if "sectors" in layers and geometry.filled is not None:
+            _draw_sectors(axes, geometry.filled, number)
         if grid is not None:
             _draw_cells(axes, grid, own_radius, number)
         if graph is not None:
@@ -123,6 +133,12 @@ def draw_scenario(
 
 def _notes(layers: Sequence[str], radius: float, lines: Sequence[Line], built: Built) -> list[str]:
     found = [f"visibility of a radius of {radius:.3g} m"] if "visibility" in layers else []
+    filled = built.scenario.geometry.filled
+    if "sectors" in layers and filled is not None:
+        count, runs = len(filled.layers), filled.graph.portals.is_two_way
+        found.append(
+            f"{counted(count, 'sector')}, {len(runs):,} portals, {int((~runs).sum()):,} of them one-way"
+        )
     if "paths" in layers:
         shown = len({line.row for line in lines})
         found.append(
@@ -164,6 +180,26 @@ def _draw_cells(axes: Any, grid: Grid, radius: float, layer: int) -> None:
         aspect=axes.get_aspect(),
         zorder=1.2,
     )
+
+
+def _draw_sectors(axes: Any, filled: Filled, layer: int) -> None:
+    """Draw the sectors of a floor, those that slope shaded, and the portals from them: there and back, and
+    one-way ones.
+    """
+    graph, own = filled.graph, np.flatnonzero(filled.layers == layer)
+    first = graph.sectors.first[own] * graph.cell
+    last = first + graph.sectors.size[own] * graph.cell
+    rises = np.hypot(*graph.sectors.slope[own].T) > 0.0
+    for low, high, is_sloped in zip(first.tolist(), last.tolist(), rises.tolist(), strict=True):
+        x, y = [low[0], high[0], high[0], low[0]], [low[1], low[1], high[1], high[1]]
+        axes.fill(x, y, facecolor=FAST if is_sloped else "none", edgecolor=EDGE, linewidth=0.6, zorder=1.4)
+    runs = graph.portals
+    begins_here = filled.layers[runs.sectors[:, 0]] == layer
+    ends_here = filled.layers[runs.sectors[:, 1]] == layer
+    lines = portal_lines(graph)
+    there_and_back = runs.is_two_way & (begins_here | ends_here)
+    add_lines(axes, lines[there_and_back], colors=PORTAL, linewidths=1.6, zorder=1.8)
+    add_lines(axes, lines[~runs.is_two_way & begins_here], colors=ONE_WAY, linewidths=1.6, zorder=1.9)
 
 
 def _graph_of(mesh: NavMesh) -> Any:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
+from numpy.typing import NDArray
 
 from crowdsim.geometry.floor_plans import CLEARANCE_M, FloorPlan, Join, Plane, Terrain
 from crowdsim.geometry.surface import STEP_M, Patch
@@ -26,6 +27,9 @@ from crowdsim.scenario.geometry_files import GeometryRefused, GridMap, Piece, pi
 from crowdsim.scenario.limits import MAX_AREAS, MAX_KEY_LENGTH
 from crowdsim.scenario.shapes import GRID_M, as_written, cleaned, united_on_grid
 from crowdsim.scenario.tree import Path, Problems, clipped, listed, suggestion
+
+if TYPE_CHECKING:
+    from crowdsim.navigation.soup.sectors import SectorGraph  # with kernels, which few scenarios need
 
 Line = tuple[tuple[float, float], tuple[float, float]]
 
@@ -127,6 +131,21 @@ class NamedPolygon:
 
 
 @dataclass(frozen=True, eq=False)
+class Filled:
+    """What the ground of a fill of triangles was made of.
+
+    Attributes
+    ----------
+    graph : SectorGraph
+    layers : (ns,) int32
+        Floor of each of its sectors.
+    """
+
+    graph: SectorGraph
+    layers: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
 class ToggledArea:
     """A part of the ground that is closed and opened while a scenario runs.
 
@@ -211,6 +230,7 @@ class Geometry:
     areas: tuple[ToggledArea, ...] = ()
     layout: GridLayout | None = None
     weighs_all: bool = False
+    filled: Filled | None = None
 
     def __repr__(self) -> str:
         floors = f" on {counted(len(self.floors), 'floor')}" if self.floors else ""

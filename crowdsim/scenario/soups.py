@@ -24,7 +24,7 @@ from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.connections import Connection, End, directions, fall_s, is_one_way
 from crowdsim.scenario.files import FileRefused
-from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.geometry import Filled, Geometry
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_COORDINATE_M, MAX_TRIANGLES
 from crowdsim.scenario.schema_connections import KINDS, CarrierShape
 from crowdsim.scenario.shapes import GRID_M
@@ -137,7 +137,9 @@ def resolve_soup(
                 (*_PATH, "drop"),
                 f"{counted(len(drops), 'drop')} over edges, by {min(falls):.2f} to {max(falls):.2f} m",
             )
+    _, plate = np.unique(plates_of(graph), return_inverse=True)
     geometry = as_floors(patches, floors, rules.height, graph.step)
+    geometry = replace(geometry, filled=Filled(graph, floors[plate]))
     if soup.surfaces:
         geometry = replace(geometry, terrain=_terrain_of(graph, patches, floors, soup))
     return geometry, _drop_connections(drops, set(carriers))

@@ -43,7 +43,8 @@ def picture(path):
 def test_every_layer_changes_the_picture(tmp_path):
     built = build_world(parse_scenario(ROOM.replace("TERRAIN", "")))
     seen = []
-    for layers in ((), *((layer,) for layer in LAYERS), LAYERS):
+    drawn = LAYERS[:-1]  # sectors are those of a fill
+    for layers in ((), *((layer,) for layer in drawn), drawn):
         draw_scenario(built, tmp_path / "a.png", layers=layers, dpi=60)
         seen.append(picture(tmp_path / "a.png"))
     for number, one in enumerate(seen):
@@ -152,7 +153,7 @@ def test_the_verb_draws_floors_and_terrain_in_every_form(form, tmp_path, capsys)
     [
         (
             ["--show", "mash"],
-            'there is no layer "mash". Known are mesh, portals, widths, cells, visibility, paths.',
+            'there is no layer "mash". Known are mesh, portals, widths, cells, visibility, paths, sectors.',
         ),
         (["--explain", "1", "--at", "2"], "--explain is of a recording"),
         (["--set", "groups=3"], "groups"),
@@ -196,3 +197,17 @@ def test_visibility_of_several_floors_and_terrain_under_other_planners_are_refus
         and "visibility looks for short paths and knows no speeds of ground" in err
         and 'note: the layer "ways" is called "paths" now' in err
     )
+
+
+def test_sectors_of_a_fill_are_drawn_and_elsewhere_refused(tmp_path, capsys):
+    code, _, _ = outcome(
+        capsys, "plot", SCENARIOS / "cliff.yaml", "-o", tmp_path / "a.svg", "--show", "sectors"
+    )
+    said = (tmp_path / "a.svg").read_text()
+    assert code == 0 and "one-way" in said
+    shown = {name: said.count(colour) for name, colour in (("portals", "#3a6ea5"), ("one-way", "#d95f02"))}
+    assert min(shown.values()) > 0
+    code, _, err = outcome(
+        capsys, "plot", SCENARIOS / "two-storeys.yaml", "-o", tmp_path / "b.png", "--show", "sectors"
+    )
+    assert code == 2 and "there are no sectors here: this ground is no fill of triangles" in err

@@ -21,8 +21,7 @@ from shapely.ops import substring
 from crowdsim.errors import NavigationError
 from crowdsim.geometry.surface import GRID_M, Patch
 from crowdsim.navigation.soup.ground import plates_of
-from crowdsim.navigation.soup.sectors import SectorGraph
-from crowdsim.navigation.soup.spans import EAST, NORTH, WEST
+from crowdsim.navigation.soup.sectors import SectorGraph, portal_lines
 
 PIECE_M = 2.0  # About so long is the edge of one drop, if there are not too many.
 LONGEST_PIECE_M = 16.0
@@ -116,21 +115,17 @@ def drops_of(
 def _edges(graph: SectorGraph) -> Iterator[_Edge]:
     sectors, cell, runs = graph.sectors, graph.cell, graph.portals
     _, plate = np.unique(plates_of(graph), return_inverse=True)
+    lines = np.round(portal_lines(graph) / GRID_M) * GRID_M
     for run in np.flatnonzero(~runs.is_two_way).tolist():
         one, other = runs.sectors[run].tolist()
-        side, (first, last) = int(runs.side[run]), runs.span[run].tolist()
-        x, y = (sectors.first[one] + np.where([side == EAST, side == NORTH], sectors.size[one], 0)) * cell
-        if side in (EAST, WEST):
-            ends = [(x, first * cell), (x, (last + 1) * cell)]
-        else:
-            ends = [(first * cell, y), ((last + 1) * cell, y)]
-        ends_m = np.round(np.array(ends) / GRID_M) * GRID_M
-        middle = ends_m.mean(axis=0)
+        middle = lines[run].mean(axis=0)
         above, below = (
             float(sectors.z[each] + sectors.slope[each] @ (middle - (sectors.first[each] + 0.5) * cell))
             for each in (one, other)
         )
-        yield _Edge(shapely.LineString(ends_m), (int(plate[one]), int(plate[other])), max(above - below, 0.0))
+        yield _Edge(
+            shapely.LineString(lines[run]), (int(plate[one]), int(plate[other])), max(above - below, 0.0)
+        )
 
 
 def _chains(edges: Sequence[_Edge], width: float) -> list[Any]:

@@ -446,3 +446,16 @@ def _no_runs(count: int) -> Portals:
         np.empty((count, 2), dtype=np.int32),
         np.empty(count, dtype=np.bool_),
     )
+
+
+def portal_lines(graph: SectorGraph) -> NDArray[np.float64]:
+    """Return the edges that portals are, (n, 2, 2) m."""
+    runs, sectors, cell = graph.portals, graph.sectors, graph.cell
+    one, side = runs.sectors[:, 0], runs.side
+    far = np.stack([side == EAST, side == NORTH], axis=1) * sectors.size[one]
+    across = (sectors.first[one] + far) * cell
+    along = runs.span * cell + np.array([0.0, cell])
+    is_upright = np.isin(side, (EAST, WEST))[:, None]
+    x = np.where(is_upright, across[:, :1], along)
+    y = np.where(is_upright, along, across[:, 1:])
+    return np.stack([x, y], axis=2)
