@@ -1,14 +1,20 @@
 """How fast triangles are filled, and how much smaller sectors are than cells.
 
-``python benchmarks/soup.py [dungeon.obj]``: a plain of two triangles, a made building of rooms, doors and
-stairs on several storeys, and, if it is given, a file with y up, from the place in it where most ground is.
-One thread; each is done three times, and the least time counts.
+``python benchmarks/soup.py [dungeon.obj] [--recast recast_build]``: a plain of two triangles, a made building
+of rooms, doors and stairs on several storeys, and, if it is given, a file with y up, from the place in it
+where most ground is. One thread; each is done three times, and the least time counts.
+
+With --recast, Recast builds the same worlds with the same body and cells (`recast_build.cpp` says how it is
+compiled). It finds all ground, whether a body gets there or not, and measures heights in steps of 5 cm.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +91,7 @@ def measured(
     return cells, min(fills), graph, min(gathers)
 
 
-def from_file(name: str) -> tuple[Triangles, list[float]]:
+def from_file(name: Path) -> tuple[Triangles, list[float]]:
     """Return the triangles of a file, and the middle of one from which most ground is found."""
     import trimesh
 
@@ -102,20 +108,45 @@ def from_file(name: str) -> tuple[Triangles, list[float]]:
     return corners, best
 
 
+def recast(program: Path, corners: Triangles, rules: FillRules) -> str:
+    """Return cells of a row: what Recast finds, how many a second, and how long its polygons take."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "triangles"
+        file.write_bytes(np.ascontiguousarray(corners, dtype=np.float64).tobytes())
+        numbers = [f"{each:g}" for each in (rules.cell, rules.side, rules.height, rules.step_up)]
+        said = subprocess.run([program, file, *numbers], capture_output=True, text=True, check=True).stdout
+    spans, polygons, found_s, made_s = (float(each) for each in said.split())
+    made = f"{polygons:,.0f} | {made_s:.2f} s" if polygons >= 0 else "too many | |"
+    return f" {spans:,.0f} | {spans / found_s / 1e6:.2f} | {made} |"
+
+
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path)
+    parser.add_argument("--recast", type=Path)
+    given = parser.parse_args()
     plain = np.array(_level(0, 0, 250, 250, 0.0))
     worlds: list[tuple[str, Triangles, list[float], float]] = [
         ("plain", plain, [1.0, 1.0, 0.0], 0.1),
         ("building", building(20), [2.5, 2.5, 0.0], 0.1),
     ]
-    if len(sys.argv) > 1:
-        worlds.append((sys.argv[1].rpartition("/")[2], *from_file(sys.argv[1]), 0.1))
-    print(
-        "| world | triangles | cells | M cells/s | bytes a cell | sectors | portals | of the memory "
-        "| sectors in |\n"
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    )
+    if given.file:
+        worlds.append((given.file.name, *from_file(given.file), 0.1))
+    heads = [
+        "world",
+        "triangles",
+        "cells",
+        "M cells/s",
+        "bytes a cell",
+        "sectors",
+        "portals",
+        "of the memory",
+    ]
+    heads.append("sectors in")
+    if given.recast:
+        heads += ["Recast's spans", "M spans/s", "polygons", "polygons in"]
+    print(f"| {' | '.join(heads)} |\n| --- |{' ---: |' * (len(heads) - 1)}")
     for name, corners, seed, cell in worlds:
         rules = FillRules(cell, 2.0, cell, 0.25, 0.25, 0.25)
         cells, fill_s, graph, gather_s = measured(corners, seed, rules)
@@ -123,6 +154,7 @@ def main() -> None:
             f"| {name} | {len(corners):,} | {len(cells):,} | {len(cells) / fill_s / 1e6:.2f} "
             f"| {cells.nbytes / len(cells):.1f} | {len(graph.sectors.z):,} | {len(graph.portals.side):,} "
             f"| {graph.nbytes / cells.nbytes:.2%} | {gather_s:.2f} s |"
+            + (recast(given.recast, corners, rules) if given.recast else "")
         )
 
 

@@ -70,9 +70,12 @@ class Ride(TickSystem):
         agents = self.world.agents
         if np.any(agents.ride_step):
             self._gates.join(tick.number)
-        for carrier in self.carriers:
-            carrier.serve(tick)
-            carrier.carry(tick.number)
+        at_one = agents.ride_step != RideStep.NONE
+        in_use = set(np.unique(self._gates.connection[agents.gate[at_one]]).tolist())
+        for number, carrier in enumerate(self.carriers):
+            if number in in_use or isinstance(carrier, Lift):  # a lift goes on by itself
+                carrier.serve(tick)
+                carrier.carry(tick.number)
         if tick.number % self._look == 0:
             self._gates.look(tick.number)
         tick.counts["riding"] = self.count_of(agents.ride_step >= RideStep.RIDING)

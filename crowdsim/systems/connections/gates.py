@@ -171,7 +171,8 @@ class Gates:
         beside a place that has become free, so that free places are behind the others.
         """
         agents = self.world.agents
-        for number, gate in enumerate(self.gates):
+        for number in np.unique(agents.gate[agents.ride_step == RideStep.IN_LINE]).tolist():
+            gate = self.gates[number]
             if not gate.moves_up:
                 self._close_ranks(number, gate)
             else:
