@@ -350,6 +350,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "behaviour": group.behaviour or None,
         "together": group.together.data() if group.together is not None else None,
         "keys": list(group.keys) or None,
+        "excludes": list(group.excludes) or None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
         **({} if group.behaviour else {"goals": keys["goals"], "leave_on_arrival": group.leave_on_arrival}),

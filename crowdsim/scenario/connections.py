@@ -88,6 +88,10 @@ class Connection:
     knows: str = "all"
     written: Mapping[str, Any] = field(default_factory=dict)
 
+    def is_open_to(self, keys: Sequence[str], excluded: Sequence[str]) -> bool:
+        """Return whether agents use it that have some keys, and exclude some connections or kinds."""
+        return (not self.key or self.key in keys) and not {self.name, self.kind} & set(excluded)
+
     @property
     def is_drop(self) -> bool:
         """Whether agents drop over an edge, each where it comes to it, and none waits for others."""
@@ -258,6 +262,23 @@ def check_keys(
                     f"{suggestion(key, known)} Known are {listed(known)}.".strip()
                     if known
                     else "Give a door this key under connections.",
+                )
+
+
+def check_excluded(
+    excluded: Mapping[int, Sequence[str]], connections: Sequence[Connection], problems: Problems
+) -> None:
+    """Report what groups exclude that is no connection here; `excluded` is by their places in the file."""
+    known = sorted({name for each in connections for name in (each.name, each.kind)})
+    for index, own in excluded.items():
+        for number, name in enumerate(own):
+            if name not in known:
+                problems.add(
+                    ("groups", index, "excludes", number),
+                    f'no connection has the name or the kind "{name}"',
+                    f"{suggestion(name, known)} Known are {listed(known)}.".strip()
+                    if known
+                    else "There are no connections here: leave it out.",
                 )
 
 

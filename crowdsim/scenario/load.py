@@ -19,7 +19,7 @@ from crowdsim.scenario import schema
 from crowdsim.scenario.area_reader import AreaReader
 from crowdsim.scenario.areas import resolve_areas, resolve_terrain
 from crowdsim.scenario.check import GroundCheck, note_idle, note_overlaps
-from crowdsim.scenario.connections import Connection, check_keys, resolve_connections
+from crowdsim.scenario.connections import Connection, check_excluded, check_keys, resolve_connections
 from crowdsim.scenario.draft import Draft, read_draft
 from crowdsim.scenario.events import resolve_events
 from crowdsim.scenario.files import FileAccess, FileRefused, read_text
@@ -259,6 +259,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     connections = resolve_connections(values.get("connections") or {}, geometry, reader, floors, problems)
     connections = tuple(sorted((*connections, *drops), key=lambda each: each.name))
     check_keys({index: shape.keys for index, shape in draft.groups.items()}, connections, problems)
+    check_excluded({index: shape.excludes for index, shape in draft.groups.items()}, connections, problems)
     behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
     check_machines(behaviours, problems, are_all=not systems)
     resolver = GroupResolver(

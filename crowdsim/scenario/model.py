@@ -343,6 +343,8 @@ class Group:
         How its agents form parties that keep together; None is each alone.
     keys : tuple of str
         Of doors that these agents unlock.
+    excludes : tuple of str
+        Connections that they do not use, by name or by kind.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -369,6 +371,7 @@ class Group:
     behaviour: str = ""
     together: Together | None = None
     keys: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""

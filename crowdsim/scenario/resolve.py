@@ -384,6 +384,7 @@ class GroupResolver:
             if shape.together is not None
             else None,
             keys=tuple(shape.keys),
+            excludes=tuple(shape.excludes),
             layer=self.goals.floors.layer(shape, path, spot),
             place=self.problems.root.place_of(path),
             item=item_text(path),

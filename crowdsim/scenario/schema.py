@@ -312,6 +312,12 @@ class GroupShape(Bodies):
     keys: Annotated[list[Name], Field(max_length=100), Expects("a list of keys [red, ...]")] = Field(
         default=[], description="Keys of doors that these agents unlock (see connections)."
     )
+    excludes: Annotated[
+        list[Name], Field(max_length=100), Expects("a list of connections or kinds [lift, ladder, ...]")
+    ] = Field(
+        default=[],
+        description="Connections that these agents do not use, by name or by kind: lift, ladder, drop, ...",
+    )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."
     )

@@ -55,7 +55,10 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
         tuple(gates),
         np.cumsum([0, *sizes[:-1]]).astype(np.int64),
         np.array(
-            [[not each.key or each.key in group.keys for each in connections] for group in scenario.groups],
+            [
+                [each.is_open_to(group.keys, group.excludes) for each in connections]
+                for group in scenario.groups
+            ],
             dtype=np.bool_,
         ).reshape(len(scenario.groups), len(connections)),
     )

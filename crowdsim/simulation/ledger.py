@@ -286,7 +286,13 @@ class Ledger:
         if step == RideStep.NONE:
             lacks = int(agents.lacks_key[row])
             hopeless = agents.path_status[row] == PathStatus.UNREACHABLE
-            return f"needs key {connections[lacks].key}" if hopeless and lacks >= 0 else ""
+            if not hopeless or lacks < 0:
+                return ""
+            group = self._built.scenario.groups[int(agents.group[row])]
+            each = connections[lacks]
+            if each.is_open_to(group.keys, ()):
+                return f"uses no {each.kind}" if each.kind in group.excludes else f"does not use {each.name}"
+            return f"needs key {each.key}"
         words = {
             RideStep.COMING: "on its way to {}",
             RideStep.IN_LINE: "waits for {}",

@@ -86,7 +86,7 @@ class Route(TickSystem):
         )
         if not len(rows):
             return
-        may = self._gates.facts.has_key[agents.group[rows]][:, self._routes.connection]
+        may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection]
         goal = agents.goal[rows].copy()
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
@@ -163,10 +163,10 @@ class Route(TickSystem):
 
     def _lacking(self, group: NDArray[np.int32], gate: NDArray[np.int32]) -> NDArray[np.int64]:
         """Return the connections whose keys agents lack, (k,); -1 where no key would help."""
-        has_key = self._gates.facts.has_key[group]
+        may_use = self._gates.facts.may_use[group]
         first = self._gates.connection[np.maximum(gate, 0)]
-        lacks_first = ~has_key[np.arange(len(group)), first]
-        other = np.argmin(has_key, axis=1)
+        lacks_first = ~may_use[np.arange(len(group)), first]
+        other = np.argmin(may_use, axis=1)
         return np.where(gate < 0, -1, np.where(lacks_first, first, other))
 
     def _costs(self, ahead: NDArray[np.int64]) -> NDArray[np.float64]:

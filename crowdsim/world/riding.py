@@ -98,14 +98,14 @@ class RidingFacts:
     gates : tuple of Gate
         Those of one connection follow each other in the order of its ends.
     first_gate : (connections,) int64
-    has_key : (groups, connections) bool
+    may_use : (groups, connections) bool
         Which groups may take which.
     """
 
     connections: tuple[Any, ...]
     gates: tuple[Gate, ...]
     first_gate: NDArray[np.int64]
-    has_key: NDArray[np.bool_]
+    may_use: NDArray[np.bool_]
 
 
 def let_go(agents: AgentColumns, rows: NDArray[np.int64]) -> None:

@@ -303,3 +303,20 @@ def test_what_agents_know_of_lines_is_written_as_it_was_read_and_else_not():
     assert "knows" not in canonical_text(as_scenario(halves({"ferry": two("passage", time=4)}, [walkers(1)])))
     with pytest.raises(ScenarioError, match="knows"):
         as_scenario(halves({"ferry": two("passage", time=4, knows="some")}, [walkers(1)]))
+
+
+def test_a_connection_that_is_excluded_by_name_is_not_used_and_others_are(tmp_path):
+    ferries = {"far": two("passage", time=9), "near": two("passage", time=1)}
+    groups = [walkers(3, excludes=["near"]), walkers(3, name="v", goes="west")]
+    seen = watch(halves(ferries, groups), tmp_path / "run.h5")
+    assert seen.verdict.arrived == 6
+    boarded = seen.events[seen.events["kind"] == "BOARDED"]
+    by_group = boarded.groupby(boarded["name"].str[0])["value"].agg(
+        lambda values: {v // 1024 for v in values}
+    )
+    assert by_group.to_dict() == {"w": {0}, "v": {1}}
+
+
+def test_what_is_excluded_has_to_be_there():
+    with pytest.raises(ScenarioError, match=r'kind "fary"\n.* mean "ferry"'):
+        as_scenario(halves({"ferry": two("passage", time=1)}, [walkers(1, excludes=["fary"])]))

@@ -316,6 +316,17 @@ def test_under_every_planner_and_model_all_come_down_and_none_up(tmp_path, navig
     assert verdict.deepest_overlap_m < 0.05 or model == "none"
 
 
+def test_a_group_that_excludes_drops_stays_above_and_says_why(tmp_path):
+    groups = [
+        {"name": "down", "count": 3, "height": 2, "region": {"box": [1, 6, 6, 9]}, "goals": ["low"]},
+        {"name": "wheels", "count": 3, "height": 2, "region": {"box": [6, 6, 11, 9]}, "goals": ["low"]},
+    ]
+    groups[1]["excludes"] = ["drop"]
+    verdict, _ = run_of(rock(groups=groups), tmp_path)
+    assert verdict.arrived == 3 and {each.reason for each in verdict.left} == {"uses no drop"}
+    assert all(each.agent.startswith("wheels") for each in verdict.left)
+
+
 def test_runs_with_drops_and_links_are_the_same_on_threads_and_from_every_saved_state():
     assert_same_on_threads_and_from_saved_states(rock(), 120, (1, 40, 47, 60))
     building = canonical_data(load_scenario(SCENARIOS / "basement-to-roof.yaml"))
