@@ -110,6 +110,13 @@ REFUSALS = (
         "their paths bend at corners, and over ground of several prices the best ones bend at borders",
     ),
     Refusal(
+        {"planner": _CELLS, "curves": ("bezier",)},
+        "physical",
+        'has no parameter "smoothing"',
+        "curves are kept off walls by the convex polygons of the mesh that a path leads through, and a path "
+        "over cells has none",
+    ),
+    Refusal(
         {"planner": _CELLS, "stationary": ("paths round them",)},
         "physical",
         'has no parameter "round_stationary"',

@@ -426,9 +426,7 @@ class CorridorPaths(Paths):
             agents.next_corner,
         )
 
-    def _turn_along_curves(
-        self, tick: Tick, follows: NDArray[np.bool_], polygon: NDArray[np.int64]
-    ) -> None:
+    def _turn_along_curves(self, tick: Tick, follows: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
         """Lead agents that follow a corridor along its curve; the corner that they come to stays the same."""
         world, agents = self.world, self.world.agents
         tick.team.run(
