@@ -49,7 +49,7 @@ INSIDE = 0.999
 # piece is off the walls: longer leads wider round a corner between two portals, shorter less far into others.
 SCALES = (1.0, 1.25, 1.6, 0.5, 0.25, 0.125, 0.0625)
 # Least component of a tangent across its portal: the curve goes through it, not along it.
-LEAST_ACROSS = 0.1
+LEAST_ACROSS = 1e-3
 # Halvings of a piece until what is left of it is straight but for a tenth of a millimetre.
 MOST_HALVINGS = 8
 # Portals ahead that a steered agent looks at: the piece in which it is depends on two; others only say
@@ -734,4 +734,6 @@ def curve_through(
     is_clear = np.zeros(pieces, dtype=np.uint8)
     x, y = float(position[0]), float(position[1])
     lay_curve(mesh, goals, corridor, x, y, float(radius), control, over, is_clear)
-    return Curve(control, over, is_clear.view(np.bool_))
+    # A path that ends, or begins, on a portal has no length on its other side.
+    is_piece = np.hypot(*(control[:, 3] - control[:, 0]).T) > SHORT_M
+    return Curve(control[is_piece], over[is_piece], is_clear[is_piece].view(np.bool_))
