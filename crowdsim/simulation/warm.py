@@ -210,7 +210,7 @@ _PILE = (
     (0.74, 5.3),
 )
 _NO_LAW = "speed_density=none"
-_ON_CURVES = ("avoidance=none", "navigation={kind: optimal, smoothing: bezier}")
+_ON_CURVES = ("navigation=optimal", "navigation.smoothing=bezier")
 _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here: what follows its corridors.
 # Only some meshes have corners there, which is known when the mesh is built.
 _FREE_VERTICES = "vertices in free ground"
