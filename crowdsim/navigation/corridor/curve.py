@@ -29,6 +29,7 @@ from crowdsim.geometry.plane import distance_to_segment, orientation, segments_a
 from crowdsim.kernels.decorator import inlined_kernel, kernel, lean_kernel
 from crowdsim.navigation.corridor.corridors import Corridor, corridor_of
 from crowdsim.navigation.corridor.portal_vertices import KERB_M
+from crowdsim.navigation.corridor.trace import Tracing, make_tracing, trace_path
 from crowdsim.navigation.goals.goals import GoalPieces, target_in_piece
 from crowdsim.navigation.mesh.mesh import KERB, Flood, NavMesh, make_flood
 from crowdsim.tunable import param
@@ -55,6 +56,8 @@ MOST_HALVINGS = 8
 # Portals ahead that a steered agent looks at: the piece in which it is depends on two; others only say
 # where the string bends, and the farther, the less.
 LOOKAHEAD = 12
+# Of the corridors of strings, along which curves are led where corridors are too near to walls.
+MOST_VERTICES = 4096
 # Ticks ahead on the curve at which an agent steers: so the turn in one tick is that of the curve.
 LOOK_TICKS = 2.0
 # Least distance at which it steers: shorter would be rounding.
@@ -95,6 +98,9 @@ class CurveWork(NamedTuple):
         Stretches of one portal that walls are too near to.
     halves : (k, 9) float64
         Parts of one piece that are still to be looked at: control points and how often it was halved.
+    portals : (m,) int32
+        Of a corridor along the string.
+    tracing : Tracing
     flood : Flood
     """
 
@@ -104,6 +110,8 @@ class CurveWork(NamedTuple):
     control: NDArray[np.float64]
     blocked: NDArray[np.float64]
     halves: NDArray[np.float64]
+    portals: NDArray[np.int32]
+    tracing: Tracing
     flood: Flood
 
 
@@ -117,6 +125,8 @@ def make_curve_work(portals, polygons):
         np.empty((4, 2)),
         np.empty((64, 2)),
         np.empty((MOST_HALVINGS + 2, 9)),
+        np.empty(portals + 1, dtype=np.int32),
+        make_tracing(MOST_VERTICES, polygons),
         make_flood(polygons),
     )
 
@@ -175,10 +185,15 @@ def lay_gate(mesh, edge, radius, row, x, y, vx, vy, work):
         Where an agent is, and its velocity.
     work : CurveWork
 
+    Returns
+    -------
+    bool
+        Whether there is room.
+
     Notes
     -----
     Walls are the sides and corners of the two polygons. Of several free parts the widest counts, of those as
-    wide the one on the right; with none, where a path would not have been found, the middle.
+    wide the one on the right; with none the middle.
     """
     a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
     ax, ay = mesh.vertex[a, 0], mesh.vertex[a, 1]
@@ -226,6 +241,7 @@ def lay_gate(mesh, edge, radius, row, x, y, vx, vy, work):
         low, high = min(low, along), max(high, along)
     work.gate[row, 0], work.gate[row, 1] = ax + low * ux, ay + low * uy
     work.gate[row, 2], work.gate[row, 3] = ax + high * ux, ay + high * uy
+    return best_high > best_low
 
 
 @inlined_kernel
@@ -513,16 +529,101 @@ def lay_piece(mesh, polygon, k, share, radius, work):
     return False
 
 
-@inlined_kernel
-def _lay_path(mesh, goals, corridor, x, y, radius, ux, uy, count, work):
-    """Lay gates over the next portals of a corridor for an agent with a velocity, and the places where the
-    string crosses them; return how many pieces there are.
+@lean_kernel
+def lead_along_string(mesh, goals, corridor, x, y, radius, most, work):
+    """Lead a corridor through the polygons through which the string of its agent runs.
+
+    The string of an agent passes vertices in free ground on either side, so polygons of its corridor may be
+    nearer to a wall than the agent can be.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    goals : GoalPieces
+    corridor : Corridor
+    x, y, radius : float, m
+    most : int
+        Portals of it that are looked for.
+    work : CurveWork
+        ``portals`` is written.
+
+    Returns
+    -------
+    size, piece : int
+        Portals of the new corridor, and the piece of the goal behind it, -1 if it is not whole; size is -1 if
+        the string cannot be traced. Arrays are not handed on: kernels for loops count no references to them.
     """
+    parts = trace_path(mesh, goals, corridor, x, y, radius, work.tracing)
+    over, place, portals, count = work.tracing.over, work.tracing.place, work.portals, 0
+    piece = np.int64(corridor.piece)
+    for part in range(1, parts):
+        here, beyond = over[part - 1], over[part]
+        if here == beyond:
+            continue
+        if count == most:
+            piece = np.int64(-1)
+            break
+        best, nearest = np.int64(-1), np.inf
+        for edge in range(mesh.polygon_start[here], mesh.polygon_start[here + 1]):
+            twin = mesh.edge_twin[edge]
+            if twin >= 0 and mesh.edge_polygon[twin] == beyond:
+                a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+                away = distance_to_segment(
+                    place[part, 0], place[part, 1], mesh.vertex[a, 0], mesh.vertex[a, 1],
+                    mesh.vertex[b, 0], mesh.vertex[b, 1],
+                )  # fmt: skip
+                if away < nearest:
+                    best, nearest = np.int64(edge), away
+        if best < 0:
+            return np.int64(-1), piece
+        portals[count] = best
+        count += 1
+    if parts < 1 or over[0] != corridor.polygon:
+        return np.int64(-1), piece
+    for k in range(count // 2):  # the next portal is the last
+        portals[k], portals[count - 1 - k] = portals[count - 1 - k], portals[k]
+    return np.int64(count), piece
+
+
+@inlined_kernel
+def _lay_gates(mesh, corridor, radius, x, y, ux, uy, count, work):
+    """Lay gates over the next portals of a corridor for an agent with a velocity; return whether there is
+    room in all of them.
+    """
+    is_wide = True
     for k in range(count):
         edge = np.int64(corridor.portals[corridor.start + corridor.length - 1 - k])
-        lay_gate(mesh, edge, radius, k, x, y, ux, uy, work)
-    piece = corridor.piece if count == corridor.length else -1
-    return cross_gates(mesh, goals, piece, count, x, y, radius, work)
+        is_wide = lay_gate(mesh, edge, radius, k, x, y, ux, uy, work) and is_wide
+    return is_wide
+
+
+@lean_kernel
+def _lay_path(mesh, goals, corridor, x, y, radius, ux, uy, most, work):
+    """Lay gates over at most so many next portals of a corridor for an agent with a velocity, and the places
+    where the string crosses them.
+
+    Returns
+    -------
+    pieces : int
+    size, piece : int
+        See `lead_along_string`; size is -1 if the corridor is the old one.
+    """
+    size, piece = np.int64(-1), np.int64(corridor.piece)
+    count = min(corridor.length, most)
+    is_wide = _lay_gates(mesh, corridor, radius, x, y, ux, uy, count, work)
+    if not is_wide and mesh.vertex_clearance.size > 0:
+        size, piece = lead_along_string(mesh, goals, corridor, x, y, radius, most, work)
+        if size >= 0:
+            count = size
+            _lay_gates(mesh, _in_work(corridor, size, piece, work), radius, x, y, ux, uy, count, work)
+    end = piece if size >= 0 or count == corridor.length else np.int64(-1)
+    return cross_gates(mesh, goals, end, count, x, y, radius, work), size, piece
+
+
+@inlined_kernel
+def _in_work(corridor, size, piece, work):
+    """Return the corridor along the string of an agent."""
+    return Corridor(work.portals, np.int64(0), size, np.int64(corridor.polygon), piece)
 
 
 @inlined_kernel
@@ -572,18 +673,26 @@ def lay_curve(mesh, goals, corridor, x, y, radius, control, over, is_clear):
         Where the path begins, in the direction of its first crossing.
     radius : float, m
     control : (k + 1, 4, 2) float64, m
-        Receives the control points of the pieces of a corridor of k portals.
+        Receives the control points of the pieces over at most k portals.
     over : (k + 1,) int64
         Receives the polygons in which they are.
     is_clear : (k + 1,) uint8
         Receives 1 for those that keep the radius from walls.
 
+    Returns
+    -------
+    int
+        Number of pieces.
+
     Notes
     -----
     Twin: `tests/reference/curve.py`.
     """
-    work = make_curve_work(corridor.length, mesh.polygon_start.size - 1)
-    pieces = _lay_path(mesh, goals, corridor, x, y, radius, 0.0, 0.0, corridor.length, work)
+    most = is_clear.size - 1
+    work = make_curve_work(most, mesh.polygon_start.size - 1)
+    pieces, size, piece = _lay_path(mesh, goals, corridor, x, y, radius, 0.0, 0.0, most, work)
+    if size >= 0:
+        corridor = Corridor(work.portals, np.int64(0), size, np.int64(corridor.polygon), piece)
     _begin(x, y, 0.0, 0.0, 0.0, work)
     for k in range(pieces):
         direct_crossing(mesh, _portal_at(corridor, k + 1), k + 1, pieces, radius, work)
@@ -591,6 +700,7 @@ def lay_curve(mesh, goals, corridor, x, y, radius, control, over, is_clear):
         is_clear[k] = lay_piece(mesh, over[k], k, 1.0, radius, work)
         for i in range(4):
             control[k, i, 0], control[k, i, 1] = work.control[i, 0], work.control[i, 1]
+    return pieces
 
 
 @kernel
@@ -664,8 +774,9 @@ def look_ahead(mesh, goals, corridor, x, y, radius, ux, uy, speed, look, work):
         Whether the curve up to there keeps off walls.
     px, py : float, m
     """
-    count = min(corridor.length, LOOKAHEAD)
-    pieces = _lay_path(mesh, goals, corridor, x, y, radius, ux, uy, count, work)
+    pieces, size, piece = _lay_path(mesh, goals, corridor, x, y, radius, ux, uy, LOOKAHEAD, work)
+    if size >= 0:
+        corridor = _in_work(corridor, size, piece, work)
     share = _begin(x, y, ux, uy, speed, work)
     control = work.control
     px, py, gone = x, y, 0.0
@@ -729,11 +840,13 @@ def curve_through(
         In ``corridor.polygon``.
     radius : float, m
     """
-    pieces = int(corridor.length) + 1
+    pieces = 2 * int(corridor.length) + 64  # along the string there may be more portals
     control, over = np.empty((pieces, 4, 2)), np.empty(pieces, dtype=np.int64)
     is_clear = np.zeros(pieces, dtype=np.uint8)
     x, y = float(position[0]), float(position[1])
-    lay_curve(mesh, goals, corridor, x, y, float(radius), control, over, is_clear)
+    corridor = Corridor(corridor.portals, *(np.int64(each) for each in corridor[1:]))
+    pieces = lay_curve(mesh, goals, corridor, x, y, float(radius), control, over, is_clear)
+    control, over, is_clear = control[:pieces], over[:pieces], is_clear[:pieces]
     # A path that ends, or begins, on a portal has no length on its other side.
     is_piece = np.hypot(*(control[:, 3] - control[:, 0]).T) > SHORT_M
     return Curve(control[is_piece], over[is_piece], is_clear[is_piece].view(np.bool_))
