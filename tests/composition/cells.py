@@ -367,14 +367,16 @@ def _look_at_exits(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) 
 
 def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """Some ride over the wall, one at a time, and each takes the time of the ride. Parties may take long to
-    get there, round the bed and out of sight: then they are on their way at the end.
+    get there, round the bed and out of sight, and so may agents on curves, which are a little longer: then
+    they are on their way at the end.
     """
     boarded, out = (
         each.assign(ride=each.groupby("entity").cumcount())
         for each in (events[events.kind == "BOARDED"], events[events.kind == "ALIGHTED"])
     )
     if not len(boarded):
-        assert choices["together"] != "none" and (steps.ride_step > 0).any(), "nobody rides"
+        is_late = choices["together"] != "none" or choices["curves"] != "none"
+        assert is_late and (steps.ride_step > 0).any(), "nobody rides"
         return
     assert (boarded.ride < 2).all(), "an agent rides again and again"
     both = boarded.merge(out, on=["entity", "ride"], suffixes=("_in", "_out"))
