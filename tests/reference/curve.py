@@ -1,7 +1,8 @@
 """Twins of curves: gates by looking at many points of a portal, the string through them by the shortest path
 over a graph of their ends, tangents by angles, control points by shapely, walls by thousands of points.
 
-Kernels: lay_gate, cross_gates, direct_crossing, lay_piece, is_off_walls, look_ahead, lay_curve, curve_many.
+Kernels: lay_gate, cross_gates, direct_crossing, lay_piece, is_off_walls, look_ahead, lay_curve, curve_many;
+lead_along_string, which is checked by what its curves keep.
 """
 
 import itertools
