@@ -178,3 +178,22 @@ def test_paths_over_cells_refuse_it_and_say_why(kind):
         parse_scenario(json.dumps(curved_busy(kind)), file="office.yaml")
     assert f'{kind} has no parameter "smoothing"' in str(refused.value)
     assert "convex polygons" in str(refused.value) and "leave smoothing out" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["spiral-stair", "two-storeys"])
+def test_threads_and_saved_states_change_nothing_on_floors_and_in_a_soup(name):
+    """In the soup curves are laid along strings, see `lead_along_string`."""
+    scenario, ticks, middle = (
+        load_scenario(SCENARIOS / f"{name}.yaml", sets=["navigation=mesh", CURVED]),
+        120,
+        77,
+    )
+    with Simulation(scenario, threads=1) as run:
+        expected = digests(run, middle)
+        state = run.state()
+        expected += digests(run, ticks - middle)
+    with Simulation(scenario, threads=2) as run:
+        assert digests(run, ticks) == expected
+    with Simulation(scenario, threads=2) as run:
+        run.restore(state)
+        assert digests(run, ticks - middle) == expected[middle:]
