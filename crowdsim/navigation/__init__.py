@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from crowdsim.front_doors import names_from
 
 if TYPE_CHECKING:
+    from crowdsim.navigation.corridor.curve import curve_through
     from crowdsim.navigation.corridor.measure import measure_corridors
     from crowdsim.navigation.corridor.walk import walk_many
     from crowdsim.navigation.goals.goals import GoalShape, cut_goals
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GoalShape", "GridPlanner", "MeshBuild", "MeshParameters", "MeshPlanner", "NavMesh", "Planner",
-    "TiledMesh", "VisibilityPlanner", "build_grid", "build_mesh", "build_tiles", "cut_goals", "is_in_sight",
-    "locate", "measure_corridors", "walk_many",
+    "TiledMesh", "VisibilityPlanner", "build_grid", "build_mesh", "build_tiles", "curve_through", "cut_goals",
+    "is_in_sight", "locate", "measure_corridors", "walk_many",
 ]  # fmt: skip
 
 __getattr__, __dir__ = names_from(
     __name__,
     {
+        "corridor.curve": ("curve_through",),
         "corridor.measure": ("measure_corridors",),
         "corridor.walk": ("walk_many",),
         "goals.goals": ("GoalShape", "cut_goals"),

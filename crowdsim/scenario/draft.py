@@ -19,6 +19,7 @@ from crowdsim.scenario.tree import (
     Node,
     Path,
     Problems,
+    clipped,
     described,
     is_usable,
     listed,
@@ -168,7 +169,7 @@ def _refuse_unknown_keys(root: Node, problems: Problems) -> None:
         if key not in known:
             problems.add(
                 (key,),
-                f'there is no key "{key}" here',
+                f'there is no key "{clipped(key)}" here',
                 f"{suggestion(key, known)} Known are {listed(known, most=30)}.".strip(),
                 key=True,
             )

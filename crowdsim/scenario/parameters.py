@@ -241,12 +241,18 @@ _ALL_PRICES = (
     "Its paths are the shortest of all, whatever a metre costs. Take kind: visibility, mesh or grid, whose "
     "metres are dearer where they are seen."
 )
+_NO_POLYGONS = (
+    "Curves are kept off walls by the convex polygons that a path leads through, and a path over cells has "
+    "none. Take kind: optimal, mesh or visibility, or leave smoothing out."
+)
 _WHY_NOT = {  # by owner and parameter: why it has none, and the way out
     ("optimal", "weight"): _ALL_SHORTEST,
     ("optimal", "heuristic"): _ALL_SHORTEST,
     ("optimal", "costs"): _IN_TIME,
     ("optimal", "prices"): _ONE_PRICE,
     ("visibility", "prices"): _ONE_PRICE,
+    ("grid", "smoothing"): _NO_POLYGONS,
+    ("s2-grid", "smoothing"): _NO_POLYGONS,
     **dict.fromkeys(
         (("optimal", key) for key in ("unseen_from", "unseen_by", "exposure", "shun")), _ALL_PRICES
     ),

@@ -210,11 +210,13 @@ _PILE = (
     (0.74, 5.3),
 )
 _NO_LAW = "speed_density=none"
+_ON_CURVES = ("navigation=optimal", "navigation.smoothing=bezier")
 _USUAL = "optimal"  # In place of a planner of a plug-in, which is not run here: what follows its corridors.
 # Only some meshes have corners there, which is known when the mesh is built.
 _FREE_VERTICES = "vertices in free ground"
 _COME = "agents come"
 _TOGETHER = "parties"
+_CURVED = "curved paths"
 _CHOOSE = "agents choose goals"
 _CONNECTIONS = "connections"
 _played: set[str] = set()
@@ -321,6 +323,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
             scenes.append(
                 in_the_way("round stationary agents", chosen.name, "navigation.round_stationary=true")
             )
+    if any(chosen.values.get("smoothing") == "bezier" for chosen in scenario.navigations):
+        scenes.append(Scene((_CURVED,), _SCENE, _ON_CURVES))
     if scenario.has_arrivals:
         scenes.append(Scene((_COME,), _COMING, ()))
     if any(goal.choice is not None for goal in scenario.goals):
@@ -363,6 +367,7 @@ def all_scenes() -> list[Scene]:
         *dict.fromkeys(scenes),
         Scene((_COME,), _COMING, ()),
         Scene((_TOGETHER,), _PARTIES, ()),
+        Scene((_CURVED,), _SCENE, _ON_CURVES),
         Scene((_CHOOSE,), _CHOOSING, ()),
         Scene((_CONNECTIONS,), _CONNECTED, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),

@@ -17,6 +17,7 @@ class Follow(TickSystem):
         "goal",
         "goal_piece",
         "position",
+        "velocity",
         "surface",
         "layer",
         "radius",

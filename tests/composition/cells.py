@@ -110,6 +110,13 @@ REFUSALS = (
         "their paths bend at corners, and over ground of several prices the best ones bend at borders",
     ),
     Refusal(
+        {"planner": _CELLS, "curves": ("bezier",)},
+        "physical",
+        'has no parameter "smoothing"',
+        "curves are kept off walls by the convex polygons of the mesh that a path leads through, and a path "
+        "over cells has none",
+    ),
+    Refusal(
         {"planner": _CELLS, "stationary": ("paths round them",)},
         "physical",
         'has no parameter "round_stationary"',
@@ -360,15 +367,15 @@ def _look_at_exits(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) 
 
 def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataFrame) -> None:
     """Some ride over the wall, one at a time, and each takes the time of the ride. Parties may take long to
-    get there, round the bed and out of sight, and so may those that choose their exits anew in a crowd: then
-    they are on their way at the end.
+    get there, round the bed and out of sight, and so may those that choose their exits anew in a crowd, and
+    those on curves, which are a little longer: then they are on their way at the end.
     """
     boarded, out = (
         each.assign(ride=each.groupby("entity").cumcount())
         for each in (events[events.kind == "BOARDED"], events[events.kind == "ALIGHTED"])
     )
     if not len(boarded):
-        may_be_late = choices["together"] != "none" or choices["exits"] == "chosen"
+        may_be_late = (choices["together"], choices["exits"], choices["curves"]) != ("none",) * 3
         assert may_be_late and (steps.ride_step > 0).any(), "nobody rides"
         return
     assert (boarded.ride < 2).all(), "an agent rides again and again"

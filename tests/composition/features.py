@@ -28,6 +28,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "terrain": ("none", "slow"),
     "tiles": ("none", "of 4 m", "one goes and comes"),
     "avoidance": ("orca", "clearpath", "hrvo", "sampled-hrvo", "toi", "none"),
+    "curves": ("none", "bezier"),
     "waiting": ("guess", "previous", "stay"),
     "stationary": ("none", "paths round them", "local grid"),
     "watchers": ("none", "unseen", "that walk"),
@@ -142,6 +143,8 @@ def _navigation(choices: Choices) -> dict[str, Any]:
         said["kind"] = choices["planner"]
     if choices["tiles"] != "none":
         said["tile_size"] = TILE_M
+    if choices["curves"] != "none":
+        said["smoothing"] = choices["curves"]
     if choices["waiting"] != "guess":
         said["while_waiting"] = choices["waiting"]
     if choices["stationary"] == "paths round them":

@@ -113,6 +113,7 @@ SCENES = {  # document or file, settings, ticks
         ["navigation={kind: visibility, round_stationary: true}", *EVERYTHING],
         60,
     ),
+    "curved paths": (BUSY, ["navigation=optimal", "navigation.smoothing=bezier"], 40),
     "previous paths": (
         BUSY,
         ["navigation={kind: mesh, while_waiting: previous}", "bodies.replanning=true"],

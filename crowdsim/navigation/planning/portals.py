@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corridors import Corridor
+from crowdsim.navigation.corridor.curve import CurveParameters
 from crowdsim.navigation.corridor.guess import WaitParameters
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.corridor.trace import make_tracing, trace_path
@@ -79,5 +80,9 @@ class FoundCorridors(FoundPaths):
 
 # The least work is some 0.5 ms of one core, a path over a thousand polygons in one tick.
 PORTALS = SearchSpace(
-    FoundCorridors, 2000, 1, 3, (WaitParameters, StationaryParameters, TargetParameters, GroundFilter)
+    FoundCorridors,
+    2000,
+    1,
+    3,
+    (WaitParameters, StationaryParameters, TargetParameters, GroundFilter, CurveParameters),
 )

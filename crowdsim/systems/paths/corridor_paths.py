@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED, CornerCache
 from crowdsim.navigation.corridor.corridors import Corridors
+from crowdsim.navigation.corridor.curve import CurveParameters, curve_many
 from crowdsim.navigation.corridor.guess import WaitParameters, join_many, trail_along
 from crowdsim.navigation.corridor.measure import measure_corridors, measure_paths
 from crowdsim.navigation.corridor.steer import guess_many, steer_many
@@ -49,6 +50,8 @@ class CorridorPaths(Paths):
     while_waiting : str
         What agents do while they wait for their path, see
         `crowdsim.navigation.corridor.guess.WaitParameters`.
+    is_curved : bool
+        Whether agents are led along curves, see `crowdsim.navigation.corridor.curve`.
     corner_guesses : CornerGuesses or None
         Of agents that guess over points of visibility.
     """
@@ -68,6 +71,7 @@ class CorridorPaths(Paths):
         self.same_target = chosen.parameters(TargetParameters).same_target
         self.while_waiting = chosen.parameters(WaitParameters).while_waiting
         self.keeps_previous = self.while_waiting == "previous"
+        self.is_curved = chosen.parameters(CurveParameters).smoothing == "bezier"
         # by entity: the path it keeps to, as it was when the search began
         self._previous: dict[int, NDArray[np.int32]] = {}
         # Joining over corners finds the shortest path on from a guess, which may lead through agents that
@@ -387,6 +391,8 @@ class CorridorPaths(Paths):
             again = np.zeros(len(agents), dtype=np.bool_)
             again[aside] = True
             self._steer(tick, again, polygon)
+        if self.is_curved:
+            self._turn_along_curves(tick, follows, polygon)
         guessing = int(np.count_nonzero(guesses))
         if guessing and self.corner_guesses is not None:
             self.corner_guesses.lead(tick, guesses)
@@ -418,6 +424,22 @@ class CorridorPaths(Paths):
             CornerCache(agents.corner_vertex, agents.corner_line, agents.corner_offset),
             agents.preferred_velocity,
             agents.next_corner,
+        )
+
+    def _turn_along_curves(self, tick: Tick, follows: NDArray[np.bool_], polygon: NDArray[np.int64]) -> None:
+        """Lead agents that follow a corridor along its curve; the corner that they come to stays the same."""
+        world, agents = self.world, self.world.agents
+        tick.team.run(
+            curve_many,
+            len(agents),
+            world.mesh,
+            world.goals,
+            self._corridors(polygon),
+            follows.view(np.uint8),
+            agents.desired_speed,
+            agents.velocity,
+            tick.length,
+            agents.preferred_velocity,
         )
 
     def _corridors(self, polygon: NDArray[np.int64]) -> Corridors:
