@@ -70,25 +70,28 @@ class Legs:
 
 class FoundByGroups(FoundPaths):
     """Paths of agents, (n,), that their groups' planners found:
-    each of `parts` has places in these n, ascending, and what was found for them.
+    each of `parts` has places in these n, ascending, what was found for them, and whether they walk along
+    curves.
     """
 
-    def __init__(self, count: int, parts: Sequence[tuple[NDArray[np.int64], FoundPaths]]) -> None:
+    def __init__(self, count: int, parts: Sequence[tuple[NDArray[np.int64], FoundPaths, bool]]) -> None:
         self._parts, self.piece = parts, np.full(count, -1, dtype=np.int32)
-        for mine, found in parts:
+        for mine, found, _ in parts:
             self.piece[mine] = found.piece
 
     def lengths(self, *, in_time: bool = False) -> NDArray[np.float64]:
         """Return how long the paths are; see `FoundPaths.lengths`."""
         length = np.full(len(self.piece), np.inf)
-        for mine, found in self._parts:
+        for mine, found, _ in self._parts:
             length[mine] = found.lengths(in_time=in_time)
         return length
 
     def lines(self) -> list[Line]:
         """Return the paths as lines, those of one planner after those of the other."""
         return [
-            line._replace(row=int(mine[line.row])) for mine, found in self._parts for line in found.lines()
+            line._replace(row=int(mine[line.row]))
+            for mine, found, is_curved in self._parts
+            for line in (found.curves() if is_curved and isinstance(found, FoundCorridors) else found.lines())
         ]
 
 
@@ -114,7 +117,8 @@ class PathFinder:
             own = own_ground(built, chosen)
             planner = planner_of(built, chosen, own, standing)
             find = planner_kind(chosen.name).space.find
-            self._planners.append((find, planner, own, agents_of(built, chosen)))
+            is_curved = chosen.values.get("smoothing") == "bezier"
+            self._planners.append((find, planner, own, agents_of(built, chosen), is_curved))
 
     def find(
         self,
@@ -134,14 +138,14 @@ class PathFinder:
         goal : (n,) int32
         """
         world, radius, parts = self.built.world, self.built.agents.radius[rows], []
-        for find, planner, own, is_whose in self._planners:
+        for find, planner, own, is_whose, is_curved in self._planners:
             mine = np.flatnonzero(is_whose[rows])
             if len(mine):
                 begin, under = position[mine], polygon[mine]
                 if own.filtered is not None:
                     begin, under, _ = own.filtered.walks_off(begin, under)
                 asked = Asked(world.mesh, world.goals, begin, under, goal[mine], radius[mine])
-                parts.append((mine, find(planner, asked)))
+                parts.append((mine, find(planner, asked), is_curved))
         return FoundByGroups(len(rows), parts)
 
 

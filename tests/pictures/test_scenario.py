@@ -11,7 +11,7 @@ import shapely
 
 from crowdsim.errors import CrowdsimError
 from crowdsim.pictures.scenario import LAYERS, draw_scenario
-from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.scenario.load import as_scenario, load_scenario, parse_scenario
 from crowdsim.setup.build import build_world, grid_of
 from crowdsim.setup.paths import lines_of
 from crowdsim.simulation.simulation import Simulation
@@ -211,3 +211,23 @@ def test_sectors_of_a_fill_are_drawn_and_elsewhere_refused(tmp_path, capsys):
         capsys, "plot", SCENARIOS / "two-storeys.yaml", "-o", tmp_path / "b.png", "--show", "sectors"
     )
     assert code == 2 and "there are no sectors here: this ground is no fill of triangles" in err
+
+
+def test_paths_are_drawn_as_curves_where_agents_walk_along_them():
+    corner = {
+        "version": 1,
+        "geometry": {"walkable": [{"box": [0, 0, 10, 2]}, {"box": [8, 0, 10, 10]}]},
+        "groups": [{"name": "a", "positions": [[1, 1]], "goals": [{"point": [9, 9]}]}],
+        "stop": {"after": 30},
+    }
+    turns = {}
+    for smoothing in ("straight", "bezier"):
+        kind = {"kind": "mesh", "smoothing": smoothing}
+        (line,) = lines_of(build_world(as_scenario(corner | {"navigation": kind})), 10)
+        step = np.diff(line.points, axis=0)
+        step = step[np.hypot(*step.T) > 1e-6]
+        heading = np.unwrap(np.arctan2(step[:, 1], step[:, 0]))
+        length = np.hypot(*step.T)
+        turns[smoothing] = (np.abs(np.diff(heading)) / (0.5 * (length[1:] + length[:-1]))).max()  # 1/m
+        assert heading[-1] - heading[0] == pytest.approx(np.pi / 2, abs=0.3)
+    assert turns["bezier"] < 0.5 * turns["straight"]
