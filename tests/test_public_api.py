@@ -637,4 +637,4 @@ def test_what_a_program_holds_says_in_one_line_what_it_is(tmp_path):
         )
     for each in held:
         said = repr(each)
-        assert "\n" not in said and re.search(r"\d", said) and len(said) < 340, said
+        assert "\n" not in said and re.search(r"\d", said) and len(said) < 320, said

@@ -96,6 +96,10 @@ class Chosen:
     name: str
     values: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        said = ", ".join(f"{key} {value}" for key, value in self.values.items())
+        return f"<Chosen {self.name}: {said}>"
+
     @property
     def needs_cells(self) -> bool:
         """Whether this is a kind of navigation for which cells are laid over the ground."""

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any
 
 TICK_S = 0.1
-TICKS = 80
+TICKS, MORE_TICKS = 80, 240
 CLOSES_S, OPENS_S = 2.0, 5.0
 STANDS_AFTER_S = 0.5
 TILE, TILE_M = (2, 0), 4.0  # that goes and comes as the door does by the clock
@@ -60,6 +60,14 @@ OUT = 4  # number of the state in which they do
 GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
 CAPACITY, RIDE_S = 1, 0.5
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
+
+
+def ticks_of(choices: Mapping[str, str]) -> int:
+    """Return for how long a combination runs: longer where agents come late to a lift, since they
+    choose their exits anew in a crowd, or walk along curves.
+    """
+    is_late = choices["exits"] != "none" or choices["curves"] != "none"
+    return MORE_TICKS if choices["connections"] != "none" and is_late else TICKS
 
 
 def plain() -> dict[str, str]:
@@ -268,7 +276,7 @@ def document(choices: Choices) -> dict[str, Any]:
         "name": "composition",
         "seed": 3,
         "tick": TICK_S,
-        "stop": {"after": TICKS * TICK_S, "when": "never"},
+        "stop": {"after": ticks_of(choices) * TICK_S, "when": "never"},
         "geometry": _geometry(choices),
         "goals": {
             "east": {"exit": _box(17, 1, 18, 5), **_at(choices, 1)},
