@@ -23,6 +23,7 @@ from crowdsim.navigation.mesh.build import (
     with_crossings,
     with_rings,
 )
+from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.mesh.plates import EdgeKey, Plate, Plates, Seam, edge_key, edge_keys
 from crowdsim.navigation.mesh.terrain import (
     BORDER_M,
@@ -38,6 +39,7 @@ from crowdsim.navigation.mesh.terrain import (
 # Heights on both sides of an edge may differ by this where sheets meet: faces that share an edge agree up to
 # rounding in plan.
 MEETS_M = 5e-3
+LEAST_PASS_M = 1e-3  # Less of a seam is a single point to an agent that has to keep its radius from its end.
 
 
 def build_surface(
@@ -96,7 +98,8 @@ def build_surface(
     height: list[float] = []
     pace: list[float] = []
     whole: dict[tuple[int, int], tuple[int, int]] = {}
-    for plate, inner in zip(ground.plates, keys_of_seams(ground), strict=True):
+    of_plate: list[int] = []
+    for number_of_plate, (plate, inner) in enumerate(zip(ground.plates, keys_of_seams(ground), strict=True)):
         pieces = pieces_of(plate, inner, parameters, ground.cell)
         corners, own = pieces.vertices, pieces.polygons
         row = []
@@ -109,6 +112,7 @@ def build_surface(
             row.append(place)
         polygons += [[row[corner] for corner in polygon] for polygon in own]
         layer += [plate.layer] * len(own)
+        of_plate += [number_of_plate] * len(own)
         slope += [plate.plane.slope] * len(own)
         height += plate.plane.height(corners[[polygon[0] for polygon in own]]).tolist()
         pace += speeds_on(plate.terrain, corners, own).tolist()
@@ -131,7 +135,27 @@ def build_surface(
         paces=None if is_even else np.repeat(np.array(pace)[:, None], 2, axis=1),
         whole=None if is_even else whole,
     )
-    return MeshBuild(mesh, walls, parameters, None)
+    return MeshBuild(_without_points(mesh, np.array(of_plate)), walls, parameters, None)
+
+
+def _without_points(mesh: NavMesh, of_plate: NDArray[np.int64]) -> NavMesh:
+    """Return a mesh in which no agent crosses a seam from a wall to a free vertex that it could cross at that
+    vertex alone, or nowhere: it comes by on the vertex' far side, over seams that are not so short. Led to a
+    single point, agents that others have pushed stood there for good.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    of_plate : (np,) int64
+        Plate of each polygon.
+    """
+    plate = of_plate[mesh.edge_polygon]
+    is_seam = (mesh.edge_twin >= 0) & (plate != plate[mesh.edge_twin])
+    at_wall = mesh.is_wall_vertex == 1
+    is_seam &= at_wall[mesh.edge_vertex] != at_wall[mesh.edge_end]
+    span = mesh.vertex[mesh.edge_end, :2] - mesh.vertex[mesh.edge_vertex, :2]
+    room = 2.0 * np.maximum(np.hypot(*span.T) - LEAST_PASS_M, 0.0)
+    return mesh._replace(edge_width=np.where(is_seam, np.minimum(mesh.edge_width, room), mesh.edge_width))
 
 
 def plates_of_surface(
