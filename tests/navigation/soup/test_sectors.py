@@ -6,6 +6,8 @@ import shapely
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from crowdsim.kernels.threads import Team
+from crowdsim.navigation import GoalShape, MeshPlanner, cut_goals
 from crowdsim.navigation.mesh.mesh import is_in_sight, locate_at_height
 from crowdsim.navigation.mesh.surface_mesh import build_surface
 from crowdsim.navigation.soup.fill import FillRules, fill
@@ -174,6 +176,48 @@ def test_the_mesh_of_the_sectors_joins_what_the_cells_join_and_nothing_else(seed
         a, b = (locate_at_height(mesh, *place, h) for place, h in zip((here, there), z, strict=True))
         assert a >= 0 and b >= 0
         assert not is_in_sight(mesh, a, *here, *there, mesh.polygon_layer[b])
+
+
+def test_a_path_leads_over_no_seam_that_is_a_point_to_its_agent():
+    """Where a wall ends in the middle of a floor of two plates, an agent comes by on the far side of the next
+    corner of theirs, if that is only as far from the wall as the agent is wide.
+    """
+    corners = np.concatenate(
+        [
+            quad([0, 4, 1.0], [0, 8, 1.0], [8, 8, 0], [8, 4, 0]),
+            floor(-0.5, 0, 12, 4),
+            floor(8, 4, 12, 8),
+            wall(0, 4, 8, 4, -0.5, 3.0),
+        ]
+    )
+    rules = FillRules(side=0.25, height=1.8, cell=0.25)
+    graph = gather(fill(corners, np.ones(len(corners), dtype=np.uint8), [(1, 1, 0)], rules))
+    patches = patches_of(graph)
+    mesh = build_surface(patches, floors_of(graph, 1.8), step=graph.step).mesh
+    seen = 0
+    for edge in np.flatnonzero(mesh.edge_twin >= 0).tolist():
+        a, b = mesh.edge_vertex[edge], mesh.edge_end[edge]
+        beside = [mesh.polygon_slope[mesh.edge_polygon[each]] for each in (edge, mesh.edge_twin[edge])]
+        if mesh.is_wall_vertex[a] != mesh.is_wall_vertex[b] and not np.array_equal(*beside):
+            assert mesh.edge_width[edge] < 2 * np.hypot(*(mesh.vertex[a] - mesh.vertex[b])[:2])
+            seen += 1
+    assert seen >= 2
+    goals = cut_goals(mesh, [GoalShape(shapely.Point(6, 6), reach=0.3)])
+    start, polygon = np.array([[8.2, 3.0]]), locate_at_height(mesh, 8.2, 3.0, 0.0)
+    for radius in (0.2, 0.25, 0.3):
+        planner = MeshPlanner(mesh, goals, kind="mesh")
+        one = np.zeros(1, dtype=np.int32)
+        planner.submit(0, one.astype(np.int64), start, np.array([polygon]), one, np.full(1, radius))
+        path, _ = planner.advance(10_000, Team(1))
+        assert path.piece[0] >= 0
+        over = path.portals.tolist()
+        ends = [(mesh.edge_vertex[edge], mesh.edge_end[edge]) for edge in over]
+        half_free = [
+            np.hypot(*(mesh.vertex[a] - mesh.vertex[b])[:2])
+            for a, b in ends
+            if mesh.is_wall_vertex[a] != mesh.is_wall_vertex[b]
+        ]
+        assert all(length > radius for length in half_free)
 
 
 def test_floors_lie_one_above_the_other_and_are_numbered_from_below():
