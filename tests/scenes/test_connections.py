@@ -320,3 +320,18 @@ def test_a_connection_that_is_excluded_by_name_is_not_used_and_others_are(tmp_pa
 def test_what_is_excluded_has_to_be_there():
     with pytest.raises(ScenarioError, match=r'kind "fary"\n.* mean "ferry"'):
         as_scenario(halves({"ferry": two("passage", time=1)}, [walkers(1, excludes=["fary"])]))
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("navigation", PLANNERS)
+@pytest.mark.parametrize("model", MODELS)
+def test_over_a_drop_one_falls_as_long_as_a_stone_and_never_comes_back(tmp_path, model, navigation):
+    groups = [walkers(4), walkers(2, name="v", goes="west")]
+    scene = halves({"ledge": two("drop", fall=5.0)}, groups, avoidance=model, navigation=navigation)
+    seen = watch(scene, tmp_path / "run.h5")
+    assert seen.verdict.arrived == 4 and seen.verdict.not_arrived == 2
+    assert seen.moves[seen.moves["name"].str.startswith("v")]["x"].min() > 12.0
+    events = seen.events.set_index("name")
+    for name in (f"w[{number}]" for number in range(4)):
+        own = events.loc[name].set_index("kind")["time"]
+        assert own["ALIGHTED"] - own["BOARDED"] == pytest.approx((2 * 5.0 / 9.81) ** 0.5, abs=0.11)

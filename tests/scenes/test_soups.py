@@ -338,5 +338,11 @@ def test_a_hundred_at_an_edge_get_over_it_side_by_side(tmp_path):
     verdict, seen = run_of(rock(groups=[group]), tmp_path)
     assert verdict.arrived == 100 and verdict.last_arrival_s < 30.0
     seen = seen.sort_values("frame")
+    # they land below where they dropped, but for those below whom others stand
+    with crowdsim.open_run(tmp_path / "run.h5") as kept:
+        events = kept.events().set_index("entity")
+    x = [events[events["kind"] == kind]["x"].sort_index() for kind in ("BOARDED", "ALIGHTED")]
+    aside = (x[1] - x[0]).abs()
+    assert len(aside) == 100 and (aside < 0.01).mean() > 0.5 and aside.max() < 2.0
     over = seen[seen.groupby("id")["z"].diff() < -1.0]
     assert len(over) == 100 and np.histogram(over["x"], np.linspace(0, 12, 7))[0].min() > 5
