@@ -175,6 +175,15 @@ def _resolved(
     if any(end is None for end in ends):
         return None
     known = tuple(end for end in ends if end is not None)
+    if kind == "drop" and any(end.line for end in known):
+        number = next(number for number, end in enumerate(known) if end.line)
+        problems.add(
+            (*path, key, number, "line"),
+            "nobody waits in a line at an edge: agents drop from places all along it",
+            "Leave it out.",
+            key=True,
+        )
+        return None
     seconds = _times(kind, shape, known, path, geometry, problems)
     if seconds is None:
         return None
@@ -252,33 +261,36 @@ def check_keys(
     keys: Mapping[int, Sequence[str]], connections: Sequence[Connection], problems: Problems
 ) -> None:
     """Report keys that open nothing; `keys` are those of groups, by their places in the file."""
-    known = sorted({each.key for each in connections if each.key})
-    for index, own in keys.items():
-        for number, key in enumerate(own):
-            if key not in known:
-                problems.add(
-                    ("groups", index, "keys", number),
-                    f'no door has the key "{key}"',
-                    f"{suggestion(key, known)} Known are {listed(known)}.".strip()
-                    if known
-                    else "Give a door this key under connections.",
-                )
+    known = {each.key for each in connections if each.key}
+    way_out = "Give a door this key under connections."
+    _check_names(keys, "keys", "no door has the key", known, way_out, problems)
 
 
 def check_excluded(
     excluded: Mapping[int, Sequence[str]], connections: Sequence[Connection], problems: Problems
 ) -> None:
     """Report what groups exclude that is no connection here; `excluded` is by their places in the file."""
-    known = sorted({name for each in connections for name in (each.name, each.kind)})
-    for index, own in excluded.items():
+    known = {name for each in connections for name in (each.name, each.kind)}
+    what, way_out = "no connection has the name or the kind", "There are no connections here: leave it out."
+    _check_names(excluded, "excludes", what, known, way_out, problems)
+
+
+def _check_names(
+    given: Mapping[int, Sequence[str]],
+    key: str,
+    what: str,
+    names: set[str],
+    way_out: str,
+    problems: Problems,
+) -> None:
+    known = sorted(names)
+    for index, own in given.items():
         for number, name in enumerate(own):
-            if name not in known:
+            if name not in names:
                 problems.add(
-                    ("groups", index, "excludes", number),
-                    f'no connection has the name or the kind "{name}"',
-                    f"{suggestion(name, known)} Known are {listed(known)}.".strip()
-                    if known
-                    else "There are no connections here: leave it out.",
+                    ("groups", index, key, number),
+                    f'{what} "{name}"',
+                    f"{suggestion(name, known)} Known are {listed(known)}.".strip() if known else way_out,
                 )
 
 

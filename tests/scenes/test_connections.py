@@ -335,3 +335,9 @@ def test_over_a_drop_one_falls_as_long_as_a_stone_and_never_comes_back(tmp_path,
     for name in (f"w[{number}]" for number in range(4)):
         own = events.loc[name].set_index("kind")["time"]
         assert own["ALIGHTED"] - own["BOARDED"] == pytest.approx((2 * 5.0 / 9.81) ** 0.5, abs=0.11)
+
+
+def test_a_line_before_a_drop_is_refused():
+    ends = [{"area": WEST, "line": [[6.5, 3], [1, 3]]}, {"area": {"box": [12, 2, 13, 4]}}]
+    with pytest.raises(ScenarioError, match=r"connections.ledge.drop.ends\[0\].line: nobody waits in a line"):
+        as_scenario(halves({"ledge": {"drop": {"ends": ends, "fall": 1}}}, [walkers(1)]))
