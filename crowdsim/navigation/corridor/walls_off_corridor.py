@@ -148,13 +148,17 @@ def _may_be_passed_otherwise(mesh, vertex, width):
 def _leads_round(mesh, here, there, vertex, is_left, width, is_alike):
     """Return whether an agent can go from polygon to polygon round a vertex;
     with `is_alike`, over ground that is everywhere like that of the first.
+
+    Between walls it has to fit; edges to free vertices are too narrow for searches that would lead over a
+    point of them, and a string that passes such a vertex on either side is the same.
     """
     current = here
     for _ in range(MOST_ROUND):
         if current == there:
             return True
         edge = _edge_round(mesh, current, vertex, is_left)
-        if mesh.edge_twin[edge] < 0 or mesh.edge_width[edge] < width:
+        is_gap = mesh.is_wall_vertex[mesh.edge_vertex[edge]] == 1 == mesh.is_wall_vertex[mesh.edge_end[edge]]
+        if mesh.edge_twin[edge] < 0 or (is_gap and mesh.edge_width[edge] < width):
             return False
         current = mesh.edge_polygon[mesh.edge_twin[edge]]
         for k in range(2):
