@@ -3,10 +3,15 @@
 import numpy as np
 import pytest
 import shapely
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import dijkstra
 
 import crowdsim
+from crowdsim.navigation.soup.fill import FillRules, fill
 from crowdsim.scenario.canonical import canonical_data
 from crowdsim.scenario.load import load_scenario, parse_scenario
+from crowdsim.setup.build import build_world
+from crowdsim.setup.paths import Legs, PathFinder
 from crowdsim.simulation.simulation import Simulation
 from tests.crowds import SCENARIOS, assert_same_on_threads_and_from_saved_states
 from tests.navigation.soup.scenes import block, floor, stair, wall
@@ -235,6 +240,63 @@ def test_one_without_the_key_ends_with_the_reason_where_there_is_no_other_path(t
             run.step()
         verdict = run.finish()
     assert len(verdict.left) == 10 and {each.reason for each in verdict.left} == {"needs key red"}
+
+
+def over_cells(corners, rules, seed, starts, box, z):
+    """Return how far it is (m) from places to a box at a height, over cells and their diagonals."""
+    table = fill(corners, np.ones(len(corners), dtype=np.uint8), [seed], rules).table()
+    count, rows = len(table.z), np.arange(len(table.z))
+    begin, end, length = [], [], []
+
+    def step(of, side):
+        found = np.where(of >= 0, table.neighbour[np.maximum(of, 0), side], -1)
+        back = np.where(found >= 0, table.neighbour[np.maximum(found, 0), (side + 2) % 4], -1)
+        return np.where(back == of, found, -1)
+
+    for side in range(4):
+        one, other = step(rows, side), step(rows, (side + 1) % 4)
+        across = step(one, (side + 1) % 4)
+        across = np.where(across == step(other, side), across, -1)
+        for there, far in ((one, rules.cell), (across, rules.cell * 2**0.5)):
+            begin.append(rows[there >= 0])
+            end.append(there[there >= 0])
+            length.append(np.full(len(end[-1]), far))
+    edges = tuple(np.concatenate(each) for each in (begin, end))
+    graph = coo_array((np.concatenate(length), edges), shape=(count, count)).tocsr()
+    middle = (np.column_stack([table.column, table.row]) + 0.5) * rules.cell
+    there = np.flatnonzero(
+        (middle >= box[:2]).all(axis=1) & (middle <= box[2:]).all(axis=1) & (abs(table.z - z) < 0.5)
+    )
+    away = dijkstra(graph, indices=there, min_only=True)
+    near = [
+        np.argmin(np.hypot(*(middle - place[:2]).T) + 10.0 * np.abs(table.z - place[2])) for place in starts
+    ]
+    return away[near]
+
+
+@pytest.mark.parametrize(
+    ("name", "corners", "goals"),
+    [
+        ("cliff", cliff, {"camp": ([2, 0, 7, 3], 0.0), "hill": ([2, 12, 8, 17], 2.0)}),
+        ("spiral-stair", spiral, {"platform": ([4, -1, 8, 2.5], 7.68)}),
+    ],
+)
+def test_paths_are_as_long_as_over_the_cells_of_the_ground(name, corners, goals):
+    built = build_world(load_scenario(SCENARIOS / f"{name}.yaml"))
+    legs, world = Legs(built), built.world
+    lengths = (
+        PathFinder(built)
+        .find(legs.rows, legs.position[legs.rows], legs.polygon[legs.rows], legs.goal)
+        .lengths()
+    )
+    height = world.mesh.polygon_height[legs.polygon]
+    starts = np.column_stack([legs.position, height])
+    rules = FillRules(0.25, 2.0, 0.25, 0.25, 0.25, 0.25) if name == "cliff" else FillRules(0.1, 2.0, 0.1)
+    for number, (box, z) in enumerate(goals.values()):
+        mine = legs.goal == number
+        expected = over_cells(corners(), rules, [2, 2, 0], starts[legs.rows[mine]], np.array(box), z)
+        # over cells it is up to 8 % longer, and agents keep off the walls
+        assert (np.abs(lengths[mine] / expected - 1.0) < 0.15).all(), (lengths[mine], expected)
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(2, 21))])

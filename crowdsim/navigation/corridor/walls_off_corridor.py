@@ -262,7 +262,7 @@ def add_vertices_along_string(mesh, corridor, string, found, within, parts, floo
                         vertices, group_start(vertices, low), group_end(vertices, high, count), vertex
                     ):
                         continue
-                    is_left = orientation(ax, ay, bx, by, x, y) >= 0.0
+                    is_left = _stands_left(mesh, polygon, ax, ay, bx, by, x, y)
                     if is_last and (x - bx) * (bx - ax) + (y - by) * (by - ay) >= 0.0:
                         # Nearest to the bend itself: outside of it, and the bend's vertex stands inside.
                         is_left = vertices[bends[part]] < 0
@@ -323,6 +323,23 @@ def add_vertices_off_corridor(mesh, polygon, ax, ay, bx, by, radius, vertices, f
                 vertices[count] = 8 * vertex + BRUSH + EITHER + (FIRST if count == known else 0)
                 count += 1
     return count
+
+
+@inlined_kernel
+def _stands_left(mesh, polygon, ax, ay, bx, by, x, y):
+    """Return whether a vertex is to the left of segment ab, which begins in a polygon.
+
+    One that is on its line is at a wall along which the segment leads, and stands on the other side than the
+    polygon, whichever side of the wall it was seen from.
+    """
+    turn = orientation(ax, ay, bx, by, x, y)
+    if turn != 0.0:
+        return turn > 0.0
+    middle = 0.0
+    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+        corner = mesh.edge_vertex[edge]
+        middle += orientation(ax, ay, bx, by, mesh.vertex[corner, 0], mesh.vertex[corner, 1])
+    return middle <= 0.0
 
 
 @inlined_kernel
