@@ -6,21 +6,33 @@ where most ground is. One thread; each is done three times, and the least time c
 
 With --recast, Recast builds the same worlds with the same body and cells (`recast_build.cpp` says how it is
 compiled). It finds all ground, whether a body gets there or not, and measures heights in steps of 5 cm.
+
+With --paths, a storey of that building is filled, and drawn as a plan; paths between the same points are
+searched on both by turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
+from crowdsim.navigation.planning.mesh_planner import usual_planner
+from crowdsim.navigation.planning.portals import FoundCorridors
+from crowdsim.navigation.planning.protocol import Asked
 from crowdsim.navigation.soup.fill import Cells, FillRules, SeedRefused, fill
 from crowdsim.navigation.soup.sectors import SectorGraph, gather
+from crowdsim.scenario.load import parse_scenario
+from crowdsim.setup.build import build_world
 
 Triangles = NDArray[np.float64]
 ROUNDS = 3
@@ -46,26 +58,31 @@ def _wall(x0: float, y0: float, x1: float, y1: float, z: float) -> list[list[lis
     return faces
 
 
-def building(rooms: int) -> Triangles:
+def _walls(rooms: int) -> list[tuple[float, float, float, float]]:
+    """Return the walls of a storey in plan: each of a room has a doorway, and the east has none."""
+    walls = []
+    for x in range(rooms):
+        for y in range(rooms):
+            at, low, gap = x * ROOM_M, y * ROOM_M, 0.5 * (ROOM_M - DOOR_M)
+            for first, last in ((low, low + gap), (low + gap + DOOR_M, low + ROOM_M)):
+                walls.append((at - 0.5 * WALL_M, first, at + 0.5 * WALL_M, last))
+                if x > 0 or y > 0:
+                    walls.append((first, at - 0.5 * WALL_M, last, at + 0.5 * WALL_M))
+    return walls
+
+
+def building(rooms: int, storeys: int = STOREYS) -> Triangles:
     """Return storeys of rooms x rooms rooms with a doorway in each wall, and stairs along one side."""
     faces: list[list[list[float]]] = []
     side, stair = rooms * ROOM_M, 2.0
-    for storey in range(STOREYS):
+    for storey in range(storeys):
         z = storey * STOREY_M
         faces += _level(0, 0, side, side, z)
-        for x in range(rooms + 1):
-            for y in range(rooms):
-                at, low, gap = x * ROOM_M, y * ROOM_M, 0.5 * (ROOM_M - DOOR_M)
-                for first, last in ((low, low + gap), (low + gap + DOOR_M, low + ROOM_M)):
-                    if x == rooms:
-                        continue
-                    faces += _wall(at - 0.5 * WALL_M, first, at + 0.5 * WALL_M, last, z)
-                    if x > 0 or y > 0:
-                        faces += _wall(first, at - 0.5 * WALL_M, last, at + 0.5 * WALL_M, z)
-        faces += _level(
-            side, 0, side + stair, 20.0, z
-        )  # beside it the flights, those of every other storey apart
-        if storey + 1 < STOREYS:
+        for wall in _walls(rooms):
+            faces += _wall(*wall, z)
+        # beside it the flights, those of every other storey apart
+        faces += _level(side, 0, side + stair, 20.0, z)
+        if storey + 1 < storeys:
             begin, steps = 2.0 + 10.0 * (storey % 2), round(STOREY_M / RISER_M)
             faces += _level(side + stair, begin - 2.0, side + 2 * stair, begin, z)  # a landing at its foot
             for step in range(steps):
@@ -120,11 +137,61 @@ def recast(program: Path, corners: Triangles, rules: FillRules) -> str:
     return f" {spans:,.0f} | {spans / found_s / 1e6:.2f} | {made} |"
 
 
+def path_rates(rooms: int = 12, paths: int = 200, turns: int = 15) -> str:
+    """Return what paths cost on a storey that is filled beside one that is drawn, in words."""
+    side, rng = rooms * ROOM_M, np.random.default_rng(1)
+    plan = shapely.union_all([shapely.box(0, 0, side, side), shapely.box(side, 0, side + 2.0, 20.0)])
+    plan = plan.difference(shapely.union_all([shapely.box(*wall) for wall in _walls(rooms)]))
+    places = rng.uniform(0.0, side, (20 * paths, 2))
+    places = places[shapely.contains_xy(shapely.buffer(plan, -0.3), places)][: 2 * paths]
+    soup = {
+        "triangles": building(rooms, storeys=1).tolist(),
+        "seeds": [[2.5, 2.5, 0]],
+        "body": {"side": 0.1},
+    }
+    drawn = {"walkable": {"wkt": shapely.to_wkt(plan, 9)}}
+    polygons, find = zip(
+        _asked(places, {"soup": soup}, height=0.0), _asked(places, drawn), strict=True
+    )  # the same points, on both
+    lengths = [each().sum() for each in find]
+    times = np.empty((turns, 2))
+    for turn in range(turns):
+        for number, each in enumerate(find):
+            start = time.perf_counter()
+            each()
+            times[turn, number] = time.perf_counter() - start
+    return (
+        f"{paths} paths on the storey as it is filled ({polygons[0]} polygons) and drawn ({polygons[1]}): "
+        f"{lengths[0]:,.1f} and {lengths[1]:,.1f} m, rate {np.median(times[:, 1] / times[:, 0]):.2f}"
+    )
+
+
+def _asked(
+    places: NDArray[np.float64], geometry: dict[str, Any], **more: float
+) -> tuple[int, Callable[[], NDArray[np.float64]]]:
+    """Return of how many polygons the ground is, and a function that searches for paths from the first half
+    of some places to the second, (n, 2) m, and returns their lengths.
+    """
+    begin, end = np.split(places, 2)
+    agents = [
+        {"position": place, "goals": {"point": goal, "arrive_within": 0.01}}
+        for place, goal in zip(begin.tolist(), end.tolist(), strict=True)
+    ]
+    groups = [{"name": "all", "agents": agents, "radius": 0.05, **more}]
+    text = {"version": 1, "tick": 0.01, "geometry": geometry, "groups": groups}
+    built = build_world(parse_scenario(json.dumps(text), file="bench"))
+    mesh, goals, itineraries = built.world.mesh, built.world.goals, built.world.itineraries
+    goal = np.array([itineraries[number].goals[0] for number in built.agents.itinerary], dtype=np.int32)
+    asked = Asked(mesh, goals, built.agents.position, built.polygon, goal, built.agents.radius)
+    return len(mesh.polygon_layer), lambda: FoundCorridors(usual_planner(mesh, goals), asked).lengths()
+
+
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--recast", type=Path)
+    parser.add_argument("--paths", action="store_true")
     given = parser.parse_args()
     plain = np.array(_level(0, 0, 250, 250, 0.0))
     worlds: list[tuple[str, Triangles, list[float], float]] = [
@@ -156,6 +223,8 @@ def main() -> None:
             f"| {graph.nbytes / cells.nbytes:.2%} | {gather_s:.2f} s |"
             + (recast(given.recast, corners, rules) if given.recast else "")
         )
+    if given.paths:
+        print(path_rates())
 
 
 if __name__ == "__main__":
