@@ -341,6 +341,21 @@ def test_people_cross_the_road_over_the_bridge_and_cars_go_under_it(tmp_path, se
     assert deepest_in_triangles(seen[~cars & (seen["frame"] % 10 == 0)], corners, 0.2, 0.45, 1.9) < 0.02
 
 
+def test_while_the_deck_of_the_bridge_is_gone_nobody_is_on_it_and_cars_go_on_below(tmp_path):
+    sets = [
+        "geometry.areas=[{name: deck, area: {box: [17, 9, 23, 17]}, height: 3}]",
+        "events=[{at: 15, close: deck}, {at: 40, open: deck}]",
+    ]
+    verdict, seen = run_of(load_scenario(SCENARIOS / "overpass.yaml", sets=sets), tmp_path)
+    assert verdict.arrived == verdict.agents
+    time = seen["frame"] * 0.1
+    over_road = seen["x"].between(17.0, 23.0) & seen["y"].between(9.0, 17.0)
+    gone = over_road & time.between(15.2, 40.0)
+    assert not (gone & (seen["z"] > 1.0)).any()
+    assert seen.loc[gone, "id"].nunique() > 3
+    assert seen.loc[over_road & (seen["z"] > 1.0) & (time > 40.0), "id"].nunique() > 12
+
+
 def rock(**more):
     corners = np.concatenate([floor(0, 0, 12, 10), block(0, 5, 0, 12, 10, 2.0)])
     return {
