@@ -713,9 +713,14 @@ class AgentColumns:
 
     def remove(self, keep: NDArray[np.bool_]) -> None:
         """Drop the rows where `keep` is false; the others move up and stay in order."""
-        left = int(np.count_nonzero(keep))
+        stays = np.flatnonzero(keep)
+        if len(stays) == self.count:
+            return
+        # rows before the first that goes stay where they are; indices are looked up faster than a mask
+        first, left = int(np.argmin(keep)), len(stays)
+        moves = stays[first:]
         for array in self._arrays.values():
-            array[:left] = array[: self.count][keep]
+            array[first:left] = array[: self.count].take(moves, axis=0)
         self.count = left
         self._show()
 
