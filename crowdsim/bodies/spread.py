@@ -107,6 +107,9 @@ def find_crowds(start, stop, fronts, source, wants, position, corner, radius, re
         if wants[row] == 0:
             continue
         x, y, cx, cy = position[row, 0], position[row, 1], corner[row, 0], corner[row, 1]
+        around, far = fronts.around[source[row]], reach + LEVEL_M
+        if x < around[0] - far or y < around[1] - far or x > around[2] + far or y > around[3] + far:
+            continue  # too far from all of them
         narrow = 2.0 * least * radius[row]
         nearest, farthest = narrow if wants[row] == CORNER_ON_RIM else reach, -np.inf
         for k in range(fronts.goal_start[source[row]], fronts.goal_start[source[row] + 1]):

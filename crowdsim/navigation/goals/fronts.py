@@ -33,11 +33,14 @@ class Fronts(NamedTuple):
     goal_start : (ng + 1,) int32
         First front of each goal. Goals made of others have none: their pieces know the goals that they came
         from.
+    around : (ng, 4) float64, m
+        West, south, east and north of the fronts of each goal; inside out where there are none.
     """
 
     end: NDArray[np.float64]
     is_shared: NDArray[np.uint8]
     goal_start: NDArray[np.int32]
+    around: NDArray[np.float64]
 
 
 def find_fronts(mesh: NavMesh, goals: GoalPieces) -> Fronts:
@@ -53,9 +56,12 @@ def find_fronts(mesh: NavMesh, goals: GoalPieces) -> Fronts:
             found += _fronts_of(mesh, goals, pieces[layers == layer])
         goal_start.append(len(found))
     table = np.array(found, dtype=np.float64).reshape(-1, 5)
-    return Fronts(
-        np.ascontiguousarray(table[:, :4]), table[:, 4].astype(np.uint8), np.array(goal_start, dtype=np.int32)
-    )
+    end = np.ascontiguousarray(table[:, :4])
+    around = np.empty((len(goal_start) - 1, 4))
+    for goal, (first, last) in enumerate(pairwise(goal_start)):
+        own = end[first:last].reshape(-1, 2)
+        around[goal, :2], around[goal, 2:] = own.min(axis=0, initial=np.inf), own.max(axis=0, initial=-np.inf)
+    return Fronts(end, table[:, 4].astype(np.uint8), np.array(goal_start, dtype=np.int32), around)
 
 
 def _fronts_of(mesh: NavMesh, goals: GoalPieces, pieces: NDArray[Any]) -> list[list[float]]:
