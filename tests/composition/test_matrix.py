@@ -47,7 +47,7 @@ def check(choices, *, again=True):
 
 
 COVERING, DRAWN = covering(0, seed=1), drawn(2000, seed=2)
-BY_DEFAULT = 12  # of those drawn are run
+BY_DEFAULT = 6  # of those drawn are run
 # Of those that are run by default, every such one is verified and resumed as well.
 COVERING_AGAIN_EVERY, AGAIN_EVERY = 8, 6
 
