@@ -36,7 +36,7 @@ def rides(source: Source) -> pd.DataFrame:
         waits or rides (at the end). Ascending by joined_s, then id. NaN of what did not happen.
     """
     tracks = tracks_of_run(source, _LACKING)
-    names = [each.name for each in scenario_of(tracks).connections]
+    names = [each.name for each in scenario_of(tracks).carriers]
     group = tracks.people.set_index("id")["group"]
     rows: list[dict[str, object]] = []
     own: dict[str, object] | None = None
@@ -74,14 +74,17 @@ def ride_use(source: Source) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row for each connection: connection; kind; people: that waited; rode; left: without a ride;
+        One row for each connection, and each portal that has lain there: connection; kind; people: that
+        waited; rode; left: without a ride;
         mean_wait_s, longest_wait_s (s): of those that went in; mean_ride_s (s); most_inside: the most at a
         time; most_waiting.
     """
     tracks = tracks_of_run(source, _LACKING)
     table, rows = rides(tracks), []
-    for each in scenario_of(tracks).connections:
+    for each in scenario_of(tracks).carriers:
         own = table[table["connection"] == each.name]
+        if each.is_jump and own.empty:  # no portal has lain there
+            continue
         went = own[own["boarded_s"].notna()]
         rows.append(
             {

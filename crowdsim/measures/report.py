@@ -80,7 +80,7 @@ def all_tables(
         if any(goal.choice is not None for goal in scenario.goals):
             tables |= {"choices": choices(tracks), "choice use": choice_use(tracks)}
             tables["changes"] = choice_changes(tracks)
-        if scenario.connections:
+        if scenario.carriers:
             tables |= {"connections": ride_use(tracks), "rides": rides(tracks)}
     knows_radii = not np.isnan(tracks.of_people("radius_m").astype(np.float64)).any()
     if radius_m is not None or knows_radii:

@@ -134,6 +134,7 @@ def draw_trails(
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, layer)])
         draw_connections(axes, scenario.connections, layer)
+        draw_jumps(axes, events, ground)
         draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
@@ -272,6 +273,22 @@ def draw_connections(axes: Any, connections: Iterable[Connection], layer: int) -
             axes.annotate(
                 each.name, (middle.x, middle.y), ha="center", va="center", fontsize=7, color=QUEUE, zorder=5
             )
+
+
+def draw_jumps(axes: Any, events: pd.DataFrame, ground: Any) -> None:
+    """Draw where agents have jumped by themselves, if one end is on the ground of a floor."""
+    own = ["tick", "entity", "value"]
+    ends = events[events["kind"] == "JUMPED"].merge(
+        events[events["kind"] == "BOARDED"], on=own, suffixes=("", "_begin")
+    )
+    for x, y, x_begin, y_begin in ends[["x", "y", "x_begin", "y_begin"]].to_numpy().tolist():
+        if shapely.intersects_xy(ground, [x, x_begin], [y, y_begin]).any():
+            axes.annotate(
+                "", (x, y), (x_begin, y_begin), zorder=5,
+                arrowprops={
+                    "arrowstyle": "->", "color": QUEUE, "linestyle": "dashed", "shrinkA": 0, "shrinkB": 0,
+                },
+            )  # fmt: skip
 
 
 def draw_goals(axes: Any, goals: Any, arrivals: dict[int, int], *, named: bool = True) -> None:

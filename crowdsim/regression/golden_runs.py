@@ -55,7 +55,7 @@ def golden_scenario(scenario: Scenario) -> Scenario:
         recordable_columns(
             has_machines=bool(scenario.behaviours.machines),
             has_parties=scenario.has_parties,
-            has_connections=bool(scenario.connections),
+            has_connections=bool(scenario.carriers),
         )
     )
     every = replace(

@@ -124,7 +124,8 @@ class State:
     kind : str
         The key under which a scenario has it: ``go_to``, ``wait`` and so on.
     goals : tuple of int
-        go_to, leave, stay, wander: the goal; patrol: all places. Indices into the scenario's goals.
+        go_to, leave, stay, wander: the goal; jump: where it lands; patrol: all places. Indices into the
+        scenario's goals.
     time : Distribution or None, s
         wait: for how long; patrol, wander: at each place; queue: the patience.
     condition : Condition or None

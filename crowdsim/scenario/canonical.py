@@ -79,6 +79,8 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     if scenario.connections:
         names = scenario.geometry.floor_names
         data["connections"] = {each.name: connection_data(each, names) for each in scenario.connections}
+    if scenario.jumps is not None:
+        data["jumps"] = scenario.jumps.data()
     if scenario.events:
         data["events"] = [_event(event, scenario) for event in scenario.events]
     if scenario.obstacles:

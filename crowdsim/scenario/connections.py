@@ -19,7 +19,7 @@ from crowdsim.scenario.shapes import wkt_of
 from crowdsim.scenario.tree import Path, Problems, listed, suggestion
 
 _LEAST_HEIGHT_M = 0.1  # Between two stops of a lift that has a speed.
-_ONE_WAY = ("escalator", "drop")
+_ONE_WAY = ("escalator", "drop", "jump")
 GRAVITY_M_S2 = 9.81
 
 
@@ -50,9 +50,10 @@ class Connection:
     ----------
     name : str
     kind : str
-        ``passage``, ``ladder``, ``lift``, ``door``, ``escalator`` or ``drop``.
+        ``passage``, ``ladder``, ``lift``, ``door``, ``escalator`` or ``drop``; ``jump``: a portal that a jump
+        leaves for a while.
     ends : tuple of End
-        Two, or the stops of a lift from the lowest to the highest.
+        Two, or the stops of a lift from the lowest to the highest; none of a jump: they change.
     seconds : tuple of float, s
         How long it takes from each end to the next; through a door 0: an agent goes at its own speed.
     capacity : int
@@ -96,6 +97,11 @@ class Connection:
     def is_drop(self) -> bool:
         """Whether agents drop over an edge, each where it comes to it, and none waits for others."""
         return self.kind == "drop"
+
+    @property
+    def is_jump(self) -> bool:
+        """Whether it is a portal that lies there for a while, where an agent has jumped."""
+        return self.kind == "jump"
 
     @property
     def is_shared(self) -> bool:

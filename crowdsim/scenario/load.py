@@ -26,6 +26,7 @@ from crowdsim.scenario.files import FileAccess, FileRefused, read_text
 from crowdsim.scenario.filters import check_watchers, with_kinds
 from crowdsim.scenario.geometry import FloorNames, Geometry, resolve_geometry
 from crowdsim.scenario.grid_numbers import check_numbers, navigations_in, numbers_of
+from crowdsim.scenario.jumps import resolve_jumps
 from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.machine_checks import check_machines, note_signals
 from crowdsim.scenario.machines import MachineReader, group_names, known_to_machines, machines_of_groups
@@ -259,7 +260,9 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     connections = resolve_connections(values.get("connections") or {}, geometry, reader, floors, problems)
     connections = tuple(sorted((*connections, *drops), key=lambda each: each.name))
     check_keys({index: shape.keys for index, shape in draft.groups.items()}, connections, problems)
-    check_excluded({index: shape.excludes for index, shape in draft.groups.items()}, connections, problems)
+    jumps = resolve_jumps(values.get("jumps"), {each.name for each in connections}, problems)
+    carriers = (*connections, *(jumps.connections() if jumps is not None else ()))
+    check_excluded({index: shape.excludes for index, shape in draft.groups.items()}, carriers, problems)
     behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
     check_machines(behaviours, problems, are_all=not systems)
     resolver = GroupResolver(
@@ -302,7 +305,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     if "record" in values and tick is not None:
         record = resolve_record(
             values["record"], tick, stop, groups, sections.get("avoidance"), reader, problems,
-            has_connections=bool(connections),
+            has_connections=bool(carriers),
         )  # fmt: skip
     if record is not None and "layer" not in record.columns:
         _refuse_unknown_floors(measures, problems)
@@ -331,6 +334,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         behaviours=behaviours,
         queues=queues,
         connections=connections,
+        jumps=jumps,
         notes=tuple(notes.sorted()),
         file=file,
         **sections,

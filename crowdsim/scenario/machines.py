@@ -70,6 +70,8 @@ class Known(NamedTuple):
     ids : set of int
         Of agents.
     queues : sequence of str
+    jumps : bool
+        Whether agents jump.
     """
 
     goals: Mapping[str, int]
@@ -80,6 +82,7 @@ class Known(NamedTuple):
     groups: Sequence[str]
     ids: set[int]
     queues: Sequence[str]
+    jumps: bool
 
 
 @dataclass
@@ -187,6 +190,8 @@ class MachineReader:
                 path: Path = (*instance.path, "states", name)
                 if isinstance(state.go_to, schema.PlaceShape):
                     yield Place(state.go_to, (*path, "go_to"))
+                if isinstance(state.jump, schema.PlaceShape):
+                    yield Place(state.jump, (*path, "jump"))
                 for index, place in enumerate(state.patrol.places if state.patrol is not None else ()):
                     if isinstance(place, schema.PlaceShape):
                         yield Place(place, (*path, "patrol", "places", index))
@@ -479,6 +484,8 @@ class _Layout:
         if kind in ("go_to", "leave", "stay"):
             wanted = ("region", "exit", "nearest_of") if kind == "stay" else ()
             found["goals"] = (self._goal(value, at, wanted),)
+        elif kind == "jump":
+            found["goals"] = (self._landing(value, at),)
         elif kind == "wait":
             found["time"] = self._distribution(value, at, _TIMES)
         elif kind == "wait_until":
@@ -527,6 +534,16 @@ class _Layout:
                 path, f'the goal "{place}" is a {kind}, which has no inside', "Name a region or an exit."
             )
         return self._known.goals[place]
+
+    def _landing(self, place: Any, path: Path) -> int:
+        if not self._known.jumps:
+            self._problems.add(path, "nobody jumps in this scenario", "Say how agents jump: jumps: {}.")
+        goal = self._goal(place, path, ())
+        if isinstance(place, str) and self._known.kinds.get(place, "point") != "point":
+            self._problems.add(
+                path, f'the goal "{place}" is no point, but a jump ends at one', "Give {point: [x, y]}."
+            )
+        return goal
 
     def _others(
         self, names: Sequence[int | str], path: Path, *, is_list: bool = True
@@ -637,4 +654,5 @@ def known_to_machines(
         groups=group_names(draft),
         ids={agent.id for agent in agents if agent.id is not None},
         queues=[queue.name for queue in queues],
+        jumps=draft.values.get("jumps") is not None,
     )

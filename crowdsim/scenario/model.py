@@ -19,6 +19,7 @@ from crowdsim.scenario.choices import Choice
 from crowdsim.scenario.connections import Connection
 from crowdsim.scenario.distributions import DEFAULT_RADIUS, NO_PREMOVEMENT, WEIDMANN_SPEED, Distribution
 from crowdsim.scenario.geometry import Geometry
+from crowdsim.scenario.jumps import Jumps
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.queues import Queue
@@ -441,6 +442,8 @@ class Scenario:
         Ascending by name.
     connections : tuple of Connection
         What takes agents from one place to another, ascending by name.
+    jumps : Jumps or None
+        How agents jump; None where none does.
     notes : tuple of Problem
         What is no mistake but might not be meant.
     file : str
@@ -469,6 +472,7 @@ class Scenario:
     behaviours: Behaviours = field(default_factory=Behaviours)
     queues: tuple[Queue, ...] = ()
     connections: tuple[Connection, ...] = ()
+    jumps: Jumps | None = None
     notes: tuple[Problem, ...] = ()
     file: str = ""
 
@@ -481,6 +485,11 @@ class Scenario:
     def agent_count(self) -> int:
         """Number of agents."""
         return sum(group.count for group in self.groups)
+
+    @property
+    def carriers(self) -> tuple[Connection, ...]:
+        """All connections, those last that portals of jumps are while they lie there."""
+        return (*self.connections, *(self.jumps.connections() if self.jumps is not None else ()))
 
     @property
     def has_arrivals(self) -> bool:

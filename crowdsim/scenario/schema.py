@@ -32,7 +32,7 @@ from crowdsim.scenario.limits import (
 from crowdsim.scenario.schema_arrivals import ArriveShape, Rate
 from crowdsim.scenario.schema_behaviours import MachineShape, QueueShape
 from crowdsim.scenario.schema_choices import QuickestGoal
-from crowdsim.scenario.schema_connections import CarrierShape
+from crowdsim.scenario.schema_connections import CarrierShape, JumpsShape
 from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
     DISTRIBUTION_KEYS,
     ChoiceForm,
@@ -767,6 +767,9 @@ class ScenarioShape(Shape):
     ] = Field(
         default={},
         description="What takes agents from one place to another, by name: passages, ladders, lifts, doors.",
+    )
+    jumps: JumpsShape | None = Field(
+        default=None, description="That agents jump, and others follow them. Default: nobody jumps."
     )
     events: Annotated[
         list[EventShape],

@@ -255,7 +255,7 @@ class TransitionShape(ConditionShape):
 
 
 class StateShape(Shape):
-    """What an agent does until it goes on. Exactly one of the first fourteen keys is given."""
+    """What an agent does until it goes on. Exactly one of the first fifteen keys is given."""
 
     go_to: Place | None = Field(default=None, description="Go to a goal; done when it is there.")
     wait: Distribution | None = Field(default=None, description="Stand for so long, s.")
@@ -269,6 +269,9 @@ class StateShape(Shape):
     follow: FollowShape | None = Field(default=None, description="Go behind another agent; never done.")
     patrol: PatrolShape | None = Field(default=None, description="Go from place to place, over and over.")
     flee: FleeShape | None = Field(default=None, description="Hide from others.")
+    jump: Place | None = Field(
+        default=None, description="Jump from where it stands to a point; done when it has landed (see jumps)."
+    )
     wander: WanderShape | None = Field(default=None, description="Go about in a region; never done.")
     choose: Annotated[dict[Name, Probability], Field(min_length=1, max_length=MAX_STATES)] | None = Field(
         default=None, description="Go on at once, by chance: states with shares {a: 2, b: 1}."

@@ -1,5 +1,5 @@
 """How a scenario says what takes agents from one place to another: passages, ladders, lifts, doors with keys,
-escalators, drops.
+escalators, drops; and how agents jump.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_STOPS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_PORTALS, MAX_STOPS
 from crowdsim.scenario.schema_behaviours import Polyline
 from crowdsim.scenario.schema_geometry import Areas, Expects, Length, Name, Seconds, Shape, Unit
 
@@ -21,6 +21,8 @@ DWELL_S = 3.0
 DOORS_S = 2.0
 OPENING_S = 1.0
 STAYS_OPEN_S = 3.0
+JUMP_M_S = 3.0  # About as fast people leave the ground from a stand, in plan.
+SPRING_M = 0.4  # About as high people jump on the spot.
 
 Speed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]
 Time = Annotated[float, Field(gt=0, le=1e9), Unit("s")]
@@ -164,3 +166,22 @@ class CarrierShape(Shape):
 
 
 KINDS = tuple(CarrierShape.model_fields)
+
+
+class JumpsShape(Shape):
+    """How agents jump, and what a jump leaves: a portal by which others follow."""
+
+    at_most: Annotated[int, Field(ge=1, le=MAX_PORTALS)] = Field(
+        default=4, description="Portals at once; one more, and the oldest goes. Default: 4."
+    )
+    lasts: Time = Field(default=60.0, description="How long a portal lies there, s. Default: 60.")
+    capacity: Capacity = Field(
+        default=1, description="How many are in the air over one portal at once. Default: 1."
+    )
+    headway: Seconds = Field(default=1.0, description="From one take-off to the next, s. Default: 1.")
+    speed: Speed = Field(
+        default=JUMP_M_S, description="Greatest speed of a jump in plan, m/s. Default: 3, as from a stand."
+    )
+    spring: Length = Field(default=SPRING_M, description="How high one jumps on the spot, m. Default: 0.4.")
+    longest: Length = Field(default=6.0, description="How far in plan one jumps at most, m. Default: 6.")
+    deepest: Length = Field(default=4.0, description="How deep one jumps at most, m. Default: 4.")

@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 from crowdsim.scenario.connections import Connection, End
 from crowdsim.scenario.model import Scenario
 from crowdsim.setup.entrances import triangles_of
+from crowdsim.world.portals import NOBODY, NOWHERE_M, Portals
 from crowdsim.world.riding import Gate, RidingFacts
 
 SPACING_M = 0.7  # Between the middles of those that wait: two bodies, and room to turn.
 CLEAR_M = 0.35  # From walls, and from the area in which others come out.
 REACH_M = 5.0  # How far from the middle of an area those stand that wait.
 MOST_SPOTS = 60
+NEAR_M = REACH_M + 1.0  # So far round a place where agents jump the ground is looked at.
+LANDING_M = 1.5  # One that finds the place taken where it comes down lands so near to it.
 
 
 def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
     """Return what the world has to know of connections; None where there are none."""
-    connections = scenario.connections
+    connections = scenario.carriers
     if not connections:
         return None
     ends = [(number, at, end) for number, each in enumerate(connections) for at, end in enumerate(each.ends)]
@@ -49,10 +52,14 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
         if is_drop and at == 1:
             gate = replace(gate, landing=triangles_of(end.area, shapely.buffer(ground, -CLEAR_M)))
         gates.append(gate)
-    sizes = [len(each.ends) for each in connections]
+    portals = Portals(scenario.jumps.slots) if scenario.jumps is not None else None
+    first_portal = len(connections) - (portals.slots if portals is not None else 0)
+    for number in range(first_portal, len(connections)):
+        gates += [_nowhere(number, 0), _nowhere(number, 1)]
+    sizes = [2 if each.is_jump else len(each.ends) for each in connections]
     return RidingFacts(
         connections,
-        tuple(gates),
+        gates,
         np.cumsum([0, *sizes[:-1]]).astype(np.int64),
         np.array(
             [
@@ -61,6 +68,56 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
             ],
             dtype=np.bool_,
         ).reshape(len(scenario.groups), len(connections)),
+        portals,
+    )
+
+
+def _nowhere(connection: int, end: int) -> Gate:
+    """Return the gate of a portal that does not lie anywhere."""
+    point = np.full(2, NOWHERE_M)
+    return Gate(
+        connection, end, -1, point, np.zeros((0, 3, 2)), point[None, :].copy(), moves_up=True, edge_spots=1
+    )
+
+
+def lay_portals(scenario: Scenario, facts: RidingFacts) -> None:
+    """Put the gates of portals where these lie now."""
+    portals = facts.portals
+    if portals is None or portals.laid == portals.version:
+        return
+    portals.laid = portals.version
+    for slot in range(portals.slots):
+        number = facts.first_portal + slot
+        first = int(facts.first_gate[number])
+        facts.gates[first] = _take_off(scenario, number, portals, slot)
+        facts.gates[first + 1] = _landing(scenario, number, portals, slot)
+
+
+def _take_off(scenario: Scenario, number: int, portals: Portals, slot: int) -> Gate:
+    """Return where those stand that jump next: the first one where it takes off, the others behind it."""
+    if not portals.is_open[slot]:
+        return _nowhere(number, 0)
+    point, floor = portals.begin[slot].copy(), int(portals.floor[slot, 0])
+    near = shapely.intersection(
+        scenario.geometry.grounds[max(0, floor)], shapely.box(*(point - NEAR_M), *(point + NEAR_M))
+    )
+    spots = spots_behind(near, point, portals.end[slot])
+    return Gate(number, 0, floor, point, np.zeros((0, 3, 2)), spots, moves_up=True, edge_spots=1)
+
+
+def _landing(scenario: Scenario, number: int, portals: Portals, slot: int) -> Gate:
+    """Return where those come down that have jumped; also if the portal is gone: some may be in the air."""
+    if portals.left_by[slot] == NOBODY:
+        return _nowhere(number, 1)
+    point, floor = portals.end[slot].copy(), int(portals.floor[slot, 1])
+    round_it = shapely.intersection(
+        scenario.geometry.grounds[max(0, floor)], shapely.box(*(point - LANDING_M), *(point + LANDING_M))
+    )
+    # not what lies behind a wall
+    parts = shapely.get_parts(round_it)
+    area = shapely.union_all(parts[shapely.dwithin(parts, shapely.Point(point), 1e-6)])
+    return Gate(
+        number, 1, floor, point, triangles_of(area, area), point[None, :].copy(), moves_up=True, edge_spots=1
     )
 
 
@@ -116,6 +173,31 @@ def spots_round(
     place, apart = place[seen], apart[seen]
     order = np.lexsort((place[:, 0], place[:, 1], np.round(apart, 6)))[:MOST_SPOTS]
     return place[order] if len(order) else point[None, :].copy()
+
+
+def spots_behind(ground: object, point: NDArray[np.float64], to: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return places for those that jump from a point towards another, (s, 2) m: the point, a line away from
+    it in the direction in which most find room, straight back if all are alike, and places round its end.
+    """
+    back = (point - to) / np.hypot(*(point - to))
+    aside = np.array([-back[1], back[0]])
+    free = shapely.buffer(ground, -CLEAR_M)
+    shapely.prepare(free)
+    line = np.zeros((0, 2))
+    at = np.arange(1, int(REACH_M / SPACING_M) + 1)[:, None] * SPACING_M
+    for turn, side in ((1, 0), (1, 1), (1, -1), (0, 1), (0, -1), (-1, 1), (-1, -1)):
+        heads = turn * back + side * aside
+        place = np.round(point + at * (heads / np.hypot(*heads)), 6)
+        inside = shapely.contains_xy(free, *place.T)
+        room = len(inside) if inside.all() else int(np.argmin(inside))
+        if room > len(line):
+            line = place[:room]
+    spots = np.concatenate([point[None, :], line])
+    more = spots_round(
+        ground, shapely.LineString(spots) if len(line) else shapely.Point(point), spots[-1], []
+    )
+    apart = np.hypot(*(more[:, None] - spots[None]).transpose(2, 0, 1)).min(axis=1)
+    return np.concatenate([spots, more[apart >= 0.5 * SPACING_M]])
 
 
 def spots_along(ground: object, area: object, point: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -202,8 +202,7 @@ class Routes:
             for a, b in each.pairs()
         ]
         self.begin, self.end, self.connection = np.array(pairs, dtype=np.int64).T
-        self._point = np.array([gate.point for gate in facts.gates])
-        self._layer = np.array([gate.layer for gate in facts.gates], dtype=np.int32)
+        self._version = -1  # of the gates
         self._known_mesh: NavMesh | None = None
         self._mesh: NavMesh = world.mesh  # over which they may walk
         self._own: GroupGround | None = None
@@ -215,9 +214,13 @@ class Routes:
 
     def _stand_on_ground(self) -> None:
         """Find the gates on the ground as it is now."""
-        mesh, count = self._world.mesh, len(self._layer)
-        if self._known_mesh is not mesh:
-            self._known_mesh = mesh
+        mesh, riding = self._world.mesh, self._world.riding
+        assert riding is not None
+        if self._known_mesh is not mesh or self._version != riding.version:
+            self._known_mesh, self._version = mesh, riding.version
+            self._point = np.array([gate.point for gate in riding.gates])
+            self._layer = np.array([gate.layer for gate in riding.gates], dtype=np.int32)
+            count = len(self._layer)
             self._own = self._kept_off()
             self._mesh = mesh if self._own is None else self._own.passable
             self._between.clear()

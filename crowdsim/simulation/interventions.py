@@ -26,7 +26,7 @@ from crowdsim.simulation.ledger import Ledger
 from crowdsim.simulation.placing import places_for, polygons_under, put_elsewhere
 from crowdsim.simulation.recorder import Recorder
 from crowdsim.simulation.replay import intervention
-from crowdsim.simulation.sending import goals_for
+from crowdsim.simulation.sending import goals_for, layer_at
 from crowdsim.simulation.verdict import Verdict
 from crowdsim.systems.base.own import OwnSystem
 from crowdsim.systems.base.system import System, Tick
@@ -36,6 +36,7 @@ from crowdsim.systems.ground.things import obstacle_named, send_obstacle
 from crowdsim.systems.paths.sending import let_stand, send
 from crowdsim.systems.plan import Plan
 from crowdsim.systems.resize import reach_walls, require_radii, set_radii, set_speeds
+from crowdsim.systems.ride import Ride
 from crowdsim.world.columns import Led, Stepping
 from crowdsim.world.world import World
 
@@ -138,6 +139,56 @@ class Interventions:
     def _let_stand(self, rows: NDArray[np.intp]) -> None:
         """Take the goals of agents."""
         let_stand(self.world, rows)
+        self.ledger.note_steering(self.world.agents.entity[rows], are_sent=True)
+
+    @intervention
+    def jump(
+        self, entity: ArrayLike, to: ArrayLike, *, storey: str | None = None, height: float | None = None
+    ) -> None:
+        """Let an agent jump from where it is to a point, in the next tick; others follow it over the portal
+        that it leaves (the scenario's key `jumps`).
+
+        It goes on to its goal where it lands. The machine of states of an agent that has one ends here.
+
+        Parameters
+        ----------
+        entity : int or str
+            Entity id, or name as `agents.label` has it.
+        to : (2,) float, m
+        storey : str, optional
+            Floor on which the point lies; without it that of the agent.
+        height : float, m, optional
+            The same on a surface: the ground nearest to it.
+
+        Raises
+        ------
+        CrowdsimError
+            If the agent cannot jump there, with the reason.
+        """
+        self._refuse_if_finished("let agents jump")
+        rows, place = self._rows(entity), points_of(to, "the place to jump to")
+        name = self.built.names.of(int(self.world.agents.entity[rows[0]])) if len(rows) else "nobody"
+        if len(rows) != 1 or len(place) != 1:
+            raise CrowdsimError("one agent jumps to one point at a time: give one of each.")
+        jumps = self.system(Ride).jumps
+        if jumps is None:
+            raise CrowdsimError("nobody jumps in this scenario. Say how agents jump: jumps: {}.")
+        row, floor = int(rows[0]), -1
+        if self.scenario.geometry.floors:
+            is_own = storey is None and height is None
+            own = int(self.world.agents.layer[row])
+            floor = own if is_own else layer_at(self.built, place[0].tolist(), storey, height)
+        elif storey is not None or height is not None:
+            raise CrowdsimError("the ground has one level floor: leave out storey and height.")
+        where = f"({place[0, 0]:g}, {place[0, 1]:g})"
+        if why := jumps.why_not(row, place[0], floor):
+            raise CrowdsimError(f"{name} cannot jump to {where}: {why}.")
+        tick = self._next_tick
+        self.system(Behave).end(tick, rows)
+        if not jumps.leap(tick.number, row, place[0], floor, tick.number):
+            raise CrowdsimError(
+                f"{name} cannot jump to {where} now: others are in the air there. Try again in a moment."
+            )
         self.ledger.note_steering(self.world.agents.entity[rows], are_sent=True)
 
     @intervention

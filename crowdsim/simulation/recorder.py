@@ -255,7 +255,7 @@ def _columns(scenario: Scenario) -> tuple[RecordedColumn, ...]:
     columns = columns_kept(
         has_machines=bool(scenario.behaviours.machines),
         has_parties=scenario.has_parties,
-        has_connections=bool(scenario.connections),
+        has_connections=bool(scenario.carriers),
     )
     chosen = tuple(column for column in columns if column.name in scenario.record.columns)
     return (*chosen, *TRACED_COLUMNS) if scenario.record.trace and len(chosen) == len(columns) else chosen

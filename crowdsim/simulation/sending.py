@@ -68,7 +68,7 @@ def goals_for(
     if floors and storey is None and height is None:  # each on its own
         layer = built.world.agents.layer[rows]
     else:
-        layer = np.array([_layer_at(built, each, storey, height) for each in place.tolist()], dtype=np.int32)
+        layer = np.array([layer_at(built, each, storey, height) for each in place.tolist()], dtype=np.int32)
     return _numbers_of(built, Points(place, layer, np.full(len(rows), DEFAULT_ARRIVE_WITHIN_M)))
 
 
@@ -97,13 +97,13 @@ def _number_for(built: Built, goal: Goal, storey: str | None, height: float | No
     """Return the number of a goal that a program describes."""
     world = built.world
     if goal.point is not None:
-        layer = _layer_at(built, list(goal.point), storey, height)
+        layer = layer_at(built, list(goal.point), storey, height)
         points = Points(
             np.array([goal.point]), np.array([layer], dtype=np.int32), np.array([goal.arrive_within])
         )
         return int(_numbers_of(built, points)[0])
     middle = goal.area.representative_point()
-    layer = _layer_at(built, [middle.x, middle.y], storey, height)
+    layer = layer_at(built, [middle.x, middle.y], storey, height)
     ground = built.scenario.geometry.grounds[max(0, layer)]
     if shapely.area(shapely.intersection(ground, goal.area)) <= 0.0:
         raise CrowdsimError(
@@ -134,7 +134,7 @@ def _numbers_of(built: Built, points: Points) -> NDArray[np.int32]:
     return world.set_points(points)
 
 
-def _layer_at(built: Built, place: list[float], storey: str | None, height: float | None) -> int:
+def layer_at(built: Built, place: list[float], storey: str | None, height: float | None) -> int:
     """Return the floor that a program means at a place (m); -1 where there is one level floor."""
     layer, mesh = floor_of(built.scenario.geometry, storey, height, "the goal"), built.world.mesh
     if layer is not None:

@@ -329,7 +329,7 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
         scenes.append(Scene((_COME,), _COMING, ()))
     if any(goal.choice is not None for goal in scenario.goals):
         scenes.append(Scene((_CHOOSE,), _CHOOSING, ()))
-    if scenario.connections:
+    if scenario.carriers:
         scenes.append(Scene((_CONNECTIONS,), _CONNECTED, ()))
     return list(dict.fromkeys(scenes))
 

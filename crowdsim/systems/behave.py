@@ -26,6 +26,7 @@ from crowdsim.systems.behaviour.actions import (
 )
 from crowdsim.systems.behaviour.company import Approach, Follow
 from crowdsim.systems.behaviour.hiding import Flee, Sightings
+from crowdsim.systems.behaviour.jumping import Jump
 from crowdsim.systems.behaviour.lines import QueueUp
 from crowdsim.systems.behaviour.rounds import Patrol, Wander
 from crowdsim.systems.paths.lost_paths import LOST
@@ -35,10 +36,12 @@ from crowdsim.world.events import REASONS, EventKind, Reason
 ACTIONS: dict[str, type[Action]] = {
     "go_to": GoTo, "leave": Leave, "stay": Stay, "wait": Waiting, "wait_until": WaitUntil, "stand": Stand,
     "choose": Choose, "patrol": Patrol, "wander": Wander, "approach": Approach, "follow": Follow,
-    "flee": Flee, "queue": QueueUp,
+    "flee": Flee, "queue": QueueUp, "jump": Jump,
 }  # fmt: skip
 # of agents at connections that are sent elsewhere
 AT_GATES = ("ride_step", "ride_until", "bound_for", "gate", "gate_out", "gate_spot")
+# and of those that jump
+IN_AIR = ("ride_since", "boarded_at", "velocity", "preferred_velocity", "chosen_velocity", "walked_velocity")
 MACHINE_COLUMNS = tuple(column.name for column in BEHAVIOUR_COLUMNS)
 # States that agents go through in one tick; more is a machine that goes round without any time.
 MOST_IN_A_TICK = 100
@@ -76,10 +79,11 @@ class Behave(TickSystem):
     reads = (
         "entity", "group", "key", "activity", "goal", "position", "layer", "radius", "surface", "path_status",
         "start_tick", "waits", "desired_speed", "is_yielding", "goal_piece", *MACHINE_COLUMNS, *AT_GATES,
+        "ride_since",
     )  # fmt: skip
     writes = (
         "activity", "goal", "waits", "desired_speed", "guessed", "replan_wish", "remaining", *LOST,
-        "is_yielding", "yield_target", "yield_tick", "choice", *MACHINE_COLUMNS, *AT_GATES,
+        "is_yielding", "yield_target", "yield_tick", "choice", *MACHINE_COLUMNS, *AT_GATES, *IN_AIR,
     )  # fmt: skip
     counts = ("transitions",)
 

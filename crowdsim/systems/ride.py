@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from crowdsim.saved import MOST, Arrays, Saved
 from crowdsim.systems.base.system import Setup, Tick, TickSystem, ticks_of
 from crowdsim.systems.connections.gates import Gates
+from crowdsim.systems.connections.jumps import JumpPortals
 from crowdsim.systems.connections.lifts import Lift
 from crowdsim.systems.connections.passages import Passage
 from crowdsim.systems.paths.lost_paths import LOST
@@ -50,12 +51,15 @@ class Ride(TickSystem):
     def __init__(self, setup: Setup) -> None:
         super().__init__(setup)
         self._is_idle = setup.world.riding is None
+        self.jumps: JumpPortals | None = None
         self.carriers: list[Passage | Lift] = []
         if self._is_idle:
             return
         self._gates = Gates(setup)
         self.carriers = carriers_of(setup, self._gates)
         self._look = max(1, ticks_of(LOOK_S, setup.scenario.tick))
+        if setup.scenario.jumps is not None:
+            self.jumps = JumpPortals(setup, self._gates)
 
     @property
     def is_idle(self) -> bool:
@@ -68,6 +72,9 @@ class Ride(TickSystem):
         if self._is_idle:
             return
         agents = self.world.agents
+        self._gates.look_at_gates()
+        if self.jumps is not None:
+            self.jumps.close(tick.number)
         if np.any(agents.ride_step):
             self._gates.join(tick.number)
         at_one = agents.ride_step != RideStep.NONE

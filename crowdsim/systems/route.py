@@ -14,7 +14,7 @@ from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.connections.common_route import CommonRoute
 from crowdsim.systems.connections.gates import Gates
-from crowdsim.systems.paths.lost_paths import LOST, ask_anew
+from crowdsim.systems.paths.lost_paths import GAVE_UP, LOST, ask_anew
 from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.ride import carriers_of
 from crowdsim.world.columns import AgentState, PathStatus
@@ -33,8 +33,9 @@ class Route(TickSystem):
     """Choose for each agent that is to ask for a path whether it goes to a connection first.
 
     An agent chooses when it sets off, when it is sent elsewhere, when it comes out of a connection, and when
-    the ground has changed. It knows how many wait at each gate at that moment, and those on their way there,
-    or does so where it sees the gate, or not, as the connection says.
+    the ground has changed; one that walks also when another has jumped. It knows how many wait at each gate
+    at that moment, and those on their way there, or does so where it sees the gate, or not, as the connection
+    says.
     Members of a party do the same (`CommonRoute`).
     """
 
@@ -77,36 +78,59 @@ class Route(TickSystem):
             again = np.flatnonzero(agents.ride_step == RideStep.COMING)
             let_go(agents, again)
             ask_anew(agents, again)
-        rows = np.flatnonzero(
-            (agents.activity == AgentState.WALKING)
-            & (agents.goal >= 0)
-            & (agents.ride_step == RideStep.NONE)
-            & (agents.path_status == PathStatus.NONE)
-            & self.world.has_ground()
-        )
+        self._gates.look_at_gates()
+        new = self._new_portals(tick.number)
+        rows = self._choosing(looks_again=len(new) > 0)
         if not len(rows):
             return
+        asks = (agents.path_status[rows] == PathStatus.NONE) & (agents.ride_step[rows] == RideStep.NONE)
+        at_gate = agents.ride_step[rows] != RideStep.NONE
         may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection]
-        goal = agents.goal[rows].copy()
+        goal = np.where(at_gate, agents.bound_for[rows], agents.goal[rows])
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
         legs = self._measure(rows, walkers, goal)
         chosen = self._common.agree(rows, self._choose(rows, legs, may), legs, may, self._routes)
-        agents.lacks_key[rows] = -1
-        lost = np.flatnonzero(np.isinf(chosen.seconds))
+        agents.lacks_key[rows[asks]] = -1
+        lost = np.flatnonzero(np.isinf(chosen.seconds) & asks)
         if len(lost) and not may.all():
             all_keys = self._routes.choose(
                 legs.only(lost), self._costs(self._ahead()), np.ones_like(may[lost])
             )
             agents.lacks_key[rows[lost]] = self._lacking(agents.group[rows[lost]], all_keys.gate)
-        goes = rows[chosen.gate >= 0]
+        changes = (chosen.gate >= 0) & (asks | np.isin(chosen.gate, new))
+        goes = rows[changes]
         if len(goes):
+            self._gates.leave(tick.number, rows[changes & at_gate])
             agents.bound_for[goes] = agents.goal[goes]
-            agents.gate[goes] = chosen.gate[chosen.gate >= 0]
-            agents.gate_out[goes] = chosen.gate_out[chosen.gate >= 0]
+            agents.gate[goes] = chosen.gate[changes]
+            agents.gate_out[goes] = chosen.gate_out[changes]
             agents.ride_step[goes], agents.ride_since[goes] = RideStep.COMING, tick.number
             self._gates.come(tick.number, goes)
             tick.counts["chose_connections"] = float(len(goes))
+
+    def _choosing(self, *, looks_again: bool) -> NDArray[np.int64]:
+        """Return the agents, (k,) rows, that choose in this tick: those that are to ask for a path; and where
+        a new portal lies, all that go somewhere, also those that had given up, or wait at another gate.
+        """
+        agents = self.world.agents
+        walks, step, status = agents.activity == AgentState.WALKING, agents.ride_step, agents.path_status
+        free = (agents.goal >= 0) & (step == RideStep.NONE)
+        if not looks_again:
+            return np.flatnonzero(walks & free & (status == PathStatus.NONE) & self.world.has_ground())
+        gave_up = (agents.activity == AgentState.STANDING) & np.isin(status, GAVE_UP)
+        waits = np.isin(step, (RideStep.COMING, RideStep.IN_LINE)) & (agents.bound_for >= 0)
+        return np.flatnonzero(((free & (walks | gave_up)) | waits) & self.world.has_ground())
+
+    def _new_portals(self, tick: int) -> NDArray[np.int64]:
+        """Return the gates of portals of which agents hear in this tick: those that walk look again whether
+        they get to their goals sooner over one.
+        """
+        facts = self._gates.facts
+        if facts.portals is None:
+            return np.zeros(0, dtype=np.int64)
+        slots = np.flatnonzero(facts.portals.is_open & (facts.portals.opened == tick))
+        return facts.first_gate[facts.first_portal + slots]
 
     def _measure(self, rows: NDArray[np.int64], walkers: Walkers, goal: NDArray[np.int32]) -> Legs:
         """Return how long agents, (k,) rows, walk, each over the ground that it uses."""
@@ -128,18 +152,23 @@ class Route(TickSystem):
 
     def _choose(self, rows: NDArray[np.int64], legs: Legs, may: NDArray[np.bool_]) -> Chosen:
         """Let agents, (k,) rows, choose in turns: those of a turn know of all before them which gates they go
-        to.
+        to. Those that are at a gate already choose in the order in which they came there, before all others.
         """
-        ahead, found = self._ahead(), list[Chosen]()
+        agents, found = self.world.agents, list[Chosen]()
+        at_gate = agents.ride_step[rows] != RideStep.NONE
+        ahead = self._ahead() - np.bincount(agents.gate[rows[at_gate]], minlength=len(self._gates.gates))
+        since = np.where(at_gate, agents.ride_since[rows], 0)
+        order = np.lexsort((since, -agents.ride_step[rows].astype(np.int64)))
         knows, alone = self._knows_lines(rows), self._costs(np.zeros_like(ahead))
         size = -(-len(may) // TURNS)
         for first in range(0, len(may), size):
-            part = slice(first, first + size)
+            part = order[first : first + size]
             cost = np.where(knows[part], self._costs(ahead), alone)
             found.append(self._routes.choose(legs.only(part), cost, may[part]))
             goes = found[-1].gate[found[-1].gate >= 0]
             ahead += np.bincount(goes, minlength=len(ahead))
-        return Chosen(*(np.concatenate(each) for each in zip(*found, strict=True)))
+        back = np.argsort(order)
+        return Chosen(*(np.concatenate(each)[back] for each in zip(*found, strict=True)))
 
     def _knows_lines(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for which pairs of gates agents, (k,) rows, know how many wait there, (k, p)."""

@@ -78,6 +78,12 @@ class EventKind(Code):
     # it is quicker than that before, or than the nearest, 0 where that is not why; y: in how many seconds
     # the agent expects to be through it
     CHOSE = 48
+    # jumps by itself, and leaves a portal; value: 1024 times the number of the portal behind those of the
+    # connections; x, y: where it is to land
+    JUMPED = 49
+    # entity 0: a portal is gone; value: the same; x, y: where one took off. Else the agent was on its way
+    # there, or waited, and looks for another path; x, y: its place
+    PORTAL_GONE = 50
 
     WAY_LOST = OldName("PATH_LOST")
 
@@ -85,7 +91,8 @@ class EventKind(Code):
 # What a program can cause between two ticks: it is noted for the next one, and waits in the log for it.
 BETWEEN_TICKS = (
     EventKind.SPAWN, EventKind.RETIRED, EventKind.RADIUS_SET, EventKind.OBSTACLE_SENT, EventKind.MOVED,
-    EventKind.SENT, EventKind.STATE,
+    EventKind.SENT, EventKind.STATE, EventKind.LEFT_GATE, EventKind.WAITS_AT, EventKind.BOARDED,
+    EventKind.JUMPED, EventKind.PORTAL_GONE,
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from crowdsim.codes import Code
 from crowdsim.world.columns import INDEX, NEVER, PLACE, TICK, AgentColumns, AgentState, Column, Wait
+from crowdsim.world.portals import Portals
 
 ENDS = 1024  # More than the ends of any connection.
 
@@ -94,18 +95,31 @@ class RidingFacts:
     Attributes
     ----------
     connections : tuple of Connection
-        `crowdsim.scenario.connections`.
-    gates : tuple of Gate
-        Those of one connection follow each other in the order of its ends.
+        `crowdsim.scenario.connections`; those of portals are the last.
+    gates : list of Gate
+        Those of one connection follow each other in the order of its ends. Those of portals change.
     first_gate : (connections,) int64
     may_use : (groups, connections) bool
         Which groups may take which.
+    portals : Portals or None
+        That jumps leave; None where nobody jumps.
     """
 
     connections: tuple[Any, ...]
-    gates: tuple[Gate, ...]
+    gates: list[Gate]
     first_gate: NDArray[np.int64]
     may_use: NDArray[np.bool_]
+    portals: Portals | None = None
+
+    @property
+    def first_portal(self) -> int:
+        """The number of the first connection that is a portal, if there are any."""
+        return len(self.connections) - (self.portals.slots if self.portals is not None else 0)
+
+    @property
+    def version(self) -> int:
+        """A number that grows when gates change."""
+        return self.portals.version if self.portals is not None else 0
 
 
 def let_go(agents: AgentColumns, rows: NDArray[np.int64]) -> None:

@@ -765,6 +765,11 @@ class World:
                 if self.tiles is not None
                 else {}
             ),
+            **(
+                {f"portals/{name}": array for name, array in self.riding.portals.state().items()}
+                if self.riding is not None and self.riding.portals is not None
+                else {}
+            ),
         }
 
     def restore(self, state: Arrays | Saved) -> None:
@@ -788,6 +793,8 @@ class World:
         on = saved.take("signals", "?", (len(self.signals),))
         self.signals = dict(zip(self.signals, on.tolist(), strict=True))
         self.destinations.restore(saved.below("destinations/"))
+        if self.riding is not None and self.riding.portals is not None:
+            self.riding.portals.restore(saved.below("portals/"))
         self._restore_agents(saved.below("agents/"), known)
         self._restore_outside(saved.below("outside/"), known)
         self.corridors.restore(

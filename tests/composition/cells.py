@@ -382,6 +382,9 @@ def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataF
     both = boarded.merge(out, on=["entity", "ride"], suffixes=("_in", "_out"))
     assert (both.tick_out - both.tick_in >= RIDE_S / TICK_S - 1e-9).all()
     change = pd.concat([boarded.assign(by=1), out.assign(by=-1)]).sort_values(["tick", "by"])
+    if choices["connections"] == "a jump":
+        assert (events.kind == "JUMPED").sum() == 1
+        assert (boarded.entity.nunique() > 1) or choices["together"] != "none", "nobody follows"
     if choices["connections"] != "a drop":
         assert change.by.cumsum().max() <= CAPACITY, "more ride than there is room for"
 

@@ -40,7 +40,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "behaviour": ("none", "machines"),
     "together": ("none", "parties"),
     "exits": ("none", "chosen"),
-    "connections": ("none", "a passage", "a lift", "a drop"),
+    "connections": ("none", "a passage", "a lift", "a drop", "a jump"),
 }
 IN_SPACE = ("surface", "soup")
 Choices = Mapping[str, str]
@@ -252,6 +252,20 @@ def _give_exits(choices: Choices, found: dict[str, Any]) -> None:
         found["behaviours"]["right"]["states"]["out"] = {"leave": "out"}
 
 
+def _give_jumper(choices: Choices, found: dict[str, Any]) -> None:
+    """Let one jump over the wall, and the others follow."""
+    begin, end = ([0.5 * (box[0] + box[2]), 0.5 * (box[1] + box[3])] for box in (GATE, GATE_BEHIND))
+    found["jumps"] = {
+        "capacity": CAPACITY, "headway": 0, "speed": (end[0] - begin[0]) / RIDE_S, "spring": 10,
+        "longest": 10, "deepest": 10,
+    }  # fmt: skip
+    jump = {"point": end, **_at(choices, 1)}
+    found.setdefault("behaviours", {})["the jumper"] = {"states": {"jump": {"jump": jump}}}
+    found["groups"].append(
+        {"name": "jumper", "positions": [begin], "behaviour": "the jumper", **_at(choices, 0)}
+    )
+
+
 def document(choices: Choices) -> dict[str, Any]:
     """Return the scenario that has these features."""
     navigation = _navigation(choices)
@@ -316,7 +330,9 @@ def document(choices: Choices) -> dict[str, Any]:
         _give_machines(choices, found)
     if choices["exits"] != "none":
         _give_exits(choices, found)
-    if choices["connections"] != "none":
+    if choices["connections"] == "a jump":
+        _give_jumper(choices, found)
+    elif choices["connections"] != "none":
         ends = [{"area": _box(*box), **_at(choices, floor)} for floor, box in enumerate((GATE, GATE_BEHIND))]
         found["connections"] = {
             "a passage": {

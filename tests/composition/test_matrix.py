@@ -27,6 +27,7 @@ SAME_TOGETHER = [
         ("behaviour", "machines"),
         ("connections", "a passage"),
         ("connections", "a drop"),
+        ("connections", "a jump"),
     )
 ]
 

@@ -510,6 +510,8 @@ def test_event_kinds_have_the_numbers_of_the_format():
         "ALIGHTED": 46,
         "LEFT_GATE": 47,
         "CHOSE": 48,
+        "JUMPED": 49,
+        "PORTAL_GONE": 50,
     }
     assert EVENT_DTYPE.itemsize == 48
 

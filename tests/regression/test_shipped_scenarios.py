@@ -68,6 +68,7 @@ KEPT = {
     "thief-and-guard": Kept(2.0, until=60.0),
     "tower": Kept(1.0, until=60.0),
     "two-storeys": Kept(1.5, counts=(12, 8, 8, 8)),
+    "window": Kept(1.0, until=40.0),
     "unseen": Kept(3.0),
 }
 PATHS = sorted(SCENARIOS.glob("*.yaml"))

@@ -354,6 +354,14 @@ SCENES = {
         ),
         70,
     ),
+    "jumps": Scene(
+        lambda: {
+            **halves({}, [walkers(6), {"name": "bold", "positions": [[7.6, 3]], "behaviour": "bold"}]),
+            "jumps": {"lasts": 30, "speed": 9},
+            "behaviours": {"bold": {"states": {"jump": {"jump": {"point": [12.6, 3]}}}}},
+        },
+        26,
+    ),
     "lifts": Scene(
         lambda: storeys({"a": {"capacity": 2}, "b": {"capacity": 3}}, [riders(6, 0, 2), riders(5, 2, 0)]),
         130,

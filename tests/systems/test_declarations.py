@@ -281,6 +281,26 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         120,
     ),
+    "jumps": (
+        {
+            **BUSY,
+            "tick": 0.1,
+            "geometry": {"walkable": [{"box": [0, 0, 8, 6]}, {"box": [9, 0, 20, 6]}]},
+            "goals": {"out": {"exit": {"box": [19, 2, 20, 4]}}},
+            "jumps": {"lasts": 3},
+            "groups": [
+                {"name": "all", "count": 9, "region": {"box": [2, 0, 7, 6]}, "goals": "out"},
+                {"name": "bold", "positions": [[7.6, 3]], "behaviour": "bold"},
+            ],
+            "behaviours": {
+                "bold": {
+                    "states": {"jump": {"jump": {"point": [9.3, 3]}, "then": "out"}, "out": {"leave": "out"}}
+                }
+            },
+        },
+        EVERYTHING,
+        60,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are

@@ -167,6 +167,7 @@ function sentence(crowd, e) {
     CHOSE: kind === 'CHOSE' && chosenOf(crowd, e),
     JOINED_LINE: `joins the line of ${queue}`, CALLED: `is called at ${queue}`, SERVED: `is served at ${queue}`,
     WAITS_AT: `waits for ${connection}`, BOARDED: `goes into ${connection}`, ALIGHTED: `comes out of ${connection}`, LEFT_GATE: `waits for ${connection} no more`,
+    JUMPED: 'jumps', PORTAL_GONE: `${connection} is gone`,
   }[kind] ?? kind.toLowerCase().replaceAll('_', ' ');
 }
 

@@ -308,7 +308,7 @@ def gather(
         "states": scenario.behaviours.state_names,
         "reasons": {int(reason): reason.words for reason in Reason},
         "queues": [_queue(queue, origin) for queue in scenario.queues],
-        "connections": [each.name for each in scenario.connections],
+        "connections": [each.name for each in scenario.carriers],
         "gates": [_gate(each.name, end, origin) for each in scenario.connections for end in each.ends],
     }
     left_out = add_events(packer, recording, origin)

@@ -11,6 +11,7 @@ from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.goals.destinations import Points
 from crowdsim.navigation.mesh.mesh import locate_many, make_flood
 from crowdsim.setup.entrances import draw_spots, find_room, shares_of
+from crowdsim.setup.gates import lay_portals
 from crowdsim.setup.placement import GAP_M, WALL_MARGIN_M
 from crowdsim.systems.base.system import Setup, Tick
 from crowdsim.systems.paths.lost_paths import GAVE_UP, forget_path, lose_paths
@@ -58,9 +59,18 @@ class Gates:
         assert setup.world.riding is not None
         self.world, self.facts = setup.world, setup.world.riding
         self._seed = setup.scenario.seed
-        self.gates = self.facts.gates
+        self.gates, self._scenario = self.facts.gates, setup.scenario
         self.value = np.array([gate.value for gate in self.gates], dtype=np.int64)
         self.connection = np.array([gate.connection for gate in self.gates], dtype=np.int64)
+        self._version = -1
+        self.look_at_gates()
+
+    def look_at_gates(self) -> None:
+        """Take note of gates that have changed: portals come and go."""
+        if self._version == self.facts.version:
+            return
+        self._version = self.facts.version
+        lay_portals(self._scenario, self.facts)
         self.point = np.array([gate.point for gate in self.gates])
         self.layer = np.array([gate.layer for gate in self.gates], dtype=np.int32)
         self._shares = [shares_of(gate.triangles) for gate in self.gates]
@@ -124,6 +134,14 @@ class Gates:
             bound = agents.bound_for[rows].copy()
             send(self.world, rows, self.world.set_points(points), tick, to_gate=True)
             agents.bound_for[rows] = bound
+
+    def leave(self, tick: int, rows: NDArray[np.int64]) -> None:
+        """Let agents, (k,) rows, that are on their way to gates, or wait there, leave them."""
+        agents = self.world.agents
+        waits = rows[agents.ride_step[rows] == RideStep.IN_LINE]
+        for gate in np.unique(agents.gate[waits]).tolist():
+            self.note(tick, EventKind.LEFT_GATE, waits[agents.gate[waits] == gate], gate)
+        let_go(agents, rows)
 
     def _places(self, gate: Gate, number: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         agents = self.world.agents

@@ -1,4 +1,4 @@
-"""Passages, ladders, doors, escalators and drops: what leads from one end to another in a time."""
+"""Passages, ladders, doors, escalators, drops and jumps: what leads from one end to another in a time."""
 
 from __future__ import annotations
 
@@ -49,6 +49,14 @@ class Passage:
             first = int(gates.facts.first_gate[number])
             self._seconds = float(np.hypot(*(gates.point[first + 1] - gates.point[first])) / WALKS_M_S)
 
+    @property
+    def seconds(self) -> float:
+        """How long it takes from end to end."""
+        portals = self.gates.facts.portals
+        if not self.connection.is_jump or portals is None:
+            return self._seconds
+        return float(portals.seconds[self.number - self.gates.facts.first_portal])
+
     def ticks(self, seconds: float) -> int:
         """Return a time in ticks."""
         return ticks_of(seconds, self._tick)
@@ -56,6 +64,10 @@ class Passage:
     def serve(self, tick: Tick) -> None:
         """Let those come out whose ride is over, and others go in."""
         agents, gates = self.gates.world.agents, self.gates
+        portals = gates.facts.portals
+        slot = self.number - gates.facts.first_portal
+        if portals is not None and slot >= 0 and portals.opened[slot] == tick.number:  # one has just jumped
+            self.ready[0] = tick.number + self.ticks(self.connection.headway)
         riders = gates.riders(self.number)
         over = riders[agents.ride_until[riders] <= tick.number]
         agents.ride_step[over] = RideStep.LEAVING
@@ -75,7 +87,7 @@ class Passage:
     def _ride(self, row: int) -> int:
         agents = self.gates.world.agents
         if self.connection.kind != "door":
-            return self.ticks(self._seconds)
+            return self.ticks(self.seconds)
         length = sum(self._legs(row, agents.position[row]))
         return max(1, self.ticks(length / float(agents.desired_speed[row])))
 
@@ -136,12 +148,12 @@ class Passage:
         if self.connection.is_drop:
             width = SPACING_M * self.gates.gates[int(self.gates.facts.first_gate[self.number])].edge_spots
             return ahead / (FLOW_1_MS * width)
-        each = max(self.connection.headway, self._seconds / self.connection.capacity)
+        each = max(self.connection.headway, self.seconds / self.connection.capacity)
         return ahead * each + (self.connection.opening if self.connection.key else 0.0)
 
     def ride_s(self, begin: int, end: int) -> float:
         """Return how long it takes from one end to the other, s."""
-        return self._seconds
+        return self.seconds
 
     def numbers(self) -> list[int]:
         """Return what lives in it."""
