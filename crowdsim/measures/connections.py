@@ -32,8 +32,9 @@ def rides(source: Source) -> pd.DataFrame:
     DataFrame
         One row for each time that a person waited at a connection: id; group; connection; begin, end: the
         numbers of the ends or stops where it went in and came out, -1 where it did not; joined_s, boarded_s,
-        out_s (s); waited_s (s): until it went in, or left; rode_s (s); outcome: rode, left (without a ride),
-        waits or rides (at the end). Ascending by joined_s, then id. NaN of what did not happen.
+        out_s (s); waited_s (s): until it went in, or left; rode_s (s); outcome: rode, left (without a ride,
+        or a waypath before its end), waits or rides (at the end). Ascending by joined_s, then id. NaN of what
+        did not happen.
     """
     tracks = tracks_of_run(source, _LACKING)
     names = [each.name for each in scenario_of(tracks).carriers]
@@ -56,6 +57,8 @@ def rides(source: Source) -> pd.DataFrame:
             if kind == "ALIGHTED":
                 rode = time - float(str(own["boarded_s"]))
                 own |= {"out_s": time, "rode_s": rode, "end": value % ENDS, "outcome": "rode"}
+            elif own["outcome"] == "rides" and kind == "LEFT_GATE":  # a waypath, before its end
+                own |= {"outcome": "left"}
             elif own["outcome"] == "waits":
                 own |= {"waited_s": time - float(str(own["joined_s"])), "outcome": "left"}
             own = None

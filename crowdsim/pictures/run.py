@@ -29,6 +29,7 @@ from crowdsim.scenario.load import scenario_of_run
 from crowdsim.scenario.model import Scenario
 from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.queues import Queue
+from crowdsim.scenario.waypaths import Waypath
 
 # [Okabe 2008]: people with every kind of sight tell them apart.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
@@ -134,6 +135,7 @@ def draw_trails(
         draw_goals(axes, [goal if goal.layer in (-1, layer) else None for goal in scenario.goals], arrivals)
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, layer)])
         draw_connections(axes, scenario.connections, layer)
+        draw_waypaths(axes, scenario.waypaths, layer)
         draw_jumps(axes, events, ground)
         draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
@@ -273,6 +275,23 @@ def draw_connections(axes: Any, connections: Iterable[Connection], layer: int) -
             axes.annotate(
                 each.name, (middle.x, middle.y), ha="center", va="center", fontsize=7, color=QUEUE, zorder=5
             )
+
+
+def draw_waypaths(axes: Any, waypaths: Iterable[Waypath], layer: int) -> None:
+    """Draw the waypaths of a floor with their waypoints and names, and arrows where they lead one way."""
+    for each in [each for each in waypaths if each.layer in (-1, layer)]:
+        axes.plot(*each.line.T, linestyle=(0, (4, 2)), color=QUEUE, linewidth=0.8, zorder=2.5)
+        axes.plot(*each.line[each.waypoint].T, "o", color=QUEUE, markersize=2.5, zorder=2.5)
+        if each.one_way:
+            place, along = each.rest_of(0.0, float(each.along[-1]), max(1.0, float(each.along[-1]) / 6.0))
+            axes.quiver(
+                *place[1:].T, *along[1:].T, color=QUEUE, pivot="mid", angles="xy", scale=60, width=0.002,
+                headwidth=4, zorder=2.5,
+            )  # fmt: skip
+        axes.annotate(
+            each.name, each.line[0], xytext=(3, 4), textcoords="offset points", fontsize=7, color=QUEUE,
+            zorder=5,
+        )  # fmt: skip
 
 
 def draw_jumps(axes: Any, events: pd.DataFrame, ground: Any) -> None:

@@ -25,6 +25,7 @@ from crowdsim.pictures.run import (
     draw_ground,
     draw_obstacles,
     draw_queues,
+    draw_waypaths,
     finish,
     name_floor,
     panels,
@@ -100,6 +101,7 @@ def draw_scenario(
         draw_goals(axes, [goal if goal.layer in (-1, number) else None for goal in scenario.goals], {})
         draw_queues(axes, [queue for queue in scenario.queues if queue.layer in (-1, number)])
         draw_connections(axes, scenario.connections, number)
+        draw_waypaths(axes, scenario.waypaths, number)
         edges = np.flatnonzero(mesh.polygon_layer[mesh.edge_polygon] == number)
         if "mesh" in layers:
             add_lines(axes, _segments(mesh, _once(mesh, edges)), colors=EDGE, linewidths=0.5, zorder=1.5)

@@ -79,6 +79,10 @@ def canonical_data(scenario: Scenario) -> dict[str, Any]:
     if scenario.connections:
         names = scenario.geometry.floor_names
         data["connections"] = {each.name: connection_data(each, names) for each in scenario.connections}
+    if scenario.waypaths:
+        data["waypaths"] = {
+            each.name: {**each.written, **_storey(each.layer, scenario)} for each in scenario.waypaths
+        }
     if scenario.jumps is not None:
         data["jumps"] = scenario.jumps.data()
     if scenario.events:

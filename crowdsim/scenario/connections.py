@@ -69,6 +69,8 @@ class Connection:
         Of a lift.
     knows : str
         Which agents count those that wait: ``all``, ``seen``: those that see the place, or ``none``.
+    waypath : Waypath or None
+        Whose waypoints are its ends, if it is one: `crowdsim.scenario.waypaths`.
     written : dict
         What the file says beside the ends, defaults filled in.
     """
@@ -87,10 +89,15 @@ class Connection:
     dwell: float = 0.0
     transfer: float = 0.0
     knows: str = "all"
+    waypath: Any = None
     written: Mapping[str, Any] = field(default_factory=dict)
 
-    def is_open_to(self, keys: Sequence[str], excluded: Sequence[str]) -> bool:
-        """Return whether agents use it that have some keys, and exclude some connections or kinds."""
+    def is_open_to(self, keys: Sequence[str], excluded: Sequence[str], group: str = "") -> bool:
+        """Return whether agents use it that have some keys, and exclude some connections or kinds; of a
+        waypath, if they are of one of its groups.
+        """
+        if self.waypath is not None and self.waypath.groups and group and group not in self.waypath.groups:
+            return False
         return (not self.key or self.key in keys) and not {self.name, self.kind} & set(excluded)
 
     @property
@@ -110,6 +117,9 @@ class Connection:
 
     def pairs(self) -> list[tuple[int, int]]:
         """Return from which ends it leads to which."""
+        if self.waypath is not None:
+            ends = range(len(self.waypath.waypoint))
+            return [(a, b) for a in ends for b in ends if a < b or (a > b and not self.one_way)]
         return directions(len(self.ends), one_way=self.one_way)
 
 

@@ -33,6 +33,7 @@ MAX_PARTY = 100  # Agents that keep together: each looks at all others of its pa
 MAX_CHOICES = 64  # Goals between which one agent chooses: each has lengths of its own all over the ground.
 MAX_CONNECTIONS = 1_000
 MAX_PORTALS = 32  # Of jumps, at once: routes look at each.
+MAX_ON_WAYPATHS = 64  # Waypoints of all waypaths: walks between all pairs of them are measured.
 MAX_STOPS = 200  # Of one lift.
 MAX_STATES = 1_000  # States of one machine, with those of the machines that it is made of.
 MAX_TRANSITIONS = 100  # Out of one state.

@@ -31,7 +31,7 @@ from crowdsim.scenario.limits import MAX_PROBLEMS
 from crowdsim.scenario.machine_checks import check_machines, note_signals
 from crowdsim.scenario.machines import MachineReader, group_names, known_to_machines, machines_of_groups
 from crowdsim.scenario.measured import resolve_measures
-from crowdsim.scenario.model import Event, Goal, Group, MeasuredPlace, Scenario
+from crowdsim.scenario.model import Event, Goal, Group, MeasuredPlace, Scenario, widest_of
 from crowdsim.scenario.named_values import names_used, put_in_values
 from crowdsim.scenario.obstacles import Obstacle, resolve_obstacles
 from crowdsim.scenario.overrides import apply_overrides
@@ -50,6 +50,7 @@ from crowdsim.scenario.storeys import resolve_storeys
 from crowdsim.scenario.surfaces import resolve_surface
 from crowdsim.scenario.tree import UNUSABLE, Node, Place, Problems, described, listed
 from crowdsim.scenario.tree import Path as KeyPath
+from crowdsim.scenario.waypaths import resolve_waypaths
 from crowdsim.scenario.yaml_reader import read_yaml
 from crowdsim.tunable import MOST_POINTS
 
@@ -261,18 +262,25 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
     connections = tuple(sorted((*connections, *drops), key=lambda each: each.name))
     check_keys({index: shape.keys for index, shape in draft.groups.items()}, connections, problems)
     jumps = resolve_jumps(values.get("jumps"), {each.name for each in connections}, problems)
-    carriers = (*connections, *(jumps.connections() if jumps is not None else ()))
-    check_excluded({index: shape.excludes for index, shape in draft.groups.items()}, carriers, problems)
     behaviours = machines.behaviours(list(used.values()), known_to_machines(draft, table, geometry, queues))
     check_machines(behaviours, problems, are_all=not systems)
     resolver = GroupResolver(
         table, reader, problems, tick, sections, numbers_of(reader.grid_maps),
-        {index: instance.name for index, instance in used.items()}, behaviours,
+        {index: instance.name for index, instance in used.items()}, behaviours, values.get("waypaths"),
     )  # fmt: skip
     for index, shape in draft.groups.items():
         resolver.add(index, shape)
     resolver.check_tick()
     goals, groups = table.goals, resolver.groups()
+    widest = {group.name: widest_of(group) for group in groups}
+    known = {each.name for each in connections}
+    waypaths = resolve_waypaths(values.get("waypaths") or {}, geometry, floors, widest, known, problems)
+    carriers = (
+        *connections,
+        *(each.connection() for each in waypaths),
+        *(jumps.connections() if jumps is not None else ()),
+    )
+    check_excluded({index: shape.excludes for index, shape in draft.groups.items()}, carriers, problems)
     navigations = navigations_in(sections.get("navigation"), groups, _indices(draft))
     check_numbers(reader.grid_maps, navigations, root, problems, notes)
     if geometry is not None:
@@ -334,6 +342,7 @@ def _resolve(draft: Draft, root: Node, access: FileAccess, problems: Problems, f
         behaviours=behaviours,
         queues=queues,
         connections=connections,
+        waypaths=waypaths,
         jumps=jumps,
         notes=tuple(notes.sorted()),
         file=file,

@@ -25,6 +25,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.together import Together
 from crowdsim.scenario.tree import Place, number_text
+from crowdsim.scenario.waypaths import Waypath
 
 
 @dataclass(frozen=True)
@@ -378,6 +379,11 @@ class Group:
     item: str = ""
 
 
+def widest_of(group: Group) -> float:
+    """Return the greatest radius that agents of a group begin with, m."""
+    return max([group.radius.high, *(each.radius.high for each in group.listed if each.radius is not None)])
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """What is recorded.
@@ -442,6 +448,8 @@ class Scenario:
         Ascending by name.
     connections : tuple of Connection
         What takes agents from one place to another, ascending by name.
+    waypaths : tuple of Waypath
+        Drawn lines along which agents walk, ascending by name.
     jumps : Jumps or None
         How agents jump; None where none does.
     notes : tuple of Problem
@@ -472,6 +480,7 @@ class Scenario:
     behaviours: Behaviours = field(default_factory=Behaviours)
     queues: tuple[Queue, ...] = ()
     connections: tuple[Connection, ...] = ()
+    waypaths: tuple[Waypath, ...] = ()
     jumps: Jumps | None = None
     notes: tuple[Problem, ...] = ()
     file: str = ""
@@ -488,8 +497,9 @@ class Scenario:
 
     @property
     def carriers(self) -> tuple[Connection, ...]:
-        """All connections, those last that portals of jumps are while they lie there."""
-        return (*self.connections, *(self.jumps.connections() if self.jumps is not None else ()))
+        """All connections, then waypaths, and last those that portals of jumps are while they lie there."""
+        portals = self.jumps.connections() if self.jumps is not None else ()
+        return (*self.connections, *(each.connection() for each in self.waypaths), *portals)
 
     @property
     def has_arrivals(self) -> bool:

@@ -23,9 +23,11 @@ from crowdsim.scenario.geometry import FloorNames
 from crowdsim.scenario.limits import MAX_AGENTS, MAX_GOALS, MAX_ITINERARIES, MAX_TICKS
 from crowdsim.scenario.model import Goal, Group, ListedAgent, Stop, Visit, point_goal_name
 from crowdsim.scenario.parameters import SECTIONS, Chosen, resolve_section
+from crowdsim.scenario.schema_connections import WaypathShape
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.scenario.together import Together, resolve_together
 from crowdsim.scenario.tree import UNUSABLE, Path, Problems, Refused, item_text, listed, suggestion
+from crowdsim.scenario.waypaths import fastest_factor
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
 UNKNOWN = -1  # index of a goal that could not be resolved; its problem has been reported
@@ -326,8 +328,10 @@ class GroupResolver:
         grid_numbers: Mapping[str, float] | None = None,
         machines: Mapping[int, str] | None = None,
         behaviours: Behaviours | None = None,
+        waypaths: Mapping[str, WaypathShape] | None = None,
     ) -> None:
         self.goals, self.grid_numbers = goals, grid_numbers
+        self._waypaths = waypaths or {}
         self.machines = machines or {}  # by the index of the group
         self.behaviours = behaviours or Behaviours()
         self.sections = sections or {}
@@ -393,8 +397,8 @@ class GroupResolver:
         self._check_stay(shape, group.visits, (*path, "leave_on_arrival"))
         self._check_behaviour(shape, path)
         if fastest := self.behaviours.fastest(group.behaviour):
-            self._check_step(number(fastest), group.radius, (), (*path, "behaviour"))
-        self._check_step(group.speed, group.radius, group.visits, path, group.together)
+            self._check_step(number(fastest), group.radius, (), (*path, "behaviour"), group.name)
+        self._check_step(group.speed, group.radius, group.visits, path, group.name, group.together)
         self._groups.append(replace(group, listed=tuple(self._listed(group, shape, path))))
 
     def _keys_of_agents(self, shape: schema.Bodies, path: Path) -> dict[str, Any]:
@@ -478,7 +482,9 @@ class GroupResolver:
             if own.visits is not None:
                 self._check_stay(shape, own.visits, (*at, "goals"))
             if own.speed or own.radius or own.visits:
-                self._check_step(own.speed or group.speed, own.radius or group.radius, own.visits or (), at)
+                self._check_step(
+                    own.speed or group.speed, own.radius or group.radius, own.visits or (), at, group.name
+                )
             yield own
 
     def _check_stay(self, shape: schema.GroupShape, visits: Sequence[Visit], path: Path) -> None:
@@ -523,11 +529,13 @@ class GroupResolver:
         radius: Distribution,
         visits: Sequence[Visit],
         path: Path,
+        name: str,
         together: Together | None = None,
     ) -> None:
         """Remember which agent walks farthest in a tick, measured by its own width."""
         fastest = max([speed.high, *(visit.speed for visit in visits if visit.speed is not None)])
         fastest *= together.hurry if together is not None else 1.0
+        fastest *= fastest_factor(self._waypaths, name)
         widths = fastest / (2.0 * radius.low)
         if widths > self._widths:
             self._widths, self._hastiest = widths, (fastest, 2.0 * radius.low, path)

@@ -32,7 +32,7 @@ from crowdsim.scenario.limits import (
 from crowdsim.scenario.schema_arrivals import ArriveShape, Rate
 from crowdsim.scenario.schema_behaviours import MachineShape, QueueShape
 from crowdsim.scenario.schema_choices import QuickestGoal
-from crowdsim.scenario.schema_connections import CarrierShape, JumpsShape
+from crowdsim.scenario.schema_connections import CarrierShape, JumpsShape, WaypathShape
 from crowdsim.scenario.schema_distributions import (  # noqa: F401  all shapes are found here
     DISTRIBUTION_KEYS,
     ChoiceForm,
@@ -768,6 +768,11 @@ class ScenarioShape(Shape):
         default={},
         description="What takes agents from one place to another, by name: passages, ladders, lifts, doors.",
     )
+    waypaths: Annotated[
+        dict[Name, WaypathShape],
+        Field(max_length=MAX_CONNECTIONS),
+        Expects("a mapping of names to waypaths {lane: {points: [[x, y], ...], one_way: true}, ...}"),
+    ] = Field(default={}, description="Drawn lines along which agents walk, by name.")
     jumps: JumpsShape | None = Field(
         default=None, description="That agents jump, and others follow them. Default: nobody jumps."
     )

@@ -6,11 +6,22 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, Tag
 
-from crowdsim.scenario.limits import MAX_AGENTS, MAX_PORTALS, MAX_STOPS
+from crowdsim.scenario.limits import MAX_AGENTS, MAX_ON_WAYPATHS, MAX_PORTALS, MAX_STOPS
 from crowdsim.scenario.schema_behaviours import Polyline
-from crowdsim.scenario.schema_geometry import Areas, Expects, Length, Name, Seconds, Shape, Unit
+from crowdsim.scenario.schema_geometry import (
+    Areas,
+    Expects,
+    Length,
+    Name,
+    Point,
+    Seconds,
+    Shape,
+    Unit,
+    by_form,
+    key_form,
+)
 
 LADDER_M_S = 0.4  # Upwards along a ladder.
 LIFT_M_S = 1.0
@@ -22,6 +33,7 @@ DOORS_S = 2.0
 OPENING_S = 1.0
 STAYS_OPEN_S = 3.0
 JUMP_M_S = 3.0  # About as fast people leave the ground from a stand, in plan.
+WAYPATH_FACTOR = 0.75  # [Smith 2002]
 SPRING_M = 0.4  # About as high people jump on the spot.
 
 Speed = Annotated[float, Field(gt=0, le=50), Unit("m/s")]
@@ -166,6 +178,59 @@ class CarrierShape(Shape):
 
 
 KINDS = tuple(CarrierShape.model_fields)
+
+
+class WaypointShape(Shape):
+    """A waypoint at which agents do something."""
+
+    at: Point = Field(description="Where it is, m.")
+    speed: Annotated[float, Field(gt=0, le=10)] | None = Field(
+        default=None,
+        description="How fast they go on from there, as a factor of the speed that they like. "
+        "Default: as before.",
+    )
+    wait: Seconds = Field(default=0.0, description="How long they stand there, s. Default: 0.")
+    crouch: bool | None = Field(
+        default=None,
+        description="true: they go on crouching, at half the speed if none is given; false: upright again. "
+        "Default: as before.",
+    )
+
+
+WaypointPlace = Annotated[
+    Annotated[Point, Tag("~point")] | Annotated[WaypointShape, Tag("~at")],
+    by_form(
+        lambda value: "~point" if isinstance(value, list) else key_form(value, "at"),
+        "a point [x, y] or {at: [x, y], speed: 0.5, wait: 2}",
+    ),
+]
+
+
+class WaypathShape(Shape):
+    """A drawn line along which agents walk."""
+
+    points: Annotated[
+        list[WaypointPlace],
+        Field(min_length=2, max_length=MAX_ON_WAYPATHS),
+        Expects("a list of waypoints [[x, y], {at: [x, y], wait: 2}, ...]"),
+    ] = Field(description="Its waypoints, m: where agents join it and leave it.")
+    smooth: bool = Field(
+        default=False, description="true: a spline through the points; false: straight lines. Default: false."
+    )
+    one_way: bool = Field(
+        default=False, description="true: only from the first point to the last. Default: false."
+    )
+    groups: Annotated[list[Name], Field(max_length=1000), Expects("a list of names of groups")] | None = (
+        Field(default=None, description="Groups whose agents use it. Default: all.")
+    )
+    factor: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=WAYPATH_FACTOR,
+        description="What a metre on it costs beside a metre elsewhere. Default: 0.75.",
+    )
+    storey: Name | None = Field(default=None, description="Its storey, where there are several.")
+    height: Annotated[float, Unit("m")] | None = Field(
+        default=None, description="Instead of a storey: about how high it lies, m."
+    )
 
 
 class JumpsShape(Shape):

@@ -108,6 +108,20 @@ def _machine_speeds(scenario: Scenario) -> NDArray[np.float64]:
     return np.array(found, dtype=np.float64)
 
 
+def _factors(scenario: Scenario) -> NDArray[np.float64]:
+    """Return how many times as fast as they like agents of each group may walk, (groups,): to catch up with
+    their party, and on waypaths.
+    """
+    paces = [
+        max(
+            (each.fastest for each in scenario.waypaths if not each.groups or group.name in each.groups),
+            default=1.0,
+        )
+        for group in scenario.groups
+    ]
+    return hurries(scenario) * np.array(paces, dtype=np.float64)
+
+
 def resolve_agents(scenario: Scenario) -> Agents:
     """Draw and place the agents of a scenario.
 
@@ -159,7 +173,7 @@ def resolve_agents(scenario: Scenario) -> Agents:
         id=ids,
         index=index,
         label=[f"#{own}" if own != NO_ID else f"{names[number]}[{row}]" for number, row, own in identity],
-        highest_speed=hurries(scenario)[group]
+        highest_speed=_factors(scenario)[group]
         * np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=itineraries,
         key=key,
@@ -274,7 +288,7 @@ def further_agents(
         id=np.full(len(key), NO_ID, dtype=np.int64),
         index=index,
         label=[f"{name}[{row}]" for name, row in zip(names, index.tolist(), strict=True)],
-        highest_speed=hurries(scenario)[group]
+        highest_speed=_factors(scenario)[group]
         * np.maximum(np.maximum(speed, highest[itinerary]), _machine_speeds(scenario)[group]),
         itineraries=lists.itineraries,
         key=key,

@@ -52,24 +52,36 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
         if is_drop and at == 1:
             gate = replace(gate, landing=triangles_of(end.area, shapely.buffer(ground, -CLEAR_M)))
         gates.append(gate)
+    for number, each in enumerate(connections):
+        if each.waypath is not None:
+            gates += [
+                Gate(number, at, each.waypath.layer, point, np.zeros((0, 3, 2)), point[None, :].copy(), True)
+                for at, point in enumerate(each.waypath.line[each.waypath.waypoint])
+            ]
     portals = Portals(scenario.jumps.slots) if scenario.jumps is not None else None
     first_portal = len(connections) - (portals.slots if portals is not None else 0)
     for number in range(first_portal, len(connections)):
         gates += [_nowhere(number, 0), _nowhere(number, 1)]
-    sizes = [2 if each.is_jump else len(each.ends) for each in connections]
+    sizes = [_ends_of(each) for each in connections]
     return RidingFacts(
         connections,
         gates,
         np.cumsum([0, *sizes[:-1]]).astype(np.int64),
         np.array(
             [
-                [each.is_open_to(group.keys, group.excludes) for each in connections]
+                [each.is_open_to(group.keys, group.excludes, group.name) for each in connections]
                 for group in scenario.groups
             ],
             dtype=np.bool_,
         ).reshape(len(scenario.groups), len(connections)),
         portals,
     )
+
+
+def _ends_of(connection: Connection) -> int:
+    if connection.waypath is not None:
+        return len(connection.waypath.waypoint)
+    return 2 if connection.is_jump else len(connection.ends)
 
 
 def _nowhere(connection: int, end: int) -> Gate:

@@ -136,6 +136,8 @@ class KeepTogether(TickSystem):
         """Return which members, (k,) rows, would be in the path of others that come out, (k,) bool."""
         agents, found = self.world.agents, np.zeros(len(rows), dtype=np.bool_)
         for gate in riding.gates:
+            if riding.connections[gate.connection].waypath is not None:  # nobody comes out there
+                continue
             reach = float(np.hypot(*(gate.triangles - gate.point).T).max(initial=0.0)) + CLEAR_OF_GATE_M
             away = np.hypot(*(agents.position[rows] - gate.point).T)
             found |= (away < reach) & ((gate.layer < 0) | (agents.layer[rows] == gate.layer))

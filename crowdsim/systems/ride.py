@@ -13,18 +13,24 @@ from crowdsim.systems.connections.gates import Gates
 from crowdsim.systems.connections.jumps import JumpPortals
 from crowdsim.systems.connections.lifts import Lift
 from crowdsim.systems.connections.passages import Passage
+from crowdsim.systems.connections.waypaths import Along, leave_behind
 from crowdsim.systems.paths.lost_paths import LOST
 from crowdsim.world.columns import AgentState
-from crowdsim.world.riding import RIDING_COLUMNS, RideStep
+from crowdsim.world.riding import RIDING_COLUMNS, WAYPATH_COLUMNS, RideStep
 
 RIDES = tuple(column.name for column in RIDING_COLUMNS if column.name != "lacks_key")
+ON_WAYPATHS = tuple(column.name for column in WAYPATH_COLUMNS)
 LOOK_S = 0.25  # How often those that wait look whether they stand at their places.
 
 
-def carriers_of(setup: Setup, gates: Gates) -> list[Passage | Lift]:
+Carrier = Passage | Lift | Along
+
+
+def carriers_of(setup: Setup, gates: Gates) -> list[Carrier]:
     """Return the connections of a scenario as they are at the beginning."""
+    kinds: dict[str, type[Carrier]] = {"lift": Lift, "waypath": Along}
     return [
-        (Lift if each.kind == "lift" else Passage)(each, number, gates, setup.scenario.tick)
+        kinds.get(each.kind, Passage)(each, number, gates, setup.scenario.tick)
         for number, each in enumerate(gates.facts.connections)
     ]
 
@@ -38,13 +44,13 @@ class Ride(TickSystem):
 
     reads = (
         "entity", "key", "activity", "goal", "position", "layer", "surface", "radius", "desired_speed",
-        "path_status", "waits", "start_tick", "goal_piece", *RIDES,
+        "path_status", "waits", "start_tick", "goal_piece", *RIDES, *ON_WAYPATHS,
     )  # fmt: skip
     writes = (
         "activity", "goal", "position", "tentative_position", "next_corner", "surface", "layer", "velocity",
         "preferred_velocity", "chosen_velocity", "walked_velocity", "counted_position", "progress_place",
         "progress_direction", "wall_distance", "corner_vertex", "guessed", "waits", "remaining",
-        "is_yielding", "replan_wish", *LOST, *RIDES,
+        "is_yielding", "replan_wish", "desired_speed", *LOST, *RIDES, *ON_WAYPATHS,
     )  # fmt: skip
     counts = ("riding", "waiting_at_connections")
 
@@ -52,7 +58,7 @@ class Ride(TickSystem):
         super().__init__(setup)
         self._is_idle = setup.world.riding is None
         self.jumps: JumpPortals | None = None
-        self.carriers: list[Passage | Lift] = []
+        self.carriers: list[Carrier] = []
         if self._is_idle:
             return
         self._gates = Gates(setup)
@@ -75,6 +81,8 @@ class Ride(TickSystem):
         self._gates.look_at_gates()
         if self.jumps is not None:
             self.jumps.close(tick.number)
+        if self._gates.facts.has_waypaths:
+            leave_behind(tick.number, self.world, self._gates)
         if np.any(agents.ride_step):
             self._gates.join(tick.number)
         at_one = agents.ride_step != RideStep.NONE

@@ -14,6 +14,7 @@ from crowdsim.setup.routes import Chosen, Legs, Routes, Walkers
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.connections.common_route import CommonRoute
 from crowdsim.systems.connections.gates import Gates
+from crowdsim.systems.connections.waypaths import Along
 from crowdsim.systems.paths.lost_paths import GAVE_UP, LOST, ask_anew
 from crowdsim.systems.paths.paths import Paths
 from crowdsim.systems.ride import carriers_of
@@ -46,7 +47,7 @@ class Route(TickSystem):
     )  # fmt: skip
     writes = (
         "activity", "goal", "guessed", "replan_wish", "waits", "ride_until", "ride_since", "gate_spot",
-        "lacks_key", *CHOICES, *LOST,
+        "lacks_key", "waypath_aim", *CHOICES, *LOST,
     )  # fmt: skip
     counts = ("chose_connections",)
 
@@ -58,6 +59,23 @@ class Route(TickSystem):
         self._gates = Gates(setup)
         self._carriers = carriers_of(setup, self._gates)
         self._routes = Routes(setup.world)
+        # the pairs that are parts of waypaths, with the numbers of their waypoints; how far one walks along
+        # each, in m of other ground, 0 of all else; and which of them lead over closed ground
+        first = self._gates.facts.first_gate[self._routes.connection]
+        self._along = [
+            (
+                pair,
+                carrier,
+                int(self._routes.begin[pair] - first[pair]),
+                int(self._routes.end[pair] - first[pair]),
+            )
+            for pair, carrier in enumerate(self._carriers[each] for each in self._routes.connection.tolist())
+            if isinstance(carrier, Along)
+        ]
+        self._walked = np.zeros(len(first))
+        for pair, carrier, begin, end in self._along:
+            self._walked[pair] = carrier.walk_m(begin, end)
+        self._blocked: tuple[object, NDArray[np.bool_]] = (None, np.zeros(len(first), dtype=np.bool_))
         self._kept_off: dict[int, Routes] = {}  # by the paths of groups that are kept off some ground
         self._common = CommonRoute(setup)
         self._mesh = setup.world.mesh
@@ -85,7 +103,7 @@ class Route(TickSystem):
             return
         asks = (agents.path_status[rows] == PathStatus.NONE) & (agents.ride_step[rows] == RideStep.NONE)
         at_gate = agents.ride_step[rows] != RideStep.NONE
-        may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection]
+        may = self._gates.facts.may_use[agents.group[rows]][:, self._routes.connection] & ~self._closed()
         goal = np.where(at_gate, agents.bound_for[rows], agents.goal[rows])
         polygon, speed = self.world.polygons()[rows], agents.desired_speed[rows]
         walkers = Walkers(agents.position[rows], polygon, agents.radius[rows], speed)
@@ -94,9 +112,9 @@ class Route(TickSystem):
         agents.lacks_key[rows[asks]] = -1
         lost = np.flatnonzero(np.isinf(chosen.seconds) & asks)
         if len(lost) and not may.all():
-            all_keys = self._routes.choose(
-                legs.only(lost), self._costs(self._ahead()), np.ones_like(may[lost])
-            )
+            by_foot = np.array([each.waypath is not None for each in self._gates.facts.connections])
+            with_keys = may[lost] | ~by_foot[self._routes.connection]
+            all_keys = self._routes.choose(legs.only(lost), self._costs(self._ahead()), with_keys)
             agents.lacks_key[rows[lost]] = self._lacking(agents.group[rows[lost]], all_keys.gate)
         changes = (chosen.gate >= 0) & (asks | np.isin(chosen.gate, new))
         goes = rows[changes]
@@ -106,8 +124,20 @@ class Route(TickSystem):
             agents.gate[goes] = chosen.gate[changes]
             agents.gate_out[goes] = chosen.gate_out[changes]
             agents.ride_step[goes], agents.ride_since[goes] = RideStep.COMING, tick.number
+            if self._gates.facts.has_waypaths:  # it comes to the line anew
+                agents.waypath_aim[goes] = np.nan
             self._gates.come(tick.number, goes)
             tick.counts["chose_connections"] = float(len(goes))
+
+    def _closed(self) -> NDArray[np.bool_]:
+        """Return which pairs of gates are parts of waypaths that lead over closed ground now, (p,)."""
+        if self._along and self._blocked[0] is not self.world.mesh:
+            found = np.zeros(len(self._walked), dtype=np.bool_)
+            blocked = {id(each): each.blocked(self.world) for _, each, _, _ in self._along}
+            for pair, carrier, begin, end in self._along:
+                found[pair] = not carrier.leads_on(begin, end, blocked[id(carrier)])
+            self._blocked = (self.world.mesh, found)
+        return self._blocked[1]
 
     def _choosing(self, *, looks_again: bool) -> NDArray[np.int64]:
         """Return the agents, (k,) rows, that choose in this tick: those that are to ask for a path; and where
@@ -163,7 +193,7 @@ class Route(TickSystem):
         size = -(-len(may) // TURNS)
         for first in range(0, len(may), size):
             part = order[first : first + size]
-            cost = np.where(knows[part], self._costs(ahead), alone)
+            cost = np.where(knows[part], self._costs(ahead), alone) + self._walked / legs.speed[part, None]
             found.append(self._routes.choose(legs.only(part), cost, may[part]))
             goes = found[-1].gate[found[-1].gate >= 0]
             ahead += np.bincount(goes, minlength=len(ahead))
@@ -195,7 +225,8 @@ class Route(TickSystem):
         may_use = self._gates.facts.may_use[group]
         first = self._gates.connection[np.maximum(gate, 0)]
         lacks_first = ~may_use[np.arange(len(group)), first]
-        other = np.argmin(may_use, axis=1)
+        by_foot = np.array([each.waypath is not None for each in self._gates.facts.connections])
+        other = np.argmin(may_use | by_foot, axis=1)
         return np.where(gate < 0, -1, np.where(lacks_first, first, other))
 
     def _costs(self, ahead: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -16,7 +16,16 @@ class Turn(TickSystem):
     Nothing else depends on it: it is for pictures, and for readers of a run.
     """
 
-    reads = ("activity", "is_yielding", "is_driven", "velocity", "preferred_velocity", "heading")
+    reads = (
+        "activity",
+        "is_yielding",
+        "is_driven",
+        "velocity",
+        "preferred_velocity",
+        "heading",
+        "crouches",
+        "gait",
+    )
     writes = ("heading", "gait")
 
     def __init__(self, setup: Setup) -> None:
@@ -38,3 +47,6 @@ class Turn(TickSystem):
             turn_headings, len(agents), agents.velocity, agents.gait, agents.heading, turn_x, turn_y, heading
         )
         agents.heading[:] = heading
+        riding = self.world.riding
+        if riding is not None and riding.has_waypaths:
+            agents.gait[(agents.gait == Gait.WALK) & (agents.crouches == 1)] = Gait.CROUCH

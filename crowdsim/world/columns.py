@@ -111,6 +111,7 @@ class Gait(Code):
 
     STAND = 0
     WALK = 1  # it wants to, also while others block it
+    CROUCH = 2  # likewise, crouching
 
 
 # What comes to its place in the next tick has that velocity, wherever it was; an agent that is sent somewhere

@@ -9,7 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crowdsim.codes import Code
-from crowdsim.world.columns import INDEX, NEVER, PLACE, TICK, AgentColumns, AgentState, Column, Wait
+from crowdsim.world.columns import (
+    INDEX,
+    MOST_SPEED_M_S,
+    NEVER,
+    PLACE,
+    TICK,
+    AgentColumns,
+    AgentState,
+    Column,
+    Wait,
+)
 from crowdsim.world.portals import Portals
 
 ENDS = 1024  # More than the ends of any connection.
@@ -47,6 +57,28 @@ RIDING_COLUMNS = (
         of="connections",
     ),
 )
+
+
+# What agents have too where there are waypaths.
+WAYPATH_COLUMNS = (
+    Column(
+        "waypath", "int32", "", "waypath on which it walks, as a connection; -1 is none", fill=-1,
+        within=INDEX, of="connections",
+    ),
+    Column(
+        "waypoint_next", "int32", "", "waypoint that it comes to next; -1 is none", fill=-1, within=(-1, ENDS)
+    ),
+    Column(
+        "waypath_aim", "float64", "m", "how far along it lies what the agent goes to; nan: it is on none",
+        fill=np.nan, within=(0.0, PLACE[1]), special="nan",
+    ),
+    Column("waypath_until", "int64", "tick", "until when it stands at a waypoint", fill=NEVER, within=TICK),
+    Column(
+        "usual_speed", "float64", "m/s", "desired speed that it goes back to; nan is that which it has",
+        fill=np.nan, within=(0.0, MOST_SPEED_M_S), special="nan",
+    ),
+    Column("crouches", "uint8", "", "whether it walks crouching", within=(None, 1)),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +142,11 @@ class RidingFacts:
     first_gate: NDArray[np.int64]
     may_use: NDArray[np.bool_]
     portals: Portals | None = None
+
+    @property
+    def has_waypaths(self) -> bool:
+        """Whether some of them are waypaths."""
+        return any(each.waypath is not None for each in self.connections)
 
     @property
     def first_portal(self) -> int:

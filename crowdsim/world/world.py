@@ -34,7 +34,7 @@ from crowdsim.world.columns import (
 from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
-from crowdsim.world.riding import RIDING_COLUMNS, RidingFacts, let_go
+from crowdsim.world.riding import RIDING_COLUMNS, WAYPATH_COLUMNS, RidingFacts, let_go
 
 C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
@@ -241,6 +241,7 @@ class World:
             *(PARTY_COLUMNS if has_parties else ()),
             *(CHOICE_COLUMNS if has_choices else ()),
             *(RIDING_COLUMNS if riding is not None else ()),
+            *(WAYPATH_COLUMNS if riding is not None and riding.has_waypaths else ()),
         )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
         self.kept = (*KEPT, *(column.name for column in more if not column.for_life))

@@ -371,6 +371,11 @@ def _look_at_connections(choices: Choices, steps: pd.DataFrame, events: pd.DataF
     """Some ride over the wall, one at a time, and each takes the time of the ride. Parties may take long to
     get there, round the bed and out of sight: then they are on their way at the end.
     """
+    if choices["connections"] == "a waypath":
+        on = events[events.kind == "ALIGHTED"]
+        assert len(on), "nobody has walked along the line"
+        assert choices["curves"] != "none" or (steps.gait == 2).any(), "nobody crouches"
+        return
     boarded, out = (
         each.assign(ride=each.groupby("entity").cumcount())
         for each in (events[events.kind == "BOARDED"], events[events.kind == "ALIGHTED"])

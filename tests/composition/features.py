@@ -40,7 +40,7 @@ AXES: dict[str, tuple[str, ...]] = {
     "behaviour": ("none", "machines"),
     "together": ("none", "parties"),
     "exits": ("none", "chosen"),
-    "connections": ("none", "a passage", "a lift", "a drop", "a jump"),
+    "connections": ("none", "a passage", "a lift", "a drop", "a jump", "a waypath"),
 }
 IN_SPACE = ("surface", "soup")
 Choices = Mapping[str, str]
@@ -59,6 +59,7 @@ OUT = 4  # number of the state in which they do
 # From the room on the left over the wall to the ground behind the ramp.
 GATE, GATE_BEHIND = [5.2, 4.6, 6.4, 5.8], [13.2, 4.6, 14.4, 5.8]
 CAPACITY, RIDE_S = 1, 0.5
+WAYPATH = [[3.0, 1.0], {"at": [4.0, 0.6], "wait": 0.3}, {"at": [5.0, 1.6], "crouch": True}, [6.2, 3.0]]
 _ROOMS = [[0, 0, 7, 6], DOOR, [7.0, 4.8, 7.2, 5.8], [7.2, 0, 12, 6]]
 
 
@@ -199,7 +200,7 @@ def _work(choices: Choices) -> int:
     still meanwhile, so that they get to where there is something to see.
     """
     work = 3000 if choices["planner"] in ("grid", "s2-grid") else 60
-    if choices["watchers"] == "that walk":  # all ask again and again
+    if choices["watchers"] == "that walk" or choices["connections"] == "a waypath":  # all ask again and again
         work *= 4
     return 5 * work if choices["waiting"] == "stay" else work
 
@@ -332,6 +333,8 @@ def document(choices: Choices) -> dict[str, Any]:
         _give_exits(choices, found)
     if choices["connections"] == "a jump":
         _give_jumper(choices, found)
+    elif choices["connections"] == "a waypath":
+        found["waypaths"] = {"line": {"points": WAYPATH, "factor": 0.3, **_at(choices, 0)}}
     elif choices["connections"] != "none":
         ends = [{"area": _box(*box), **_at(choices, floor)} for floor, box in enumerate((GATE, GATE_BEHIND))]
         found["connections"] = {

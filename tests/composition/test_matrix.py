@@ -28,6 +28,7 @@ SAME_TOGETHER = [
         ("connections", "a passage"),
         ("connections", "a drop"),
         ("connections", "a jump"),
+        ("connections", "a waypath"),
     )
 ]
 

@@ -23,6 +23,7 @@ PAGE = (ROOT / "docs" / "guides" / "connections.md").read_text(encoding="utf-8")
         schema.DoorShape,
         schema.LiftShape,
         schema.EndShape,
+        schema.JumpsShape,
     ],
 )
 def test_the_page_names_every_key(shape):

@@ -65,6 +65,7 @@ KEPT = {
     "security-check": Kept(3.0, until=60.0),
     "spiral-stair": Kept(1.5, until=25.0),
     "stairwell": Kept(1.5, counts=(10, 10)),
+    "street": Kept(1.0, until=40.0),
     "thief-and-guard": Kept(2.0, until=60.0),
     "tower": Kept(1.0, until=60.0),
     "two-storeys": Kept(1.5, counts=(12, 8, 8, 8)),

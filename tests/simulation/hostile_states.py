@@ -354,6 +354,15 @@ SCENES = {
         ),
         70,
     ),
+    "waypaths": Scene(
+        lambda: {
+            **halves({}, [walkers(9)]),
+            "geometry": {"walkable": {"box": [0, 0, 20, 6]}},
+            "waypaths": {"lane": {"points": [[6, 1], {"at": [9, 1], "wait": 1, "crouch": True}, [15, 1]]}},
+        },
+        55,
+        switch_off,
+    ),
     "jumps": Scene(
         lambda: {
             **halves({}, [walkers(6), {"name": "bold", "positions": [[7.6, 3]], "behaviour": "bold"}]),

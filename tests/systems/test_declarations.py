@@ -281,6 +281,31 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         120,
     ),
+    "waypaths": (
+        {
+            **BUSY,
+            "tick": 0.1,
+            "geometry": {"walkable": {"box": [0, 0, 20, 6]}},
+            "goals": {"out": {"exit": {"box": [19, 2, 20, 4]}}, "in": {"exit": {"box": [0, 2, 1, 4]}}},
+            "waypaths": {
+                "lane": {"points": [[6, 1], {"at": [9, 1], "wait": 0.5, "crouch": True}, [15, 1]]},
+            },
+            "groups": [
+                {"name": "all", "count": 9, "region": {"box": [2, 0, 7, 6]}, "goals": "out"},
+                {"name": "led", "positions": [[7, 2], [5, 1]], "behaviour": "there"},
+            ],
+            "behaviours": {
+                "there": {
+                    "states": {
+                        "go": {"go_to": {"point": [18, 1]}, "lasts": 3, "then": "back"},
+                        "back": {"leave": "in"},
+                    }
+                }
+            },
+        },
+        EVERYTHING,
+        90,
+    ),
     "jumps": (
         {
             **BUSY,

@@ -16,6 +16,7 @@ from crowdsim.recording.schema import EventKind, digest_text
 from crowdsim.scenario.connections import End
 from crowdsim.scenario.model import AreaChange, Scenario
 from crowdsim.scenario.queues import Queue
+from crowdsim.scenario.waypaths import Waypath
 from crowdsim.world.events import CHOICE_REASONS, GOALS, REASONS, ChoiceReason, Reason
 
 MOST_COLUMNS = 2000  # Of the strips under the picture: screens have no more dots.
@@ -115,6 +116,16 @@ def _gate(name: str, end: End, origin: tuple[float, float]) -> dict[str, Any]:
         "layer": end.layer,
         "servers": np.round(np.array([[middle.x, middle.y]]) - origin, PLACES).tolist(),
         "lines": [np.round(np.array(line) - origin, PLACES).tolist() for line in lines],
+    }
+
+
+def _waypath(waypath: Waypath, origin: tuple[float, float]) -> dict[str, Any]:
+    """Return a waypath and its waypoints, as the line of a queue."""
+    return {
+        "name": waypath.name,
+        "layer": waypath.layer,
+        "servers": np.round(waypath.line[waypath.waypoint] - origin, PLACES).tolist(),
+        "lines": [np.round(waypath.line - origin, PLACES).tolist()],
     }
 
 
@@ -309,7 +320,10 @@ def gather(
         "reasons": {int(reason): reason.words for reason in Reason},
         "queues": [_queue(queue, origin) for queue in scenario.queues],
         "connections": [each.name for each in scenario.carriers],
-        "gates": [_gate(each.name, end, origin) for each in scenario.connections for end in each.ends],
+        "gates": [
+            *(_gate(each.name, end, origin) for each in scenario.connections for end in each.ends),
+            *(_waypath(each, origin) for each in scenario.waypaths),
+        ],
     }
     left_out = add_events(packer, recording, origin)
     if left_out:

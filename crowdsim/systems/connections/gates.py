@@ -62,6 +62,9 @@ class Gates:
         self.gates, self._scenario = self.facts.gates, setup.scenario
         self.value = np.array([gate.value for gate in self.gates], dtype=np.int64)
         self.connection = np.array([gate.connection for gate in self.gates], dtype=np.int64)
+        self.is_waypoint = np.array(
+            [self.facts.connections[gate.connection].waypath is not None for gate in self.gates]
+        )
         self._version = -1
         self.look_at_gates()
 
@@ -158,7 +161,9 @@ class Gates:
         coming = np.flatnonzero(agents.ride_step == RideStep.COMING)
         failed = np.isin(agents.path_status[coming], GAVE_UP)
         let_go(agents, coming[failed & (agents.activity[coming] == AgentState.STANDING)])
-        coming = coming[agents.activity[coming] == AgentState.WALKING]
+        coming = coming[
+            (agents.activity[coming] == AgentState.WALKING) & ~self.is_waypoint[agents.gate[coming]]
+        ]
         for gate in np.unique(agents.gate[coming]).tolist():
             self._join_at(tick, gate, coming[agents.gate[coming] == gate])
         self._move_up()
@@ -231,10 +236,10 @@ class Gates:
     def _stand(self, rows: NDArray[np.int64]) -> None:
         """Let those that wait stand."""
         if len(rows):
-            self._stop(rows)
+            self.stop(rows)
             self.world.agents.activity[rows] = AgentState.WAITING
 
-    def _stop(self, rows: NDArray[np.int64]) -> None:
+    def stop(self, rows: NDArray[np.int64], waits: Wait = Wait.CONNECTION) -> None:
         """Take the paths of agents; they are bound for the goals behind their connections."""
         world, agents = self.world, self.world.agents
         world.planning.lose_paths(rows)
@@ -242,13 +247,13 @@ class Gates:
         forget_path(agents, rows)
         world.planning.forget(agents.entity[rows])
         agents.goal[rows], agents.guessed[rows] = agents.bound_for[rows], -1
-        agents.is_yielding[rows], agents.waits[rows] = Stepping.NOWHERE, Wait.CONNECTION
+        agents.is_yielding[rows], agents.waits[rows] = Stepping.NOWHERE, waits
 
     def look(self, tick: int) -> None:
         """Send those to their places that are not there and do not go there."""
         world, agents = self.world, self.world.agents
         waits = np.isin(agents.ride_step, (RideStep.COMING, RideStep.IN_LINE))
-        rows = np.flatnonzero(waits)
+        rows = np.flatnonzero(waits & ~self.is_waypoint[agents.gate])
         if not len(rows):
             return
         self._note_throng(rows[agents.ride_step[rows] == RideStep.COMING])
@@ -277,7 +282,7 @@ class Gates:
     def board(self, tick: int, row: int, until: int) -> None:
         """Let one go in."""
         agents, one = self.world.agents, np.array([row])
-        self._stop(one)
+        self.stop(one)
         agents.ride_step[row], agents.ride_since[row], agents.ride_until[row] = RideStep.RIDING, tick, until
         agents.boarded_at[row], agents.gate_spot[row] = agents.position[row], -1
         agents.activity[row] = AgentState.RIDING

@@ -1,0 +1,264 @@
+"""Waypaths: agents walk along drawn lines from waypoint to waypoint, and do there what the line says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crowdsim.navigation.goals.destinations import Points
+from crowdsim.navigation.mesh.mesh import locate_many, see_many
+from crowdsim.scenario.connections import Connection
+from crowdsim.scenario.waypaths import Waypath
+from crowdsim.systems.base.system import Tick, ticks_of
+from crowdsim.systems.connections.gates import AT_SPOT_M, Gates
+from crowdsim.systems.paths.lost_paths import ask_anew, forget_path
+from crowdsim.systems.paths.sending import send
+from crowdsim.world.columns import NEVER, AgentState, Wait
+from crowdsim.world.events import EventKind
+from crowdsim.world.riding import RideStep, let_go
+from crowdsim.world.world import World
+
+# How far ahead of itself on the line an agent aims, m or s, whichever is more (pure pursuit [Coulter 1992]):
+# nearer follows it more closely, farther comes back to it less abruptly.
+AHEAD_M, AHEAD_S = 1.0, 0.5
+NEXT = 3.0  # So many times as far ahead is the point after that.
+PASSED_M = 0.3  # So near to a waypoint an agent is at it.
+BEHIND_M = 10.0  # So far behind its aim an agent is looked for on the line: it may cross itself farther off.
+
+
+class Along:
+    """Agents on a waypath while the run lasts: on foot, from waypoint to waypoint. What lives is in columns.
+
+    Parameters
+    ----------
+    connection : Connection
+        That has a waypath.
+    number : int
+    gates : Gates
+    tick_length : float, s
+    """
+
+    def __init__(self, connection: Connection, number: int, gates: Gates, tick_length: float) -> None:
+        assert connection.waypath is not None
+        self.connection, self.number, self.gates, self._tick = connection, number, gates, tick_length
+        self.waypath: Waypath = connection.waypath
+        self._at = self.waypath.along[self.waypath.waypoint]  # of each waypoint, m
+        self._first = int(gates.facts.first_gate[number])
+
+    def serve(self, tick: Tick) -> None:
+        """Let agents go on along the line."""
+        agents, gates = self.gates.world.agents, self.gates
+        comes = (agents.ride_step == RideStep.COMING) & (gates.connection[agents.gate] == self.number)
+        rows = np.flatnonzero(comes & (agents.activity == AgentState.WAITING))
+        over = rows[agents.waypath_until[rows] <= tick.number]
+        if len(over):
+            agents.activity[over], agents.waits[over] = AgentState.WALKING, Wait.NOTHING
+            agents.waypath_until[over] = NEVER
+        rows = np.flatnonzero(comes & (agents.activity == AgentState.WALKING))
+        if not len(rows):
+            return
+        ahead = np.maximum(AHEAD_M, AHEAD_S * agents.desired_speed[rows])
+        self._begin(tick.number, rows, ahead)
+        on = ~np.isnan(agents.waypath_aim[rows])
+        rows, ahead = rows[on], ahead[on]
+        if not len(rows):
+            return
+        forward = np.where(agents.gate_out[rows] > agents.gate[rows], 1, -1)
+        here = self._places(rows, forward)
+        stays = self._pass(
+            tick, rows, forward, here, np.maximum(PASSED_M, agents.desired_speed[rows] * self._tick)
+        )
+        self._aim(tick.number, rows[stays], forward[stays], here[stays], ahead[stays])
+
+    def carry(self, tick: int) -> None:
+        """Nobody is carried."""
+
+    def _begin(self, tick: int, rows: NDArray[np.int64], ahead: NDArray[np.float64]) -> None:
+        """Let those begin that have come near enough to the waypoint where they join the line."""
+        agents, gates = self.gates.world.agents, self.gates
+        apart = np.hypot(*(agents.position[rows] - gates.point[agents.gate[rows]]).T)
+        begins = rows[np.isnan(agents.waypath_aim[rows]) & (apart <= ahead)]
+        if len(begins):
+            agents.waypoint_next[begins] = agents.gate[begins] - self._first
+            agents.waypath_aim[begins] = self._at[agents.waypoint_next[begins]]
+            agents.waypath[begins] = self.number
+            for kind in (EventKind.WAITS_AT, EventKind.BOARDED):
+                value = gates.value[agents.gate[begins]]
+                gates.world.events.note(tick, kind, agents.entity[begins], agents.position[begins], value)
+
+    def _places(self, rows: NDArray[np.int64], forward: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return where on the line agents are, (k,) m along it: the nearest point of it that is not far
+        behind where they aim.
+        """
+        agents, line, along = self.gates.world.agents, self.waypath.line, self.waypath.along
+        place, aim = agents.position[rows], agents.waypath_aim[rows]
+        step, size = np.diff(line, axis=0), np.diff(along)
+        # of each agent on each piece, at most between these
+        low, high = np.minimum(aim, aim - forward * BEHIND_M), np.maximum(aim, aim - forward * BEHIND_M)
+        first = np.clip(low[:, None] - along[:-1], 0.0, size)
+        last = np.clip(high[:, None] - along[:-1], 0.0, size)
+        at = ((place[:, None] - line[:-1]) * step).sum(axis=2) / size
+        at = np.clip(at, first, last)
+        apart = np.hypot(*(place[:, None] - line[:-1] - (at / size)[:, :, None] * step).transpose(2, 0, 1))
+        is_outside = (low[:, None] > along[1:]) | (high[:, None] < along[:-1])
+        piece = np.argmin(np.where(is_outside, np.inf, apart), axis=1)
+        found: NDArray[np.float64] = along[piece] + at[np.arange(len(rows)), piece]
+        return found
+
+    def _pass(
+        self,
+        tick: Tick,
+        rows: NDArray[np.int64],
+        forward: NDArray[np.int64],
+        here: NDArray[np.float64],
+        reach: NDArray[np.float64],
+    ) -> NDArray[np.bool_]:
+        """Let agents do what the waypoints say that they have come to; return which go on along the line."""
+        agents = self.gates.world.agents
+        goes_on = np.ones(len(rows), dtype=np.bool_)
+        while True:
+            upcoming = agents.waypoint_next[rows]
+            passes = goes_on & (forward * (self._at[upcoming] - here) <= reach)
+            if not passes.any():
+                return goes_on
+            leaves = passes & (agents.gate_out[rows] - self._first == upcoming)
+            self._leave(tick.number, rows[leaves])
+            goes_on &= ~leaves
+            for at in np.unique(upcoming[passes & ~leaves]).tolist():
+                own = rows[passes & ~leaves & (upcoming == at)]
+                what = self.waypath.what[at]
+                if not np.isnan(what.speed):
+                    self._walk_at(own, what.speed)
+                if what.crouch is not None:
+                    agents.crouches[own] = what.crouch
+                if what.wait > 0.0:
+                    self.gates.stop(own, Wait.TIME)
+                    agents.activity[own] = AgentState.WAITING
+                    agents.waypath_until[own] = tick.number + ticks_of(what.wait, self._tick)
+                    goes_on &= ~np.isin(rows, own)
+            went = rows[passes & ~leaves]
+            agents.waypoint_next[went] += forward[passes & ~leaves].astype(np.int32)
+
+    def _walk_at(self, rows: NDArray[np.int64], factor: float) -> None:
+        """Let agents, (k,) rows, go at a factor of the speed that they like elsewhere."""
+        agents = self.gates.world.agents
+        new = rows[np.isnan(agents.usual_speed[rows])]
+        agents.usual_speed[new] = agents.desired_speed[new]
+        agents.desired_speed[rows] = agents.usual_speed[rows] * factor
+
+    def _leave(self, tick: int, rows: NDArray[np.int64]) -> None:
+        """Let agents, (k,) rows, leave the line: they look for a path to their goals."""
+        if not len(rows):
+            return
+        agents, gates = self.gates.world.agents, self.gates
+        value = gates.value[agents.gate_out[rows]]
+        gates.world.events.note(tick, EventKind.ALIGHTED, agents.entity[rows], agents.position[rows], value)
+        walk_as_usual(agents, rows)
+        let_go(agents, rows)
+        ask_anew(agents, rows)
+        forget_path(agents, rows)
+
+    def _aim(
+        self,
+        tick: int,
+        rows: NDArray[np.int64],
+        forward: NDArray[np.int64],
+        here: NDArray[np.float64],
+        ahead: NDArray[np.float64],
+    ) -> None:
+        """Send agents to a point of the line ahead of them, those that have come near to the last one."""
+        agents, world = self.gates.world.agents, self.gates.world
+        upcoming, last = agents.waypoint_next[rows], agents.gate_out[rows] - self._first
+        waits = np.array([what.wait > 0.0 for what in self.waypath.what])
+        # not beyond where they leave the line, or wait on it
+        end = self._at[last]
+        for row, (begin, stop, sign) in enumerate(
+            zip(upcoming.tolist(), last.tolist(), forward.tolist(), strict=True)
+        ):
+            stops = [at for at in range(begin, stop, sign) if waits[at]]
+            if stops:
+                end[row] = self._at[stops[0]]
+        want = np.where(
+            forward > 0, np.minimum(here + NEXT * ahead, end), np.maximum(here - NEXT * ahead, end)
+        )
+        left = forward * (agents.waypath_aim[rows] - here)
+        is_new = ((left < ahead) & (np.abs(want - agents.waypath_aim[rows]) > AT_SPOT_M)) | (
+            agents.goal[rows] < world.destinations.fixed
+        )
+        rows, want = rows[is_new], want[is_new]
+        if not len(rows):
+            return
+        agents.waypath_aim[rows] = want
+        place = np.column_stack([np.interp(want, self.waypath.along, axis) for axis in self.waypath.line.T])
+        layer = np.full(len(rows), self.waypath.layer, dtype=np.int32)
+        bound = agents.bound_for[rows].copy()
+        points = Points(place, layer, np.full(len(rows), AT_SPOT_M))
+        send(world, rows, world.set_points(points), tick, to_gate=True)
+        agents.bound_for[rows] = bound
+
+    def expected(self, ahead: int) -> float:
+        """Return how long an agent waits: nobody does, s."""
+        return 0.0
+
+    def ride_s(self, begin: int, end: int) -> float:
+        """Return how long it takes beside the walk, s."""
+        return 0.0
+
+    def blocked(self, world: World) -> NDArray[np.bool_]:
+        """Return which pieces between waypoints lead over ground that is closed now, (w - 1,)."""
+        line, mesh = self.waypath.line, world.mesh
+        layer = np.full(len(line), max(0, self.waypath.layer), dtype=np.int32)
+        polygon, seen = np.empty(len(line), dtype=np.int64), np.zeros(len(line) - 1, dtype=np.bool_)
+        locate_many(0, len(line), mesh, line, layer, polygon)
+        there = np.flatnonzero((polygon[:-1] >= 0) & (polygon[1:] >= 0))
+        own = np.zeros(len(there), dtype=np.bool_)
+        see_many(there, mesh, polygon, line, np.ascontiguousarray(line[there + 1]), layer[there], own)
+        seen[there] = own
+        found: NDArray[np.bool_] = np.add.reduceat(~seen, self.waypath.waypoint[:-1]) > 0
+        return found
+
+    def leads_on(self, begin: int, end: int, blocked: NDArray[np.bool_]) -> bool:
+        """Return whether the line leads from one waypoint to another where some pieces are blocked."""
+        return not blocked[min(begin, end) : max(begin, end)].any()
+
+    def walk_m(self, begin: int, end: int) -> float:
+        """Return what the walk from one waypoint to another costs, in m of ground elsewhere."""
+        return float(abs(self._at[end] - self._at[begin])) * self.waypath.factor
+
+    def numbers(self) -> list[int]:
+        """Return what lives in it: nothing."""
+        return [0, 0, 0, 0, 0, 0]
+
+    def take(self, numbers: list[int]) -> None:
+        """Take back what `numbers` gave."""
+
+    def bounds(self) -> tuple[list[int], list[int]]:
+        """Return the least and greatest values of `numbers`."""
+        return [0] * 6, [0] * 6
+
+
+def walk_as_usual(agents: Any, rows: NDArray[np.int64]) -> None:
+    """Let agents, (k,) rows, walk as they do away from all waypaths."""
+    usual = rows[~np.isnan(agents.usual_speed[rows])]
+    agents.desired_speed[usual] = agents.usual_speed[usual]
+    agents.usual_speed[rows], agents.crouches[rows] = np.nan, 0
+    agents.waypath_aim[rows], agents.waypath_until[rows] = np.nan, NEVER
+    agents.waypath[rows] = agents.waypoint_next[rows] = -1
+
+
+def leave_behind(tick: int, world: World, gates: Gates) -> None:
+    """Let those walk as usual that were sent elsewhere while they were on a waypath."""
+    agents = world.agents
+    is_on = (agents.ride_step == RideStep.COMING) & gates.is_waypoint[agents.gate]
+    rows = np.flatnonzero((agents.waypath >= 0) & ~is_on)
+    if len(rows):
+        value = np.array(
+            [gates.value[gates.facts.first_gate[each]] for each in agents.waypath[rows].tolist()]
+        )
+        world.events.note(
+            tick, EventKind.LEFT_GATE, agents.entity[rows], agents.position[rows],
+            value + np.maximum(agents.waypoint_next[rows], 0),
+        )  # fmt: skip
+        walk_as_usual(agents, rows)
