@@ -13,7 +13,7 @@ from crowdsim.systems.connections.gates import Gates
 from crowdsim.systems.connections.jumps import JumpPortals
 from crowdsim.systems.connections.lifts import Lift
 from crowdsim.systems.connections.passages import Passage
-from crowdsim.systems.connections.waypaths import Along, leave_behind
+from crowdsim.systems.connections.waypaths import Along, leave_behind, send_along
 from crowdsim.systems.paths.lost_paths import LOST
 from crowdsim.world.columns import AgentState
 from crowdsim.world.riding import RIDING_COLUMNS, WAYPATH_COLUMNS, RideStep
@@ -63,6 +63,7 @@ class Ride(TickSystem):
             return
         self._gates = Gates(setup)
         self.carriers = carriers_of(setup, self._gates)
+        self._waypaths = [each for each in self.carriers if isinstance(each, Along)]
         self._look = max(1, ticks_of(LOOK_S, setup.scenario.tick))
         if setup.scenario.jumps is not None:
             self.jumps = JumpPortals(setup, self._gates)
@@ -81,7 +82,7 @@ class Ride(TickSystem):
         self._gates.look_at_gates()
         if self.jumps is not None:
             self.jumps.close(tick.number)
-        if self._gates.facts.has_waypaths:
+        if self._waypaths:
             leave_behind(tick.number, self.world, self._gates)
         if np.any(agents.ride_step):
             self._gates.join(tick.number)
@@ -91,6 +92,8 @@ class Ride(TickSystem):
             if number in in_use or isinstance(carrier, Lift):  # a lift goes on by itself
                 carrier.serve(tick)
                 carrier.carry(tick.number)
+        if self._waypaths:
+            send_along(tick.number, self.world, self._waypaths)
         if tick.number % self._look == 0:
             self._gates.look(tick.number)
         tick.counts["riding"] = self.count_of(agents.ride_step >= RideStep.RIDING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from crowdsim.systems.paths.lost_paths import ask_anew, forget_path
 from crowdsim.systems.paths.sending import send
 from crowdsim.world.columns import NEVER, AgentState, Wait
 from crowdsim.world.events import EventKind
-from crowdsim.world.riding import RideStep, let_go
+from crowdsim.world.riding import MOST_SPOT, RideStep, let_go
 from crowdsim.world.world import World
 
 # How far ahead of itself on the line an agent aims, m or s, whichever is more (pure pursuit [Coulter 1992]):
@@ -38,14 +39,26 @@ class Along:
     number : int
     gates : Gates
     tick_length : float, s
+
+    Attributes
+    ----------
+    aims : list of tuple
+        Agents that are to go to points of the line, (k,) rows, (k, 2) m and floors, (k,); see `send_along`.
     """
 
     def __init__(self, connection: Connection, number: int, gates: Gates, tick_length: float) -> None:
         assert connection.waypath is not None
         self.connection, self.number, self.gates, self._tick = connection, number, gates, tick_length
         self.waypath: Waypath = connection.waypath
+        self.aims: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]]] = []
         self._at = self.waypath.along[self.waypath.waypoint]  # of each waypoint, m
         self._first = int(gates.facts.first_gate[number])
+        # of each waypoint the next one at which agents wait, itself included, in both directions; far beyond
+        # the ends where there is none
+        waits = [at for at, what in enumerate(self.waypath.what) if what.wait > 0.0]
+        count = range(len(self._at))
+        self._waits_after = np.array([min([k for k in waits if k >= at], default=MOST_SPOT) for at in count])
+        self._waits_before = np.array([max([k for k in waits if k <= at], default=-1) for at in count])
 
     def serve(self, tick: Tick) -> None:
         """Let agents go on along the line."""
@@ -168,18 +181,16 @@ class Along:
         here: NDArray[np.float64],
         ahead: NDArray[np.float64],
     ) -> None:
-        """Send agents to a point of the line ahead of them, those that have come near to the last one."""
+        """Let agents go to a point of the line ahead of them, those that have come near to the last one."""
         agents, world = self.gates.world.agents, self.gates.world
         upcoming, last = agents.waypoint_next[rows], agents.gate_out[rows] - self._first
-        waits = np.array([what.wait > 0.0 for what in self.waypath.what])
         # not beyond where they leave the line, or wait on it
-        end = self._at[last]
-        for row, (begin, stop, sign) in enumerate(
-            zip(upcoming.tolist(), last.tolist(), forward.tolist(), strict=True)
-        ):
-            stops = [at for at in range(begin, stop, sign) if waits[at]]
-            if stops:
-                end[row] = self._at[stops[0]]
+        stop = np.where(
+            forward > 0,
+            np.minimum(last, self._waits_after[upcoming]),
+            np.maximum(last, self._waits_before[upcoming]),
+        )
+        end = self._at[stop]
         want = np.where(
             forward > 0, np.minimum(here + NEXT * ahead, end), np.maximum(here - NEXT * ahead, end)
         )
@@ -192,11 +203,7 @@ class Along:
             return
         agents.waypath_aim[rows] = want
         place = np.column_stack([np.interp(want, self.waypath.along, axis) for axis in self.waypath.line.T])
-        layer = np.full(len(rows), self.waypath.layer, dtype=np.int32)
-        bound = agents.bound_for[rows].copy()
-        points = Points(place, layer, np.full(len(rows), AT_SPOT_M))
-        send(world, rows, world.set_points(points), tick, to_gate=True)
-        agents.bound_for[rows] = bound
+        self.aims.append((rows, place, np.full(len(rows), self.waypath.layer, dtype=np.int32)))
 
     def expected(self, ahead: int) -> float:
         """Return how long an agent waits: nobody does, s."""
@@ -237,6 +244,21 @@ class Along:
     def bounds(self) -> tuple[list[int], list[int]]:
         """Return the least and greatest values of `numbers`."""
         return [0] * 6, [0] * 6
+
+
+def send_along(tick: int, world: World, waypaths: Sequence[Along]) -> None:
+    """Send agents of all waypaths to the points ahead of them, at once: planners hear of new goals once."""
+    aims = [each for waypath in waypaths for each in waypath.aims]
+    for waypath in waypaths:
+        waypath.aims = []
+    if not aims:
+        return
+    rows, place, layer = (np.concatenate(each) for each in zip(*aims, strict=True))
+    order = np.argsort(rows)
+    rows, bound = rows[order], world.agents.bound_for[rows[order]]
+    points = Points(place[order], layer[order], np.full(len(rows), AT_SPOT_M))
+    send(world, rows, world.set_points(points), tick, to_gate=True)
+    world.agents.bound_for[rows] = bound
 
 
 def walk_as_usual(agents: Any, rows: NDArray[np.int64]) -> None:
