@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.paths.lost_paths import NOTED
 
@@ -32,6 +34,7 @@ class Follow(TickSystem):
         "corner_vertex",
         "corner_line",
         "corner_offset",
+        "waypath_pace",
         *NOTED,
     )
     writes = (
@@ -56,3 +59,8 @@ class Follow(TickSystem):
     def process(self, tick: Tick) -> None:
         """Lead the agents of each planner."""
         tick.counts["guessing"] = float(sum(each.follow(tick) for each in self.paths))
+        riding = self.world.riding
+        if riding is not None and riding.has_waypaths:
+            agents = self.world.agents
+            rows = np.flatnonzero(agents.waypath_pace != 1.0)
+            agents.preferred_velocity[rows] *= agents.waypath_pace[rows, None]

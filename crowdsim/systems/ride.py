@@ -50,7 +50,7 @@ class Ride(TickSystem):
         "activity", "goal", "position", "tentative_position", "next_corner", "surface", "layer", "velocity",
         "preferred_velocity", "chosen_velocity", "walked_velocity", "counted_position", "progress_place",
         "progress_direction", "wall_distance", "corner_vertex", "guessed", "waits", "remaining",
-        "is_yielding", "replan_wish", "desired_speed", *LOST, *RIDES, *ON_WAYPATHS,
+        "is_yielding", "replan_wish", *LOST, *RIDES, *ON_WAYPATHS,
     )  # fmt: skip
     counts = ("riding", "waiting_at_connections")
 

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from crowdsim.codes import Code
 from crowdsim.world.columns import (
     INDEX,
-    MOST_SPEED_M_S,
     NEVER,
     PLACE,
     TICK,
@@ -25,6 +24,7 @@ from crowdsim.world.portals import Portals
 ENDS = 1024  # More than the ends of any connection.
 
 
+MOST_PACE = 10.0  # On waypaths.
 MOST_SPOT = 1 << 24  # Those that wait at one gate, one behind the other: more than agents.
 
 
@@ -74,8 +74,8 @@ WAYPATH_COLUMNS = (
     ),
     Column("waypath_until", "int64", "tick", "until when it stands at a waypoint", fill=NEVER, within=TICK),
     Column(
-        "usual_speed", "float64", "m/s", "desired speed that it goes back to; nan is that which it has",
-        fill=np.nan, within=(0.0, MOST_SPEED_M_S), special="nan",
+        "waypath_pace", "float64", "", "factor of the speed that it likes at which it walks there", fill=1.0,
+        within=(0.0, MOST_PACE),
     ),
     Column("crouches", "uint8", "", "whether it walks crouching", within=(None, 1)),
 )  # fmt: skip

@@ -72,7 +72,8 @@ class Along:
         rows = np.flatnonzero(comes & (agents.activity == AgentState.WALKING))
         if not len(rows):
             return
-        ahead = np.maximum(AHEAD_M, AHEAD_S * agents.desired_speed[rows])
+        speed = agents.desired_speed[rows] * agents.waypath_pace[rows]
+        ahead = np.maximum(AHEAD_M, AHEAD_S * speed)
         self._begin(tick.number, rows, ahead)
         on = ~np.isnan(agents.waypath_aim[rows])
         rows, ahead = rows[on], ahead[on]
@@ -143,7 +144,7 @@ class Along:
                 own = rows[passes & ~leaves & (upcoming == at)]
                 what = self.waypath.what[at]
                 if not np.isnan(what.speed):
-                    self._walk_at(own, what.speed)
+                    agents.waypath_pace[own] = what.speed
                 if what.crouch is not None:
                     agents.crouches[own] = what.crouch
                 if what.wait > 0.0:
@@ -153,13 +154,6 @@ class Along:
                     goes_on &= ~np.isin(rows, own)
             went = rows[passes & ~leaves]
             agents.waypoint_next[went] += forward[passes & ~leaves].astype(np.int32)
-
-    def _walk_at(self, rows: NDArray[np.int64], factor: float) -> None:
-        """Let agents, (k,) rows, go at a factor of the speed that they like elsewhere."""
-        agents = self.gates.world.agents
-        new = rows[np.isnan(agents.usual_speed[rows])]
-        agents.usual_speed[new] = agents.desired_speed[new]
-        agents.desired_speed[rows] = agents.usual_speed[rows] * factor
 
     def _leave(self, tick: int, rows: NDArray[np.int64]) -> None:
         """Let agents, (k,) rows, leave the line: they look for a path to their goals."""
@@ -263,9 +257,7 @@ def send_along(tick: int, world: World, waypaths: Sequence[Along]) -> None:
 
 def walk_as_usual(agents: Any, rows: NDArray[np.int64]) -> None:
     """Let agents, (k,) rows, walk as they do away from all waypaths."""
-    usual = rows[~np.isnan(agents.usual_speed[rows])]
-    agents.desired_speed[usual] = agents.usual_speed[usual]
-    agents.usual_speed[rows], agents.crouches[rows] = np.nan, 0
+    agents.waypath_pace[rows], agents.crouches[rows] = 1.0, 0
     agents.waypath_aim[rows], agents.waypath_until[rows] = np.nan, NEVER
     agents.waypath[rows] = agents.waypoint_next[rows] = -1
 
