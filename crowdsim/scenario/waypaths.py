@@ -201,13 +201,12 @@ def _resolved(
             "from it",
         )
         return None
-    for number, (_, what) in enumerate(points):
-        if number in (0, len(points) - 1) and not what.is_silent and not (number == 0 or not shape.one_way):
-            problems.add(
-                (*path, "points", number),
-                "nothing comes of what agents do at the last waypoint: they leave it there",
-                "Say it at the one before.",
-            )
+    if shape.one_way and not points[-1][1].is_silent:
+        problems.add(
+            (*path, "points", len(points) - 1),
+            "nothing comes of what agents do at the last waypoint: they leave it there",
+            "Say it at the one before.",
+        )
     layer = floors.layer(shape, path, shapely.Point(corner[0]))
     line = _spline(corner) if shape.smooth else corner
     waypoint = np.arange(len(corner)) * (PIECES if shape.smooth else 1)

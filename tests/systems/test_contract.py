@@ -15,12 +15,19 @@ from crowdsim.systems.paths.lost_paths import NOTED
 from crowdsim.systems.ride import Ride
 from crowdsim.systems.route import Route
 from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, CHOICE_COLUMNS, PARTY_COLUMNS
-from crowdsim.world.riding import RIDING_COLUMNS
+from crowdsim.world.riding import RIDING_COLUMNS, WAYPATH_COLUMNS
 from tests.crowds import BUSY, simulation
 
 NAMES = {
     column.name
-    for column in (*AGENT_COLUMNS, *BEHAVIOUR_COLUMNS, *PARTY_COLUMNS, *CHOICE_COLUMNS, *RIDING_COLUMNS)
+    for column in (
+        *AGENT_COLUMNS,
+        *BEHAVIOUR_COLUMNS,
+        *PARTY_COLUMNS,
+        *CHOICE_COLUMNS,
+        *RIDING_COLUMNS,
+        *WAYPATH_COLUMNS,
+    )
 }
 
 

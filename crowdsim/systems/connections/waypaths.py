@@ -26,7 +26,9 @@ from crowdsim.world.world import World
 AHEAD_M, AHEAD_S = 1.0, 0.5
 NEXT = 3.0  # So many times as far ahead is the point after that.
 PASSED_M = 0.3  # So near to a waypoint an agent is at it.
-BEHIND_M = 10.0  # So far behind its aim an agent is looked for on the line: it may cross itself farther off.
+# So much farther behind than it aims ahead an agent is looked for on the line, which may cross itself farther
+# off.
+BEHIND_M = 10.0
 
 
 class Along:
@@ -80,7 +82,7 @@ class Along:
         if not len(rows):
             return
         forward = np.where(agents.gate_out[rows] > agents.gate[rows], 1, -1)
-        here = self._places(rows, forward)
+        here = self._places(rows, forward, BEHIND_M + NEXT * ahead)
         stays = self._pass(
             tick, rows, forward, here, np.maximum(PASSED_M, agents.desired_speed[rows] * self._tick)
         )
@@ -102,15 +104,17 @@ class Along:
                 value = gates.value[agents.gate[begins]]
                 gates.world.events.note(tick, kind, agents.entity[begins], agents.position[begins], value)
 
-    def _places(self, rows: NDArray[np.int64], forward: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return where on the line agents are, (k,) m along it: the nearest point of it that is not far
-        behind where they aim.
+    def _places(
+        self, rows: NDArray[np.int64], forward: NDArray[np.int64], behind: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return where on the line agents are, (k,) m along it: the nearest point of it that is no farther
+        behind where they aim, (k,) m.
         """
         agents, line, along = self.gates.world.agents, self.waypath.line, self.waypath.along
         place, aim = agents.position[rows], agents.waypath_aim[rows]
         step, size = np.diff(line, axis=0), np.diff(along)
         # of each agent on each piece, at most between these
-        low, high = np.minimum(aim, aim - forward * BEHIND_M), np.maximum(aim, aim - forward * BEHIND_M)
+        low, high = np.minimum(aim, aim - forward * behind), np.maximum(aim, aim - forward * behind)
         first = np.clip(low[:, None] - along[:-1], 0.0, size)
         last = np.clip(high[:, None] - along[:-1], 0.0, size)
         at = ((place[:, None] - line[:-1]) * step).sum(axis=2) / size
