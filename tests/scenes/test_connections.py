@@ -93,6 +93,33 @@ def test_a_line_that_is_drawn_moves_up(tmp_path):
     assert np.hypot(last["x"] - 6.5, last["y"] - 3) < 0.5 and seen.verdict.arrived == 5
 
 
+def test_nobody_goes_in_at_a_gate_from_the_floor_below_it(tmp_path):
+    """The path to it leads straight below its area, and back on the floor above."""
+    area = {"box": [9, 2, 11, 4]}
+    connections = {
+        "p": {"passage": {"time": 2, "ends": [{"area": area, "storey": name} for name in ("upper", "roof")]}}
+    }
+    document = halves(
+        connections, [{**walkers(3), "storey": "ground", "goals": "garden"}], stop={"after": 90}
+    )
+    document["goals"] = {"garden": {"region": {"box": [1, 1, 4, 5]}, "storey": "roof"}}
+    document["geometry"] = {
+        "storeys": [
+            {"name": name, "elevation": 3.0 * number, "walkable": {"box": [0, 0, 20 + 8 * (number == 0), 6]}}
+            for number, name in enumerate(("ground", "upper", "roof"))
+        ],
+        "connections": [
+            {
+                "name": "stair", "lower": "ground", "upper": "upper",
+                "foot": [[26, 2], [26, 4]], "head": [[20, 2], [20, 4]],
+            }
+        ],
+    }  # fmt: skip
+    seen = watch(document, tmp_path / "run.h5")
+    assert seen.verdict.arrived == 3
+    assert seen.moves.loc[seen.moves["x"] > 20.0, "name"].nunique() == 3, "all of them take the stair"
+
+
 def test_an_escalator_carries_at_its_speed_and_one_way(tmp_path):
     escalator = two("escalator", length=6, speed=0.5, headway=1)
     groups = [walkers(4), walkers(2, name="v", goes="west")]

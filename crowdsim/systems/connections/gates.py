@@ -164,6 +164,8 @@ class Gates:
         coming = coming[
             (agents.activity[coming] == AgentState.WALKING) & ~self.is_waypoint[agents.gate[coming]]
         ]
+        layer = self.layer[agents.gate[coming]]
+        coming = coming[(layer < 0) | (agents.layer[coming] == layer)]  # not below or above it
         for gate in np.unique(agents.gate[coming]).tolist():
             self._join_at(tick, gate, coming[agents.gate[coming] == gate])
         self._move_up()
