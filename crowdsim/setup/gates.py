@@ -18,6 +18,7 @@ SPACING_M = 0.7  # Between the middles of those that wait: two bodies, and room 
 CLEAR_M = 0.35  # From walls, and from the area in which others come out.
 REACH_M = 5.0  # How far from the middle of an area those stand that wait.
 MOST_SPOTS = 60
+BESIDE_M = 1.0  # So near to where one takes off those stand that jump next.
 NEAR_M = REACH_M + 1.0  # So far round a place where agents jump the ground is looked at.
 LANDING_M = 1.5  # One that finds the place taken where it comes down lands so near to it.
 
@@ -58,7 +59,9 @@ def facts_of_connections(scenario: Scenario) -> RidingFacts | None:
                 Gate(number, at, each.waypath.layer, point, np.zeros((0, 3, 2)), point[None, :].copy(), True)
                 for at, point in enumerate(each.waypath.line[each.waypath.waypoint])
             ]
-    portals = Portals(scenario.jumps.slots) if scenario.jumps is not None else None
+    portals = None
+    if scenario.jumps is not None:
+        portals = Portals(scenario.jumps.slots, len(scenario.geometry.grounds))
     first_portal = len(connections) - (portals.slots if portals is not None else 0)
     for number in range(first_portal, len(connections)):
         gates += [_nowhere(number, 0), _nowhere(number, 1)]
@@ -87,9 +90,7 @@ def _ends_of(connection: Connection) -> int:
 def _nowhere(connection: int, end: int) -> Gate:
     """Return the gate of a portal that does not lie anywhere."""
     point = np.full(2, NOWHERE_M)
-    return Gate(
-        connection, end, -1, point, np.zeros((0, 3, 2)), point[None, :].copy(), moves_up=True, edge_spots=1
-    )
+    return Gate(connection, end, -1, point, np.zeros((0, 3, 2)), point[None, :].copy(), moves_up=True)
 
 
 def lay_portals(scenario: Scenario, facts: RidingFacts) -> None:
@@ -106,15 +107,19 @@ def lay_portals(scenario: Scenario, facts: RidingFacts) -> None:
 
 
 def _take_off(scenario: Scenario, number: int, portals: Portals, slot: int) -> Gate:
-    """Return where those stand that jump next: the first one where it takes off, the others behind it."""
+    """Return where those stand that jump next: where they take off, and beside it. There are no places
+    farther off, since a crowd that presses to where one jumps hems in those that stand in a line before it.
+    """
     if not portals.is_open[slot]:
         return _nowhere(number, 0)
     point, floor = portals.begin[slot].copy(), int(portals.floor[slot, 0])
     near = shapely.intersection(
         scenario.geometry.grounds[max(0, floor)], shapely.box(*(point - NEAR_M), *(point + NEAR_M))
     )
-    spots = spots_behind(near, point, portals.end[slot])
-    return Gate(number, 0, floor, point, np.zeros((0, 3, 2)), spots, moves_up=True, edge_spots=1)
+    beside = spots_round(near, shapely.Point(point), point, [])
+    apart = np.hypot(*(beside - point).T)
+    spots = np.concatenate([point[None, :], beside[(apart > 0.0) & (apart <= BESIDE_M)]])
+    return Gate(number, 0, floor, point, np.zeros((0, 3, 2)), spots, moves_up=False)
 
 
 def _landing(scenario: Scenario, number: int, portals: Portals, slot: int) -> Gate:
@@ -128,9 +133,7 @@ def _landing(scenario: Scenario, number: int, portals: Portals, slot: int) -> Ga
     # not what lies behind a wall
     parts = shapely.get_parts(round_it)
     area = shapely.union_all(parts[shapely.dwithin(parts, shapely.Point(point), 1e-6)])
-    return Gate(
-        number, 1, floor, point, triangles_of(area, area), point[None, :].copy(), moves_up=True, edge_spots=1
-    )
+    return Gate(number, 1, floor, point, triangles_of(area, area), point[None, :].copy(), moves_up=True)
 
 
 def ground_of(scenario: Scenario, end: End) -> object:
@@ -185,31 +188,6 @@ def spots_round(
     place, apart = place[seen], apart[seen]
     order = np.lexsort((place[:, 0], place[:, 1], np.round(apart, 6)))[:MOST_SPOTS]
     return place[order] if len(order) else point[None, :].copy()
-
-
-def spots_behind(ground: object, point: NDArray[np.float64], to: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return places for those that jump from a point towards another, (s, 2) m: the point, a line away from
-    it in the direction in which most find room, straight back if all are alike, and places round its end.
-    """
-    back = (point - to) / np.hypot(*(point - to))
-    aside = np.array([-back[1], back[0]])
-    free = shapely.buffer(ground, -CLEAR_M)
-    shapely.prepare(free)
-    line = np.zeros((0, 2))
-    at = np.arange(1, int(REACH_M / SPACING_M) + 1)[:, None] * SPACING_M
-    for turn, side in ((1, 0), (1, 1), (1, -1), (0, 1), (0, -1), (-1, 1), (-1, -1)):
-        heads = turn * back + side * aside
-        place = np.round(point + at * (heads / np.hypot(*heads)), 6)
-        inside = shapely.contains_xy(free, *place.T)
-        room = len(inside) if inside.all() else int(np.argmin(inside))
-        if room > len(line):
-            line = place[:room]
-    spots = np.concatenate([point[None, :], line])
-    more = spots_round(
-        ground, shapely.LineString(spots) if len(line) else shapely.Point(point), spots[-1], []
-    )
-    apart = np.hypot(*(more[:, None] - spots[None]).transpose(2, 0, 1)).min(axis=1)
-    return np.concatenate([spots, more[apart >= 0.5 * SPACING_M]])
 
 
 def spots_along(ground: object, area: object, point: NDArray[np.float64]) -> NDArray[np.float64]:

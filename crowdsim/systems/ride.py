@@ -121,6 +121,7 @@ class Ride(TickSystem):
     def _check(self, saved: Saved) -> None:
         """Require that agents are at connections as they can be."""
         agents, gates = self.world.agents, self._gates
+        gates.look_at_gates()  # portals lie where they lay
         step, at, to = agents.ride_step, agents.gate, agents.gate_out
         is_at = step != RideStep.NONE
         saved.require(is_at == (at >= 0), "gate", "an agent at a connection has a gate, and no other")

@@ -13,13 +13,14 @@ from crowdsim.world.columns import NEVER, TICK
 NOBODY = 0
 NOWHERE_M = 2e8  # Where the ends of portals are that do not lie anywhere: on no ground.
 MOST_FLIGHT_S = 1e4
+WALKS_M_S = 1.34  # [Weidmann 1993]
 _KINDS = {
     "left_by": ("i8", (), 0, MOST),
     "opened": ("i8", (), 0, TICK[1]),
     "until": ("i8", (), 0, TICK[1]),
     "begin": ("f8", (2,), -FARTHEST_M, FARTHEST_M),
     "end": ("f8", (2,), -FARTHEST_M, FARTHEST_M),
-    "floor": ("i4", (2,), -1, 1 << 20),
+    "floor": ("i4", (2,), -1, 1 << 20),  # see `restore`
     "seconds": ("f8", (), 0.0, MOST_FLIGHT_S),
     "is_open": ("?", (), None, None),
 }
@@ -31,6 +32,8 @@ class Portals:
     Parameters
     ----------
     slots : int
+    floors : int
+        Of the ground.
 
     Attributes
     ----------
@@ -43,7 +46,7 @@ class Portals:
     begin, end : (slots, 2) float64, m
         Where one takes off and lands.
     floor : (slots, 2) int32
-        Floors of both.
+        Floors of both; -1 on level ground.
     seconds : (slots,) float64, s
         How long one is in the air.
     is_open : (slots,) bool
@@ -61,8 +64,8 @@ class Portals:
     seconds: NDArray[np.float64]
     is_open: NDArray[np.bool_]
 
-    def __init__(self, slots: int) -> None:
-        self.slots, self.version, self.laid = slots, 0, -1
+    def __init__(self, slots: int, floors: int) -> None:
+        self.slots, self.floors, self.version, self.laid = slots, floors, 0, -1
         for name, (kind, shape, _, _) in _KINDS.items():
             setattr(self, name, np.zeros((slots, *shape), dtype=kind))
         self.until[:] = NEVER
@@ -95,6 +98,13 @@ class Portals:
         self.is_open[slot], self.until[slot] = False, NEVER
         self.version += 1
 
+    def run_up_s(self, slot: int, place: NDArray[np.float64]) -> float:
+        """Return how long one that stands at a place, (2,) m, takes to where it takes off, s: it runs as fast
+        as it flies then, and not slower than people walk.
+        """
+        flies = float(np.hypot(*(self.end[slot] - self.begin[slot])) / self.seconds[slot])
+        return float(np.hypot(*(self.begin[slot] - place))) / max(flies, WALKS_M_S)
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Return everything that lives here as named arrays."""
         return {name: getattr(self, name).copy() for name in _KINDS}
@@ -104,6 +114,14 @@ class Portals:
         for name, (kind, shape, low, high) in _KINDS.items():
             getattr(self, name)[:] = saved.take(name, kind, (self.slots, *shape), low=low, high=high)
         saved.require(~self.is_open | (self.left_by != NOBODY), "left_by", "an agent has left each portal")
+        low = 0 if self.floors > 1 else -1
+        is_floor = (self.floor >= low) & (self.floor < self.floors)
+        ever = self.left_by[:, None] != NOBODY
+        saved.require(is_floor | ~ever, "floor", f"floors are {low} to {self.floors - 1}")
+        apart = np.hypot(*(self.end - self.begin).T)
+        saved.require(
+            ~self.is_open | (apart > 0.0) | (self.floor[:, 0] != self.floor[:, 1]), "end", "there it begins"
+        )
         saved.require(~self.is_open | (self.seconds > 0.0), "seconds", "a jump takes a time")
         saved.require(self.is_open | (self.until == NEVER), "until", "this portal does not lie there")
         self.version += 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from crowdsim.navigation.corridor.corner_cache import NOT_CACHED
 from crowdsim.navigation.goals.destinations import Points
-from crowdsim.navigation.mesh.mesh import locate_many, make_flood
+from crowdsim.navigation.mesh.mesh import locate_many, make_flood, see_many
 from crowdsim.setup.entrances import draw_spots, find_room, shares_of
 from crowdsim.setup.gates import lay_portals
 from crowdsim.setup.placement import GAP_M, WALL_MARGIN_M
@@ -26,6 +26,8 @@ AT_SPOT_M = 0.2
 OFF_M = 0.45  # So far from its place one that was pushed goes back.
 BESIDE_M = 1.0  # One that stands so near to a place that has become free moves up.
 DROP_M = 0.4  # So near to its place at an edge an agent drops.
+RUN_UP_M = 1.2  # So near to the place of take-off an agent runs up and jumps.
+CARRIED_OFF_M = 2.0  # One that is farther from there has lost its turn.
 BOARD_M = 3.0  # So near to the middle of the area an agent goes in, or within `JOIN_M` of its place.
 THRONG_M = 7.0  # So near to a gate those that come are held up by those that wait there.
 TRIES = 24  # Places that one that comes out tries in a tick.
@@ -65,6 +67,7 @@ class Gates:
         self.is_waypoint = np.array(
             [self.facts.connections[gate.connection].waypath is not None for gate in self.gates]
         )
+        self.is_jump = np.array([self.facts.connections[gate.connection].is_jump for gate in self.gates])
         self._version = -1
         self.look_at_gates()
 
@@ -108,9 +111,19 @@ class Gates:
         agents, gate = self.world.agents, self.gates[int(self.world.agents.gate[row])]
         place = agents.position[row]
         spot = gate.spots[min(int(agents.gate_spot[row]), len(gate.spots) - 1)]
+        if self.is_jump[agents.gate[row]]:
+            return bool(np.hypot(*(place - gate.point)) <= RUN_UP_M) and self._sees(row, gate)
         if gate.edge_spots:
             return bool(agents.gate_spot[row] < gate.edge_spots and np.hypot(*(place - spot)) <= DROP_M)
         return bool(np.hypot(*(place - gate.point)) <= BOARD_M or np.hypot(*(place - spot)) <= JOIN_M)
+
+    def _sees(self, row: int, gate: Gate) -> bool:
+        """Return whether there is ground all the way to the middle of a gate."""
+        rows, found = np.array([row]), np.empty(1, dtype=np.bool_)
+        layer = np.array([max(0, gate.layer)], dtype=np.int32)
+        polygons, position = self.world.polygons(), self.world.agents.position
+        see_many(rows, self.world.mesh, polygons, position, gate.point[None, :], layer, found)
+        return bool(found[0])
 
     def tail(self, gate: int) -> int:
         """Return the place for the next one that waits at a gate; -1 where all are taken."""
@@ -166,6 +179,8 @@ class Gates:
         ]
         layer = self.layer[agents.gate[coming]]
         coming = coming[(layer < 0) | (agents.layer[coming] == layer)]  # not below or above it
+        if self.facts.portals is not None:
+            self._lose_turns(tick)
         for gate in np.unique(agents.gate[coming]).tolist():
             self._join_at(tick, gate, coming[agents.gate[coming] == gate])
         self._move_up()
@@ -174,6 +189,19 @@ class Gates:
         stands = (agents.activity[rows] == AgentState.WALKING) & there
         stands |= agents.activity[rows] == AgentState.STANDING  # no path leads to its place
         self._stand(rows[stands])
+
+    def _lose_turns(self, tick: int) -> None:
+        """Let those be on their way again that waited to jump and that the crowd has carried off: others are
+        nearer.
+        """
+        agents = self.world.agents
+        waits = (agents.ride_step == RideStep.IN_LINE) & (agents.activity == AgentState.WALKING)
+        rows = np.flatnonzero(waits)
+        is_off = np.hypot(*(agents.position[rows] - self.point[agents.gate[rows]]).T) > CARRIED_OFF_M
+        rows = rows[is_off & self.is_jump[agents.gate[rows]]]
+        for gate in np.unique(agents.gate[rows]).tolist():
+            self.note(tick, EventKind.LEFT_GATE, rows[agents.gate[rows] == gate], gate)
+        agents.ride_step[rows], agents.ride_since[rows], agents.gate_spot[rows] = RideStep.COMING, tick, -1
 
     def _join_at(self, tick: int, gate: int, rows: NDArray[np.int64]) -> None:
         agents = self.world.agents
@@ -282,7 +310,7 @@ class Gates:
         agents.waits[rows[~near & (agents.waits[rows] == Wait.CONNECTION)]] = Wait.NOTHING
 
     def board(self, tick: int, row: int, until: int) -> None:
-        """Let one go in."""
+        """Let one go in, to come out in the tick `until`."""
         agents, one = self.world.agents, np.array([row])
         self.stop(one)
         agents.ride_step[row], agents.ride_since[row], agents.ride_until[row] = RideStep.RIDING, tick, until

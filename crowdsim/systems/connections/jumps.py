@@ -98,7 +98,8 @@ class JumpPortals:
             tick, EventKind.JUMPED, agents.entity[[row]], self.portals.end[[slot]], gates.value[first]
         )
         gates.note(tick, EventKind.WAITS_AT, np.array([row]), first)
-        flight = max(1, ticks_of(float(self.portals.seconds[slot]), self.tick_length))
+        run_up = self.portals.run_up_s(slot, agents.position[row])
+        flight = ticks_of(run_up + float(self.portals.seconds[slot]), self.tick_length)
         gates.board(tick, row, tick + flight)
 
     def close(self, tick: int) -> None:

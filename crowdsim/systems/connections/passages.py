@@ -10,10 +10,10 @@ from crowdsim.setup.gates import SPACING_M
 from crowdsim.systems.base.system import Tick, ticks_of
 from crowdsim.systems.connections.gates import Gates
 from crowdsim.world.columns import NEVER
+from crowdsim.world.portals import WALKS_M_S
 from crowdsim.world.riding import RideStep
 
 SHUT = -1
-WALKS_M_S = 1.34  # [Weidmann 1993]
 FLOW_1_MS = 1.22  # Over a metre of an edge go so many a second, as through a door [Weidmann 1993].
 
 
@@ -55,7 +55,12 @@ class Passage:
         portals = self.gates.facts.portals
         if not self.connection.is_jump or portals is None:
             return self._seconds
-        return float(portals.seconds[self.number - self.gates.facts.first_portal])
+        return float(portals.seconds[self._slot])
+
+    @property
+    def _slot(self) -> int:
+        """The number of the portal that it is; below 0 if it is none."""
+        return self.number - self.gates.facts.first_portal
 
     def ticks(self, seconds: float) -> int:
         """Return a time in ticks."""
@@ -64,8 +69,7 @@ class Passage:
     def serve(self, tick: Tick) -> None:
         """Let those come out whose ride is over, and others go in."""
         agents, gates = self.gates.world.agents, self.gates
-        portals = gates.facts.portals
-        slot = self.number - gates.facts.first_portal
+        portals, slot = gates.facts.portals, self._slot
         if portals is not None and slot >= 0 and portals.opened[slot] == tick.number:  # one has just jumped
             self.ready[0] = tick.number + self.ticks(self.connection.headway)
         riders = gates.riders(self.number)
@@ -76,7 +80,7 @@ class Passage:
         riders = gates.riders(self.number)
         for row in gates.lines(self.number).tolist():
             if not self._may_go_in(tick.number, row, riders):
-                if self.connection.is_drop:
+                if self.connection.is_drop or self.connection.is_jump:
                     continue
                 return
             end = gates.gates[int(agents.gate[row])].end
@@ -86,6 +90,9 @@ class Passage:
 
     def _ride(self, row: int) -> int:
         agents = self.gates.world.agents
+        portals = self.gates.facts.portals
+        if self.connection.is_jump and portals is not None:
+            return self.ticks(portals.run_up_s(self._slot, agents.position[row]) + self.seconds)
         if self.connection.kind != "door":
             return self.ticks(self.seconds)
         length = sum(self._legs(row, agents.position[row]))
@@ -99,11 +106,20 @@ class Passage:
 
     def _place(self, row: int, share: float) -> NDArray[np.float64]:
         """Return where one that rides is, (2,) m: on the line to where it comes out. Through a door it
-        leads by the middle of the end before it, not through the wall beside it.
+        leads by the middle of the end before it, not through the wall beside it; one that jumps takes off in
+        the middle.
         """
         agents, gates = self.gates.world.agents, self.gates
         begin, end = agents.boarded_at[row], gates.landing(row)
-        if self.connection.kind == "door":
+        portals = gates.facts.portals
+        if self.connection.is_jump and portals is not None:  # its gate may be gone
+            run_up, middle = portals.run_up_s(self._slot, begin), portals.begin[self._slot]
+            gone = share * (run_up + self.seconds)
+            if gone < run_up:
+                end, share = middle, gone / run_up
+            else:
+                begin, share = middle, (gone - run_up) / self.seconds
+        elif self.connection.kind == "door":
             before, behind = self._legs(row, begin)
             gone, middle = share * (before + behind), gates.point[agents.gate[row]]
             if gone < before:
