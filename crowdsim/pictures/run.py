@@ -31,6 +31,8 @@ from crowdsim.scenario.obstacles import Obstacle
 from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.waypaths import Waypath
 
+OUTLINES = 40  # Of a vehicle.
+
 # [Okabe 2008]: people with every kind of sight tell them apart.
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A900")
 DASHES = ("-", "--", "-.", ":")  # Beyond eight, and for prints without colour.
@@ -140,6 +142,7 @@ def draw_trails(
         draw_doors(axes, geometry.areas, open_at_the_end, layer)
         draw_obstacles(axes, moving, recording.commit.last_tick, layer if geometry.floors else -1)
         _draw_lines(axes, recording, trails, layer if "layer" in trails.rows else None, named=layer == 0)
+        draw_vehicles(axes, recording, scenario, layer)
         here = _draw_states(axes, last, layer if geometry.floors else None)
         stuck, waiting = stuck + here[0], waiting + here[1]
         name_floor(axes, geometry, layer)
@@ -275,6 +278,28 @@ def draw_connections(axes: Any, connections: Iterable[Connection], layer: int) -
             axes.annotate(
                 each.name, (middle.x, middle.y), ha="center", va="center", fontsize=7, color=QUEUE, zorder=5
             )
+
+
+def draw_vehicles(axes: Any, recording: Recording, scenario: Scenario, layer: int) -> None:
+    """Draw the outlines of vehicles on a floor, some of those that they had while the run lasted."""
+    kept = {column.name for column in recording.layout.columns}
+    groups = {
+        number: group.vehicle
+        for number, group in enumerate(scenario.groups)
+        if group.vehicle is not None and max(0, group.layer) == layer
+    }
+    if not groups or "heading" not in kept:
+        return
+    roster = recording.roster()
+    whose = roster[roster["group"].isin(groups)].set_index("entity")["group"].to_dict()
+    step = max(1, recording.commit.frames // OUTLINES)
+    seen = recording.trajectories(frames=slice(0, None, step), columns=["x", "y", "heading"])
+    seen = seen[seen["id"].isin(whose)]
+    outlines = []
+    for entity, x, y, ux, uy in seen[["id", "x", "y", "heading_x", "heading_y"]].to_numpy().tolist():
+        own = groups[whose[int(entity)]]
+        outlines.append([(x + a * ux - b * uy, y + a * uy + b * ux) for a, b in own.corners()])
+    add_lines(axes, outlines, colors=WALL, linewidths=0.7, alpha=0.6, zorder=3)
 
 
 def draw_waypaths(axes: Any, waypaths: Iterable[Waypath], layer: int) -> None:

@@ -16,6 +16,7 @@ from crowdsim.errors import CrowdsimError
 from crowdsim.navigation.grid.grid import Grid
 from crowdsim.navigation.mesh.mesh import NavMesh
 from crowdsim.navigation.soup.sectors import portal_lines
+from crowdsim.navigation.vehicles.curve import poses
 from crowdsim.navigation.visibility.graph import VisibilityGraph, build_graph
 from crowdsim.pictures.run import (
     add_lines,
@@ -117,6 +118,13 @@ def draw_scenario(
             draw_visibility(axes, graph, radius)
         _draw_starts(axes, built, number)
         _draw_paths(axes, built, [line for line in lines if line.layer == number], named=number == 0)
+        for (group, _), drive in built.drives.items():
+            if max(0, scenario.groups[group].layer) == number:
+                curve = poses(drive.curve, np.linspace(0.0, drive.curve.length, 400))
+                axes.plot(*curve[:, :2].T, color=PORTAL, linewidth=1.2, zorder=2.5)
+                x, y, ux, uy = curve[0].tolist()
+                outline = [(x + a * ux - b * uy, y + a * uy + b * ux) for a, b in drive.vehicle.corners()]
+                axes.plot(*zip(*outline, strict=True), color=PORTAL, linewidth=0.9, zorder=2.5)
         name_floor(axes, geometry, number)
     title = "  |  ".join(
         [

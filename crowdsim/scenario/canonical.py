@@ -13,6 +13,7 @@ from crowdsim.scenario.connections import connection_data
 from crowdsim.scenario.distributions import Distribution
 from crowdsim.scenario.geometry import Flight, Floor, Geometry, NamedPolygon
 from crowdsim.scenario.model import (
+    SAID_BY_VEHICLES,
     AreaChange,
     Event,
     Goal,
@@ -349,7 +350,8 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
     elif group.count or group.arrive is None:
         data["count"] = group.count
     keys = _keys_of_agents(group, scenario)
-    own = {key: value for key, value in keys.items() if key != "goals"}
+    said = SAID_BY_VEHICLES if group.vehicle is not None else ()
+    own = {key: value for key, value in keys.items() if key != "goals" and key not in said}
     data |= {
         "reserve": group.reserve or None,
         "arrive": group.arrive.data(_areas) if group.arrive is not None else None,
@@ -357,6 +359,7 @@ def _group(group: Group, scenario: Scenario) -> dict[str, Any]:
         "together": group.together.data() if group.together is not None else None,
         "keys": list(group.keys) or None,
         "excludes": list(group.excludes) or None,
+        "vehicle": group.vehicle.data() if group.vehicle is not None else None,
         "region": _areas(group.region) if group.region is not None else None,
         **_storey(group.layer, scenario),
         **({} if group.behaviour else {"goals": keys["goals"], "leave_on_arrival": group.leave_on_arrival}),

@@ -25,6 +25,7 @@ from crowdsim.scenario.parameters import Chosen
 from crowdsim.scenario.queues import Queue
 from crowdsim.scenario.together import Together
 from crowdsim.scenario.tree import Place, number_text
+from crowdsim.scenario.vehicles import Vehicle
 from crowdsim.scenario.waypaths import Waypath
 
 
@@ -309,6 +310,9 @@ class ListedAgent:
     immovable: bool | None = None
 
 
+SAID_BY_VEHICLES = ("speed", "radius", "immovable")
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Agents that have something in common.
@@ -347,6 +351,8 @@ class Group:
         Of doors that these agents unlock.
     excludes : tuple of str
         Connections that they do not use, by name or by kind.
+    vehicle : Vehicle or None
+        What they drive; None: they are on foot.
     layer : int
         Number of the floor on which the agents start; -1 where the geometry has no floors.
     place : Place
@@ -374,6 +380,7 @@ class Group:
     together: Together | None = None
     keys: tuple[str, ...] = ()
     excludes: tuple[str, ...] = ()
+    vehicle: Vehicle | None = None
     layer: int = -1
     place: Place = field(default=Place(""))
     item: str = ""
@@ -505,6 +512,11 @@ class Scenario:
     def has_arrivals(self) -> bool:
         """Whether agents come in while the run lasts."""
         return any(group.arrive is not None for group in self.groups)
+
+    @property
+    def has_vehicles(self) -> bool:
+        """Whether some agents drive vehicles."""
+        return any(group.vehicle is not None for group in self.groups)
 
     @property
     def has_parties(self) -> bool:

@@ -27,6 +27,7 @@ from crowdsim.scenario.schema_connections import WaypathShape
 from crowdsim.scenario.timetable import ticks_in
 from crowdsim.scenario.together import Together, resolve_together
 from crowdsim.scenario.tree import UNUSABLE, Path, Problems, Refused, item_text, listed, suggestion
+from crowdsim.scenario.vehicles import complaints, vehicle_from
 from crowdsim.scenario.waypaths import fastest_factor
 
 _MOST_NESTING = 16  # of nearest_of in nearest_of
@@ -315,6 +316,13 @@ def _steps(shape: Any, path: Path) -> Iterator[tuple[Path, Any, bool]]:
         yield path, shape, True
 
 
+# What a group of vehicles cannot say: they drive along curves, each for itself.
+NOT_OF_VEHICLES = (
+    "speed", "radius", "immovable", "count", "agents", "region", "reserve", "arrive", "behaviour", "together",
+    "keys", "excludes", "avoidance",
+)  # fmt: skip
+
+
 class GroupResolver:
     """Turns the groups of a scenario into objects, checking them against goals and each other."""
 
@@ -394,12 +402,47 @@ class GroupResolver:
             item=item_text(path),
             **self._keys_of_agents(shape, path),
         )
+        if shape.vehicle is not None:
+            group = self._driven(group, shape, path)
         self._check_stay(shape, group.visits, (*path, "leave_on_arrival"))
         self._check_behaviour(shape, path)
         if fastest := self.behaviours.fastest(group.behaviour):
             self._check_step(number(fastest), group.radius, (), (*path, "behaviour"), group.name)
         self._check_step(group.speed, group.radius, group.visits, path, group.name, group.together)
         self._groups.append(replace(group, listed=tuple(self._listed(group, shape, path))))
+
+    def _driven(self, group: Group, shape: schema.GroupShape, path: Path) -> Group:
+        """Return a group whose agents are vehicles; what they cannot have is refused."""
+        assert shape.vehicle is not None
+        vehicle = vehicle_from(shape.vehicle)
+        for key, what, way_out in complaints(vehicle, shape.vehicle):
+            self.problems.add((*path, "vehicle", key), what, way_out)
+        if shape.positions is None:
+            self.problems.add(
+                path, "vehicles stand at places that are given", "Give positions: [[x, y], ...].", key=False
+            )
+        for key in NOT_OF_VEHICLES:
+            if key in shape.model_fields_set and getattr(shape, key) not in (None, [], 0):
+                self.problems.add((*path, key), f"vehicles have no {key}", "Leave it out.", key=True)
+        if not shape.leave_on_arrival:
+            self.problems.add(
+                (*path, "leave_on_arrival"), "vehicles leave where they arrive", "Leave it out.", key=True
+            )
+        goals = [self.goals.goals[visit.goal] for visit in group.visits]
+        if len(goals) != 1 or goals[0].area is None or goals[0].parts:
+            self.problems.add(
+                (*path, "goals") if shape.goals is not None else path,
+                "a vehicle drives to one goal, which is an area",
+                "Give one goal that is an exit or a region.",
+            )
+            return replace(group, visits=())
+        return replace(
+            group,
+            vehicle=vehicle,
+            radius=number(0.5 * vehicle.width),
+            speed=number(vehicle.speed),
+            immovable=True,
+        )
 
     def _keys_of_agents(self, shape: schema.Bodies, path: Path) -> dict[str, Any]:
         """Return what the file says under the keys that groups and single agents have in common."""

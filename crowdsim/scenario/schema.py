@@ -82,6 +82,7 @@ from crowdsim.scenario.schema_geometry import (  # noqa: F401  all shapes are fo
     key_form,
 )
 from crowdsim.scenario.schema_together import TogetherShape
+from crowdsim.scenario.schema_vehicles import VehicleShape
 
 # An agent's radius and a little more: one that stands on the point does not keep others from arriving beside
 # it.
@@ -317,6 +318,9 @@ class GroupShape(Bodies):
     ] = Field(
         default=[],
         description="Connections that these agents do not use, by name or by kind: lift, ladder, drop, ...",
+    )
+    vehicle: VehicleShape | None = Field(
+        default=None, description="What the agents drive, which they are then. Default: they are on foot."
     )
     region: Areas | None = Field(
         default=None, description="Where agents without a position start. Default: all walkable ground."

@@ -70,6 +70,7 @@ from crowdsim.setup.tiled_ground import (
     terrain_of,
     tile_numbers,
 )
+from crowdsim.setup.vehicles import Drive, drives_of
 from crowdsim.world.world import MachineFacts, World
 
 # Of a ground whose mesh goes to the disk cache: it takes some 0.2 s to build; smaller ones are as soon built
@@ -97,6 +98,8 @@ class Built:
         Of the ground as it is at the beginning.
     names : AgentNames
         What agents are called.
+    drives : dict of (int, int) to Drive
+        The vehicles and their curves, by group and index.
     """
 
     scenario: Scenario
@@ -106,6 +109,7 @@ class Built:
     polygon: NDArray[np.int64]
     mesh_build: MeshBuild
     names: AgentNames
+    drives: dict[tuple[int, int], Drive]
 
     def __repr__(self) -> str:
         return f"<Built {self.scenario.name}: {counted(len(self.polygon), 'agent')}, {self.world!r}>"
@@ -158,6 +162,7 @@ def build_world(scenario: Scenario) -> Built:
         scenario.has_parties,
         any(goal.choice is not None for goal in scenario.goals),
         facts_of_connections(scenario),
+        np.array([each.vehicle is not None for each in scenario.groups]) if scenario.has_vehicles else None,
     )
     if tiles is not None:  # whether or not the tiles with slopes or other speeds are there now
         world.is_level = tiles.is_level
@@ -169,7 +174,7 @@ def build_world(scenario: Scenario) -> Built:
     _refuse_lost(scenario, agents, polygon)
     _refuse_events(scenario, all_agents, tiles)
     names = AgentNames(scenario, all_agents, world)
-    return Built(scenario, world, agents, all_agents, polygon, mesh_build, names)
+    return Built(scenario, world, agents, all_agents, polygon, mesh_build, names, drives_of(scenario))
 
 
 def facts_of_machines(scenario: Scenario) -> MachineFacts | None:

@@ -754,7 +754,14 @@ class Interventions:
 
     def _rows(self, entity: ArrayLike) -> NDArray[np.intp]:
         there, away = self.world.agents.entity[: self.world.agent_count], self.world.outside["entity"]
-        return rows_of(entity, there, self.built.names, away=away.tolist())
+        rows = rows_of(entity, there, self.built.names, away=away.tolist())
+        drives = rows[self.world.drives()[rows]]
+        if len(drives):
+            name = self.built.names.of(int(self.world.agents.entity[drives[0]]))
+            raise CrowdsimError(
+                f"{name} is a vehicle: it drives along its curve, and no program changes that. Leave it out."
+            )
+        return rows
 
     def _refuse_if_finished(self, wish: str) -> None:
         if self._verdict is not None:

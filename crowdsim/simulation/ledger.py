@@ -18,7 +18,7 @@ from crowdsim.setup.build import Built
 from crowdsim.setup.things import Goals
 from crowdsim.simulation.guests import Guests
 from crowdsim.simulation.probes import Probes
-from crowdsim.simulation.verdict import MOST_NAMED, Flow, Left, Verdict, reason_of
+from crowdsim.simulation.verdict import MOST_NAMED, NOT_YET, Flow, Left, Verdict, reason_of
 from crowdsim.systems.enter import Enter
 from crowdsim.systems.ground.things import discs_going_on
 from crowdsim.world.columns import AgentColumns, AgentState, PathStatus, Wait
@@ -188,7 +188,8 @@ class Ledger:
         is_kept_off = np.array([bool(each["forbid"] or each["allow"]) for each in chosen], dtype=np.bool_)
         reasons = [
             (
-                self._at_connection(row)
+                self._as_vehicle(row, tick)
+                or self._at_connection(row)
                 or reason_of(
                     agents,
                     row,
@@ -275,6 +276,25 @@ class Ledger:
             if width > 0.0 and flow == flow:
                 found.append(Flow(goal.name, len(ticks), round(width, 3), round(flow / width, 3)))
         return found
+
+    def _as_vehicle(self, row: int, tick: int) -> str:
+        """Return in words what a vehicle does; empty where it is none."""
+        world, agents = self._built.world, self._built.world.agents
+        if not world.drives()[row]:
+            return ""
+        if tick <= agents.start_tick[row]:
+            return NOT_YET
+        if agents.drive_speed[row] > 0.0 or agents.held_by[row] == NOBODY:
+            return "drives"
+        blocker = int(agents.held_by[row])
+        before = (
+            "a closed area"
+            if blocker == WALL
+            else self._built.names.of(blocker)
+            if blocker <= world.last_agent
+            else "an obstacle"
+        )
+        return f"stands before {before} since {self._seconds(tick - int(agents.stands_since[row])):g} s"
 
     def _at_connection(self, row: int) -> str:
         """Return in words what an agent does at a connection, or which key it lacks; empty where neither."""

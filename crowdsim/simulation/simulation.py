@@ -397,6 +397,7 @@ class Simulation(Interventions):
                     (agents.activity == AgentState.WALKING)
                     | (agents.activity == AgentState.WAITING)
                     | (agents.waits != Wait.NOTHING)
+                    | (self.world.drives() & (agents.activity == AgentState.RIDING))
                 )
                 & ~self.world.stays()
             )

@@ -149,6 +149,20 @@ connections:
   over: {passage: {ends: [{area: {box: [3, 1, 4, 3]}}, {area: {box: [6, 1, 7, 3]}}], time: 0.2}}
 groups: [{name: walking, positions: [[2.2, 2], [2.2, 1]], goals: out}]
 """
+_DRIVEN = """
+version: 1
+name: warm
+tick: 0.1
+stop: {after: 10}
+geometry: {walkable: {box: [0, 0, 12, 6]}}
+goals: {out: {exit: {box: [10, 4, 12, 6]}}}
+groups:
+  - {name: walking, positions: [[5, 2]], goals: out}
+  - name: cart
+    positions: [[2, 2]]
+    goals: out
+    vehicle: {length: 1, width: 0.5, turning_radius: 1, heading: [1, 0]}
+"""
 _CHANGING = """
 version: 1
 name: warm
@@ -219,6 +233,7 @@ _TOGETHER = "parties"
 _CURVED = "curved paths"
 _CHOOSE = "agents choose goals"
 _CONNECTIONS = "connections"
+_VEHICLES = "vehicles"
 _played: set[str] = set()
 
 
@@ -331,6 +346,8 @@ def scenes_of(scenario: Scenario, *, explaining: bool = False) -> list[Scene]:
         scenes.append(Scene((_CHOOSE,), _CHOOSING, ()))
     if scenario.carriers:
         scenes.append(Scene((_CONNECTIONS,), _CONNECTED, ()))
+    if scenario.has_vehicles:
+        scenes.append(Scene((_VEHICLES,), _DRIVEN, ()))
     return list(dict.fromkeys(scenes))
 
 
@@ -370,6 +387,7 @@ def all_scenes() -> list[Scene]:
         Scene((_CURVED,), _SCENE, _ON_CURVES),
         Scene((_CHOOSE,), _CHOOSING, ()),
         Scene((_CONNECTIONS,), _CONNECTED, ()),
+        Scene((_VEHICLES,), _DRIVEN, ()),
         Scene((_FREE_VERTICES,), _SCENE, ()),
         Scene(("at the start, visibility",), _AT_THE_START, ()),
     ]

@@ -77,6 +77,8 @@ class Avoid(TickSystem):
         ).view(np.uint8)
         active[(agents.is_driven == Led.HELD) | (agents.activity == AgentState.RIDING)] = 0
         is_obstacle = agents.activity == AgentState.OBSTACLE
+        if world.vehicle_groups is not None:  # they decide by themselves, before all others
+            is_obstacle |= world.drives() & (agents.activity == AgentState.RIDING)
         active[is_obstacle] = KEEPS_ITS_VELOCITY
         # On slopes in the preferred direction; Integrate keeps the limit in the direction that is chosen.
         fastest = (

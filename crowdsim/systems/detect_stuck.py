@@ -57,7 +57,8 @@ class DetectStuck(TickSystem):
         "entity", "activity", "goal", "position", "progress", "progress_trail", "behind", "remaining",
         "nearest_remaining", "setbacks", "last_gain", "regaining", "is_stuck", "stuck_tick", "stuck_cause",
         "front_tick", "blocker", "is_driven", "preferred_velocity", "desired_speed", "radius", "layer",
-        "path_status", "path_tick", "next_corner", "diagnosis", "waits", "machine_state",
+        "path_status", "path_tick", "next_corner", "diagnosis", "waits", "machine_state", "group",
+        "start_tick", "stands_since",
     )  # fmt: skip
     writes = (
         "progress_trail",
@@ -101,16 +102,17 @@ class DetectStuck(TickSystem):
         have been stuck for as long as ends the run.
         """
         agents, limit = self.world.agents, self.stop.stuck_for
-        if limit is None or not np.count_nonzero(agents.is_stuck):
+        drives = self.world.drives() & (agents.activity == AgentState.RIDING)
+        if limit is None or not (np.any(agents.is_stuck) or np.any(drives)):
             return False
         left = self._left()
-        if not np.any(left):
+        if not np.any(left | drives):
             return False
-        return bool(
-            np.all(
-                (agents.is_stuck[left] == 1) & ((tick - agents.front_tick[left]) * self.tick_length >= limit)
-            )
-        )
+        stuck = (agents.is_stuck == 1) & ((tick - agents.front_tick) * self.tick_length >= limit)
+        if np.any(drives):
+            stuck |= drives & ((tick - agents.stands_since) * self.tick_length >= limit)
+            stuck &= ~drives | (tick > agents.start_tick)
+        return bool(np.all(stuck[left | drives]))
 
     def _left(self) -> NDArray[np.bool_]:
         """Return (n,) bool: agents that are still to arrive, or to set off."""

@@ -19,11 +19,16 @@ from crowdsim.setup.things import ABSENT, Disc, MovingObstacle
 from crowdsim.systems.base.system import Setup, Tick, TickSystem
 from crowdsim.systems.ground.ground_change import nearest_free, nearest_polygon, polygons_of, put_out
 from crowdsim.systems.ground.things import closed_areas_of, standing_obstacles
+from crowdsim.systems.vehicles.driving import Driving
 from crowdsim.world.columns import AgentState
 from crowdsim.world.events import EventKind
+from crowdsim.world.vehicles import VEHICLE_COLUMNS
 
 if not TYPE_CHECKING:
     __getattr__ = renamed_in(__name__, SYSTEMS)
+
+
+DRIVES = tuple(column.name for column in VEHICLE_COLUMNS)
 
 
 class MoveObstacles(TickSystem):
@@ -38,11 +43,14 @@ class MoveObstacles(TickSystem):
     cannot change any more.
     """
 
-    reads = ("entity", "activity", "position", "radius", "layer", "path_status")
+    reads = (
+        "entity", "activity", "position", "radius", "layer", "path_status", "group", "index", "start_tick",
+        "velocity", "surface", *DRIVES,
+    )  # fmt: skip
     writes = (
         "position", "tentative_position", "velocity", "chosen_velocity", "next_corner", "surface", "layer",
         "wall_distance", "corner_vertex", "guessed", "corridor_length", "goal_piece", "strays", "path_status",
-        "replan_wish",
+        "replan_wish", "activity", "heading", *DRIVES,
     )  # fmt: skip
     counts = ("obstacles", "standing_obstacles")
 
@@ -50,6 +58,7 @@ class MoveObstacles(TickSystem):
         super().__init__(setup)
         # floor by floor, where agents can be put that are where an obstacle appears
         self._grounds = setup.scenario.geometry.grounds
+        self.driving = Driving(setup)
         self._given = tuple(each.obstacle for _, each in self._obstacles())
 
     def _obstacles(self) -> list[tuple[int, MovingObstacle]]:
@@ -59,11 +68,12 @@ class MoveObstacles(TickSystem):
     @property
     def is_idle(self) -> bool:
         """Whether there are no obstacles."""
-        return not self._obstacles()
+        return not self._obstacles() and self.driving.is_idle
 
     def process(self, tick: Tick) -> None:
         """Let obstacles come and go, and set their velocities."""
         tick.counts.update(dict.fromkeys(self.counts, 0.0))
+        self.driving.process(tick)
         if not (known := self._obstacles()):
             return
         there = np.array([each.obstacle.is_there(tick.number) for _, each in known])
@@ -216,6 +226,7 @@ class MoveObstacles(TickSystem):
             if each.is_there
             for first in range(each.first_disc, each.first_disc + len(each.obstacle.radius))
         ]
+        discs += self.driving.discs()
         is_same = (
             sorted(first for first, _ in discs)
             == agents.entity[agents.activity == AgentState.OBSTACLE].tolist()

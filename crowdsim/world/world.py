@@ -35,6 +35,7 @@ from crowdsim.world.entities import FIRST_DISC, FIRST_THING, Entities
 from crowdsim.world.events import BETWEEN_TICKS, EVENT_DTYPE, EventKind, EventLog
 from crowdsim.world.lost_ground import NO_PLANES, NO_ROWS, LostGround, Planes
 from crowdsim.world.riding import RIDING_COLUMNS, WAYPATH_COLUMNS, RidingFacts, let_go
+from crowdsim.world.vehicles import VEHICLE_COLUMNS
 
 C = TypeVar("C")
 FIRST_SALT = handles.FIRST_SALT
@@ -177,6 +178,8 @@ class World:
     has_choices : bool
         Whether some goal is a choice between others.
     riding : RidingFacts, optional
+    vehicle_groups : (groups,) bool, optional
+        Whose agents are vehicles; without it none.
 
     Attributes
     ----------
@@ -224,6 +227,7 @@ class World:
         has_parties: bool = False,
         has_choices: bool = False,
         riding: RidingFacts | None = None,
+        vehicle_groups: NDArray[np.bool_] | None = None,
     ) -> None:
         self.tiles, self.goal_shapes, self.newcomers = tiles, tuple(goal_shapes), newcomers
         self.mesh, self.walls, self.goal_names, self.itineraries = mesh, walls, goal_names, itineraries
@@ -235,6 +239,7 @@ class World:
         self.machines, self.signals = machines, dict.fromkeys(signals, False)
         self.signals_to_come: set[str] = set()
         self.has_parties, self.has_choices, self.riding = has_parties, has_choices, riding
+        self.vehicle_groups = vehicle_groups
         self.parties_outside: set[tuple[int, int]] = set()
         more = (
             *(BEHAVIOUR_COLUMNS if machines is not None else ()),
@@ -242,6 +247,7 @@ class World:
             *(CHOICE_COLUMNS if has_choices else ()),
             *(RIDING_COLUMNS if riding is not None else ()),
             *(WAYPATH_COLUMNS if riding is not None and riding.has_waypaths else ()),
+            *(VEHICLE_COLUMNS if vehicle_groups is not None else ()),
         )
         self.agents = AgentColumns((*AGENT_COLUMNS, *more))
         self.kept = (*KEPT, *(column.name for column in more if not column.for_life))
@@ -441,7 +447,7 @@ class World:
 
     def _apart(self, part: NDArray[np.int32]) -> NDArray[np.int32]:
         """Return on which part of the ground each is, (n,); of those that ride each has one of its own."""
-        if self.riding is None:
+        if self.riding is None and self.vehicle_groups is None:
             return part
         rides = np.flatnonzero(self.agents.activity == AgentState.RIDING)
         if len(rides):
@@ -595,7 +601,17 @@ class World:
             if "machine_state" in columns:
                 begins = begins & (columns["machine_state"] < 0) & (columns["errand"] != Errand.ENDED)
             stands = stands & ~begins
-        return np.where(stands, int(AgentState.STANDING), ready)
+        found = np.where(stands, int(AgentState.STANDING), ready)
+        if self.vehicle_groups is not None:
+            found[self.vehicle_groups[columns["group"]]] = AgentState.RIDING
+        return found
+
+    def drives(self) -> NDArray[np.bool_]:
+        """Return which rows are vehicles, (n,) bool."""
+        if self.vehicle_groups is None:
+            return np.zeros(len(self.agents), dtype=np.bool_)
+        group = self.agents.group
+        return (group >= 0) & self.vehicle_groups[group]
 
     def _life_of(
         self, entity: NDArray[np.int64], group: NDArray[np.int32], index: NDArray[np.int32]

@@ -51,6 +51,7 @@ KEPT = {
     "goal-in-closed-room": Kept(2.0),
     "head-on-corridor": Kept(1.0),
     "idle-crowd": Kept(1.0, counts=(40, 4, 4)),
+    "lorry": Kept(1.0, until=25.0),
     "moving-obstacle": Kept(2.0, counts=(20, 8)),
     "office-floor": Kept(1.5, counts=(12, 12)),
     "office-floor-visibility": Kept(1.5, counts=(12, 12)),

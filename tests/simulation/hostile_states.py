@@ -371,6 +371,21 @@ SCENES = {
         },
         26,
     ),
+    "vehicles": Scene(
+        lambda: hall(
+            groups=[
+                {"name": "right", "count": 9, "region": LEFT, "goals": ["out"]},
+                {
+                    "name": "carts",
+                    "positions": [[2, 4.5]],
+                    "goals": ["out"],
+                    "vehicle": {"length": 1.5, "width": 0.8, "turning_radius": 2, "heading": [1, 0]},
+                },
+            ],
+        ),
+        20,
+        switch_off,
+    ),
     "lifts": Scene(
         lambda: storeys({"a": {"capacity": 2}, "b": {"capacity": 3}}, [riders(6, 0, 2), riders(5, 2, 0)]),
         130,

@@ -16,6 +16,7 @@ from crowdsim.systems.ride import Ride
 from crowdsim.systems.route import Route
 from crowdsim.world.columns import AGENT_COLUMNS, BEHAVIOUR_COLUMNS, CHOICE_COLUMNS, PARTY_COLUMNS
 from crowdsim.world.riding import RIDING_COLUMNS, WAYPATH_COLUMNS
+from crowdsim.world.vehicles import VEHICLE_COLUMNS
 from tests.crowds import BUSY, simulation
 
 NAMES = {
@@ -27,6 +28,7 @@ NAMES = {
         *CHOICE_COLUMNS,
         *RIDING_COLUMNS,
         *WAYPATH_COLUMNS,
+        *VEHICLE_COLUMNS,
     )
 }
 

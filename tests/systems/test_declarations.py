@@ -326,6 +326,30 @@ SCENES = {  # document or file, settings, ticks
         EVERYTHING,
         60,
     ),
+    "vehicles": (
+        {
+            **BUSY,
+            "tick": 0.1,
+            "geometry": {
+                "walkable": {"box": [0, 0, 30, 10]},
+                "areas": [{"name": "gate", "area": {"box": [20, 0, 20.5, 10]}}],
+            },
+            "goals": {"out": {"exit": {"box": [27, 2, 30, 8]}}, "up": {"exit": {"box": [12, 9, 16, 10]}}},
+            "events": [{"at": 1, "close": "gate"}, {"at": 4, "open": "gate"}],
+            "stop": {"after": 12, "stuck_for": 8},
+            "groups": [
+                {"name": "people", "count": 6, "region": {"box": [11, 0, 16, 3]}, "goals": "up"},
+                {
+                    "name": "carts",
+                    "positions": [[3, 5], [7, 5]],
+                    "goals": "out",
+                    "vehicle": {"length": 2, "width": 1, "turning_radius": 2, "heading": [1, 0]},
+                },
+            ],
+        },
+        EVERYTHING,
+        120,
+    ),
     "all stuck": (SCENARIOS / "goal-in-closed-room.yaml", [], 60),
 }
 # Values that no system writes, in columns that are only written: nan of an unusual kind, and numbers that are

@@ -318,6 +318,11 @@ def gather(
         "columns": has["columns"],
         "states": scenario.behaviours.state_names,
         "reasons": {int(reason): reason.words for reason in Reason},
+        "vehicles": {
+            number: [each.vehicle.front, each.vehicle.overhang, 0.5 * each.vehicle.width]
+            for number, each in enumerate(scenario.groups)
+            if each.vehicle is not None
+        },
         "queues": [_queue(queue, origin) for queue in scenario.queues],
         "connections": [each.name for each in scenario.carriers],
         "gates": [

@@ -207,6 +207,8 @@ class Stage {
       const [x, y] = this.toScreen(...crowd.place(row, s, share), floor);
       if (x < -50 || y < -50 || x > this.width + 50 || y > this.height + 50) continue;
       const radius = Math.max(1.6, crowd.arrays.agent_radius[crowd.who[s]] / 1000 * this.scale), colour = this.colourOf(row, s);
+      const vehicle = crowd.facts.vehicles[crowd.arrays.agent_group[crowd.who[s]]];
+      if (vehicle) this.drawVehicle(x, y, vehicle, crowd.who[s], crowd.velocity(row, s), colour);
       if (!batches.has(colour)) batches.set(colour, []);
       batches.get(colour).push(x, y, radius);
       if (crowd.state(row) === 4) stuck.push(x, y, radius);
@@ -227,6 +229,18 @@ class Stage {
     context.stroke();
     context.strokeStyle = this.ink.stuck; context.lineWidth = 2; circles(context, stuck, 2); context.stroke();
     context.strokeStyle = this.ink.accent; context.lineWidth = 2.5; circles(context, crossed, 5); context.stroke();
+  }
+
+  // A vehicle as its rectangle, from behind its rear axle to its front; one that stands is directed as it last drove.
+  drawVehicle(x, y, [front, back, half], agent, [vx, vy], colour) {
+    const context = this.context, speed = Math.hypot(vx, vy);
+    if (speed > 0.02) (this.directions ??= new Map()).set(agent, [vx / speed, -vy / speed]);
+    const [ux, uy] = this.directions?.get(agent) ?? [1, 0];
+    context.save();
+    context.transform(ux * this.scale, uy * this.scale, -uy * this.scale, ux * this.scale, x, y);
+    context.fillStyle = colour; context.globalAlpha = 0.55;
+    context.fillRect(-back, -half, front + back, 2 * half);
+    context.restore();
   }
 
   addNose(batches, x, y, radius, [vx, vy]) {
