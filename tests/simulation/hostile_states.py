@@ -374,7 +374,7 @@ SCENES = {
     "vehicles": Scene(
         lambda: hall(
             groups=[
-                {"name": "right", "count": 9, "region": LEFT, "goals": ["out"]},
+                {"name": "right", "count": 9, "region": LEFT, "goals": ["out"], "reserve": 2},
                 {
                     "name": "carts",
                     "positions": [[2, 4.5]],
@@ -384,7 +384,6 @@ SCENES = {
             ],
         ),
         20,
-        switch_off,
     ),
     "lifts": Scene(
         lambda: storeys({"a": {"capacity": 2}, "b": {"capacity": 3}}, [riders(6, 0, 2), riders(5, 2, 0)]),
