@@ -132,7 +132,7 @@ class Ride(TickSystem):
             "belongs to another connection",
         )
         saved.require(
-            (step >= RideStep.RIDING) == (agents.activity == AgentState.RIDING),
+            (step >= RideStep.RIDING) == ((agents.activity == AgentState.RIDING) & ~self.world.drives()),
             "ride_step",
             "those that ride, and no others, are off the floor",
         )

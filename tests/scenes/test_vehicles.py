@@ -264,3 +264,23 @@ def test_what_is_written_back_is_the_same_scenario():
 def test_the_same_for_any_threads_and_from_saved_states():
     document = canonical_data(load_scenario(SCENARIOS / "lorry.yaml"))
     assert_same_on_threads_and_from_saved_states(document, 260, (0, 1, 60, 160, 235))
+
+
+def test_people_ride_beside_vehicles_and_a_saved_state_holds_both():
+    """Both are off the floor, for different reasons."""
+    document = crossing([car(), {"name": "p", "count": 6, "region": {"box": [1, 1, 6, 6]}, "goals": "n"}])
+    document["connections"] = {
+        "belt": {
+            "passage": {
+                "ends": [{"area": {"box": [7, 1, 9, 3]}}, {"area": {"box": [28, 15, 30, 17]}}],
+                "time": 2,
+            }
+        }
+    }
+    with Simulation(document) as run:
+        riding = 0
+        for _ in range(120):
+            run.step()
+            riding = max(riding, int(np.count_nonzero(run.world.agents.ride_step > 0)))
+    assert riding
+    assert_same_on_threads_and_from_saved_states(document, 140, (0, 60, 100, 120))
