@@ -15,6 +15,7 @@ from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
 from crowdsim.navigation.hierarchy.areas import find_areas
 from crowdsim.navigation.hierarchy.graph import measure_areas, no_costs
+from crowdsim.navigation.hierarchy.known import KnownCosts, keys_of
 from crowdsim.navigation.hierarchy.nodes import place_nodes
 from crowdsim.navigation.hierarchy.search import (
     ENDED,
@@ -40,7 +41,7 @@ from crowdsim.navigation.planning.request_queue import RequestQueue
 from crowdsim.navigation.planning.search_backends import GOAL_BITS, Searches, price_slots
 from crowdsim.navigation.planning.serve import serve_loop
 from crowdsim.navigation.planning.work import Work
-from crowdsim.navigation.search.a_star import copy_corridor, corridor_size, make_slots
+from crowdsim.navigation.search.a_star import FASTEST, copy_corridor, corridor_size, make_slots
 from crowdsim.navigation.search.ground_filter import GroundPrices
 from crowdsim.navigation.search.heuristic_weight import HeuristicParameters
 from crowdsim.navigation.search.portal_points import place_points
@@ -54,6 +55,7 @@ from crowdsim.tunable import param
 # Points of a portal: near its ends, where paths bend, and between them as far apart as this. The ground that
 # is searched is that of a path, and strings are pulled in it.
 APART_M, MOST_POINTS = 8.0, 5
+KNOWN_COSTS = KnownCosts()
 USUAL_AREA_M, USUAL_WORKSPACE = 100.0, 4
 NO_START = -1  # In place of the polygon of a start: trees are grown for no agent in particular.
 
@@ -144,6 +146,12 @@ class AreaSearches(Searches):
     costs : str
     weight : float
         Of the heuristic.
+
+    Attributes
+    ----------
+    nodes : AreaNodes
+    measured : int
+        Areas that were measured, and not known.
     """
 
     share_at = 2
@@ -162,7 +170,7 @@ class AreaSearches(Searches):
         self._points = place_points(mesh, APART_M, MOST_POINTS)
         self.nodes = place_nodes(mesh, self._points, find_areas(mesh, size))
         self._costs, self._weight, self._workspace = costs, weight, workspace
-        self._cost = no_costs(self.nodes)
+        self._cost, self.measured = no_costs(self.nodes), 0
         self._layers = np.zeros((0, len(self._cost.cost)))
         self._layer_of = np.full(WIDTH_STEPS, NO_LAYER, dtype=np.int64)
         self._empty_slots(count)
@@ -209,12 +217,23 @@ class AreaSearches(Searches):
                 self._layers = np.concatenate([self._layers, self._measured(step * WIDTH_STEP_M)[None]])
 
     def _measured(self, width: float) -> NDArray[np.float64]:
-        """Return what paths through all areas cost for a width (m)."""
-        costs = no_costs(self.nodes)
-        slots = make_slots(1, len(self._points.edge))
-        price_slots(slots, self._mesh, self._costs)
-        which = np.arange(self.nodes.area_count)
-        measure_areas(0, len(which), self._mesh, self._points, self.nodes, slots, 0, width, which, costs)
+        """Return what paths through all areas cost for a width (m):
+        of areas that are as they were in a graph before, that is known.
+        """
+        costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
+        keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest)
+        known = [KNOWN_COSTS[key] for key in keys]
+        new = np.array([area for area, each in enumerate(known) if each is None], dtype=np.int64)
+        self.measured += len(new)
+        for area, each in enumerate(known):
+            if each is not None:
+                costs.cost[costs.start[area] : costs.start[area + 1]] = each
+        if len(new):
+            slots = make_slots(1, len(self._points.edge))
+            price_slots(slots, self._mesh, self._costs)
+            measure_areas(0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new, costs)
+            for area in new.tolist():
+                KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
         return costs.cost
 
     def state(self, own: int, is_active: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:

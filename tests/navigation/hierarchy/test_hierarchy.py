@@ -11,7 +11,9 @@ import shapely
 
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
+from crowdsim.navigation.hierarchy import planner as planner_module
 from crowdsim.navigation.hierarchy.areas import find_areas
+from crowdsim.navigation.hierarchy.known import KnownCosts
 from crowdsim.navigation.hierarchy.nodes import APART_M as NODES_APART_M
 from crowdsim.navigation.hierarchy.nodes import place_nodes
 from crowdsim.navigation.hierarchy.planner import APART_M, MOST_POINTS, HierarchicalPlanner
@@ -193,3 +195,39 @@ def test_a_path_costs_at_most_a_hundredth_more_than_over_areas():
         over_areas = planner.searches._slots.measure[0, BEST_TOTAL]
         ground_cost = planner.searches._known_cost[0] + planner.searches._ground.measure[0, BEST_TOTAL]
         assert ground_cost <= MOST_COST * over_areas * (1.0 + 1e-12)
+
+
+def test_when_a_tile_changes_only_its_own_areas_are_measured_anew(monkeypatch):
+    ground, _ = town()
+    tiles, _ = build_tiles(ground, 125.0)
+    monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+
+    def graph():
+        planner = HierarchicalPlanner(tiles.mesh, cut_goals(tiles.mesh, []), ALONE, 125.0)
+        planner.searches._make_layers(np.array([0.4, 0.6]))
+        return planner.searches
+
+    first, again = graph(), graph()
+    assert first.measured == 2 * first.nodes.area_count and again.measured == 0
+    assert np.array_equal(first._layers, again._layers)
+    out = tiles.tile_named(5, 5)
+    tiles.change(remove=[out])
+    changed = graph()
+    # those of its neighbours have fewer nodes now: at most a few areas in each of four tiles
+    assert 2 <= changed.measured <= 2 * 24 < first.nodes.area_count
+    monkeypatch.setattr(planner_module, "KNOWN_COSTS", KnownCosts())
+    anew = graph()
+    assert anew.measured == 2 * anew.nodes.area_count
+    assert np.array_equal(anew._layers, changed._layers)
+    tiles.change(add=[out])
+    back = graph()
+    assert np.array_equal(back._layers, first._layers)
+
+
+def test_what_is_known_gives_way_to_what_is_new():
+    known = KnownCosts(most_bytes=3 * 8 * 10)
+    for number in range(3):
+        known[bytes([number])] = np.full(10, float(number))
+    assert known[b"\x00"] is not None
+    known[b"\x03"] = np.full(10, 3.0)
+    assert known[b"\x01"] is None and known[b"\x00"][0] == 0.0 and known[b"\x03"][0] == 3.0
