@@ -1,6 +1,6 @@
 """Twin of the search over areas: Dijkstra's algorithm over nodes and points, written from the definitions.
 
-Kernels: measure_areas, begin_area_search, advance_area_search, serve_area_slots.
+Kernels: measure_areas, measure_over_centres, begin_area_search, advance_area_search, serve_area_slots.
 """
 
 import heapq
@@ -132,6 +132,10 @@ class Twin:
     def _within(self, costs):
         """Costs as far as one gets without crossing from area to area."""
         return self.spread(costs, lambda point: not self.is_border(self.points.edge[point]))
+
+    def within_goal(self):
+        """Costs at all points from which the goal is had without crossing from area to area."""
+        return self._within(self.from_goal(set(self.area)))
 
     def to_nodes(self):
         """What a path over areas costs from each node to the goal."""

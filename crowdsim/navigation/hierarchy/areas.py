@@ -28,15 +28,42 @@ def find_areas(mesh: NavMesh, size: float) -> NDArray[np.int32]:
     size : float, m
         Side of a square.
     """
-    corners = np.diff(mesh.polygon_start)
-    middle = np.column_stack([
-        np.add.reduceat(mesh.vertex[mesh.edge_vertex, axis], mesh.polygon_start[:-1]) / corners
-        for axis in (0, 1)
-    ])  # fmt: skip
-    square = np.floor(middle / size).astype(np.int64)
+    square = np.floor(_middles(mesh) / size).astype(np.int64)
     area = np.full(mesh.polygon_count, NONE, dtype=np.int32)
     _label(mesh, square, area, np.empty(mesh.polygon_count, dtype=np.int32))
     return area
+
+
+def _middles(mesh: NavMesh) -> NDArray[np.float64]:
+    """Return the means of the corners of polygons, (np, 2) m."""
+    corners = np.diff(mesh.polygon_start)
+    return np.column_stack([
+        np.add.reduceat(mesh.vertex[mesh.edge_vertex, axis], mesh.polygon_start[:-1]) / corners
+        for axis in (0, 1)
+    ])  # fmt: skip
+
+
+def find_centres(mesh: NavMesh, area: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return the centres of areas: of the middles of its polygons that which is nearest to their mean.
+
+    Parameters
+    ----------
+    mesh : NavMesh
+    area : (np,) int32
+        Of each polygon.
+
+    Returns
+    -------
+    point : (areas, 2) float64, m
+    polygon : (areas,) int64
+    """
+    middle = _middles(mesh)
+    count = np.bincount(area)
+    mean = np.column_stack([np.bincount(area, middle[:, axis]) / count for axis in (0, 1)])
+    away = np.hypot(*(middle - mean[area]).T)
+    order = np.lexsort((np.arange(len(area)), away, area))
+    polygon = order[np.searchsorted(area[order], np.arange(len(count)))]
+    return middle[polygon], polygon.astype(np.int64)
 
 
 @lean_kernel

@@ -111,25 +111,27 @@ def begin_flood(slots, slot, width):
 
 
 @lean_kernel
-def begin_at_start(slots, slot, mesh, points, nodes, x, y, polygon):
-    """Begin a flood forwards at a point (m) in a polygon."""
+def begin_at_start(slots, slot, mesh, points, nodes, x, y, polygon, direction):
+    """Begin a flood at a point (m) in a polygon."""
     width, costs, fastest = (
         slots.measure[slot, WIDTH],
         slots.header[slot, COSTS],
         slots.measure[slot, FASTEST],
     )
-    for edge in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
+    for side in range(mesh.polygon_start[polygon], mesh.polygon_start[polygon + 1]):
         if (
-            mesh.edge_twin[edge] < 0
-            or mesh.edge_width[edge] < width
-            or is_cut_off(mesh, polygon, edge, x, y, width)
+            mesh.edge_twin[side] < 0
+            or mesh.edge_width[side] < width
+            or is_cut_off(mesh, polygon, side, x, y, width)
         ):
             continue
+        edge = side if direction == FORWARDS else mesh.edge_twin[side]
         for node in range(points.start[edge], points.start[edge + 1]):
             if nodes.is_border[edge] == 1 and nodes.of_point[node] < 0:
                 continue
             px, py = points.point[node, 0], points.point[node, 1]
-            reach(slots, slot, node, px, py, step_cost(mesh, costs, fastest, polygon, px - x, py - y), -2)
+            dx, dy = (px - x, py - y) if direction == FORWARDS else (x - px, y - py)
+            reach(slots, slot, node, px, py, step_cost(mesh, costs, fastest, polygon, dx, dy), -2)
 
 
 @lean_kernel

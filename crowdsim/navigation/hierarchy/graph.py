@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from crowdsim.kernels.decorator import kernel
-from crowdsim.navigation.hierarchy.flood import BACKWARDS, begin_flood, expand
+from crowdsim.kernels.decorator import kernel, lean_kernel
+from crowdsim.navigation.hierarchy.flood import BACKWARDS, FORWARDS, begin_at_start, begin_flood, expand
 from crowdsim.navigation.hierarchy.nodes import AreaNodes
 from crowdsim.navigation.search.a_star import pop_first, reach
 from crowdsim.navigation.search.slot_fields import GENERATION, HEAP_SIZE
@@ -35,6 +35,15 @@ def no_costs(nodes: AreaNodes) -> AreaCosts:
     """Return room for costs; all are infinite."""
     start = np.concatenate([[0], np.cumsum(np.diff(nodes.start) ** 2)]).astype(np.int64)
     return AreaCosts(start, np.full(int(start[-1]), np.inf))
+
+
+@lean_kernel
+def _spread(slots, slot, mesh, points, nodes, direction):
+    """Reach all that is within an area."""
+    while slots.header[slot, HEAP_SIZE] > 0:
+        node = pop_first(slots, slot)
+        if nodes.is_border[points.edge[node]] == 0:
+            expand(slots, slot, mesh, points, nodes, node, True, direction)
 
 
 @kernel
@@ -67,14 +76,47 @@ def measure_areas(start, stop, mesh, points, nodes, slots, slot, width, which, c
             if mesh.edge_width[points.edge[point]] < width:
                 continue
             reach(slots, slot, point, points.point[point, 0], points.point[point, 1], 0.0, -2)
-            is_first = True
-            while slots.header[slot, HEAP_SIZE] > 0:
-                node = pop_first(slots, slot)
-                if is_first or nodes.is_border[points.edge[node]] == 0:
-                    expand(slots, slot, mesh, points, nodes, node, True, BACKWARDS)
-                is_first = False
+            expand(slots, slot, mesh, points, nodes, pop_first(slots, slot), True, BACKWARDS)
+            _spread(slots, slot, mesh, points, nodes, BACKWARDS)
             at = costs.start[area] + (end - first) * (last - first)
             for begin in range(first, last):
                 entry = nodes.point[nodes.twin[begin]]
                 if slots.stamp[slot, entry] == slots.header[slot, GENERATION] and begin != end:
                     costs.cost[at + begin - first] = slots.cost[slot, entry]
+
+
+@kernel
+def measure_over_centres(start, stop, mesh, points, nodes, slots, slot, width, which, place, polygon, costs):
+    """Measure what paths through areas cost that lead over their centres.
+
+    Parameters
+    ----------
+    start, stop, mesh, points, nodes, slots, slot, width, which
+        As for `measure_areas`.
+    place : (areas, 2) float64, m
+        Centres.
+    polygon : (areas,) int64
+        Under them.
+    costs : AreaCosts
+        Receives the costs.
+    """
+    for row in range(start, stop):
+        area = which[row]
+        first, last = nodes.start[area], nodes.start[area + 1]
+        for direction in (BACKWARDS, FORWARDS):
+            begin_flood(slots, slot, width)
+            begin_at_start(
+                slots, slot, mesh, points, nodes, place[area, 0], place[area, 1], polygon[area], direction
+            )
+            _spread(slots, slot, mesh, points, nodes, direction)
+            for one in range(first, last):
+                point = nodes.point[nodes.twin[one] if direction == BACKWARDS else one]
+                known = slots.stamp[slot, point] == slots.header[slot, GENERATION]
+                half = slots.cost[slot, point] if known else np.inf
+                for other in range(first, last):
+                    if other == one:
+                        continue
+                    if direction == BACKWARDS:
+                        costs.cost[costs.start[area] + (other - first) * (last - first) + one - first] = half
+                    else:
+                        costs.cost[costs.start[area] + (one - first) * (last - first) + other - first] += half

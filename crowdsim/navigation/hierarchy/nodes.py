@@ -57,7 +57,9 @@ class AreaNodes(NamedTuple):
         return len(self.start) - 1
 
 
-def place_nodes(mesh: NavMesh, points: PortalPoints, area: NDArray[np.int32]) -> AreaNodes:
+def place_nodes(
+    mesh: NavMesh, points: PortalPoints, area: NDArray[np.int32], *, is_sparse: bool = False
+) -> AreaNodes:
     """Return the nodes between the areas of polygons, (np,).
 
     Parameters
@@ -65,6 +67,8 @@ def place_nodes(mesh: NavMesh, points: PortalPoints, area: NDArray[np.int32]) ->
     mesh : NavMesh
     points : PortalPoints
     area : (np,) int32
+    is_sparse : bool
+        One node for each two areas, on either side, in the middle of their longest portal.
     """
     own, twin = area[mesh.edge_polygon], mesh.edge_twin
     other = np.where(twin >= 0, own[twin], own)
@@ -73,6 +77,12 @@ def place_nodes(mesh: NavMesh, points: PortalPoints, area: NDArray[np.int32]) ->
     first, size = points.start[edge].astype(np.int64), np.diff(points.start)[edge].astype(np.int64)
     length = np.hypot(*(mesh.vertex[mesh.edge_end[edge], :2] - mesh.vertex[mesh.edge_vertex[edge], :2]).T)
     count = np.clip(np.round(length / APART_M).astype(np.int64), 1, size)
+    if is_sparse:
+        pair = np.sort(np.column_stack([own[edge], other[edge]]), axis=1)
+        longest = np.lexsort((edge, -length, pair[:, 1], pair[:, 0]))
+        is_first = np.any(np.diff(pair[longest], axis=0, prepend=-1), axis=1)
+        count = np.zeros(len(edge), dtype=np.int64)
+        count[longest[is_first]] = 1
     of = np.repeat(np.arange(len(edge)), count)
     number = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
     # those in the middles of equal parts of the portal

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from crowdsim.kernels.decorator import inlined_kernel
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalPieces
-from crowdsim.navigation.hierarchy.areas import find_areas
-from crowdsim.navigation.hierarchy.graph import measure_areas, no_costs
+from crowdsim.navigation.hierarchy.areas import find_areas, find_centres
+from crowdsim.navigation.hierarchy.graph import measure_areas, measure_over_centres, no_costs
 from crowdsim.navigation.hierarchy.known import KnownCosts, keys_of
 from crowdsim.navigation.hierarchy.nodes import place_nodes
 from crowdsim.navigation.hierarchy.search import (
@@ -69,7 +69,7 @@ class HierarchyParameters:
         "m",
         low=0.0,
         high=1e5,
-        source="[Mononen 2010], [Botea 2004]",
+        source="[Mononen 2010], Power of Less; [Botea 2004]",
         why=(
             "side of the squares whose contiguous ground is one area; larger makes the search over areas "
             "shorter and that of their ground longer; 0: as large as the tiles of the mesh, 100 m where it "
@@ -81,10 +81,20 @@ class HierarchyParameters:
         "areas",
         low=2,
         high=10**6,
-        source="[Mononen 2010]",
+        source="[Mononen 2010], Power of Less",
         why=(
             "areas of the path whose ground is searched at a time; fewer touch less of the ground at once, "
             "and paths bend more at the borders of areas; more look at less of it twice"
+        ),
+    )
+    nodes: str = param(
+        "portals",
+        "",
+        choices=("portals", "centres"),
+        source="[Mononen 2010], Power of Less",
+        why=(
+            "paths over areas lead from portal to portal, or over the centres of areas with one portal "
+            "between two: a smaller graph, and paths that are longer"
         ),
     )
 
@@ -143,6 +153,8 @@ class AreaSearches(Searches):
         Side of the squares.
     workspace : int
         Areas whose ground is searched at a time.
+    nodes : str
+        ``portals`` or ``centres``.
     costs : str
     weight : float
         Of the heuristic.
@@ -163,12 +175,14 @@ class AreaSearches(Searches):
         count: int,
         size: float,
         workspace: int,
+        nodes: str,
         costs: str,
         weight: float,
     ) -> None:
         super().__init__(mesh, goals, count)
+        self._over_centres = nodes == "centres"
         self._points = place_points(mesh, APART_M, MOST_POINTS)
-        self.nodes = place_nodes(mesh, self._points, find_areas(mesh, size))
+        self.nodes = place_nodes(mesh, self._points, find_areas(mesh, size), is_sparse=self._over_centres)
         self._costs, self._weight, self._workspace = costs, weight, workspace
         self._cost, self.measured = no_costs(self.nodes), 0
         self._layers = np.zeros((0, len(self._cost.cost)))
@@ -221,7 +235,7 @@ class AreaSearches(Searches):
         of areas that are as they were in a graph before, that is known.
         """
         costs, fastest = no_costs(self.nodes), float(self._ground.measure[0, FASTEST])
-        keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest)
+        keys = keys_of(self._mesh, self._points, self.nodes, width, self._costs, fastest, self._over_centres)
         known = [KNOWN_COSTS[key] for key in keys]
         new = np.array([area for area, each in enumerate(known) if each is None], dtype=np.int64)
         self.measured += len(new)
@@ -231,7 +245,11 @@ class AreaSearches(Searches):
         if len(new):
             slots = make_slots(1, len(self._points.edge))
             price_slots(slots, self._mesh, self._costs)
-            measure_areas(0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new, costs)
+            work = (0, len(new), self._mesh, self._points, self.nodes, slots, 0, width, new)
+            if self._over_centres:
+                measure_over_centres(*work, *find_centres(self._mesh, self.nodes.area), costs)
+            else:
+                measure_areas(*work, costs)
             for area in new.tolist():
                 KNOWN_COSTS[keys[area]] = costs.cost[costs.start[area] : costs.start[area + 1]].copy()
         return costs.cost
@@ -296,6 +314,8 @@ class HierarchicalPlanner(MeshPlanner):
         Side of the squares whose contiguous ground is an area.
     workspace : int
         Areas of a path whose ground is searched at a time.
+    nodes : str
+        Where paths over areas lead: ``portals`` or ``centres``.
     costs : str, default "time"
         What paths are to be short in, see `CostParameters`.
     aim : HeuristicParameters, optional
@@ -310,17 +330,18 @@ class HierarchicalPlanner(MeshPlanner):
         parameters: ShareParameters | None = None,
         size: float = USUAL_AREA_M,
         workspace: int = USUAL_WORKSPACE,
+        nodes: str = "portals",
         costs: str = "time",
         aim: HeuristicParameters | None = None,
     ) -> None:
-        self._size, self._workspace = size, workspace
+        self._parted = size, workspace, nodes
         super().__init__(mesh, goals, parameters, "hierarchical", costs, aim)
 
     def _backend(self, kind: str) -> type[Searches]:
         return AreaSearches
 
     def _make_searches(self, kind: str, count: int, costs: str, weight: float) -> Searches:
-        return AreaSearches(self.mesh, self.goals, count, self._size, self._workspace, costs, weight)
+        return AreaSearches(self.mesh, self.goals, count, *self._parted, costs, weight)
 
     @property
     def searches(self) -> AreaSearches:
@@ -339,6 +360,7 @@ def _make(ground: PlannerGround, values: Values) -> HierarchicalPlanner:
         values.parameters(ShareParameters),
         size if size > 0.0 else tile if tile > 0.0 else USUAL_AREA_M,
         own.workspace,
+        own.nodes,
         values.parameters(CostParameters).costs,
         values.parameters(HeuristicParameters),
     )

@@ -257,7 +257,7 @@ def _begin_from_start(search, slot):
     begin_flood(ground, slot, measure[slot, WIDTH])
     begin_at_start(
         ground, slot, search.mesh, search.points, search.nodes, measure[slot, START_X],
-        measure[slot, START_Y], search.tree.header[slot, START_POLYGON],
+        measure[slot, START_Y], search.tree.header[slot, START_POLYGON], FORWARDS,
     )  # fmt: skip
     search.state[slot, PHASE] = FROM_START
 

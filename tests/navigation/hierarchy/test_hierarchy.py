@@ -12,7 +12,7 @@ import shapely
 from crowdsim.kernels.threads import Team
 from crowdsim.navigation.goals.goals import GoalShape, cut_goals
 from crowdsim.navigation.hierarchy import planner as planner_module
-from crowdsim.navigation.hierarchy.areas import find_areas
+from crowdsim.navigation.hierarchy.areas import find_areas, find_centres
 from crowdsim.navigation.hierarchy.known import KnownCosts
 from crowdsim.navigation.hierarchy.nodes import APART_M as NODES_APART_M
 from crowdsim.navigation.hierarchy.nodes import place_nodes
@@ -30,6 +30,7 @@ from crowdsim.navigation.tiles.make import build_tiles
 from crowdsim.plans.city import make_city
 from tests.navigation.worlds import free_points, located, pillar_hall, random_ground, rooms
 from tests.reference.hierarchy import Twin, areas_of
+from tests.reference.mesh import depth_in_polygon
 
 ALONE = ShareParameters(share_searches=False)
 
@@ -130,6 +131,11 @@ def test_a_path_is_found_where_any_is_and_costs_hardly_more_than_over_areas(seed
     assert np.mean(length / shortest) < 1.05
 
 
+def depth_in(mesh, polygon, places):
+    """How deep points lie in polygons (m)."""
+    return np.array([depth_in_polygon(mesh, int(p), *map(float, place)) for p, place in zip(polygon, places)])
+
+
 @functools.cache
 def town():
     city = make_city(1500.0, 4)
@@ -222,6 +228,52 @@ def test_when_a_tile_changes_only_its_own_areas_are_measured_anew(monkeypatch):
     tiles.change(add=[out])
     back = graph()
     assert np.array_equal(back._layers, first._layers)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_paths_over_centres_of_areas_are_found_by_a_smaller_graph(seed):
+    ground, mesh = town()
+    asked = asked_on(mesh, ground, 120, seed, 0.2, clearance=0.5)
+    small, usual = (
+        HierarchicalPlanner(mesh, asked.goals, ALONE, 125.0, nodes=nodes) for nodes in ("centres", "portals")
+    )
+    answers, _ = answers_of(small, asked)
+    assert_walkable(asked, answers)
+    assert np.all(answers.status == FOUND)
+    nodes = small.searches.nodes
+    assert 2 * len(nodes.point) < len(usual.searches.nodes.point)
+    between = np.column_stack([nodes.leaves, nodes.enters])
+    assert len(np.unique(between, axis=0)) == len(between)
+    # what a path through an area costs leads over its centre, by Dijkstra's algorithm there and on
+    middle, polygon = find_centres(mesh, nodes.area)
+    assert np.array_equal(nodes.area[polygon], np.arange(nodes.area_count))
+    assert np.all(depth_in(mesh, polygon, middle) > 0.0)
+    answers_of(usual, asked)
+    lengths = [FoundCorridors(planner, asked).lengths() for planner in (small, usual)]
+    assert 1.0 < lengths[0].sum() / lengths[1].sum() < 1.2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_over_a_centre_costs_are_those_to_it_and_from_it(seed):
+    ground = (random_ground, rooms)[seed % 2](seed)
+    mesh = build_mesh(ground).mesh
+    searches = HierarchicalPlanner(mesh, cut_goals(mesh, []), ALONE, 3.0, nodes="centres").searches
+    searches._make_layers(np.array([0.25]))
+    middle, polygon = find_centres(mesh, searches.nodes.area)
+    nodes, points, seen = searches.nodes, searches._points, 0
+    for area in range(nodes.area_count):
+        goals = cut_goals(mesh, [GoalShape(shapely.Point(middle[area]), reach=0.2)])
+        twin = Twin(mesh, goals, 0, 0.25, 3.0, APART_M, MOST_POINTS, NODES_APART_M)
+        away = twin.within_goal()
+        first, last = nodes.start[area], nodes.start[area + 1]
+        costs = searches._layers[0][searches._cost.start[area] : searches._cost.start[area + 1]]
+        costs = costs.reshape(last - first, last - first)
+        for one, other in itertools.permutations(range(first, last), 2):
+            # the ground is even: as far from the centre as to it
+            both = sum(away.get(int(nodes.point[nodes.twin[each]]), np.inf) for each in (one, other))
+            assert costs[other - first, one - first] == pytest.approx(both, rel=1e-12)
+            seen += both < np.inf
+    assert len(points.edge) and seen > 10 and len(polygon)
 
 
 def test_what_is_known_gives_way_to_what_is_new():
